@@ -1,4 +1,4 @@
-"""Query and edit the results store; the same program as the command ``testbed db``."""
+"""Query and edit the results store by ImageNet-testbed's options; ``testbed --help`` lists all commands."""
 
 from testbed.cli.db import main
 

@@ -1,4 +1,4 @@
-"""Run models on eval settings; the same program as the command ``testbed eval``."""
+"""Run models on eval settings, as ``testbed run`` does, by ImageNet-testbed's options."""
 
 from testbed.cli.eval import main
 

@@ -61,7 +61,7 @@ class Timed:
     """A command and its goal.
 
     Attributes:
-        words: What follows ``db.py --db-url URL``.
+        words: What follows ``testbed``, before ``--db-url URL``.
         goal: The longest time, in seconds; None if there is none.
     """
 
@@ -70,17 +70,17 @@ class Timed:
 
 
 COMMANDS = {
-    "print-eval": Timed(["--print-eval", *CELL], 0.3),
-    "print-eval --json": Timed(["--print-eval", *CELL, "--json"], 0.3),
-    "list-models-db": Timed(["--list-models-db"], 1.0),
+    "print-eval": Timed(["show", *CELL], 0.3),
+    "print-eval --json": Timed(["show", *CELL, "--json"], 0.3),
+    "list-models-db": Timed(["list", "models", "--stored"], 1.0),
     "list-models-db --json": Timed(["--list-models-db", "--json"], 1.0),
-    "list-eval-settings-db": Timed(["--list-eval-settings-db"], 1.0),
+    "list-eval-settings-db": Timed(["list", "settings", "--stored"], 1.0),
     "list-eval-settings-db --json": Timed(["--list-eval-settings-db", "--json"], 1.0),
-    "status": Timed(["--status"], 1.0),
-    "grid of ten models, three settings": Timed(["--grid", "setting-01[0-2]", "--models", "model-000*"], None),
-    "rank, scores of 0 and 1": Timed(["--rank", RANKED, "--score", "top1"], 10.0),
-    "rank, other scores": Timed(["--rank", RANKED, "--score", "nll"], 10.0),
-    "export-csv": Timed(["--export-csv", "{folder}/table.csv"], None),
+    "status": Timed(["store", "status"], 1.0),
+    "grid of ten models, three settings": Timed(["grid", "setting-01[0-2]", "--models", "model-000*"], None),
+    "rank, scores of 0 and 1": Timed(["rank", RANKED, "--score", "top1"], 10.0),
+    "rank, other scores": Timed(["rank", RANKED, "--score", "nll"], 10.0),
+    "export-csv": Timed(["export", "csv", "{folder}/table.csv"], None),
 }
 
 
@@ -171,9 +171,9 @@ def timed(words: Sequence[str], environment: Mapping[str, str]) -> tuple[float, 
     return wall, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
-def line(name: str, command: Timed, before: Sequence[str], folder: str, repeats: int) -> str:
+def line(name: str, command: Timed, url: str, folder: str, repeats: int) -> str:
     """Times a command; a row of the table."""
-    words = [*before, *(word.format(folder=folder) for word in command.words)]
+    words = [sys.executable, "-m", "testbed", *(word.format(folder=folder) for word in command.words), "--db-url", url]
     environment = with_bytecode(folder)
     times = [timed(words, environment) for _ in range(repeats + 1)][1:]  # the first one fills the caches
     walls, processors = zip(*times, strict=True)
@@ -197,10 +197,9 @@ def main(db_url: str | None, models: int, settings: int, samples: int, repeats: 
         url = db_url or f"{folder}/results.db"
         make(url, models, settings, samples)
         click.echo("\n| command | s | range | processor, s | goal |\n|---|---|---|---|---|")
-        before = [sys.executable, str(ROOT / "db.py"), "--db-url", url]
         for name, command in COMMANDS.items():
             if not only or any(text in name for text in only):
-                click.echo(line(name, command, before, folder, repeats))
+                click.echo(line(name, command, url, folder, repeats))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python benchmarks/bench_derived.py [--images 400] [--samples 50000] [--classes 1000] [--repeats 3]
 
-The derived cell is of some of the images. The scores are those of `db.py --rescore`.
+The derived cell is of some of the images. The scores are those of `testbed rescore`.
 """
 
 from __future__ import annotations

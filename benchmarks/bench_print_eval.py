@@ -35,8 +35,8 @@ def main(store: str, model: str, setting: str, repeats: int) -> None:
         subprocess.run([sys.executable, *words], check=True, capture_output=True)
 
     compare(
-        "db.py --print-eval",
-        lambda: start(str(ROOT / "db.py"), "--db-url", store, "--print-eval", model, setting),
+        "testbed show",
+        lambda: start("-m", "testbed", "show", model, setting, "--db-url", store),
         lambda: start("-c", BARE, store, model, setting),
         repeats,
     )

@@ -31,9 +31,9 @@ def main(table: str, repeats: int) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         store, out = str(Path(folder) / "store.db"), str(Path(folder) / "out.csv")
-        database = [str(ROOT / "db.py"), "--db-url", store]
-        took = seconds(lambda: run(*database, "--import-results", table))
-        click.echo(f"{'db.py --import-results, a new store':58}  testbed {took:7.3f} s")
+        program, database = ["-m", "testbed"], ["--db-url", store]
+        took = seconds(lambda: run(*program, "import", table, *database))
+        click.echo(f"{'testbed import, a new store':58}  testbed {took:7.3f} s")
         import pandas as pd
 
         first = pd.read_csv(table, index_col="model")
@@ -41,11 +41,12 @@ def main(table: str, repeats: int) -> None:
         click.echo(f"{first.notna().sum().sum():,} values")
         value, names = f"print(frame.loc[{model!r}, {setting!r}])", "print(*frame.index, sep='\\n')"
         for what, words, bare in (
-            ("db.py --print-eval", ["--print-eval", model, setting], value),
-            ("db.py --list-models-db", ["--list-models-db"], names),
-            ("db.py --export-csv", ["--export-csv", out], "frame.to_csv(sys.argv[2])"),
+            ("testbed show", ["show", model, setting], value),
+            ("testbed list models --stored", ["list", "models", "--stored"], names),
+            ("testbed export csv", ["export", "csv", out], "frame.to_csv(sys.argv[2])"),
         ):
-            compare(what, lambda w=words: run(*database, *w), lambda b=bare: run("-c", READ + b, table, out), repeats)
+            ours = [*program, *words, *database]
+            compare(what, lambda o=ours: run(*o), lambda b=bare: run("-c", READ + b, table, out), repeats)
         from testbed.plotting.frame import load_grid, results_frame
 
         compare("results_frame", lambda: results_frame(store), lambda: pd.read_csv(table, index_col="model"), repeats)

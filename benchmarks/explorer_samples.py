@@ -90,8 +90,8 @@ def served(path: Path) -> Iterator[str]:
     """The address of a server of the store."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    words = ["--db-url", str(path), "--serve", "--port", str(port)]
-    program = [sys.executable, str(Path(__file__).parent.parent / "db.py"), *words]
+    words = ["serve", "--db-url", str(path), "--port", str(port)]
+    program = [sys.executable, "-m", "testbed", *words]
     process = subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{port}/"
     try:
@@ -186,7 +186,7 @@ def main(samples: int, models: int, classes: int, repeats: int, exported: int, f
         with served(path) as url:
             drive(url, "server", samples, repeats)
         words = ["--db-url", str(path), "--out", str(place / "site"), "--samples", SETTING]
-        export = [sys.executable, "-m", "testbed.plotting.site", *words, "--samples-limit", str(exported)]
+        export = [sys.executable, "-m", "testbed", "site", *words, "--samples-limit", str(exported)]
         shutil.rmtree(place / "site", ignore_errors=True)
         took = seconds(lambda: subprocess.run(export, check=True, capture_output=True))
         size = sum(each.stat().st_size for each in (place / "site").rglob("*") if each.is_file())

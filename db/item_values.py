@@ -16,7 +16,7 @@ from testbed.identity.describe import digest_bytes
 if TYPE_CHECKING:
     import numpy as np
 
-AGAIN = "eval.py with the same model and setting and --override computes it again"
+AGAIN = "testbed run with the same model and setting and --override computes it again"
 
 
 class ItemValues(StoreBase):
@@ -100,7 +100,7 @@ class ItemValues(StoreBase):
                     found += 1
         if found != len(places):
             raise LackingEmbeddingsError(
-                f"{len(places) - found} of {len(places)} texts have no stored embedding; run eval.py with the same"
+                f"{len(places) - found} of {len(places)} texts have no stored embedding; run testbed with the same"
                 " model and setting, and --override where the cell is stored"
             )
         return np.zeros((0, 0), dtype=np.float32) if values is None else values

@@ -21,7 +21,7 @@ TABLES: dict[str, Any] = {"model": ModelRow, "eval setting": EvalSettingRow}
 NAMES: dict[str, Any] = {"model": ModelRow.name, "eval setting": EvalSettingRow.full_name}
 _LONGEST = 512  # the limit of the tables; Postgres enforces it, SQLite does not
 _LONGEST_PATTERN = 4096  # characters; fnmatch takes the square of them
-_LISTING = {"model": "python db.py --list-models-db", "eval setting": "python db.py --list-eval-settings-db"}
+_LISTING = {"model": "testbed list models --stored", "eval setting": "testbed list settings --stored"}
 
 
 def key_of(kind: Kind, name: str) -> dict[str, str]:
@@ -116,9 +116,7 @@ def matching_names(kind: Kind, words: Sequence[str], names: Iterable[str]) -> se
     for word in words:
         found = {name for name in known if name == word or (len(word) <= _LONGEST_PATTERN and fnmatchcase(name, word))}
         if not found:
-            raise UnknownNameError(
-                f"the store has no outputs of {kind} {word!r}; --list-{kind.replace(' ', '-')}s-db lists the names"
-            )
+            raise UnknownNameError(f"the store has no outputs of {kind} {word!r}; {_LISTING[kind]} lists the names")
         chosen |= found
     return chosen if words else known
 

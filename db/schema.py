@@ -41,17 +41,17 @@ def require_head(connection: Connection, url: URL) -> None:
         return
     where = display_url(url)
     if revision is None:
-        raise SchemaError(f"{where} is a database, but holds no results of testbed; python eval.py makes a new store")
+        raise SchemaError(f"{where} is a database, but holds no results of testbed; testbed run makes a new store")
     if is_before_release(revision):
         raise SchemaError(
             f"the store {where} was made by a testbed from before the first release (schema {revision}), which this one"
-            " cannot read. Nothing was changed. Its results can be kept as imported ones in a new store: python db.py"
-            f" --import-results {where} --db-url NEW.db"
+            " cannot read. Nothing was changed. Its results can be kept as imported ones in a new store: testbed"
+            f" import {where} --db-url NEW.db"
         )
     if revision in migrations.REVISIONS:
         raise SchemaError(
             f"the store {where} has schema version {revision}, this testbed needs {migrations.HEAD}. Nothing was"
-            f" changed. Make a backup, then run: python db.py --upgrade --db-url {where}"
+            f" changed. Make a backup, then run: testbed store upgrade --db-url {where}"
         )
     raise SchemaError(
         f"the store {where} has schema version {revision}, which this testbed (up to {migrations.HEAD}) does not know:"

@@ -199,7 +199,7 @@ class EvaluationRow(Base):
 
 
 class RunRow(Base):
-    """A run of eval.py: on which machine, and whether it is still at work."""
+    """A run: on which machine, and whether it is still at work."""
 
     __tablename__ = "runs"
 

@@ -78,7 +78,7 @@ class Values(Outputs):
             own = {position: errors[there] for position, there in enumerate(places) if there in errors}
             return (values if places == list(range(len(values))) else values[places]), own
         raise LackingEmbeddingsError(
-            f"{kind.replace('_', ' ')} of some samples are missing from the store; run eval.py with the same model and"
+            f"{kind.replace('_', ' ')} of some samples are missing from the store; run testbed with the same model and"
             " setting to compute them"
         )
 

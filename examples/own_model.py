@@ -1,6 +1,6 @@
 """A checkpoint with a name and its own preprocessing.
 
-python eval.py --plugin examples/own_model.py --models my-digits --eval-settings mine/photos
+testbed run my-digits --on mine/photos --plugin examples/own_model.py
 
 `examples/make_images_and_models.py mine` makes such a checkpoint. The file is read only when the model runs.
 """

@@ -1,7 +1,7 @@
 """A setting with its own perturbation and metric: images whose left half is in shadow, and the share of sure mistakes.
 
-python eval.py --plugin examples/own_setting.py examples/own_model.py --data-root mine \
-    --models my-digits --eval-settings photos-in-shadow
+testbed run my-digits --on photos-in-shadow \
+    --plugin examples/own_setting.py examples/own_model.py --data-root mine
 """
 
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset, accuracy_topk

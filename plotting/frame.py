@@ -273,11 +273,11 @@ def require_columns(wide: pd.DataFrame, columns: Iterable[str]) -> None:
     for column in columns:
         if column not in wide:
             if not len(wide.columns):
-                raise StoreError("the store has no results to draw; run eval.py, or db.py --import-results FILE")
+                raise StoreError("the store has no results to draw; testbed run or testbed import adds some")
             raise unknown_name(
                 "column",
                 column,
                 [str(each) for each in wide.columns],
                 "the stored results",
-                "db.py --list-eval-settings-db",
+                "testbed list settings --stored",
             )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from testbed.console.options import ManyWords, ManyWordsCommand, run_command
+from testbed.console.options import Command, ManyWords, run_command
 from testbed.console.output import count
 from testbed.errors import TestbedError
 from testbed.plotting.frame import Grid, load_grid
@@ -28,8 +28,8 @@ def pictures() -> list[Picture]:
     return [module.PICTURE for module in modules]
 
 
-@click.command(cls=ManyWordsCommand, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--db-url", metavar="URL", help="The results store.  [default: as for db.py]")
+@click.command(cls=Command)
+@click.option("--db-url", metavar="URL", help="The results store.  [default: as for testbed]")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("figs"), show_default=True, help="The folder.")
 @click.option(
     "--formats",
@@ -49,7 +49,7 @@ def command(db_url: str | None, out: Path, formats: tuple[str, ...], scale: str 
         raise TestbedError(problem)
     drawn = draw_all(load_grid(db_url, metric), out, scale)
     if not drawn:
-        raise TestbedError("none of the figures' settings is stored; run eval.py, or db.py --import-results FILE")
+        raise TestbedError("none of the figures' settings is stored; testbed run or testbed import adds some")
     if problem:
         click.echo(f"note: no PDF: {problem}", err=True)
     else:

@@ -77,7 +77,7 @@ def picture_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--transform", "scale", type=click.Choice(TRANSFORMS), help="The scale of both axes."),
         click.option("--y", metavar="SETTING", help="The setting on the y axis."),
         click.option("--x", metavar="SETTING", help="The setting on the x axis."),
-        click.option("--db-url", metavar="URL", help="The results store.  [default: as for db.py]"),
+        click.option("--db-url", metavar="URL", help="The results store.  [default: as for testbed]"),
     ):
         function = option(function)
     return function

@@ -67,7 +67,7 @@ class Preprocessing:
 
     @property
     def options(self) -> list[str]:
-        """The options of ``eval.py`` that say this."""
+        """The options of ``testbed run`` that say this."""
         said: dict[str, object] = {"--image-size": self.crop, "--mean": self.mean, "--std": self.std}
         said["--interpolation"] = self.interpolation
         return [option for option, value in said.items() if value is not None]

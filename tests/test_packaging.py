@@ -277,11 +277,11 @@ def test_an_install_tells_its_metadata_and_its_commands(installed: Path) -> None
     assert {"postgres", "parquet", "test", "lint"} <= set(metadata.get_all("Provides-Extra", []))
     commands = configparser.ConfigParser()
     commands.read(information / "entry_points.txt")
-    assert dict(commands["console_scripts"]) == {"testbed": "testbed.__main__:main"}
+    assert dict(commands["console_scripts"]) == {"testbed": "testbed.cli.program:main"}
     assert {path.name for path in (installed / "bin").iterdir()} == set(commands["console_scripts"])
 
 
-@pytest.mark.parametrize("command", ["eval", "db"])
+@pytest.mark.parametrize("command", ["run", "show"])
 def test_the_installed_commands_run_from_anywhere(installed: Path, tmp_path: Path, command: str) -> None:
     finished = run([str(installed / "bin" / "testbed"), command, "--help"], tmp_path, PYTHONPATH=str(installed))
     assert finished.returncode == 0, finished.stderr

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 import torch
@@ -186,14 +187,12 @@ def test_the_readmes_own_examples_work_as_files_in_their_packages(root, tmp_path
 
 
 def test_the_commands_of_the_readme_are_understood(root):
-    from testbed.cli.db import command as db_command
-    from testbed.cli.eval import command as eval_command
+    from testbed.cli.program import command
 
     shell = "\n".join(re.findall(r"```\n(.*?)```", (root / "README.md").read_text(), flags=re.DOTALL))
     seen = 0
-    for line in re.findall(r"python (?:eval|db)\.py [^#&\n]*", shell):
-        program, *words = line.replace("'", "").split()[1:]
-        command = eval_command if program == "eval.py" else db_command
-        command.make_context(program, words, resilient_parsing=False)
+    for line in re.findall(r"testbed [^#&\n]*", shell):
+        name, *words = line.replace("'", "").split()[1:]
+        command.get_command(click.Context(command), name).make_context(name, words)
         seen += 1
     assert seen >= 6

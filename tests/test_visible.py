@@ -125,29 +125,28 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "words",
     [
-        ["--list-models"],
-        ["--list-models", "--json"],
-        ["--list-eval-settings"],
-        ["--grid"],
-        ["--grid", "shown*"],
-        ["--check"],
-        ["--check", "--json"],
-        ["--check", "--deep"],
-        ["--status"],
-        ["--print-eval", "*", "*"],
-        ["--print-eval", "ne", "show"],
-        ["--why", "1", "2"],
-        ["--compare", "net*", "other*", "--eval-settings", "shown*"],
-        ["--rank"],
-        ["--errors"],
-        ["--rescore"],
-        ["--purge"],
-        ["--repair", "--json"],
+        ["list", "models", "--stored"],
+        ["list", "models", "--stored", "--json"],
+        ["list", "settings", "--stored"],
+        ["list", "results"],
+        ["grid", "shown*"],
+        ["store", "check"],
+        ["store", "check", "--json"],
+        ["store", "check", "--deep"],
+        ["store", "status"],
+        ["show", "*", "*"],
+        ["show", "ne", "show"],
+        ["why", "1", "2"],
+        ["compare", "net*", "other*", "--on", "shown*"],
+        ["rank", "shown*"],
+        ["rescore"],
+        ["store", "purge"],
+        ["store", "repair", "--json"],
     ],
     ids=" ".join,
 )
-def test_no_command_passes_stored_control_characters_on(hostile: Path, root: Path, words: list[str]) -> None:
-    said = on_a_terminal(sys.executable, str(root / "db.py"), *words, "--db-url", str(hostile))
+def test_no_command_passes_stored_control_characters_on(hostile: Path, words: list[str]) -> None:
+    said = on_a_terminal(sys.executable, "-m", "testbed", *words, "--db-url", str(hostile))
     assert said.strip()
     assert not ACTIVE.search(said), ascii(said)
     assert "Traceback" not in said

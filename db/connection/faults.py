@@ -130,8 +130,9 @@ def _explain_sqlite(text: str, where: str, path: Path) -> StoreError | None:
 
 def _damaged(where: str, text: str) -> str:
     return (
-        f"the store {where} is damaged or its disk fails ({text}); python db.py --check lists the damage,"
-        " --repair drops damaged values, and --salvage NEW copies what can be read of a file that lost pages"
+        f"the store {where} is damaged or its disk fails ({text}); testbed store check lists the damage,"
+        " testbed store repair drops damaged values, and testbed store salvage NEW copies what can be read of a file"
+        " that lost pages"
     )
 
 

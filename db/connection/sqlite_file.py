@@ -69,7 +69,7 @@ def opener(path: Path, mode: str) -> Callable[[], sqlite3.Connection]:
         raise StoreError(f"the store {path} {found}; give the path of a file in an existing folder")
     if mode != "create" and not path.exists():
         raise StoreError(
-            f"there is no results store at {path}; python eval.py makes one, and --db-url or {ENV_DB} names another"
+            f"there is no results store at {path}; testbed run makes one, and --db-url or {ENV_DB} names another"
         )
     frozen = mode == "read" and _is_frozen(path)
     file_system = network_file_system(path)

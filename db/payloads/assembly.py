@@ -101,7 +101,7 @@ class _Parts:
         if values.shape[1:] != whole.shape[1:] or (values.dtype == object) != (whole.dtype == object):
             raise StoreError(
                 f"{self.what}: the outputs of samples {start} to {stop - 1} are {chunk.dtype} {list(chunk.shape)},"
-                f" those before are {whole.dtype} {list(whole.shape[1:])}; python db.py --check lists all such outputs;"
+                f" those before are {whole.dtype} {list(whole.shape[1:])}; testbed store check lists all such outputs;"
                 f" {encoding.REPAIR}"
             )
         whole[start:stop] = values

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 BFLOAT16 = "bfloat16"  # numpy has no such type: stored as uint16, and converted exactly to float32 when read
-REPAIR = "python db.py --repair drops it, and says what computes it again"
+REPAIR = "testbed store repair drops it, and says what computes it again"
 PART = ".part"  # ends the names of files that are being written
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 AT_ONCE = 2**26  # bytes of a file in one call, which takes at most 2 GiB
@@ -99,7 +99,7 @@ def decode(data: bytes | memoryview, dtype: str, count: int, shape: Sequence[int
     except (ValueError, TypeError, RecursionError, OverflowError, SyntaxError) as error:
         raise CorruptOutputError(
             f"stored bytes are no {dtype[:40]} values of the shape {shortened(str([count, *shape]))[1:-1]}: {error};"
-            f" python db.py --check lists all such outputs; {REPAIR}"
+            f" testbed store check lists all such outputs; {REPAIR}"
         ) from error
     return widen_bfloat16(array) if dtype == BFLOAT16 else array
 
@@ -149,7 +149,7 @@ def verify(data: bytes | memoryview, checksum: str, what: str, repair: str = REP
     if digest_bytes(data) != checksum:
         raise CorruptOutputError(
             f"{what}: the stored bytes differ from their checksum, so the disk or another program changed them;"
-            f" python db.py --check lists all such outputs; {repair}"
+            f" testbed store check lists all such outputs; {repair}"
         )
 
 

@@ -16,8 +16,8 @@ from testbed.db.upkeep.damage import Change, Fault
 from testbed.db.upkeep.soundness import Soundness
 from testbed.entities import Evaluation
 
-REASON = "python db.py --repair dropped what was damaged; a run completes it"
-UNTRUSTED = "python db.py --repair removed it, because its row in the table of evaluations was damaged"
+REASON = "testbed store repair dropped what was damaged; a run completes it"
+UNTRUSTED = "testbed store repair removed it, because its row in the table of evaluations was damaged"
 _ROUNDS = 4
 
 

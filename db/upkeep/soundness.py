@@ -14,7 +14,7 @@ from testbed.db.upkeep import check_payloads, check_rows
 from testbed.db.upkeep.damage import Fault, Known
 from testbed.errors import StoreError
 
-SALVAGE = "python db.py --salvage NEW copies what can be read to a new store"
+SALVAGE = "testbed store salvage NEW copies what can be read to a new store"
 _CHECKS: tuple[Callable[[Known, Session], Iterator[Fault]], ...] = (
     check_rows.check_names,
     check_rows.check_definitions,

@@ -128,7 +128,7 @@ def make_app(served: Served, host: str) -> Guard:
         from starlette.responses import PlainTextResponse, Response
         from starlette.routing import Route
     except ImportError:
-        raise MissingExtraError("starlette", "serve", "--serve") from None
+        raise MissingExtraError("starlette", "serve", "testbed serve") from None
 
     def file(request: Request) -> Response:
         name = request.path_params.get("name") or INDEX

@@ -128,7 +128,7 @@ def _own(evaluation: Evaluation) -> bool:
 
 def command(evaluation: Evaluation) -> str:
     """The command that computes an evaluation again."""
-    words = ["python", "eval.py", "--models", evaluation.model, "--eval-settings", evaluation.eval_setting]
+    words = ["testbed", "run", evaluation.model, "--on", evaluation.eval_setting]
     if evaluation.sample_limit is not None:
         words += ["--limit", str(evaluation.sample_limit)]
     if evaluation.dtype not in (None, "float32"):

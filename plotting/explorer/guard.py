@@ -73,7 +73,7 @@ class Guard:
         hosts = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"host"]
         if len(hosts) != 1 or not self._is_named(hosts[0]):
             if self.local:
-                return "only this machine may read this page, by the address that --serve printed"
+                return "only this machine may read this page, by the address that testbed serve printed"
             return "open this page by the address of the machine or its short name; --host NAME allows a longer one"
         if "origin" in headers and headers["origin"].partition("://")[2] != hosts[0]:
             return "pages of another site may not read this"

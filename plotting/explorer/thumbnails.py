@@ -1,4 +1,4 @@
-"""Thumbnails in the store, so that a page has pictures where the data are not: ``eval.py --thumbnails``.
+"""Thumbnails in the store, so that a page has pictures where the data are not: ``testbed run --thumbnails``.
 
 They are found by the content of a picture, are shared by all settings with it, and are no part of any identity.
 """

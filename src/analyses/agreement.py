@@ -55,7 +55,7 @@ def agreements(
     evaluations = choose(store, [setting], models, score, at_least=2, tell=tell)[setting]
     samples = Samples(store)
     table = side_by_side(store, samples, setting, evaluations, score, tell)
-    require_binary(table, score, "--agreement")
+    require_binary(table, score, "agreement")
     classes = {
         each.model: predictions_of(store, each, samples.of(each)).classes[places]
         for each, places in zip(table.evaluations, table.places, strict=True)

@@ -122,13 +122,13 @@ def _scored(store: Store, metric: str) -> list[str]:
     if not names:
         raise StoreError(
             f"the store has no setting with a judge (SETTING{JUDGED}JUDGE) and the metric {metric}; name"
-            " settings, or run one with eval.py --scorers"
+            " settings, or run one with testbed run --scorers"
         )
     about = sorted({references[name].question for name in names})
     if len(about) > 1:
         raise StoreError(
             f"the store has {metric} of {len(about)} settings ({', '.join(about[:6])}), which are not ranked together"
-            f" by default; choose one, for example --borda '{about[0]}{JUDGED}*'"
+            f" by default; choose one, for example testbed borda '{about[0]}{JUDGED}*'"
         )
     return names
 
@@ -156,6 +156,6 @@ def _tell_of_other_samples(compared: Chosen, values: dict[str, dict[str, Result]
     most = max(values[setting][model].n or 0 for model in compared[setting])
     if fewest < most:
         tell(
-            f"means on {setting} cover {fewest:,} ({model}) to {most:,} samples, those with a score; db.py --rank"
+            f"means on {setting} cover {fewest:,} ({model}) to {most:,} samples, those with a score; testbed rank"
             f" '{setting}' compares models on the samples that all of them have"
         )

@@ -136,7 +136,7 @@ def _of_answers(
     outdated = sum(map(len, given.values())) - sum(map(len, kept))
     if outdated and not any(kept):
         raise DataError(
-            f"all labels of {evaluation.model} are of other answers than the stored ones; db.py --suggest-labels writes"
+            f"all labels of {evaluation.model} are of other answers than the stored ones; testbed export answers writes"
             " these"
         )
     return np.array([np.mean(each) if each else np.nan for each in kept]), outdated

@@ -62,7 +62,7 @@ def main_score(store: Store, cells: Mapping[str, Iterable[Evaluation]], binary: 
         if not has:
             metrics = {metric.name for each in cells[setting] for metric in store.metrics(each.id)}
             raise StoreError(
-                f"{setting} has no per-sample scores; its metrics are {_listed(metrics)}; python db.py --grid"
+                f"{setting} has no per-sample scores; its metrics are {_listed(metrics)}; testbed grid"
                 f" '{setting}' shows one for all models"
             )
     kind = "main per-sample score of 0 and 1" if binary else "main per-sample score"

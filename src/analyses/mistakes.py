@@ -102,7 +102,7 @@ def hardest(
     evaluations = choose(store, [setting], models, score, tell=tell)[setting]
     samples = Samples(store)
     table = side_by_side(store, samples, setting, evaluations, score, tell)
-    require_binary(table, score, "--hardest")
+    require_binary(table, score, "hardest")
     wrong = (table.scores == 0).sum(axis=1)
     nll = mean_losses(store, table)
     order = hardest_first(wrong, nll)[:limit]

@@ -73,7 +73,7 @@ def predictions_of(store: Store, evaluation: Evaluation, dataset: DatasetInfo) -
     identity = store.identity(evaluation)
     view = identity.get("view")
     if not isinstance(view, dict):
-        raise StoreError(f"{what} has no record of which logits count; run it again with python eval.py --override")
+        raise StoreError(f"{what} has no record of which logits count; run it again with testbed run --override")
     restricted = bool(identity.get("forward", {}).get("restricted"))
     logits = viewed_logits(
         store.read_outputs(evaluation.id, LOGITS),

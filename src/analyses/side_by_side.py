@@ -99,8 +99,7 @@ def evaluation_of(store: Store, model: str, setting: str) -> Evaluation:
         store.require_name("model", model)
         store.require_name("eval setting", setting)
         raise StoreError(
-            f"the store has no outputs of {model} on {setting}; run: python eval.py --models '{model}' --eval-settings"
-            f" '{setting}'"
+            f"the store has no outputs of {model} on {setting}; run: testbed run '{model}' --on '{setting}'"
         )
     return current(own)[0]
 
@@ -124,9 +123,7 @@ def evaluations_on(
         by_model.setdefault(each.model, []).append(each)
     if not by_model:
         store.require_name("eval setting", setting)
-        raise StoreError(
-            f"the store has no outputs on {setting}; run: python eval.py --models MODEL… --eval-settings '{setting}'"
-        )
+        raise StoreError(f"the store has no outputs on {setting}; run: testbed run MODEL… --on '{setting}'")
     return {
         model: current([each for each in by_model[model] if each.id in first] or by_model[model])[0]
         for model in sorted(by_model)
@@ -229,7 +226,7 @@ def no_score(evaluation: Evaluation, score: str, names: Iterable[str]) -> StoreE
     """The error for an evaluation without the score."""
     return StoreError(
         f"{evaluation.model} on {evaluation.eval_setting} has no per-sample score {score!r}; it has"
-        f" {', '.join(sorted(set(names))) or 'none'} (--score chooses one; python db.py --rescore computes"
+        f" {', '.join(sorted(set(names))) or 'none'} (--score chooses one; testbed rescore computes"
         " today's scores)"
     )
 

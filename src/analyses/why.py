@@ -82,7 +82,7 @@ def why(store: Store, first: Evaluation, second: Evaluation) -> Why:
 def why_today(store: Store, catalog: Catalog, evaluation: Evaluation) -> Why:
     """What differs between an evaluation and today's definition of its model and setting.
 
-    Runs nothing: ``eval.py`` compares the outputs; its previous checks are included.
+    Runs nothing: ``testbed run`` compares the outputs; its previous checks are included.
 
     Raises:
         StoreError: If model or setting can no longer be opened.

@@ -55,8 +55,7 @@ def evaluate(
 ) -> Results:
     """Runs models on eval settings, and stores every output and every metric.
 
-    Stored results are not computed again. What ``eval.py`` can be told by an option of the same name is not repeated
-    here; `docs/running.md` explains the options.
+    Stored results are not computed again. `docs/running.md` explains the options, which are those of ``testbed run``.
 
     Args:
         models: Names, patterns, collections or definitions: one, or several.
@@ -80,7 +79,7 @@ def evaluate(
         compile: Whether to compile networks by torch.compile.
         channels_last: Whether to keep images and weights in the channels_last layout.
         decoded_cache: Bytes of disk for decoded and transformed images; 0 for none.
-        profile: Whether to measure where time goes; ``db.py --print-eval MODEL SETTING --profile`` prints it.
+        profile: Whether to measure where time goes; ``testbed show MODEL SETTING --profile`` prints it.
         image_size: For checkpoints: side of the crop, or (side after resizing, side of the crop), pixels.
         mean: For checkpoints: of the channels, in [0, 1].
         std: For checkpoints: of the channels, in (0, 1].

@@ -1,1 +1,1 @@
-"""The programs: ``eval.py``, ``db.py`` and the commands of ``testbed``. click lives only here and in `console`."""
+"""The commands of ``testbed``, one file each, and ``eval.py`` and ``db.py``. click lives only here and in `console`."""

@@ -13,15 +13,7 @@ from typing import Any
 
 import click
 
-from testbed.console.options import (
-    EXIT_ERROR,
-    ManyWords,
-    ManyWordsCommand,
-    data_root_option,
-    run_command,
-    set_up_logging,
-    use,
-)
+from testbed.console.options import EXIT_ERROR, ManyWords, data_root_option, plain_command
 from testbed.console.output import count
 from testbed.console.streams import show_in_place
 from testbed.errors import DataError, SampleError
@@ -42,7 +34,7 @@ class Job:
         size: The side of the center crop after resizing; 0 leaves images unchanged.
         form: ``"png"`` or ``"jpeg"``.
         quality: JPEG quality.
-        seed: The same as eval.py's ``--seed``.
+        seed: The same as for ``testbed run``.
     """
 
     source: Path
@@ -60,7 +52,7 @@ class Job:
         return place if place.suffix.lower() in suffixes else place.with_name(place.name + suffixes[0])
 
 
-@click.command(cls=ManyWordsCommand, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@plain_command
 @click.argument("source", type=click.Path(path_type=Path))
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--corruptions", cls=ManyWords, metavar="NAME", help="The corruptions.  [default: the 19 of ImageNet-C]")
@@ -79,9 +71,8 @@ class Job:
 @click.option(
     "--quality", type=click.IntRange(1, 100), default=85, show_default=True, help="The quality of JPEG files."
 )
-@click.option("--seed", default=0, show_default=True, help="The same as for eval.py.")
+@click.option("--seed", default=0, show_default=True, help="The same as for testbed run.")
 @click.option("--processes", type=click.IntRange(1), help="The number of processes.  [default: one for each core]")
-@click.option("-v", "--verbose", is_flag=True, help="Show where errors come from.")
 @data_root_option
 def command(
     source: Path,
@@ -93,10 +84,10 @@ def command(
     quality: int,
     seed: int,
     processes: int | None,
-    verbose: bool,
-    data_root: str | None,
 ) -> int:
-    """Write corrupted copies of the images in SOURCE to TARGET/CORRUPTION/SEVERITY/…
+    """Write corrupted copies of a folder of images.
+
+    A corrupted image of SOURCE is TARGET/CORRUPTION/SEVERITY/NAME.
 
     Each image's random numbers depend only on its path and the seed. They are the same as in the setting
     imagenet-c.CORRUPTION.SEVERITY_in-memory, and so are the images, except for elastic_transform: the settings use its
@@ -106,8 +97,6 @@ def command(
     Example:
       testbed corrupt photos/ photos-c/ --corruptions fog snow --severities 1 3 5
     """
-    use(Inputs.from_environment().but(data_root=data_root))
-    set_up_logging(verbose, lambda line: click.echo(line, err=True))
     job = _job(source, target, corruptions, severities, size, form, quality, seed)
     names = _images(source)
     written, kept, failed = 0, 0, []
@@ -239,8 +228,3 @@ def _write(job: Job, names: Sequence[str], images: Any, corruption: str, severit
             raise DataError(
                 f"{path} cannot be written: {error.strerror}; run the same command again to resume"
             ) from error
-
-
-def main() -> None:
-    """The program."""
-    run_command(command)

@@ -1,10 +1,10 @@
-"""``eval.py`` / ``testbed eval``: runs models on eval settings."""
+"""``testbed run`` and ``eval.py``: models on eval settings."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,39 +12,34 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.options.clip_benchmark_words import HINTS
-from testbed.cli.options.download import download_missing, download_option
-from testbed.cli.options.machines import machine_choices, machine_options
-from testbed.cli.options.preprocessing import class_order, preprocessing, preprocessing_options, require_checkpoints
-from testbed.cli.options.scorers import as_scored, scorer_options
-from testbed.cli.options.tasks import as_captioners, as_tasks, given_files, task_options
+from testbed.cli.options.download import download_missing
+from testbed.cli.options.inputs import InputOptions, require_checkpoints
+from testbed.cli.options.run import MODELS, OPTIONS, SETTINGS, picked
+from testbed.cli.options.scorers import as_scored
+from testbed.cli.options.tasks import TaskOptions, as_captioners, as_tasks
 from testbed.cli.run.checks import check_as_object, require_amount
-from testbed.cli.run.clip_cc import ClipCcRun, clip_cc_options, export_run, translate
+from testbed.cli.run.clip_cc import ClipCcRun, export_run, translate
 from testbed.cli.run.dry_run import dry_run as show_plan
 from testbed.cli.run.files import write_heads, write_logdir
-from testbed.cli.run.log_file import log_file
+from testbed.cli.run.log_file import log_file as open_log
 from testbed.cli.run.progress import command_progress
-from testbed.cli.run.recorded_files import recorded_option, with_recorded
+from testbed.cli.run.recorded_files import with_recorded
 from testbed.cli.run.report import FINISHED, not_finite, print_ended, print_report, unexpected
 from testbed.cli.run.thumbnails import thumbnails_of
-from testbed.console.completion import registered
 from testbed.console.model_lines import models_as_objects
 from testbed.console.options import (
     EXIT_ERROR,
     EXIT_INTERRUPTED,
+    Argument,
+    Command,
     ManyWords,
-    ManyWordsCommand,
-    checkpoints_option,
-    data_root_option,
-    lmu_data_option,
-    predictions_option,
     run_command,
     set_up_logging,
-    store_options,
     use,
+    version_option,
 )
 from testbed.console.output import print_json
 from testbed.errors import TestbedError
-from testbed.inputs import MAX_MEGAPIXELS, Inputs
 from testbed.paths import expanded
 from testbed.registry.folders import settings_of_folders
 
@@ -53,165 +48,52 @@ if TYPE_CHECKING:
     from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
 
-POSITIVE = click.IntRange(min=1)
 
-
-@click.command(
-    cls=ManyWordsCommand,
-    hints=HINTS,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-)
-@click.option(
-    "--models",
-    cls=ManyWords,
-    metavar="NAME",
-    shell_complete=registered("model"),
-    help="Models: names, patterns ('timm/convnext*'), collections (demo), or a text file of these.",
-)
-@click.option(
-    "--eval-settings",
-    cls=ManyWords,
-    metavar="NAME",
-    shell_complete=registered("eval setting"),
-    help="Eval settings: names, patterns ('digits-c.*'), collections (demo), folders of images (one folder per class),"
-    " or a text file of these.",
-)
-@click.option("--db/--no-db", default=True, help="Whether to store the results.  [default: --db]")
-@click.option(
-    "--logdir",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Also write metrics.json and the outputs to this folder.",
-)
-@store_options
-@click.option(
-    "--payload-url", metavar="URL", help="Store outputs at an fsspec URL (s3://…, file://…), not in the database."
-)
-@data_root_option
-@download_option
-@predictions_option
-@checkpoints_option
-@lmu_data_option
-@clip_cc_options
-@click.option(
-    "--vlmevalkit",
-    type=click.Path(path_type=Path),
-    metavar="FILE.json",
-    help="Run the models on the sets of a configuration file of VLMEvalKit, besides those that are named.",
-)
-@recorded_option
-@preprocessing_options
-@task_options
-@scorer_options
-@machine_options
-@click.option("--dry-run", is_flag=True, help="Print the plan and do nothing.")
-@click.option("--limit", type=POSITIVE, metavar="N", help="At most N samples of each setting, evenly spread.")
-@click.option(
-    "--batch-size",
-    type=POSITIVE,
-    metavar="N",
-    help="Batch size (attacks and vLLM use the model's own).  [default: each model's own]",
-)
-@click.option(
-    "--dtype",
-    type=click.Choice(["float32", "bfloat16", "float16"]),
-    default="float32",
-    show_default=True,
-    help="Precision of the models (the lower ones by torch.autocast).",
-)
-@click.option(
-    "--store-dtype",
-    type=click.Choice(["float16"]),
-    help="Store logits and embeddings rounded to 3 digits, at half the size, as separate evaluations.",
-)
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="Seed for perturbations, sampling and random weights."
-)
-@click.option("--random-weights", is_flag=True, help="Build untrained architectures; their results are marked.")
-@click.option(
-    "--strict",
-    is_flag=True,
-    help="Stop at a sample that cannot be read instead of counting it as wrong; fail if outputs are NaN or infinite, or"
-    " if a data set leaves out what may be samples.",
-)
-@click.option(
-    "--max-megapixels",
-    type=POSITIVE,
-    metavar="N",
-    help=f"Do not decode images of more than N million pixels; they count as unreadable.  [default: {MAX_MEGAPIXELS}]",
-)
-@click.option("--no-shared-pass", is_flag=True, help="Read the images again for each cell.")
-@click.option(
-    "--trust", is_flag=True, help="Reuse stored results unchecked, even if files or versions have changed since."
-)
-@click.option(
-    "--verify",
-    metavar="N|P%",
-    help="Recompute N samples (or P percent) of each stored result, compare, and store the outcome.",
-)
-@click.option("--override", is_flag=True, help="Run stored cells again; the stored evaluations are hidden.")
-@click.option(
-    "--thumbnails",
-    is_flag=True,
-    help="Also store a small JPEG of each sample, for db.py --serve where the data are not. Reads each image again.",
-)
-@click.option(
-    "--log-file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Append what happens to this file, as JSON lines: passes, their progress, messages, and how each cell ended.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
-@click.option("-v", "--verbose", is_flag=True, help="Print more; show where errors come from.")
-def command(
+def evaluate(
     models: Sequence[str],
     eval_settings: Sequence[str],
-    logdir: Path | None,
-    data_root: str | None,
+    download: str | None,
     predictions: str | None,
-    checkpoints: str | None,
-    lmu_data: str | None,
     clip_cc: Path | None,
     base_dir: Path | None,
+    vlmevalkit: Path | None,
+    recorded: Path | None,
+    save_clf: Path | None,
+    scorers: Sequence[str],
+    scoring: str,
     db: bool,
+    thumbnails: bool,
+    logdir: Path | None,
+    log_file: Path | None,
     dry_run: bool,
     as_json: bool,
-    verbose: bool,
     **given: Any,
 ) -> int:
-    """Run models on eval settings, on all GPUs, and store every output and every metric.
+    """Runs models on eval settings.
 
-    Stored results are not computed again. To resume an interrupted run, give the same command again.
-
-    \b
-    Examples:
-      python eval.py --models demo --eval-settings demo
-      python eval.py --gpus 0 1 --models resnet50 densenet121 --eval-settings val
-      python eval.py --models 'timm/convnext*' --eval-settings val --dry-run
+    Args:
+        models: As the user wrote them, like the eval settings.
+        given: The options that are fields of `InputOptions`, `TaskOptions` or `RunOptions`; the other arguments are the
+            other options.
     """
-    from dataclasses import replace
-
     from testbed.execution.executors import executor_kind
+    from testbed.graph.options import RunOptions
     from testbed.registry import registry
     from testbed.registry.select import replaced, select
 
-    inputs = Inputs.from_environment().but(
-        data_root=data_root,
-        predictions=predictions,
-        checkpoints=checkpoints,
-        lmu_data=lmu_data,
-        max_megapixels=given["max_megapixels"],
-        **given_files(given),
-    )
-    inputs = replace(inputs, preprocessing=preprocessing(given), class_order=class_order(given))
-    set_up_logging(verbose, lambda line: click.echo(line, err=True))
-    require_amount(given["verify"])
-    if given["thumbnails"] and not db:
+    inputs = picked(InputOptions, given, predictions=predictions).inputs()
+    task = picked(TaskOptions, given)
+    options = picked(RunOptions, given, inputs=inputs)
+    set_up_logging(options.verbose, lambda line: click.echo(line, err=True))
+    require_amount(options.verify)
+    if thumbnails and not db:
         raise click.UsageError("--thumbnails stores pictures; it cannot be used with --no-db")
-    options = _options(given, inputs, verbose)
-    if given["vlmevalkit"] is not None:
-        models, eval_settings, options = _with_config(given["vlmevalkit"], models, eval_settings, options)
-    if given["recorded"] is not None:
-        models, eval_settings = with_recorded(given["recorded"], models, eval_settings, inputs)
+    if options.store_dtype and options.dtype != "float32":
+        raise click.UsageError(f"--store-dtype is for --dtype float32; outputs of {options.dtype} are as small already")
+    if vlmevalkit is not None:
+        models, eval_settings, options = _with_config(vlmevalkit, models, eval_settings, options)
+    if recorded is not None:
+        models, eval_settings = with_recorded(recorded, models, eval_settings, inputs)
     bench = translate(clip_cc, base_dir, models, predictions) if clip_cc is not None else None
     if bench is not None:
         models, options = bench.models, bench.options(options)
@@ -226,18 +108,18 @@ def command(
     use(inputs)
     options = replace(options, inputs=inputs)
     if bench is not None and not eval_settings:
-        eval_settings = bench.settings(registry, given["scorers"])
-    chosen_models = as_captioners(select(registry.models, registry.model_collections, models), given["task"])
+        eval_settings = bench.settings(registry, scorers)
+    chosen_models = as_captioners(select(registry.models, registry.model_collections, models), task.task)
     require_checkpoints(inputs, chosen_models)
-    chosen_settings = as_tasks(select(registry.eval_settings, registry.eval_setting_collections, eval_settings), given)
-    chosen_settings = as_scored(registry, chosen_settings, given["scorers"], given["scoring"])
+    chosen_settings = as_tasks(select(registry.eval_settings, registry.eval_setting_collections, eval_settings), task)
+    chosen_settings = as_scored(registry, chosen_settings, scorers, scoring)
     for line in (*replaced(registry.models, chosen_models), *replaced(registry.eval_settings, chosen_settings)):
         click.echo(line, err=True)
-    if given["download"] is not None and not dry_run:
-        download_missing(chosen_settings, given["download"])
+    if download is not None and not dry_run:
+        download_missing(chosen_settings, download)
     if dry_run:
         return show_plan(registry, options, chosen_models, chosen_settings, as_json)
-    with log_file(given["log_file"], chosen_models, chosen_settings) as log:
+    with open_log(log_file, chosen_models, chosen_settings) as log:
         run = partial(
             _run,
             registry,
@@ -245,23 +127,66 @@ def command(
             settings=chosen_settings,
             logdir=logdir,
             as_json=as_json,
-            heads=given["save_clf"],
+            heads=save_clf,
             bench=bench,
             log=log,
         )
         if db:
-            return run(options=options, thumbnails=bool(given["thumbnails"]))
+            return run(options=options, thumbnails=thumbnails)
         with tempfile.TemporaryDirectory(prefix="testbed-") as folder:
             kept_here = replace(options, db_url=str(Path(folder) / "results.db"), payload_url="")
             return run(options=kept_here, kept=False)
+
+
+def _command(name: str, own: list[click.Parameter], examples: Sequence[str], more: str = "") -> Command:
+    lines = "\n".join(f"  {each}" for each in examples)
+    return Command(
+        name,
+        callback=evaluate,
+        params=[*own, *OPTIONS],
+        hints=HINTS,
+        help=f"""Run models on eval settings, and store every output and metric.
+
+All GPUs are used. Stored results are not computed again. To resume an interrupted run, give the same command again.
+{more}
+\b
+Examples:
+{lines}""",
+    )
+
+
+run = _command(
+    "run",
+    [
+        Argument(["models"], nargs=-1, metavar="MODEL...", shell_complete=MODELS["shell_complete"]),
+        ManyWords(["--on", "eval_settings"], heading="What", **SETTINGS),
+    ],
+    (
+        "testbed run demo --on demo",
+        "testbed run resnet50 densenet121 --on val --gpus 0 1",
+        "testbed run 'timm/convnext*' --on val --dry-run",
+    ),
+    f"\n{MODELS['help']}\n",
+)
+command = _command(
+    "eval.py",
+    [
+        ManyWords(["--models"], heading="What", **MODELS),
+        ManyWords(["--eval-settings"], heading="What", **SETTINGS),
+    ],
+    (
+        "python eval.py --models demo --eval-settings demo",
+        "python eval.py --gpus 0 1 --models resnet50 densenet121 --eval-settings val",
+        "python eval.py --models 'timm/convnext*' --eval-settings val --dry-run",
+    ),
+)
+version_option(command)
 
 
 def _with_config(
     path: Path, models: Sequence[str], eval_settings: Sequence[str], options: RunOptions
 ) -> tuple[Sequence[str], Sequence[str], RunOptions]:
     """Models, settings and options with those of a configuration file of VLMEvalKit's."""
-    from dataclasses import replace
-
     from testbed.models.loading.vlmeval_config import read_config
 
     config = read_config(path)
@@ -270,40 +195,16 @@ def _with_config(
 
 
 def _require(models: Sequence[str], eval_settings: Sequence[str], base_dir: Path | None) -> None:
-    """Checks the options that are required without --clip-cc, or require it."""
-    for option, words in (("--models", models), ("--eval-settings", eval_settings)):
+    """Checks what is required without --clip-cc, or requires it."""
+    for name, words in (("models", models), ("eval_settings", eval_settings)):
         if not words:
-            raise click.MissingParameter(param_hint=f"'{option}'", param_type="option")
+            raise click.MissingParameter(param=_parameter(name))
     if base_dir is not None:
         raise click.UsageError("--base-dir requires --clip-cc")
 
 
-def _options(given: dict[str, Any], inputs: Inputs, verbose: bool) -> RunOptions:
-    from testbed.graph.options import RunOptions
-
-    if given["store_dtype"] and given["dtype"] != "float32":
-        raise click.UsageError(
-            f"--store-dtype is for --dtype float32; outputs of {given['dtype']} are as small already"
-        )
-    return RunOptions(
-        db_url=given["db_url"],
-        payload_url=given["payload_url"],
-        plugins=tuple(str(expanded(plugin).resolve()) for plugin in given["plugins"]),
-        limit=given["limit"],
-        batch_size=given["batch_size"],
-        dtype=given["dtype"],
-        store_dtype=given["store_dtype"],
-        seed=given["seed"],
-        random_weights=given["random_weights"],
-        strict=given["strict"],
-        share_passes=not given["no_shared_pass"],
-        trust=given["trust"],
-        verify=given["verify"],
-        override=given["override"],
-        verbose=verbose,
-        inputs=inputs,
-        **machine_choices(given),
-    )
+def _parameter(name: str) -> click.Parameter:
+    return next(each for each in click.get_current_context().command.params if each.name == name)
 
 
 # Run --------------------------------------------------------------------------------------------------------------
@@ -397,5 +298,5 @@ def _run(
 
 
 def main() -> None:
-    """The program."""
+    """The program eval.py."""
     run_command(command)

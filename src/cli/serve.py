@@ -1,12 +1,14 @@
-"""``db.py --serve``: the explorer on this machine; what it shows follows the store."""
+"""``testbed serve``: the explorer on this machine; what it shows follows the store."""
 
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from testbed.console.options import data_root_option, plugin_option, store_command
 from testbed.errors import MissingExtraError, TestbedError
 
 if TYPE_CHECKING:
@@ -17,19 +19,27 @@ if TYPE_CHECKING:
 _SECONDS = 2  # for requests that are under way when it ends
 
 
-def run_serve(given: dict[str, Any]) -> int:
-    """``--serve`` with ``--host`` and ``--port``, until Ctrl-C."""
+@store_command
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="The port; 0 picks a free one."
+)
+@click.option("--metric", metavar="NAME", help="The metric of the table.  [default: top1]")
+@plugin_option
+@data_root_option
+def command(host: str, port: int, metric: str | None, plugins: Sequence[str], db_url: str | None) -> int:
+    """Results in the browser, on this machine, until Ctrl-C."""
     from testbed.db.store import Store
     from testbed.plotting.explorer.guard import is_loopback
     from testbed.registry import registry
 
-    registry.load(given["plugins"])
-    with Store.open(given["db_url"]) as store:
+    registry.load(plugins)
+    with Store.open(db_url) as store:
         shown = store.display_url
-    page = Page(given["db_url"], given["host"], given["port"], given["metric"], shown, registry)
+    page = Page(db_url, host, port, metric, shown, registry)
     name = f"[{page.host}]" if ":" in page.host else page.host
     click.echo(f"the results in {shown} are at http://{name}:{page.port}/ (Ctrl-C ends it)")
-    if not is_loopback(given["host"]):
+    if not is_loopback(host):
         click.echo("note: anyone who reaches this machine can read them", err=True)
     try:
         page.serve_forever()
@@ -82,7 +92,7 @@ def _server(app: Any) -> uvicorn.Server:
     try:
         import uvicorn
     except ImportError:
-        raise MissingExtraError("uvicorn", "serve", "--serve") from None
+        raise MissingExtraError("uvicorn", "serve", "testbed serve") from None
     return uvicorn.Server(
         uvicorn.Config(
             app,

@@ -54,8 +54,8 @@ def cells_of(source: str, report: ImportReport) -> tuple[list[ImportedCell], str
             revision = current_revision(connection)
             if revision is None or not is_before_release(revision):
                 raise StoreError(
-                    f"{display_url(url)} is no store from before the first release; db.py --merge takes in a store of"
-                    " this testbed"
+                    f"{display_url(url)} is no store from before the first release; testbed store merge takes in a"
+                    " store of this testbed"
                 )
             rows = connection.execute(sa.text("SELECT * FROM results")).mappings().all()
     finally:

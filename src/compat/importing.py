@@ -100,8 +100,8 @@ def _check_columns(columns: Sequence[str], settings: Collection[str] | None, pat
         more = f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else ""
         raise StoreError(
             f"{path}: each column after 'model' is an eval setting with top-1 in percent; neither the registry nor the"
-            f" store has {', '.join(map(repr, unknown[:_NAMED]))}{more}; remove what is no setting (db.py"
-            " --list-eval-settings-registry lists them), or import all as new settings with --override"
+            f" store has {', '.join(map(repr, unknown[:_NAMED]))}{more}; remove what is no setting (testbed"
+            " list settings lists them), or import all as new settings with --override"
         )
 
 
@@ -139,7 +139,7 @@ def _note(cells: Sequence[str], what: str) -> list[str]:
         return []
     more = f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
     number = "1 cell" if len(cells) == 1 else f"{len(cells):,} cells"
-    return [f"{number} {what} (db.py --print-eval … --all shows both): {', '.join(cells[:_NAMED])}{more}"]
+    return [f"{number} {what} (testbed show … --all shows both): {', '.join(cells[:_NAMED])}{more}"]
 
 
 def _imagenet_testbed(

@@ -1,4 +1,4 @@
-"""What both commands share: options that take several words, the store, plug-ins, and how errors are told."""
+"""What all commands share: options that take several words, groups, the store, plug-ins, and how errors are told."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from testbed import __version__
 from testbed.console import streams
-from testbed.console.called import as_called
 from testbed.console.ending import ending_at_once
 from testbed.console.streams import visible_output
 from testbed.errors import TestbedError
-from testbed.inputs import ENV_CHECKPOINTS, ENV_DATA, ENV_LMU_DATA, ENV_PREDICTIONS, Inputs, using
-from testbed.paths import ENV_DB
+from testbed.inputs import ENV_DATA, Inputs, using
+from testbed.paths import ENV_DB, expanded
 from testbed.process.parent_death import end_children_by_sigterm
 from testbed.redaction import redacted
 
@@ -31,10 +31,23 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 EXIT_ERROR = 1
 EXIT_INTERRUPTED = 130
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+DB_URL_HELP = (
+    f"The results store: a path or sqlite:///PATH, or postgresql://USER@HOST/DATABASE.  [default: ${ENV_DB}, else"
+    " testbed.db in the working folder]"
+)
 _WORDS = "testbed.words"  # of the command line, as click keeps them for the completion
 
 
-class ManyWords(click.Option):
+class Option(click.Option):
+    """An option that may stand under a heading of the help."""
+
+    def __init__(self, *arguments: Any, heading: str = "Options", **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.heading = heading
+
+
+class ManyWords(Option):
     """An option that takes one word or several: ``--models resnet50 densenet121``."""
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
@@ -47,60 +60,100 @@ class ManyWords(click.Option):
         return None if record is None else (f"{record[0]}...", record[1])
 
 
-class ManyWordsCommand(click.Command):
+class Command(click.Command):
     """A command whose `ManyWords` options take all words up to the next option, and whose names may have underscores.
 
-    It has ``--version``.
-
     Args:
-        hints: What to say of options of other programs, by name.
+        hints: What to say of options that it does not have, by name; of several, the first of these is told.
     """
 
     def __init__(self, *arguments: Any, hints: Mapping[str, str] | None = None, **keywords: Any) -> None:
+        keywords.setdefault("context_settings", CONTEXT)
         super().__init__(*arguments, **keywords)
         self.hints = hints or {}
-        self.params.append(
-            click.Option(
-                ["--version"],
-                is_flag=True,
-                is_eager=True,
-                expose_value=False,
-                callback=_print_version,
-                help="Print the version and exit.",
-            )
-        )
 
-    def get_help(self, ctx: click.Context) -> str:
-        """The help, with examples as the program was called."""
-        return as_called(super().get_help(ctx))
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the options under their headings, in the order in which these come first."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for each in self.get_params(ctx):
+            if isinstance(each, click.Option) and (record := each.get_help_record(ctx)) is not None:
+                sections.setdefault(getattr(each, "heading", "Options"), []).append(record)
+        for heading, records in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Writes ``--models a b`` as ``--models a --models b``, which click understands."""
         known = {name for each in self.params for name in (*each.opts, *each.secondary_opts)}
         args = [with_dashes(each, known) for each in args]
-        for name in (with_dashes(each, set(self.hints)).partition("=")[0] for each in args):
-            if name in self.hints and name not in known and not ctx.resilient_parsing:
-                raise click.UsageError(f"there is no option {name}; {self.hints[name]}", ctx)
+        given = {with_dashes(each, set(self.hints)).partition("=")[0] for each in args} - known
+        for name, hint in self.hints.items():
+            if name in given and not ctx.resilient_parsing:
+                raise UnknownOption(f"there is no option {name}; {hint}")
         ctx.meta[_WORDS] = args
         return super().parse_args(ctx, spread(args, set(self._many)))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Completes the second word of a `ManyWords` option, too, and those after it."""
+        option = self.open_option(ctx, incomplete)
+        return super().shell_complete(ctx, incomplete) if option is None else option.shell_complete(ctx, incomplete)
+
+    def open_option(self, ctx: click.Context, incomplete: str) -> click.Parameter | None:
+        """The `ManyWords` option that the next word belongs to, if there is one."""
         last = next((each for each in reversed(ctx.meta.get(_WORDS, [])) if each.startswith("-")), "")
-        option = self._many.get(last.partition("=")[0])
-        if option is None or incomplete.startswith("-"):
-            return super().shell_complete(ctx, incomplete)
-        return option.shell_complete(ctx, incomplete)
+        return None if incomplete.startswith("-") else self._many.get(last.partition("=")[0])
 
     @property
     def _many(self) -> dict[str, click.Parameter]:
         return {name: each for each in self.params if isinstance(each, ManyWords) for name in each.opts}
 
 
-def _print_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked and not context.resilient_parsing:
-        click.echo(f"testbed {__version__}")
-        context.exit()
+class Argument(click.Argument):
+    """An argument of a `Command`; the words that belong to an option are not completed as if they were its own."""
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Completes the argument, or the option that the word belongs to."""
+        command = ctx.command
+        option = command.open_option(ctx, incomplete) if isinstance(command, Command) else None
+        return super().shell_complete(ctx, incomplete) if option is None else option.shell_complete(ctx, incomplete)
+
+
+class UnknownOption(click.ClickException):
+    """An option that a command does not have, and what to use in its place."""
+
+    exit_code = 2
+
+
+class Group(click.Group):
+    """Commands under headings; each is imported when it is called, and all of them for the help.
+
+    Args:
+        sections: Heading → name → the command's module, with its attribute if that is not called `command`.
+    """
+
+    def __init__(self, *arguments: Any, sections: Mapping[str, Mapping[str, str]], **keywords: Any) -> None:
+        super().__init__(*arguments, context_settings=CONTEXT, **keywords)
+        self.sections = sections
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order of the help."""
+        return [name for section in self.sections.values() for name in section]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A command by its name."""
+        for section in self.sections.values():
+            if cmd_name in section:
+                module, _, attribute = section[cmd_name].partition(":")
+                command: click.Command = getattr(import_module(module), attribute or "command")
+                return command
+        return None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the commands under their headings."""
+        for heading, section in self.sections.items():
+            with formatter.section(heading):
+                commands = [(name, self.get_command(ctx, name)) for name in section]
+                formatter.write_dl([(name, each.get_short_help_str(90)) for name, each in commands if each is not None])
 
 
 def with_dashes(argument: str, known: Collection[str]) -> str:
@@ -134,63 +187,80 @@ def spread(arguments: Sequence[str], many: set[str]) -> list[str]:
     return spread_out
 
 
-def store_options(function: F) -> F:
-    """--db-url and --plugin, which both commands have."""
-    function = click.option(
-        "--plugin",
-        "plugins",
-        cls=ManyWords,
-        metavar="FILE",
-        help="Python files that define models or eval settings (files written for ImageNet-testbed, too), or"
-        " YAML files of CLIP-CC-Bench, which define decoders.",
-    )(function)
-    return click.option(
-        "--db-url",
-        metavar="URL",
-        help=f"The results store: a path or sqlite:///PATH, or postgresql://USER@HOST/DATABASE."
-        f"  [default: ${ENV_DB}, else testbed.db in the working folder]",
-    )(function)
+version_option = click.version_option(__version__, message="testbed %(version)s", help="Print the version and exit.")
+
+
+def plain_command(function: Callable[..., int]) -> Command:
+    """Makes a function a command with -v, which it is given if it takes ``verbose``."""
+    return _completed(click.command(cls=Command)(function), function)
+
+
+def store_command(function: Callable[..., int]) -> Command:
+    """Makes a function a command on the store, with --db-url, -v, and --json if the function takes ``as_json``.
+
+    Paths of checkpoints in names are written in full, as the store has them.
+    """
+    command = click.command(cls=_StoreCommand)(function)
+    if "as_json" in function.__annotations__:
+        command.params.append(Option(["--json", "as_json"], is_flag=True, help="Print JSON."))
+    command.params.append(Option(["--db-url"], metavar="URL", help=DB_URL_HELP))
+    return _completed(command, function)
+
+
+def _completed(command: Command, function: Callable[..., int]) -> Command:
+    taken, say = "verbose" in function.__annotations__, "Show where errors come from."
+    command.params.append(Option(["-v", "--verbose"], is_flag=True, expose_value=taken, callback=_log, help=say))
+    return command
+
+
+class _StoreCommand(Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [with_full_path(word) for word in args])
+
+
+def with_full_path(word: str) -> str:
+    """``ARCH,FILE`` with the file's full path, if there is such a file; any other word as it is."""
+    arch, _, path = word.partition(",")
+    file = expanded(path)
+    return f"{arch},{file.absolute()}" if ("/" in path or file.suffix) and os.path.isfile(file) else word
+
+
+def _log(_: click.Context, __: click.Parameter, verbose: bool) -> bool:
+    set_up_logging(verbose, lambda line: click.echo(line, err=True))
+    return verbose
+
+
+def _resolved(_: click.Context, __: click.Parameter, files: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(expanded(file).resolve()) for file in files)
+
+
+PLUGIN: dict[str, Any] = {
+    "metavar": "FILE",
+    "callback": _resolved,
+    "help": "Python files that define models or eval settings (files written for ImageNet-testbed, too), or YAML files"
+    " of CLIP-CC-Bench, which define decoders.",
+}
+
+
+def plugin_option(function: F) -> F:
+    """--plugin."""
+    return click.option("--plugin", "plugins", cls=ManyWords, **PLUGIN)(function)
 
 
 def data_root_option(function: F) -> F:
-    """--data-root."""
+    """--data-root, which is used until the command ends; the function is not given it."""
     return click.option(
-        "--data-root", metavar="DIR", help=f"The folder with the data sets, by name.  [default: ${ENV_DATA}]"
+        "--data-root",
+        metavar="DIR",
+        expose_value=False,
+        callback=lambda _, __, value: use(Inputs.from_environment().but(data_root=value)),
+        help=f"The folder with the data sets, by name.  [default: ${ENV_DATA}]",
     )(function)
 
 
 def use(inputs: Inputs) -> None:
     """Makes inputs the active ones until the command ends."""
     click.get_current_context().with_resource(using(inputs))
-
-
-def predictions_option(function: F) -> F:
-    """--predictions."""
-    return click.option(
-        "--predictions",
-        metavar="DIR",
-        help=f"The folder with recorded predictions, for models named replay:NAME.  [default: ${ENV_PREDICTIONS}]",
-    )(function)
-
-
-def checkpoints_option(function: F) -> F:
-    """--checkpoints."""
-    return click.option(
-        "--checkpoints",
-        metavar="DIR",
-        help="The folder with the checkpoints of models that files of ImageNet-testbed define, by the model's name."
-        f"  [default: ${ENV_CHECKPOINTS}]",
-    )(function)
-
-
-def lmu_data_option(function: F) -> F:
-    """--lmu-data."""
-    return click.option(
-        "--lmu-data",
-        metavar="DIR",
-        help="VLMEvalKit's folder of tables, with DIR/NAME.tsv and pictures in DIR/images."
-        f"  [default: ${ENV_LMU_DATA}, else ~/LMUData]",
-    )(function)
 
 
 def run_command(command: click.Command) -> None:
@@ -210,7 +280,7 @@ def _run(command: click.Command) -> None:
     except click.ClickException as error:
         told = io.StringIO()
         error.show(told)
-        click.echo(as_called(told.getvalue()), err=True, nl=False)
+        click.echo(told.getvalue(), err=True, nl=False)
         sys.exit(error.exit_code)
     except TestbedError as error:
         logging.getLogger("testbed").debug("failed", exc_info=True)
@@ -240,7 +310,7 @@ def _discard_output() -> None:
 
 def fail(message: str, code: int) -> None:
     """Prints an error and ends the program."""
-    click.echo(f"Error: {as_called(message)}", err=True)
+    click.echo(f"Error: {message}", err=True)
     sys.exit(code)
 
 
@@ -263,4 +333,4 @@ class _Lines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Writes the message, with its traceback if it has one."""
-        self._write(as_called(redacted(self.format(record))))
+        self._write(redacted(self.format(record)))

@@ -63,7 +63,7 @@ def export_verdicts(
             texts = [key, each.question, said.get("text") or "", second.get("text") or "", each.silence]
             rows.append([evaluation.model, ids[each.place], label, each.judge, each.answer, *served, *texts])
     if not rows:
-        raise StoreError("the store has no verdicts of judges on these settings; --eval-settings takes names X@JUDGE")
+        raise StoreError("the store has no verdicts of judges on these settings; --on takes names X@JUDGE")
     _write(path, VERDICT_COLUMNS, rows)
     return len(rows)
 
@@ -104,7 +104,9 @@ def suggest_labels(
             shown = [texts[place], score, row.get("question", ""), row.get("answer", row.get("answers", ""))]
             rows.append([evaluation.model, samples[place].id, "", "", *shown])
     if not rows:
-        raise StoreError("the store has no such answers to questions; db.py --list-eval-settings-db lists all settings")
+        raise StoreError(
+            "the store has no such answers to questions; testbed list settings --stored lists all settings"
+        )
     _write(path, LABEL_COLUMNS, rows)
     return len(rows)
 
@@ -121,7 +123,7 @@ def _evaluations(
     found = [store.evaluation(each) for each in sorted(ids)]
     several = sorted({each.eval_setting for each in found})
     if len(several) > 1:
-        raise StoreError(f"a file is of one setting, but there are {', '.join(several)}; name one with --eval-settings")
+        raise StoreError(f"a file is of one setting, but there are {', '.join(several)}; name one with --on")
     return found
 
 

@@ -217,7 +217,7 @@ class CaptionerFamily:
         if "multimodal_cfg" not in config:
             raise UnsupportedError(
                 f"{name}: {encoder.name} has no text decoder, which captions need; open_clip's CoCa models have one:"
-                f" 'python db.py --list-models-registry | grep {PREFIX}' lists them"
+                f" 'testbed list models | grep {PREFIX}' lists them"
             )
         return CocaCaptioner(name, encoder)
 

@@ -3,7 +3,7 @@
 ``replay:/path/to/internvl.json`` is any file of predictions (see `testbed.data.formats.predictions`), and so are
 VLMEvalKit's files of answers (xlsx, tsv, json; see `testbed.data.tables.answers`).
 ``replay:internvl`` is the file ``internvl.json`` or ``internvl.jsonl`` in the folder ``$TESTBED_PREDICTIONS``
-(``eval.py --predictions``). A pattern stands for all files that it matches: ``'replay:runs/*.json'``,
+(``testbed run --predictions``). A pattern stands for all files that it matches: ``'replay:runs/*.json'``,
 ``'replay:intern*'``.
 """
 

@@ -253,7 +253,7 @@ class Planner:
             if of == same and each.status == "complete" and each.origin != "imported":
                 if each.size != cell.size:
                     return f"stored for {each.size:,} samples" if each.size else ""
-                return f"stored for another definition: python db.py --why '{cell.model}' '{cell.setting}'"
+                return f"stored for another definition: testbed why '{cell.model}' '{cell.setting}'"
         return ""
 
     def _alike(self, cell: Cell, complete: Sequence[Evaluation]) -> Evaluation | None:

@@ -66,7 +66,7 @@ class Catalog:
     """
 
     def __init__(self, packages: Sequence[str] | None = None, entry_points: bool = True) -> None:
-        self.models: Registry[ModelDefinition] = Registry("model", "python db.py --list-models-registry")
+        self.models: Registry[ModelDefinition] = Registry("model", "testbed list models")
         self.eval_settings = Settings(self.models)
         self.model_collections = Collections("model")
         self.eval_setting_collections = Collections("eval setting")

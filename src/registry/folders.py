@@ -1,4 +1,4 @@
-"""``--eval-settings path/to/folder``: a folder of images in place of the name of a setting."""
+"""``--on path/to/folder``: a folder of images in place of the name of a setting."""
 
 from __future__ import annotations
 

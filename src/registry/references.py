@@ -108,7 +108,7 @@ class Settings(Registry["EvalSetting"]):
     """
 
     def __init__(self, models: Registry[ModelDefinition]) -> None:
-        super().__init__("eval setting", "python db.py --list-eval-settings-registry")
+        super().__init__("eval setting", "testbed list settings")
         self._models = models
 
     def _add(self, name: str, item: Callable[[], EvalSetting], source: Source) -> None:

@@ -1,4 +1,4 @@
-"""Resolves the arguments of ``--models`` and ``--eval-settings`` to a list of names.
+"""Resolves the models and eval settings of a command line to a list of names.
 
 Each word is a name, a pattern with ``*``, ``?`` or ``[…]``, a collection, or a text file with one of these per line.
 An architecture with a pattern of checkpoints, ``ViT-B-32,runs/*.pt``, gives one model per file, and so does the prefix

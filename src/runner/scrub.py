@@ -37,9 +37,9 @@ SHOWN_SAMPLES = 20  # ids of differing samples that are stored
 
 NOT_LOADED = "not in the registry today; --plugin FILE loads the definitions of a file"
 IMPORTED = "imported: there are no outputs to compare"
-COSTS_MONEY = "running the model again costs money; eval.py --verify does so"
+COSTS_MONEY = "running the model again costs money; testbed run --verify does so"
 DIFFERENT = "defined differently today, or evaluated with options that change the definition"
-OTHERWISE = "its definition is written otherwise; eval.py checks it"
+OTHERWISE = "its definition is written otherwise; testbed run checks it"
 ELSEWHERE = "another run verifies it at the moment"
 
 

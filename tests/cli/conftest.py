@@ -19,13 +19,14 @@ Program = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def program(warm_python: WarmPython, root: Path, tmp_path: Path) -> Program:
-    """A function that runs ``eval.py`` or ``db.py`` with words, in a folder of its own; no traceback may ever show."""
+    """A function that runs ``eval.py``, ``db.py`` or ``testbed`` in a folder of its own; no traceback may ever show."""
 
     def run(
         script: str, *words: str, code: int | None = 0, traceback: bool = False, **variables: str
     ) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "WORLD_MARKS": str(tmp_path), **variables}
-        done = warm_python.run(root / script, words, tmp_path, environment)
+        path = root / ("tests/support/bin/testbed" if script == "testbed" else script)
+        done = warm_python.run(path, words, tmp_path, environment)
         assert traceback or "Traceback" not in done.stderr, done.stderr
         assert code is None or done.returncode == code, f"{done.stdout}\n{done.stderr}"
         return done
@@ -37,18 +38,18 @@ def program(warm_python: WarmPython, root: Path, tmp_path: Path) -> Program:
 def ask(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
-    """A function that runs ``db.py`` in this process, on the store testbed.db of this test; quicker than `program`."""
-    from testbed.cli.db import main
+    """A function that runs ``testbed``, or ``db.py`` where an option comes first, in this process, on testbed.db."""
+    from testbed.cli import db, program
 
     logger = logging.getLogger("testbed")
     kept = logger.handlers, logger.propagate, logger.level
     handler = signal.getsignal(signal.SIGTERM)
 
     def run(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-        monkeypatch.setattr(sys, "argv", ["db.py", *map(str, words), "--db-url", str(tmp_path / "testbed.db")])
+        monkeypatch.setattr(sys, "argv", ["testbed", *map(str, words), "--db-url", str(tmp_path / "testbed.db")])
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
-            main()
+            (db if str(words[0]).startswith("-") else program).main()
         told = capsys.readouterr()
         assert ended.value.code == code, f"{told.out}\n{told.err}"
         return subprocess.CompletedProcess(sys.argv, code, told.out, told.err)
@@ -60,7 +61,7 @@ def ask(
 
 @pytest.fixture
 def refusal(ask: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[..., str]:
-    """A function that runs ``db.py`` with words that it refuses, and gives the one line that says why."""
+    """A function that runs ``testbed`` with words that it refuses, and gives the one line that says why."""
 
     def run(*words: object) -> str:
         done = ask(*words, code=1)

@@ -1,4 +1,4 @@
-"""``db.py --agreement``: pairs of models, and how many get each sample right."""
+"""``testbed agreement``: pairs of models, and how many get each sample right."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def store(tmp_path):
 
 
 def test_models_pairs_and_samples(store, program):
-    rows = json.loads(program("db.py", "--agreement", "val", "--json").stdout)
+    rows = json.loads(program("testbed", "agreement", "val", "--json").stdout)
     assert {(each["eval_setting"], each["score"]) for each in rows} == {("val", "top1")}
     right = {model: np.equal(said, TARGETS).astype(float) for model, said in SAID.items()}
     models = {each["model"]: each for each in rows if each["kind"] == "model"}
@@ -50,7 +50,7 @@ def test_models_pairs_and_samples(store, program):
 
 
 def test_the_tables(store, program):
-    done = program("db.py", "--agreement", "val", "--models", "c", "a")
+    done = program("testbed", "agreement", "val", "--models", "c", "a")
     accuracy, pairs, counts = done.stdout.split("\n\n")
     assert [line.split() for line in accuracy.splitlines()[2:]] == [["a", "62.50", "%"], ["c", "62.50", "%"]]
     assert pairs.splitlines()[-1].split()[:2] == ["a", "c"]
@@ -61,15 +61,15 @@ def test_the_tables(store, program):
 def test_where_nobody_is_wrong_kappa_is_not_defined(store, ask):
     for model in "de":
         put(store, model, "easy", samples_of([0, 1]), saying([0, 1]))
-    assert "–" in ask("--agreement", "easy").stdout
-    (pair,) = [each for each in json.loads(ask("--agreement", "easy", "--json").stdout) if each["kind"] == "pair"]
+    assert "–" in ask("agreement", "easy").stdout
+    (pair,) = [each for each in json.loads(ask("agreement", "easy", "--json").stdout) if each["kind"] == "pair"]
     assert (pair["consistency"], pair["overlap"], pair["same_class"]) == (None, None, 1)
 
 
 def test_models_that_saw_other_parts_are_compared_on_what_they_share(store, ask):
     part = samples_of(TARGETS[4:6], ["004.png", "005.png"])
     put(store, "part", "val", list(reversed(part)), saying([1, 2]))
-    done = ask("--agreement", "val", "--models", "b", "part", "--json")
+    done = ask("agreement", "val", "--models", "b", "part", "--json")
     assert "only the 2 samples of val that all models have count; one model has 8" in done.stderr
     (pair,) = [each for each in json.loads(done.stdout) if each["kind"] == "pair"]
     assert (pair["n"], pair["observed"], pair["same_class"]) == (2, 0.5, 0)  # b says 1 and 2, part 2 and 1
@@ -78,7 +78,7 @@ def test_models_that_saw_other_parts_are_compared_on_what_they_share(store, ask)
 def test_scores_alone_have_no_predicted_classes(store, ask):
     right = Score("top1", np.ones(8, dtype=np.uint8), "test@1")
     put(store, "scored", "val", samples_of(TARGETS), None, scores=[right])
-    rows = json.loads(ask("--agreement", "val", "--models", "a", "scored", "--json").stdout)
+    rows = json.loads(ask("agreement", "val", "--models", "a", "scored", "--json").stdout)
     (pair,) = [each for each in rows if each["kind"] == "pair"]
     assert (pair["observed"], pair["same_class"]) == (5 / 8, None)
 
@@ -86,10 +86,8 @@ def test_scores_alone_have_no_predicted_classes(store, ask):
 def test_mistakes_are_told_in_one_line(store, refusal):
     put(store, "lonely", "alone", samples_of(TARGETS), saying(TARGETS))
     put(store, "old", "val", samples_of(TARGETS), saying(TARGETS), identity=False)
-    assert "unknown eval setting 'vale'" in refusal("--agreement", "vale")
-    assert "two or more models are needed on alone; available: 1, lonely" in refusal("--agreement", "alone")
-    assert "two or more models are needed" in refusal("--agreement", "val", "--models", "a")
-    assert "--agreement needs a score of 0 and 1" in refusal(
-        "--agreement", "val", "--models", "a", "b", "--score", "nll"
-    )
-    assert "old on val has no record of which logits count" in refusal("--agreement", "val")
+    assert "unknown eval setting 'vale'" in refusal("agreement", "vale")
+    assert "two or more models are needed on alone; available: 1, lonely" in refusal("agreement", "alone")
+    assert "two or more models are needed" in refusal("agreement", "val", "--models", "a")
+    assert "agreement needs a score of 0 and 1" in refusal("agreement", "val", "--models", "a", "b", "--score", "nll")
+    assert "old on val has no record of which logits count" in refusal("agreement", "val")

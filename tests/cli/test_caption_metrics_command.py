@@ -53,7 +53,7 @@ def test_captions_of_a_file_are_compared_with_references(
     assert found["ROUGE_L"]["value"] == pytest.approx((1 + 2.44 * 5 / 7 / (5 / 7 + 1.44) + 0) / 3)
     assert 0 < found["CIDEr"]["value"] < 10
     out = tmp_path / "out"
-    program("db.py", "--export-clip-benchmark", str(out))
+    program("testbed", "export", "clip-benchmark", str(out))
     (record,) = [json.loads(path.read_text()) for path in out.glob("*.json")]
     assert record["task"] == "captioning"
     assert record["metrics"] == {name: found[name]["value"] for name in NAMES}
@@ -72,7 +72,7 @@ def test_an_older_store_gets_them_from_its_texts(
     store.commit()
     store.close()
     assert not set(NAMES) & set(printed(program, model, setting))
-    done = program("db.py", "--rescore")
+    done = program("testbed", "rescore")
     assert done.stdout == "1 evaluation: 1 rescored\n"
     after = printed(program, model, setting)
     assert {name: after[name]["value"] for name in before} == {name: before[name]["value"] for name in before}

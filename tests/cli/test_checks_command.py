@@ -1,4 +1,4 @@
-"""``eval.py --trust`` and ``--verify``, ``db.py --why``, as a user gives them."""
+"""``eval.py --trust`` and ``--verify``, ``testbed why``, as a user gives them."""
 
 from __future__ import annotations
 
@@ -129,13 +129,13 @@ def test_why_two_evaluations_differ(evaluate, program, world):
     evaluate()
     dim(world, 0.5)
     evaluate()
-    said = program("db.py", "--why", "1", "2").stdout
+    said = program("testbed", "why", "1", "2").stdout
     assert "A: evaluation 1, net on dimmed" in said
     assert f"{world / 'numbers.json'} differs" in said
     assert "540 of 540 samples differ" in said
     assert "Set aside because" in said
     assert "nll" in said
-    answer = json.loads(program("db.py", "--why", "1", "2", "--json").stdout)
+    answer = json.loads(program("testbed", "why", "1", "2", "--json").stdout)
     assert answer["identity"] == []
     assert answer["outputs"]["differing"] == 540
 
@@ -144,7 +144,7 @@ def test_why_shows_the_lines_of_code_that_changed(evaluate, program, world):
     evaluate()
     (world / "plug.py").write_text(PLUGIN.replace("return images * json", "return images**2 * json"))
     evaluate()
-    said = program("db.py", "--why", "1", "2").stdout
+    said = program("testbed", "why", "1", "2").stdout
     assert "forward / perturbation_gpu" in said
     assert "-    return images * json.loads" in said
     assert "+    return images ** 2 * json.loads" in said
@@ -153,16 +153,16 @@ def test_why_shows_the_lines_of_code_that_changed(evaluate, program, world):
 def test_why_an_evaluation_is_not_today_s(evaluate, program, world):
     evaluate()
     plugin = ("--plugin", str(world / "plug.py"))
-    said = program("db.py", "--why", "net", "dimmed", *plugin).stdout
+    said = program("testbed", "why", "net", "dimmed", *plugin).stdout
     assert "the same files, variables and versions" in said
     dim(world, 0.5)
-    said = program("db.py", "--why", "1", "today", *plugin).stdout
+    said = program("testbed", "why", "1", "today", *plugin).stdout
     assert f"{world / 'numbers.json'} changed" in said
-    assert "not checked yet; eval.py --verify compares some samples" in said
+    assert "not checked yet; testbed run --verify compares some samples" in said
 
 
 def test_why_refuses_what_it_cannot_compare(evaluate, program):
     evaluate()
-    assert "no evaluation 7" in program("db.py", "--why", "1", "7", code=1).stderr
-    assert "two evaluation ids" in program("db.py", "--why", "1", "dimmed", code=1).stderr
-    assert "nett" in program("db.py", "--why", "nett", "dimmed", code=1).stderr
+    assert "no evaluation 7" in program("testbed", "why", "1", "7", code=1).stderr
+    assert "two evaluation ids" in program("testbed", "why", "1", "dimmed", code=1).stderr
+    assert "nett" in program("testbed", "why", "nett", "dimmed", code=1).stderr

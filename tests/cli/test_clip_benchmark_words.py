@@ -7,7 +7,6 @@ import json
 import sys
 from pathlib import Path
 
-import click
 import pytest
 import torch
 from click.testing import CliRunner
@@ -15,6 +14,7 @@ from click.testing import CliRunner
 from testbed.cli.eval import command
 from testbed.cli.options.clip_benchmark_words import HINTS
 from testbed.cli.options.tasks import as_captioners
+from testbed.console.options import UnknownOption
 from testbed.errors import DataError, MissingExtraError
 from testbed.registry import registry
 from testbed.registry.select import select
@@ -22,19 +22,19 @@ from testbed.registry.select import select
 
 def refusal(*words: str) -> str:
     result = CliRunner().invoke(command, words, standalone_mode=False)
-    assert isinstance(result.exception, click.UsageError)
+    assert isinstance(result.exception, UnknownOption)
     return result.exception.message
 
 
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        ("--pretrained_model openai", "--models, as ARCHITECTURE,PRETRAINED"),
-        ("--model ViT-B-32 --pretrained laion400m_e32", "--models, as ARCHITECTURE,PRETRAINED"),
-        ("--dataset=cifar10", "--eval-settings"),
+        ("--pretrained_model openai", "name models as ARCHITECTURE,PRETRAINED"),
+        ("--model ViT-B-32 --pretrained laion400m_e32", "name models as ARCHITECTURE,PRETRAINED"),
+        ("--dataset=cifar10", "--on (in eval.py --eval-settings)"),
         ("--dataset_root=root", "--data-root"),
-        ("--dump_templates", "db.py --export-clip-benchmark DIR --dump-templates"),
-        ("--dump_classnames", "db.py --export-clip-benchmark DIR --dump-classnames"),
+        ("--dump_templates", "testbed export clip-benchmark DIR --dump-templates"),
+        ("--dump_classnames", "testbed export clip-benchmark DIR --dump-classnames"),
         ("--skip_existing", "stored results are never computed again"),
     ],
 )

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 import wds_world
 
-from testbed.cli import corrupt, db, eval, export_wds
+from testbed.cli import corrupt, eval, lists
+from testbed.cli.exports import webdataset
 from testbed.errors import UnknownNameError
 from testbed.graph.options import RunOptions
 from testbed.inputs import Inputs, active
@@ -118,9 +119,9 @@ def test_a_mistake_leaves_nothing_behind(files: Path) -> None:
 
 def test_other_commands_leave_the_variables_alone(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = {name: value for name, value in os.environ.items() if name.startswith("TESTBED_")}
-    call(export_wds.command, "-d", "wds/pets", "-o", "again", "--data-root", "data")
+    call(webdataset.command, "-d", "wds/pets", "-o", "again", "--data-root", "data")
     assert (files / "again" / "test" / "0.tar").is_file()
-    call(db.command, "--list-eval-settings-registry", "--data-root", "data")
+    call(lists.settings, "--data-root", "data")
     (files / "photos").mkdir()
     (files / "photos" / "a.png").write_bytes(wds_world.picture(0))
     words = ("--corruptions", "gaussian_noise", "--severities", 1, "--data-root", "data")

@@ -1,4 +1,4 @@
-"""``db.py --compare``: paired, from the store alone."""
+"""``testbed compare``: paired, from the store alone."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def filled(tmp_path, scores):
 
 
 def test_two_models_on_a_setting(program, filled, scores):
-    done = program("db.py", "--compare", "a", "b", "val")
+    done = program("testbed", "compare", "a", "b", "--on", "val")
     expected = compare(scores["a"], scores["b"])
     line = done.stdout.splitlines()[2]
     for words in ("val", "300", f"{100 * expected.difference:+.2f} %", f"{expected.only_first}", "a is better"):
@@ -55,8 +55,8 @@ def test_two_models_on_a_setting(program, filled, scores):
 
 
 def test_a_table_is_adjusted_as_a_whole(program, filled, scores):
-    words = ("--compare", "a", "b", "c", "--eval-settings", "val", "shift", "--json")
-    rows = json.loads(program("db.py", *words).stdout)
+    words = ("compare", "a", "b", "c", "--on", "val", "shift", "--json")
+    rows = json.loads(program("testbed", *words).stdout)
     assert [(each["eval_setting"], each["first_model"], each["second_model"]) for each in rows] == [
         (setting, *pair) for setting in ("val", "shift") for pair in (("a", "b"), ("a", "c"), ("b", "c"))
     ]
@@ -72,7 +72,7 @@ def test_samples_are_paired_by_what_they_are(program, filled):
     with Store.open(str(filled / "testbed.db"), "write") as store:
         put(store, "late", "pets", [1, 0, 1, None], ["b", "c", "d", "e"])
         put(store, "early", "pets", [0, 1, 1, 1], ["a", "b", "d", "e"])
-    (row,) = json.loads(program("db.py", "--compare", "early", "late", "pets", "--json").stdout)
+    (row,) = json.loads(program("testbed", "compare", "early", "late", "--on", "pets", "--json").stdout)
     assert (row["n"], row["first"], row["second"]) == (2, 1.0, 1.0)
 
 
@@ -81,13 +81,15 @@ def test_other_scores_can_be_compared(program, filled):
         for name in ("nll", "width"):
             put(store, "x", f"pets-{name}", [0.5, 1.5, 0.2] * 20, name=name)
             put(store, "y", f"pets-{name}", [0.25, 1.0, 0.3] * 20, name=name)
-    words = ("--compare", "x", "y", "pets-nll", "--score", "nll")
-    (row,) = json.loads(program("db.py", *words, "--json").stdout)
+    words = ("compare", "x", "y", "--on", "pets-nll", "--score", "nll")
+    (row,) = json.loads(program("testbed", *words, "--json").stdout)
     assert row["difference"] == pytest.approx(0.65 / 3)
     assert row["consistency"] is None
     assert row["verdict"] == "y is better"  # of two losses the smaller one
-    assert "0.7333" in program("db.py", *words).stdout  # no percent
-    (row,) = json.loads(program("db.py", "--compare", "x", "y", "pets-width", "--score", "width", "--json").stdout)
+    assert "0.7333" in program("testbed", *words).stdout  # no percent
+    (row,) = json.loads(
+        program("testbed", "compare", "x", "y", "--on", "pets-width", "--score", "width", "--json").stdout
+    )
     assert row["verdict"] == "x is higher"  # nobody said which way is better
 
 
@@ -95,14 +97,15 @@ def test_mistakes_are_told(program, filled):
     with Store.open(str(filled / "testbed.db"), "write") as store:
         put(store, "other", "val", [1, 0], ["x", "y"])
     cases = {
-        ("a", "val"): "two models or more",
-        ("a", "a", "val"): "two models or more",
-        ("a", "nobody", "val"): "nobody",
-        ("a", "b", "nothing"): "nothing",
-        ("a", "b", "val", "--score", "speed"): "no per-sample score 'speed'; it has top1",
-        ("a", "other", "val"): "have no samples of val in common",
+        ("a", "--on", "val"): "two models or more",
+        ("a", "a", "--on", "val"): "two models or more",
+        ("a", "nobody", "--on", "val"): "nobody",
+        ("a", "b", "--on", "nothing"): "nothing",
+        ("a", "b", "--on", "val", "--score", "speed"): "no per-sample score 'speed'; it has top1",
+        ("a", "other", "--on", "val"): "have no samples of val in common",
+        ("a", "b"): "Missing option '--on'",
     }
     for words, told in cases.items():
-        done = program("db.py", "--compare", *words, code=None)
+        done = program("testbed", "compare", *words, code=None)
         assert done.returncode != 0
         assert told in done.stderr

@@ -1,4 +1,4 @@
-"""``db.py --compare-recorded``: what VLMEvalKit recorded beside answers, against the same answers scored here."""
+"""``testbed compare-recorded``: what VLMEvalKit recorded beside answers, against the same answers scored here."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def scored(program: Any, tmp_path: Path, *settings: str, model: Path) -> None:
 
 def test_reports_and_verdicts(program: Any, ask: Any, tmp_path: Path, recorded: Path) -> None:
     scored(program, tmp_path, "MMStar", model=recorded)
-    answer = json.loads(ask("--compare-recorded", f"replay:{recorded}", "MMStar", "--json").stdout)
+    answer = json.loads(ask("compare-recorded", f"replay:{recorded}", "MMStar", "--json").stdout)
     numbers = {each["column"]: each for each in answer["numbers"]}
     assert {name: each["ours"] for name, each in numbers.items()} == {
         "Overall": {"vlmevalkit": pytest.approx(2 / 6), "default": pytest.approx(4 / 6)},
@@ -69,7 +69,7 @@ def test_reports_and_verdicts(program: Any, ask: Any, tmp_path: Path, recorded: 
         "default": {"extracted": "A", "score": 1},
     }
 
-    told = ask("--compare-recorded", f"replay:{recorded}", "MMStar", "--limit", "1")
+    told = ask("compare-recorded", f"replay:{recorded}", "MMStar", "--limit", "1")
     (unknown,) = [line for line in told.stdout.splitlines() if "colour of the sky" in line]
     assert unknown.endswith("no counterpart is known")
     assert "of 6 recorded scores of answers, 5 are the same under the rules vlmevalkit, 5 under" in told.stdout
@@ -83,7 +83,7 @@ def test_it_is_the_same_under_any_rules_and_for_a_relative_path(
     scored(program, tmp_path, "MMStar.vlmevalkit", model=recorded)
     monkeypatch.chdir(tmp_path)
     name = f"replay:{recorded.relative_to(tmp_path)}"
-    assert "5 are the same under" in ask("--compare-recorded", name, "MMStar.vlmevalkit").stdout
+    assert "5 are the same under" in ask("compare-recorded", name, "MMStar.vlmevalkit").stdout
 
 
 def test_rotations_count_together(program: Any, ask: Any, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_rotations_count_together(program: Any, ask: Any, tmp_path: Path) -> Non
     write_table(tmp_path / "m_MMBench_DEV_EN_gpt4_result.tsv", ["index", "hit"], [["0", "1"], ["1", "1"], ["7", "0"]])
     write_table(tmp_path / "m_MMBench_DEV_EN_acc.csv", ["split", "Overall"], [["none", "1.0"]], delimiter=",")
     scored(program, tmp_path, "MMBench_DEV_EN", model=predictions)
-    told = ask("--compare-recorded", f"replay:{predictions}", "MMBench_DEV_EN", "--json")
+    told = ask("compare-recorded", f"replay:{predictions}", "MMBench_DEV_EN", "--json")
     answer = json.loads(told.stdout)
     (number,) = answer["numbers"]
     assert (number["metric"], number["ours"]["default"]) == ("circular", 0.5)
@@ -116,6 +116,6 @@ def test_what_cannot_be_compared(program: Any, refusal: Any, tmp_path: Path, rec
     for path in recorded.parent.iterdir():
         if path != recorded:
             path.unlink()
-    assert f"nothing is recorded beside {recorded}" in refusal("--compare-recorded", f"replay:{recorded}", "MMStar")
-    assert "'MMBench'" in refusal("--compare-recorded", f"replay:{recorded}", "MMBench")
-    assert "'replay:no'" in refusal("--compare-recorded", "replay:no", "MMStar")
+    assert f"nothing is recorded beside {recorded}" in refusal("compare-recorded", f"replay:{recorded}", "MMStar")
+    assert "'MMBench'" in refusal("compare-recorded", f"replay:{recorded}", "MMBench")
+    assert "'replay:no'" in refusal("compare-recorded", "replay:no", "MMStar")

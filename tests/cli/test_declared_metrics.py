@@ -52,11 +52,11 @@ def order(ask, *words: str) -> list[str]:
 def test_every_view_puts_the_model_first_that_the_declaration_says(ask, tmp_path, name, better):
     fill(tmp_path / "testbed.db", MetricSpec(name, "things", better, headline=10))
     wanted = ["anna", "bert", "carl"] if better == HIGHER else ["carl", "bert", "anna"]
-    assert order(ask, "--rank", "photos") == wanted
-    assert order(ask, "--borda", "photos", "more", "--metric", name) == wanted
-    assert order(ask, "--grid", "photos", "--metric", name) == wanted
-    assert order(ask, "--grid", "photos") == wanted
-    (compared,) = json.loads(ask("--compare", "anna", "carl", "photos", "--json").stdout)
+    assert order(ask, "rank", "photos") == wanted
+    assert order(ask, "borda", "photos", "more", "--metric", name) == wanted
+    assert order(ask, "grid", "photos", "--metric", name) == wanted
+    assert order(ask, "grid", "photos") == wanted
+    (compared,) = json.loads(ask("compare", "anna", "carl", "--on", "photos", "--json").stdout)
     assert compared["verdict"] == f"{wanted[0]} is better"
     grid = load_grid(str(tmp_path / "testbed.db"), name)
     assert list(ranking_picture(grid, Choice(x="photos")).table.index) == wanted
@@ -78,7 +78,7 @@ def test_the_worst_group_is_on_the_side_that_is_declared(ask, tmp_path, name):
             samples = samples_of([0, 0, 1, 1])
             each = put(store, "net", "photos", samples, None, scores=[])
             store.complete(each.id, [spec.score(np.float32([0, 0.02, 5, 9]), "t@1")], [spec.metric(3.5, 4)])
-        (found,) = json.loads(ask("--groups", "photos", "--json").stdout)
+        (found,) = json.loads(ask("groups", "photos", "--json").stdout)
         assert found["worst"]["name"] == worst
         assert all(group["low"] >= 0 for group in found["groups"])
 
@@ -87,30 +87,30 @@ def test_the_worst_group_is_on_the_side_that_is_declared(ask, tmp_path, name):
 def test_what_declares_no_direction_is_not_ranked_until_somebody_says_it(ask, tmp_path, name):
     fill(tmp_path / "testbed.db", MetricSpec(name, "", headline=10))
     for words in (
-        ("--rank", "photos"),
-        ("--groups", "photos", "--by", "class"),
-        ("--borda", "photos", "--metric", name),
+        ("rank", "photos"),
+        ("groups", "photos", "--by", "class"),
+        ("borda", "photos", "--metric", name),
     ):
         assert "--better higher or --better lower" in ask(*words, code=1).stderr
-    assert "direction unknown" in ask("--grid", "photos", "--metric", name).stderr
-    assert order(ask, "--grid", "photos", "--metric", name) == ["anna", "bert", "carl"]
-    (compared,) = json.loads(ask("--compare", "anna", "carl", "photos", "--json").stdout)
+    assert "direction unknown" in ask("grid", "photos", "--metric", name).stderr
+    assert order(ask, "grid", "photos", "--metric", name) == ["anna", "bert", "carl"]
+    (compared,) = json.loads(ask("compare", "anna", "carl", "--on", "photos", "--json").stdout)
     assert compared["verdict"] == "anna is higher"
-    assert "direction unknown" in ask("--compare", "anna", "carl", "photos").stderr
+    assert "direction unknown" in ask("compare", "anna", "carl", "--on", "photos").stderr
     for better, wanted in (("higher", ["anna", "bert", "carl"]), ("lower", ["carl", "bert", "anna"])):
-        assert order(ask, "--rank", "photos", "--better", better) == wanted
-        assert order(ask, "--borda", "photos", "--metric", name, "--better", better) == wanted
-        assert order(ask, "--grid", "photos", "--metric", name, "--better", better) == wanted
+        assert order(ask, "rank", "photos", "--better", better) == wanted
+        assert order(ask, "borda", "photos", "--metric", name, "--better", better) == wanted
+        assert order(ask, "grid", "photos", "--metric", name, "--better", better) == wanted
 
 
 def test_what_is_neither_good_nor_bad_is_not_ranked(ask, tmp_path):
     fill(tmp_path / "testbed.db", MetricSpec("words", "words", "neither", headline=10))
-    assert "neither is better" in ask("--rank", "photos", code=1).stderr
+    assert "neither is better" in ask("rank", "photos", code=1).stderr
 
 
 def test_a_grid_prints_each_column_in_its_unit(ask, tmp_path):
     fill(tmp_path / "testbed.db", MetricSpec("nll", "nats", LOWER, lowest=0))
-    first, _, *rows = ask("--grid", "photos", "--metric", "nll").stdout.splitlines()
+    first, _, *rows = ask("grid", "photos", "--metric", "nll").stdout.splitlines()
     assert first.split() == ["nll,", "nats", "photos"]
     assert [row.split() for row in rows] == [["carl", "0.1"], ["bert", "0.5"], ["anna", "0.9"]]
 
@@ -192,31 +192,31 @@ def table(path: Path, rows: list[list[object]]) -> Path:
 @pytest.mark.parametrize("column", ["param_count", "top1", "flops", "vall", "avg", "val_pm5", "model_type"])
 def test_a_column_that_is_no_setting_is_refused(ask, tmp_path, column):
     path = table(tmp_path / "t.csv", [["model", "val", column], ["net", 76.1, 25.6]])
-    said = ask("--import-results", path, code=1).stderr
+    said = ask("import", path, code=1).stderr
     assert repr(column) in said
     assert "eval setting" in said
     with Store.open(str(tmp_path / "testbed.db")) as store:
         assert store.results() == []
-    ask("--import-results", path, "--override")
+    ask("import", path, "--override")
     with Store.open(str(tmp_path / "testbed.db")) as store:
         assert len(store.results()) == 2
-    ask("--import-results", path)  # what the store knows by now
+    ask("import", path)  # what the store knows by now
 
 
 def test_of_two_imports_of_a_cell_the_command_says_which_counts(ask, tmp_path):
     first = table(tmp_path / "a.csv", [["model", "val"], ["net", 76.1], ["other", 50]])
     second = table(tmp_path / "b.csv", [["model", "val"], ["net", 77], ["other", 50]])
-    assert "note" not in ask("--import-results", first).stderr
-    said = ask("--import-results", second).stderr
+    assert "note" not in ask("import", first).stderr
+    said = ask("import", second).stderr
     assert "1 cell had other numbers from an earlier import; the new ones are reported now" in said
     assert "net on val (from a.csv)" in said
-    said = ask("--import-results", first).stderr
+    said = ask("import", first).stderr
     assert "1 cell had other numbers from a later import, which are reported" in said
     assert "net on val (from b.csv)" in said
 
 
 def test_imported_values_carry_what_the_reader_knows(ask, tmp_path):
-    ask("--import-results", table(tmp_path / "a.csv", [["model", "val", "imagenet-vid-robust_pm0"], ["net", 76.1, 60]]))
+    ask("import", table(tmp_path / "a.csv", [["model", "val", "imagenet-vid-robust_pm0"], ["net", 76.1, 60]]))
     with Store.open(str(tmp_path / "testbed.db")) as store:
         assert {(each.metric, each.better, each.highest) for each in store.results()} == {
             ("top1", "higher", 1),

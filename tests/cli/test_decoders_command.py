@@ -195,6 +195,6 @@ def test_todays_file_gets_todays_result_files_and_a_log(
     (header, *rows) = (root / "aggregated_results" / "aggregated_results.csv").read_text().splitlines()
     assert header == "Model Name,MiniLM-L6_coarse,MiniLM-L6_fine_f1,MiniLM-L6_hm_cf"
     assert [row.split(",")[0] for row in rows] == ["copy", "noise", "shuffled"]
-    program("db.py", "--import-results", str(root / "aggregated_results"), "--db-url", "other.db")
-    ranked = json.loads(program("db.py", "--borda", "clip-cc-bench@*", "--json", "--db-url", "other.db").stdout)
+    program("testbed", "import", str(root / "aggregated_results"), "--db-url", "other.db")
+    ranked = json.loads(program("testbed", "borda", "clip-cc-bench@*", "--json", "--db-url", "other.db").stdout)
     assert [each["model"] for each in ranked] == ["copy", "shuffled", "noise"]

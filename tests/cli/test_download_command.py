@@ -27,7 +27,7 @@ def test_missing_data_are_fetched_when_asked_for(server, program, tmp_path):
     (tmp_path / "data").mkdir()
     words = ("--models", "digits-clip", "--eval-settings", "wds/digits", "--executor", "inline", "--data-root", "data")
     done = program("eval.py", *words, code=1)
-    assert "eval.py --download gets" in done.stdout
+    assert "testbed run --download gets" in done.stdout
     assert server.asked == []
     words = (*words, "--download", server.url + "/wds_{dataset_cleaned}")
     program("eval.py", *words, "--dry-run", code=1)

@@ -49,7 +49,7 @@ def test_it_is_refused_with_what_made_it_and_the_command_that_keeps_its_results(
     message = str(caught.value)
     assert "from before the first release (schema 0009)" in message
     assert "Nothing was changed" in message
-    assert f"python db.py --import-results sqlite:///{old} --db-url NEW.db" in message
+    assert f"testbed import sqlite:///{old} --db-url NEW.db" in message
     assert "\n" not in message
     assert old.read_bytes() == before
 
@@ -81,7 +81,7 @@ def test_what_was_limited_or_of_random_weights_is_left_out_and_counted(old: Path
 
 def test_a_store_of_today_is_none(old: Path, tmp_path: Path, sqlite_store: Store) -> None:
     Store.create(str(tmp_path / "today.db")).close()
-    with pytest.raises(StoreError, match=r"no store from before the first release; db\.py --merge"):
+    with pytest.raises(StoreError, match=r"no store from before the first release; testbed store merge"):
         import_results(sqlite_store, tmp_path / "today.db")
 
 
@@ -94,9 +94,9 @@ def test_a_database_of_another_kind_is_none(tmp_path: Path, sqlite_store: Store)
 
 
 def test_the_command_says_how_many_and_shows_no_password(program: Any, old: Path) -> None:
-    done = program("db.py", "--import-results", str(old))
+    done = program("testbed", "import", str(old))
     assert done.stdout == f"{old} (a store from before the first release): 4 values of 2 cells, 2 of them new\n"
     address = "postgresql://me:secret@127.0.0.1:1/lab"
-    done = program("db.py", "--import-results", address, code=1)
+    done = program("testbed", "import", address, code=1)
     assert "secret" not in done.stdout + done.stderr
     assert "Traceback" not in done.stderr

@@ -20,7 +20,7 @@ def test_a_run_prints_a_table_and_where_the_results_are(program, tmp_path):
     assert "world-plain" in done.stdout
     assert "top-1, %" in done.stdout
     assert f"sqlite:///{tmp_path / 'testbed.db'}" in done.stdout
-    assert "db.py --print-eval 'world-plain' 'world'" in done.stdout
+    assert "testbed show 'world-plain' 'world'" in done.stdout
     assert "images/s" in done.stderr
     again = program("eval.py", *WORLD_CELLS, "--executor", "inline")
     assert "stored already; nothing was computed" in again.stdout
@@ -147,7 +147,7 @@ def test_payload_url_takes_the_outputs(program, tmp_path):
 
 
 def test_help_and_usage(program):
-    assert "--eval-settings NAME..." in program("eval.py", "--help").stdout
+    assert "--eval-settings SETTING..." in program("eval.py", "--help").stdout
     assert "--models" in program("eval.py", "--eval-settings", "digits", code=2).stderr
     assert "bfloat16" in program("eval.py", *LOGREG, "--dtype", "int8", code=2).stderr
 

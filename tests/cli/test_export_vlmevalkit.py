@@ -1,4 +1,4 @@
-"""``db.py --export-vlmevalkit``: the files that VLMEvalKit's users have scripts for."""
+"""``testbed export vlmevalkit``: the files that VLMEvalKit's users have scripts for."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_predictions_scores_and_status(program: Any, tmp_path: Path) -> None:
         for each in answer["results"]
         if each["metric"] == "accuracy"
     }
-    program("db.py", "--export-vlmevalkit", str(tmp_path / "out"))
+    program("testbed", "export", "vlmevalkit", str(tmp_path / "out"))
     for model in MODELS:
         folder = tmp_path / "out" / model
         table = rows(folder / f"{model}_digits-vqa.choice.tsv", "\t")
@@ -49,6 +49,6 @@ def test_predictions_scores_and_status(program: Any, tmp_path: Path) -> None:
 
 def test_a_store_without_questions_says_so(program: Any, tmp_path: Path) -> None:
     program("eval.py", "--models", "digits-cnn", "--eval-settings", "digits", "--limit", "5", "--executor", "inline")
-    done = program("db.py", "--export-vlmevalkit", str(tmp_path / "out"), code=1)
+    done = program("testbed", "export", "vlmevalkit", str(tmp_path / "out"), code=1)
     assert "no such answers to questions" in done.stderr
     assert not (tmp_path / "out").exists()

@@ -1,4 +1,4 @@
-"""``testbed export-wds``: what it writes of which eval setting, and its clear errors."""
+"""``testbed export webdataset``: what it writes of which eval setting, and its clear errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 import wds_world as world
 from click.testing import CliRunner
 
-from testbed.cli import export_wds as program
+from testbed.cli.exports import webdataset as program
 from testbed.data.sets.digits import Digits
 from testbed.data.webdataset.source import WebDataset
 from testbed.errors import DataError, DefinitionError, UnknownNameError

@@ -1,4 +1,4 @@
-"""``db.py --grid``: models × settings as text."""
+"""``testbed grid``: models × settings as text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def url(tmp_path):
 
 
 def test_a_table_for_the_terminal_has_the_best_model_first(program, url):
-    done = program("db.py", "--db-url", url, "--grid", "val", "imagenet-*", "--models", "resnet*")
+    done = program("testbed", "grid", "--db-url", url, "val", "imagenet-*", "--models", "resnet*")
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["top1,", "%", "val", "imagenet-a", "imagenet-r"]
     assert lines[2].split() == ["resnet_50", "76.13", "–", "36.17"]
@@ -32,36 +32,36 @@ def test_a_table_for_the_terminal_has_the_best_model_first(program, url):
 
 
 def test_markdown_and_latex(program, url):
-    words = ["--db-url", url, "--grid", "val", "imagenet-a", "--format"]
-    lines = program("db.py", *words, "markdown").stdout.splitlines()
+    words = ["grid", "--db-url", url, "val", "imagenet-a", "--format"]
+    lines = program("testbed", *words, "markdown").stdout.splitlines()
     assert lines[0] == "| top1, % | val | imagenet-a |"
     assert lines[1] == "| --- | ---: | ---: |"
     assert lines[-1] == r"| vgg\|x | – | 2.00 |"
-    text = program("db.py", *words, "latex").stdout
+    text = program("testbed", *words, "latex").stdout
     assert r"\begin{tabular}{lrr}" in text
     assert r"resnet\_50 & 76.13 & -- \\" in text
     assert r"top1, \% & val & imagenet-a \\" in text
 
 
 def test_json_has_fractions_and_leaves_out_what_is_missing(program, url):
-    rows = json.loads(program("db.py", "--db-url", url, "--grid", "imagenet-a", "val", "--json").stdout)
+    rows = json.loads(program("testbed", "grid", "--db-url", url, "imagenet-a", "val", "--json").stdout)
     assert rows[0] == {"model": "vgg|x", "imagenet-a": 0.02}
     assert rows[2] == {"model": "resnet_50", "val": 0.7613}
 
 
 def test_mistakes_are_one_line(program, url):
     for words, said in (
-        (["--grid", "imagenet-z*"], "no column of the stored results matches 'imagenet-z*'; there are 3"),
-        (["--grid", "val", "--models", "bert"], "no model in the store matches 'bert'"),
-        (["--grid", "val", "--metric", "top9"], "no column of the stored results matches 'val'; there are 0"),
+        (["grid", "imagenet-z*"], "no column of the stored results matches 'imagenet-z*'; there are 3"),
+        (["grid", "val", "--models", "bert"], "no model in the store matches 'bert'"),
+        (["grid", "val", "--metric", "top9"], "no column of the stored results matches 'val'; there are 0"),
     ):
-        done = program("db.py", "--db-url", url, *words, code=1)
+        done = program("testbed", *words, "--db-url", url, code=1)
         assert said in done.stderr
         assert len(done.stderr.strip().splitlines()) == 1
-    assert "not npz" in program("db.py", "--db-url", url, "--grid", "val", "--format", "npz", code=2).stderr
+    assert "'npz' is not one of" in program("testbed", "grid", "--db-url", url, "val", "--format", "npz", code=2).stderr
     assert (
-        "not latex"
-        in program("db.py", "--db-url", url, "--save-logits", "val", "x", "--format", "latex", code=2).stderr
+        "'latex' is not one of"
+        in program("testbed", "export", "logits", "--db-url", url, "val", "x", "--format", "latex", code=2).stderr
     )
 
 

@@ -1,4 +1,4 @@
-"""``db.py --groups``: means over groups of samples, from the data set or a table of one's own."""
+"""``testbed groups``: means over groups of samples, from the data set or a table of one's own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def groups_of(row):
 
 
 def test_samples_without_slices_are_grouped_by_class(store, program):
-    rows = rows_of(program("db.py", "--groups", "val", "--json"))
+    rows = rows_of(program("testbed", "groups", "val", "--json"))
     row = rows["a"]
     assert (row["by"], row["score"], row["eval_setting"], row["n"], row["ungrouped"]) == ("class", "top1", "val", 6, 0)
     assert groups_of(row) == {"ant": (2, 1), "bee": (2, 0.5), "cat": (2, 0)}
@@ -42,7 +42,7 @@ def test_samples_without_slices_are_grouped_by_class(store, program):
 
 
 def test_the_table(store, program):
-    done = program("db.py", "--groups", "val", "--models", "a")
+    done = program("testbed", "groups", "val", "--models", "a")
     line = done.stdout.splitlines()[2]
     assert line.split()[:7] == ["a", "3", "6", "50.00", "%", "50.00", "%"]
     assert "cat" in line
@@ -55,57 +55,57 @@ def test_groups_and_slices_of_the_data_set(store, ask):
     slices = [{"light": "day", "indoors": True}] * 2 + [{"light": "night", "indoors": False}] * 3 + [{"light": "day"}]
     samples = samples_of(TARGETS, group=["x", "x", "y", "y", "z", None], slices=slices)
     put(store, "a", "both", samples, saying(SAID["a"]))
-    done = ask("--groups", "both", "--json")
+    done = ask("groups", "both", "--json")
     assert "1 of 6 samples have no group by group" in done.stderr
     row = rows_of(done)["a"]
     assert (row["by"], row["n"], row["ungrouped"], row["mean"]) == ("group", 5, 1, 3 / 5)
     assert groups_of(row) == {"x": (2, 1), "y": (2, 0.5), "z": (1, 0)}
-    assert groups_of(rows_of(ask("--groups", "both", "--by", "light", "--json"))["a"]) == {
+    assert groups_of(rows_of(ask("groups", "both", "--by", "light", "--json"))["a"]) == {
         "day": (3, pytest.approx(2 / 3)),
         "night": (3, pytest.approx(1 / 3)),
     }
-    assert set(groups_of(rows_of(ask("--groups", "both", "--by", "indoors", "--json"))["a"])) == {"true", "false"}
-    assert rows_of(ask("--groups", "both", "--by", "class", "--json"))["a"]["ungrouped"] == 0
+    assert set(groups_of(rows_of(ask("groups", "both", "--by", "indoors", "--json"))["a"])) == {"true", "false"}
+    assert rows_of(ask("groups", "both", "--by", "class", "--json"))["a"]["ungrouped"] == 0
 
 
 def test_the_only_slice_is_meant_when_nothing_is_said(store, ask, refusal):
     put(store, "a", "one", samples_of(TARGETS, slices=[{"set": 1}, {"set": 2}] * 3), saying(SAID["a"]))
-    assert rows_of(ask("--groups", "one", "--json"))["a"]["by"] == "set"
+    assert rows_of(ask("groups", "one", "--json"))["a"]["by"] == "set"
     put(store, "a", "many", samples_of(TARGETS, slices=[{"light": "day", "place": 1}] * 6), saying(SAID["a"]))
-    assert "choose a slice with --by; available: light, place" in refusal("--groups", "many")
-    told = refusal("--groups", "many", "--by", "lihgt")
+    assert "choose a slice with --by; available: light, place" in refusal("groups", "many")
+    told = refusal("groups", "many", "--by", "lihgt")
     assert "no slice 'lihgt'; --by takes: class, light, place" in told
 
 
 def test_groups_from_a_table(store, ask, tmp_path):
     rows = ["id,artist,place", "000.png,Ada,", "001.png,Bea,in", "002.png,Ada,out", "003.png,Bea,out", "zzz.png,Ada,in"]
     (tmp_path / "meta.csv").write_text("\ufeff" + "\n".join(rows) + "\n", encoding="utf-8")
-    done = ask("--groups", "val", "--slices-from", "meta.csv", "--by", "artist", "--json")
+    done = ask("groups", "val", "--slices-from", "meta.csv", "--by", "artist", "--json")
     assert "1 of the 5 ids in meta.csv are not compared samples, such as 'zzz.png'" in done.stderr
     assert "2 of 6 samples have no group by artist" in done.stderr
     assert groups_of(rows_of(done)["a"]) == {"Ada": (2, 1), "Bea": (2, 0.5)}
-    row = rows_of(ask("--groups", "val", "--slices-from", "meta.csv", "--by", "place", "--json"))["a"]
+    row = rows_of(ask("groups", "val", "--slices-from", "meta.csv", "--by", "place", "--json"))["a"]
     assert (groups_of(row), row["ungrouped"]) == ({"in": (1, 1), "out": (2, 0.5)}, 3)
 
 
 def test_of_a_loss_the_largest_group_is_the_worst(store, ask):
-    row = rows_of(ask("--groups", "val", "--score", "nll", "--json"))["a"]
+    row = rows_of(ask("groups", "val", "--score", "nll", "--json"))["a"]
     assert (row["worst"]["name"], row["best"]["name"]) == ("cat", "ant")
     assert row["worst"]["value"] > row["best"]["value"]
-    done = ask("--groups", "val", "--score", "nll")
+    done = ask("groups", "val", "--score", "nll")
     assert "1.96 standard errors" in done.stderr
     assert "%" not in done.stdout.replace("95 %", "")
 
 
 def test_samples_with_several_right_classes_are_in_no_class(store, ask):
     put(store, "a", "real", samples_of([[0, 1], [2], [2, 3], 0]), saying([0, 2, 2, 0]))
-    row = rows_of(ask("--groups", "real", "--json"))["a"]
+    row = rows_of(ask("groups", "real", "--json"))["a"]
     assert (groups_of(row), row["ungrouped"]) == ({"ant": (1, 1), "cat": (1, 1)}, 2)
 
 
 def test_models_are_compared_on_the_samples_that_they_share(store, ask):
     put(store, "part", "val", samples_of(TARGETS[:3]), saying(TARGETS[:3]))
-    done = ask("--groups", "val", "--json")
+    done = ask("groups", "val", "--json")
     assert "only the 3 samples of val that all models have count; one model has 6" in done.stderr
     assert {each["n"] for each in rows_of(done).values()} == {3}
 
@@ -131,13 +131,13 @@ def test_models_are_compared_on_the_samples_that_they_share(store, ask):
 def test_a_table_that_is_not_as_it_should_be(store, refusal, tmp_path, text, told):
     if text is not None:
         (tmp_path / "meta.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
-    assert told in refusal("--groups", "val", "--slices-from", "meta.csv")
+    assert told in refusal("groups", "val", "--slices-from", "meta.csv")
 
 
 def test_mistakes_are_told_in_one_line(store, refusal, tmp_path):
     (tmp_path / "meta.csv").write_text("id,artist\n000.png,Ada\n")
-    assert "unknown eval setting 'vale'" in refusal("--groups", "vale")
-    told = refusal("--groups", "val", "--slices-from", "meta.csv", "--by", "place")
+    assert "unknown eval setting 'vale'" in refusal("groups", "vale")
+    told = refusal("groups", "val", "--slices-from", "meta.csv", "--by", "place")
     assert told == "Error: meta.csv: there is no column 'place'; available: artist"
-    assert "no slice 'set'; --by takes: class" in refusal("--groups", "val", "--by", "set")
-    assert "no sample of val has a group by group" in refusal("--groups", "val", "--by", "group")
+    assert "no slice 'set'; --by takes: class" in refusal("groups", "val", "--by", "set")
+    assert "no sample of val has a group by group" in refusal("groups", "val", "--by", "group")

@@ -35,7 +35,7 @@ def test_a_hidden_test_split_is_exported(program: Any, ask: Any, tmp_path: Path,
     answer = json.loads(done.stdout)
     assert [each["status"] for each in answer["outcomes"]] == ["complete"]
     assert {each["metric"]: each["value"] for each in answer["results"]} == {"coverage": 1.0, "empty": 0.0}
-    ask("--export-vlmevalkit", str(tmp_path / "out"))
+    ask("export", "vlmevalkit", str(tmp_path / "out"))
     files = {path.name for path in (tmp_path / "out" / "digits-reader").iterdir()}
     assert files == {f"digits-reader_{name}.tsv", "status.json"}  # no report that would say 0
     with (tmp_path / "out" / "digits-reader" / f"digits-reader_{name}.tsv").open() as file:

@@ -212,7 +212,7 @@ def test_a_repeated_sample_counts_as_often_and_is_computed_once(program: Program
     assert len(saved(checkout, "tenth", "tiny/one")) == 8
     told = program("db.py", "--print-eval", "tiny/one", "tenth", "--json").stdout
     assert {each["n"] for each in json.loads(told) if (each["metric"], each["slice"]) == ("top1", "overall")} == {8}
-    assert program("db.py", "--check").stdout == "the store is sound\n"
+    assert program("testbed", "store", "check").stdout == "the store is sound\n"
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ MISSING = {
     "a function of the server": (
         "src/models/tiny.py",
         "from mldb.utils import hide_evaluation\n",
-        "python db.py --remove-evaluation",
+        "testbed store remove evaluation",
     ),
     "a library": (
         "src/models/tiny.py",

@@ -114,7 +114,7 @@ def test_why_a_judge_gives_no_verdict_is_in_the_report_the_status_and_the_export
     variables = {"OPENAI_API_KEY": "none", "NO_PROXY": "127.0.0.1"}
     done = program("eval.py", *words, "--eval-settings", name, **variables)
     assert len(server.take()) > 8
-    program("db.py", "--export-verdicts", "verdicts.csv", "--eval-settings", name)
+    program("testbed", "export", "verdicts", "verdicts.csv", "--on", name)
     with (tmp_path / "verdicts.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     silent = Counter(row["no_verdict"] for row in rows if not row["label"])
@@ -127,9 +127,9 @@ def test_why_a_judge_gives_no_verdict_is_in_the_report_the_status_and_the_export
     shown = {line.removeprefix("No verdict: ") for line in done.stdout.splitlines() if line.startswith("No verdict")}
     assert shown == {f"digits-talker on {name}: {each}" for each in reasons}
     assert f"{judge} refused 2 questions: RefusedError: HTTP 400: this is against our policy" in done.stderr
-    status = program("db.py", "--status").stdout
+    status = program("testbed", "store", "status").stdout
     assert all(f"digits-talker on {name}: {each}" in status for each in reasons)
-    found = json.loads(program("db.py", "--status", "--json").stdout)["no_verdict"]
+    found = json.loads(program("testbed", "store", "status", "--json").stdout)["no_verdict"]
     assert {f"{each['without_verdict']} of {each['answers']} answers; {each['reason']}" for each in found} == reasons
     program("eval.py", *words, "--eval-settings", name, **variables)
     assert server.take() == []  # what was refused is not asked again

@@ -40,9 +40,7 @@ def test_stored_answers_are_judged_and_calibrated(program: Any, tmp_path: Path) 
     (tmp_path / "judge.py").write_text(JUDGE)
     words = ("--models", "digits-talker", "--eval-settings", SETTING, "--limit", "120", "--executor", "inline")
     program("eval.py", *words)
-    done = program(
-        "db.py", "--rescore", "--judge", "finder", "--eval-settings", SETTING, "--plugin", "judge.py", "--json"
-    )
+    done = program("testbed", "rescore", "--judge", "finder", "--on", SETTING, "--plugin", "judge.py", "--json")
     answer = json.loads(done.stdout)
     values = {each["metric"]: each["value"] for each in answer["results"] if each["slice"] == "overall"}
     assert [each["status"] for each in answer["outcomes"]] == ["scored"]  # nobody answered again
@@ -56,8 +54,8 @@ def test_stored_answers_are_judged_and_calibrated(program: Any, tmp_path: Path) 
     with (tmp_path / "labels.csv").open("w", newline="") as file:
         rows = [[each, int(label)] for each, label in zip(ids, labels, strict=True) if not np.isnan(label)]
         csv.writer(file).writerows([["id", "label"], *rows])
-    words = ("--calibrate", f"{SETTING}@finder", "--labels", "labels.csv", "--json")
-    (found,) = json.loads(program("db.py", *words).stdout)
+    words = ("calibrate", f"{SETTING}@finder", "--labels", "labels.csv", "--json")
+    (found,) = json.loads(program("testbed", *words).stdout)
     expected = prediction_powered(labels, scores.astype(np.float64))
     assert found["corrected"]["value"] == pytest.approx(expected.value)
     assert (found["corrected"]["low"], found["corrected"]["labels"]) == (pytest.approx(expected.low), expected.labels)
@@ -66,13 +64,13 @@ def test_stored_answers_are_judged_and_calibrated(program: Any, tmp_path: Path) 
 def test_mistakes_are_told(program: Any, tmp_path: Path) -> None:
     words = ("--models", "digits-reader", "--eval-settings", SETTING, "--limit", "5", "--executor", "inline")
     program("eval.py", *words)
-    done = program("db.py", "--rescore", "--judge", "finder", code=1)
-    assert "--judge needs --eval-settings" in done.stderr
+    done = program("testbed", "rescore", "--judge", "finder", code=1)
+    assert "--judge needs --on" in done.stderr
     (tmp_path / "labels.csv").write_text("id,label\n0,maybe\n")
-    done = program("db.py", "--calibrate", SETTING, "--labels", "labels.csv", code=1)
+    done = program("testbed", "calibrate", SETTING, "--labels", "labels.csv", code=1)
     assert "labels.csv, line 2: the label 'maybe' is no number from 0 to 1" in done.stderr
     (tmp_path / "labels.csv").write_text("id,label\nnone,1\n")
-    done = program("db.py", "--calibrate", SETTING, "--labels", "labels.csv", code=1)
+    done = program("testbed", "calibrate", SETTING, "--labels", "labels.csv", code=1)
     assert "'none', which is no sample" in done.stderr
 
 
@@ -81,9 +79,9 @@ def test_labels_say_whose_answers_they_are_of(program: Any, tmp_path: Path) -> N
     models = ("digits-reader", "digits-talker")
     program("eval.py", "--models", *models, "--eval-settings", SETTING, "--limit", "5", "--executor", "inline")
     (tmp_path / "labels.csv").write_text("id,label\n0,1\n108,0\n")
-    words = ("--calibrate", SETTING, "--labels", "labels.csv", "--json")
-    assert "do not say whose answers they are of" in program("db.py", *words, code=1).stderr
-    (found,) = json.loads(program("db.py", *words, "--models", "digits-reader").stdout)
+    words = ("calibrate", SETTING, "--labels", "labels.csv", "--json")
+    assert "do not say whose answers they are of" in program("testbed", *words, code=1).stderr
+    (found,) = json.loads(program("testbed", *words, "--models", "digits-reader").stdout)
     assert (found["model"], found["labels"]["value"]) == ("digits-reader", 0.5)
 
 
@@ -107,7 +105,7 @@ def test_what_files_of_labels_tell_is_not_asked_and_verdicts_are_such_a_file(pro
     judged = values_of(program("eval.py", *run, "--eval-settings", f"{SETTING}@finder").stdout)
     asked = len((tmp_path / "asked").read_text())
     program(
-        *("db.py", "--export-verdicts", "verdicts.csv", "--eval-settings", f"{SETTING}@finder"),
+        *("testbed", "export", "verdicts", "verdicts.csv", "--on", f"{SETTING}@finder"),
         *("--plugin", "judge.py"),
     )
     with (tmp_path / "verdicts.csv").open(newline="") as file:
@@ -139,7 +137,7 @@ def test_what_files_of_labels_tell_is_not_asked_and_verdicts_are_such_a_file(pro
     done = program("eval.py", *run, "--eval-settings", f"{SETTING}@labels:verdicts.csv")
     assert values_of(done.stdout)["labelled"] == 0
     assert f"labels of other answers left out: {len(verdicts)}" in done.stderr
-    done = program("db.py", "--calibrate", f"{SETTING}@finder", "--labels", "verdicts.csv", code=1)
+    done = program("testbed", "calibrate", f"{SETTING}@finder", "--labels", "verdicts.csv", code=1)
     assert "all labels of digits-talker are of other answers than the stored ones" in done.stderr
 
     # A file that has changed is another evaluation; one that does not say whose answers it labels is refused.
@@ -155,22 +153,22 @@ def test_what_files_of_labels_tell_is_not_asked_and_verdicts_are_such_a_file(pro
 
 def test_answers_to_label_are_drawn(program: Any, tmp_path: Path) -> None:
     program("eval.py", "--models", "digits-talker", "--eval-settings", SETTING, "--limit", "60", "--executor", "inline")
-    program("db.py", "--suggest-labels", "20", "human.csv", "--eval-settings", SETTING)
+    program("testbed", "export", "answers", "20", "human.csv", "--on", SETTING)
     with (tmp_path / "human.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len({row["id"] for row in rows}) == 20
     assert all(row["answer"] and row["question"] and row["right_answer"] and not row["label"] for row in rows)
-    done = program("db.py", "--suggest-labels", "20", "human.csv", "--eval-settings", SETTING, code=1)
+    done = program("testbed", "export", "answers", "20", "human.csv", "--on", SETTING, code=1)
     assert "human.csv is there already" in done.stderr
     more = ("digits-vqa.yes-no", "--limit", "5", "--executor", "inline")
     program("eval.py", "--models", "digits-talker", "--eval-settings", *more)
-    done = program("db.py", "--suggest-labels", "20", "all.csv", code=1)
+    done = program("testbed", "export", "answers", "20", "all.csv", code=1)
     assert "a file is of one setting" in done.stderr
     with (tmp_path / "human.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows({**row, "label": number % 2} for number, row in enumerate(rows))
-    (found,) = json.loads(program("db.py", "--calibrate", SETTING, "--labels", "human.csv", "--json").stdout)
+    (found,) = json.loads(program("testbed", "calibrate", SETTING, "--labels", "human.csv", "--json").stdout)
     assert (found["labels"]["labels"], found["outdated"]) == (20, 0)
 
 
@@ -214,7 +212,7 @@ def test_pairs_are_asked_about_in_both_orders(program: Any, tmp_path: Path) -> N
     assert found == pytest.approx(
         {"win_rate": 0.5, "wins": 1 / 3, "ties": 1 / 3, "losses": 1 / 3, "unread": 0.25, "swap_consistency": 2 / 3}
     )
-    program("db.py", "--export-verdicts", "v.csv", "--eval-settings", setting, "--plugin", "judge.py")
+    program("testbed", "export", "verdicts", "v.csv", "--on", setting, "--plugin", "judge.py")
     with (tmp_path / "v.csv").open(newline="") as file:
         said = {each["id"]: each for each in csv.DictReader(file)}
     assert (said["0"]["label"], said["0"]["reply"], said["3"]["label"]) == ("1", "Better: 1", "")

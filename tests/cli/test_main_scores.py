@@ -33,50 +33,50 @@ def filled(tmp_path):
 
 @pytest.mark.usefixtures("filled")
 def test_models_are_ranked_and_compared_by_the_main_score(ask):
-    ranked = json.loads(ask("--rank", "captions", "--json").stdout)
+    ranked = json.loads(ask("rank", "captions", "--json").stdout)
     assert [(each["model"], each["score"], each["value"]) for each in ranked] == [
         ("ours", "image_retrieval_recall@5", 0.875),
         ("theirs", "image_retrieval_recall@5", 0.375),
     ]
-    assert "larger is better" in ask("--rank", "captions").stderr
-    (compared,) = json.loads(ask("--compare", "ours", "theirs", "choices", "--json").stdout)
+    assert "larger is better" in ask("rank", "captions").stderr
+    (compared,) = json.loads(ask("compare", "ours", "theirs", "--on", "choices", "--json").stdout)
     assert (compared["score"], compared["difference"]) == ("acc", pytest.approx(1 / 3))
 
 
 @pytest.mark.usefixtures("filled")
 def test_the_hardest_samples_are_those_of_a_score_of_0_and_1(ask):
-    hard = json.loads(ask("--hardest", "captions", "--json").stdout)
+    hard = json.loads(ask("hardest", "captions", "--json").stdout)
     assert [(each["target_name"], each["wrong"]) for each in hard] == [
         *(("a dog", 1), ("an owl", 1), ("a cat / one cat", 0), ("a bee", 0)),
     ]
-    said = ask("--hardest", "choices")
+    said = ask("hardest", "choices")
     assert "a dog" in said.stdout.splitlines()[2]
     assert "by acc;" in said.stderr
-    assert "text_retrieval_recall@5" in ask("--agreement", "captions").stdout
+    assert "text_retrieval_recall@5" in ask("agreement", "captions").stdout
 
 
 @pytest.mark.usefixtures("filled")
 def test_without_a_main_score_the_others_are_listed(ask):
-    assert "labels has no per-sample scores; its metrics are top1" in ask("--rank", "labels", code=1).stderr
+    assert "labels has no per-sample scores; its metrics are top1" in ask("rank", "labels", code=1).stderr
     message = "there is no main per-sample score: own has speed; --score chooses one"
-    assert message in ask("--compare", "ours", "theirs", "own", code=1).stderr
+    assert message in ask("compare", "ours", "theirs", "--on", "own", code=1).stderr
     message = "no common main per-sample score: captions has image_retrieval_recall@5, text_retrieval_rank"
-    assert message in ask("--rank", "captions", "choices", code=1).stderr
-    assert "--better higher" in ask("--rank", "own", "--score", "speed", code=1).stderr
-    assert "larger is better" in ask("--rank", "own", "--score", "speed", "--better", "higher").stderr
+    assert message in ask("rank", "captions", "choices", code=1).stderr
+    assert "--better higher" in ask("rank", "own", "--score", "speed", code=1).stderr
+    assert "larger is better" in ask("rank", "own", "--score", "speed", "--better", "higher").stderr
 
 
 def test_the_grid_and_exports_go_by_the_main_metric_of_each_setting(program, ask, tmp_path):
     settings = ("digits", "digits-captions", "digits-selection", "digits-pairs")
     program("eval.py", "--models", "digits-clip", "--eval-settings", *settings, "--executor", "inline")
-    said = ask("--grid", "digits", "digits-*", "--format", "markdown").stdout.splitlines()
+    said = ask("grid", "digits", "digits-*", "--format", "markdown").stdout.splitlines()
     assert said[0] == (
         "| top1 (or the metric named), % | digits | digits-captions (image_retrieval_recall@5)"
         " | digits-pairs (mean_average_precision) | digits-selection (acc) |"
     )
-    (row,) = json.loads(ask("--grid", *settings, "--json").stdout)
+    (row,) = json.loads(ask("grid", *settings, "--json").stdout)
     assert (row["digits-captions"], row["metrics"]["digits-selection"]) == (1, "acc")
-    assert "no column" in ask("--grid", "digits-captions", "--metric", "top1", code=1).stderr
+    assert "no column" in ask("grid", "digits-captions", "--metric", "top1", code=1).stderr
     from testbed.plotting.explorer.arrays import right_counts
     from testbed.plotting.explorer.evaluated import SettingSamples
     from testbed.plotting.explorer.export import choose_samples

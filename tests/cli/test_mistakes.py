@@ -184,7 +184,7 @@ def test_a_full_disk(program, tmp_path):
             100,
             1100,
         }  # the limited run, or the whole if there was room for it
-        assert program("db.py", "--db-url", url, "--check").stdout == "the store is sound\n"
+        assert program("testbed", "store", "check", "--db-url", url).stdout == "the store is sound\n"
         for file in folder.iterdir():  # the database and its log, onto a disk with room
             shutil.copy(file, tmp_path / file.name)
     done = program("eval.py", *words, "--db-url", str(tmp_path / "results.db"), "--executor", "inline", "--json")

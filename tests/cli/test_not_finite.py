@@ -63,7 +63,7 @@ def test_outputs_that_are_not_finite_are_told_in_the_table_the_store_and_json(ru
     assert (flag["value"], flag["n"], flag["slice"]) == (1.0, 50, "overall")
     assert "50 of 50 samples have outputs that are NaN" in program("db.py", "--print-eval", "nan", "world").stdout
     assert "not_finite" not in program("db.py", "--print-eval", "mask", "world").stdout
-    noted = program("db.py", "--grid", "world").stderr.splitlines()
+    noted = program("testbed", "grid", "world").stderr.splitlines()
     assert [line.split()[:2] for line in noted] == [["note:", "nan"], ["note:", "overflow"]]
     assert "NaN or infinite on world" in noted[0]
 

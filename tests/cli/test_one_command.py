@@ -1,4 +1,4 @@
-"""The command ``testbed``, which has all programs, and completion of its words in a shell."""
+"""The command ``testbed``, its commands, and completion of their words in a shell."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from testbed import __version__
-from testbed.__main__ import PROGRAMS, command
 from testbed.cli.db import command as db_command
 from testbed.cli.eval import command as eval_command
-from testbed.console.called import as_called
+from testbed.cli.program import SECTIONS, command
 from testbed.db.store import Store
-from testbed.plotting.figures import command as figures_command
 
-HEAVY = {"torch", "pandas", "sqlalchemy", "plotly", "alembic"}
+NAMES = [name for section in SECTIONS.values() for name in section]
+HEAVY = {"torch", "numpy", "pandas", "sqlalchemy", "plotly", "alembic"}
 # As an installed command: the name of the program is that of the file.
 SCRIPT = f"""
 import sys
-from testbed.__main__ import main
+from testbed.cli.program import main
 try:
     main()
 finally:
@@ -48,20 +47,20 @@ def words(line: str, incomplete: str, program: click.Command = command) -> list[
     return [value for kind, value in completed(line, incomplete, program) if kind == "plain"]
 
 
-def test_the_help_lists_every_program_and_imports_none(tmp_path):
+def test_the_help_lists_every_command_and_imports_no_library(tmp_path):
     done = run_testbed(tmp_path, "--help")
     assert done.returncode == 0, done.stderr
-    for name in PROGRAMS:
+    for name in NAMES:
         assert f"\n  {name} " in done.stdout
     assert done.stderr == "heavy: []\n"
 
 
-def test_python_m_testbed_runs_programs(tmp_path):
+def test_python_m_testbed_is_the_same_program(tmp_path):
     program = [sys.executable, "-m", "testbed"]
-    asked = [*program, "db", "--list-models-db", "--db-url", "none.db"]
+    asked = [*program, "list", "models", "--stored", "--db-url", "none.db"]
     done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
-    said = f"Error: there is no results store at {tmp_path / 'none.db'}; python -m testbed eval makes one"
+    said = f"Error: there is no results store at {tmp_path / 'none.db'}; testbed run makes one"
     assert done.stderr.startswith(said)
 
 
@@ -70,43 +69,19 @@ def test_the_version_is_told(capsys):
     assert capsys.readouterr().out == f"testbed {__version__}\n"
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_every_program_is_there_and_has_help(name, capsys):
-    with pytest.raises(SystemExit) as ended:
-        command.main([name, "--help"], prog_name="testbed")
-    assert ended.value.code == 0
-    assert f"Usage: testbed {name}" in capsys.readouterr().out
-
-
-def test_an_unknown_program_is_a_clear_mistake():
+def test_an_unknown_command_is_a_clear_mistake():
     with pytest.raises(click.UsageError, match="No such command 'evaluate'"):
         command.main(["evaluate"], standalone_mode=False)
-
-
-@pytest.mark.parametrize(
-    ("called", "shown"),
-    [("testbed", "testbed eval"), ("eval.py", "python eval.py")],
-)
-def test_messages_and_help_name_the_programs_as_they_were_called(called, shown, capsys, monkeypatch):
-    monkeypatch.setattr("sys.argv", [f"/usr/bin/{called}"])
-    with pytest.raises(SystemExit):
-        eval_command.main(["--help"], prog_name=shown)
-    assert f" {shown} --models demo --eval-settings demo\n" in capsys.readouterr().out
-
-
-def test_paths_of_the_user_are_left_as_they_are():
-    assert as_called("/data/db.py: run db.py --check", "testbed") == "/data/db.py: run testbed db --check"
-    assert as_called("my-eval.py is no folder", "testbed") == "my-eval.py is no folder"
 
 
 # Completion -------------------------------------------------------------------------------------------------------
 
 
 def test_a_shell_completes_names_without_importing_torch(tmp_path):
-    asked = {"_TESTBED_COMPLETE": "bash_complete", "COMP_WORDS": "testbed eval --models digits-l", "COMP_CWORD": "3"}
+    asked = {"_TESTBED_COMPLETE": "bash_complete", "COMP_WORDS": "testbed run digits-knn digits-l", "COMP_CWORD": "3"}
     done = run_testbed(tmp_path, **asked)
     assert done.stdout == "plain,digits-logreg\n"
-    assert done.stderr == "heavy: []\n"
+    assert done.stderr == "heavy: ['numpy']\n"
 
 
 def test_a_shell_gets_its_script(tmp_path):
@@ -114,21 +89,22 @@ def test_a_shell_gets_its_script(tmp_path):
     assert done.stdout.startswith("#compdef testbed")
 
 
-def test_programs_and_options_are_completed():
-    assert words("", "ex") == ["export-wds"]
-    assert words("", "") == list(PROGRAMS)
-    assert "--batch-size" in words("eval", "--ba")
+def test_commands_and_options_are_completed():
+    assert words("", "ex") == ["export"]
+    assert words("", "") == NAMES
+    assert words("store re", "re") == ["repair", "rename", "remove", "restore"]
+    assert "--batch-size" in words("run", "--ba")
     assert words("", "--batch", eval_command) == ["--batch-size"]
-    assert words("db", "--list-models") == ["--list-models-db", "--list-models-registry"]
+    assert words("", "--list-models", db_command) == ["--list-models-registry", "--list-models-db"]
 
 
 def test_names_patterns_prefixes_and_collections_are_completed_after_the_first_word_too():
-    assert words("eval --models resnet50 digits-k", "digits-k") == ["digits-knn"]
+    assert words("run resnet50 digits-k", "digits-k") == ["digits-knn"]
     assert words("--models digits-cnn", "imagenet-testb", eval_command) == ["imagenet-testbed"]  # a collection
     expected = [f"digits-c.contrast.{level}" for level in range(1, 6)]
-    assert words("eval --models digits-cnn --eval-settings digits", "digits-c.contr") == expected
-    assert words("eval --eval-settings", "digits-ev") == ["digits-even"]
-    assert words("eval --models digits-cnn --limit 5", "digits-k") == []
+    assert words("run digits-cnn --on digits", "digits-c.contr") == expected
+    assert words("run --on", "digits-ev") == words("store add setting", "digits-ev") == ["digits-even"]
+    assert words("run digits-cnn --limit", "digits-k") == []
     # a file of names, a folder of images
     assert completed("--eval-settings digits", "./no-name", eval_command) == [("file", "./no-name")]
 
@@ -138,18 +114,48 @@ def test_names_of_a_plugin_are_completed(tmp_path):
     plugin.write_text(
         "from testbed.registry import registry\nregistry.add_model_collection('my-favourites', ['digits-cnn'])\n"
     )
-    asked = {"_TESTBED_COMPLETE": "bash_complete", "COMP_CWORD": "5"}
-    asked["COMP_WORDS"] = f"testbed eval --plugin {plugin} --models my-fav"
+    asked = {"_TESTBED_COMPLETE": "bash_complete", "COMP_CWORD": "6"}
+    asked["COMP_WORDS"] = f"testbed run --plugin {plugin} --limit 5 my-fav"
     assert run_testbed(tmp_path, **asked).stdout == "plain,my-favourites\n"
 
 
-def test_names_of_the_store_are_completed_where_the_store_is_asked(tmp_path, sqlite_template):
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(
+            "show",
+            "grid digits --models",
+            "compare",
+            "compare other",
+            "figures --models",
+            "export texts val out --models",
+        ),
+        *("store verify --models", "rescore --models", "store remove model", "list results --models other"),
+    ],
+)
+def test_names_of_the_store_are_completed_where_the_store_is_asked(line, named_store):
+    assert words(line, "my") == ["my-net"]
+
+
+@pytest.mark.parametrize(
+    "line", ["show net", "rank", "grid", "compare a b --on", "hardest", "store remove evaluation net", "rescore --on x"]
+)
+def test_so_are_those_of_settings(line, named_store, monkeypatch):
+    assert words(line, "my") == ["my-setting"]
+    monkeypatch.setenv("TESTBED_DB", f"{named_store}.none")
+    assert words(line, "my") == []
+
+
+def test_the_options_of_imagenet_testbed_complete_names_too(named_store):
+    assert words("--remove-model other", "my", db_command) == ["my-net"]
+
+
+@pytest.fixture
+def named_store(tmp_path, sqlite_template, monkeypatch):
+    """A store with a model and a setting, which commands take."""
     filled = shutil.copy(sqlite_template, tmp_path / "names.db")
     with Store.open(f"sqlite:///{filled}", "write") as store:
         store.add_name("model", "my-net")
         store.add_name("eval setting", "my-setting")
-    for program in (db_command, figures_command):
-        assert words(f"--db-url {filled} --models other", "my", program) == ["my-net"]
-        assert words(f"--db-url {filled} --eval-settings", "my", program) == ["my-setting"]
-    assert words(f"--db-url {sqlite_template} --models", "my", db_command) == []
-    assert words(f"--db-url {tmp_path}/none.db --models", "my", db_command) == []
+    monkeypatch.setenv("TESTBED_DB", str(filled))
+    return filled

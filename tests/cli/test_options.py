@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from inspect import signature
+
 import click
 import pytest
 from click.testing import CliRunner
 
-from testbed.console.options import ManyWords, ManyWordsCommand, spread
+from testbed.cli.eval import evaluate
+from testbed.cli.options.inputs import InputOptions
+from testbed.cli.options.run import OPTIONS
+from testbed.cli.options.tasks import TaskOptions
+from testbed.console.options import Command, ManyWords, spread
+from testbed.graph.options import RunOptions
 
 
 @pytest.mark.parametrize(
@@ -28,7 +36,7 @@ def test_words_after_an_option_belong_to_it(given, expected):
     assert spread(given.split(), {"--models", "--gpus"}) == expected.split()
 
 
-@click.command(cls=ManyWordsCommand)
+@click.command(cls=Command)
 @click.option("--models", cls=ManyWords)
 @click.option("--gpus", cls=ManyWords, type=int)
 @click.option("--pair", nargs=2)
@@ -52,9 +60,17 @@ def test_help_shows_that_several_words_may_follow():
     assert "--models TEXT..." in CliRunner().invoke(toy_command, ["--help"]).output
 
 
-@pytest.mark.parametrize("script", ["eval.py", "db.py"])
+@pytest.mark.parametrize("script", ["eval.py", "db.py", "testbed"])
 def test_the_version_is_printed_without_anything_else(program, script):
     import testbed
 
     done = program(script, "--version")
     assert (done.stdout, done.stderr) == (f"testbed {testbed.__version__}\n", "")
+
+
+def test_every_option_of_a_run_fills_a_field_or_an_argument_of_its_name():
+    given = {each.name for each in OPTIONS} | {"models", "eval_settings"}
+    of_run, own = {each.name for each in fields(RunOptions)}, set(signature(evaluate).parameters) - {"given"}
+    filled = of_run | own | {each.name for kind in (InputOptions, TaskOptions) for each in fields(kind)}
+    assert filled - given == {"inputs", "clear_cache_interval", "progress_interval"}  # of no option of their own
+    assert given <= filled

@@ -39,7 +39,7 @@ def test_people_see_a_table_and_what_limits_the_run(program):
 def test_what_was_measured_is_shown_again(program):
     out = program(*COMMAND, "--executor", "inline", "--profile", "--db-url", "r.db").stdout
     told = out[out.index("seconds ") :].partition("\n\n")[0]
-    ask = ("db.py", "--print-eval", "digits-cnn", "digits", "--profile", "--db-url", "r.db")
+    ask = ("testbed", "show", "digits-cnn", "digits", "--profile", "--db-url", "r.db")
     assert told in program(*ask).stdout
     (found,) = json.loads(program(*ask, "--json").stdout)
     assert (found["model"], found["eval_setting"]) == ("digits-cnn", "digits")

@@ -1,4 +1,4 @@
-"""``db.py --rank``: from the store alone."""
+"""``testbed rank``: from the store alone."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def store(tmp_path):
 
 
 def test_a_ranking_of_one_setting(store, program):
-    rows = json.loads(program("db.py", "--rank", "val", "--json").stdout)
+    rows = json.loads(program("testbed", "rank", "val", "--json").stdout)
     columns = np.column_stack([VAL[model] for model in sorted(VAL)])
     places = dict(zip(sorted(VAL), rank_models([columns]), strict=True))
     assert [each["model"] for each in rows] == sorted(VAL, key=lambda model: -VAL[model].mean())
@@ -63,7 +63,7 @@ def test_a_ranking_of_one_setting(store, program):
 
 
 def test_the_table_has_ranks_intervals_and_ties(store, program):
-    done = program("db.py", "--rank", "val")
+    done = program("testbed", "rank", "val")
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["rank", "95", "%", "model", "top1", "95", "%", "interval", "tied", "with"]
     assert lines[-1].split()[:3] == ["3", "3", "poor"]
@@ -71,31 +71,31 @@ def test_the_table_has_ranks_intervals_and_ties(store, program):
 
 
 def test_the_order_of_models_and_settings_does_not_matter(store, ask):
-    one = json.loads(ask("--rank", "val", "shift.1", "--models", "poor", "best", "good", "--json").stdout)
-    other = json.loads(ask("--rank", "shift.1", "--eval-settings", "val", "--models", "*", "--json").stdout)
+    one = json.loads(ask("rank", "val", "shift.1", "--models", "poor", "best", "good", "--json").stdout)
+    other = json.loads(ask("rank", "shift.1", "val", "--models", "*", "--json").stdout)
     for row in other:
         row["eval_settings"].reverse()
     assert one == other
 
 
 def test_several_settings_weigh_the_same_and_samples_that_they_share_are_drawn_together(store, ask):
-    rows = {each["model"]: each for each in json.loads(ask("--rank", "val", "s*", "--json").stdout)}
+    rows = {each["model"]: each for each in json.loads(ask("rank", "val", "s*", "--json").stdout)}
     both = np.column_stack([(VAL[model] + SHIFT[model]) / 2 for model in sorted(VAL)])
     for model, place in zip(sorted(VAL), rank_models([both]), strict=True):
         assert rows[model]["value"] == pytest.approx((VAL[model].mean() + SHIFT[model].mean()) / 2)
         assert (rows[model]["low"], rows[model]["high"]) == (pytest.approx(place.low), pytest.approx(place.high))
         ranks = [each["rank"] for each in rows[model]["eval_settings"]]
         assert rows[model]["mean_rank"] == np.mean(ranks)
-    assert "mean rank" in ask("--rank", "val", "shift.1").stdout
+    assert "mean rank" in ask("rank", "val", "shift.1").stdout
 
 
 def test_settings_of_other_samples_are_drawn_by_themselves(store, ask):
     few = [f"few/{place}.png" for place in range(20)]
     for model in ACCURACIES:
         put_scores(store, model, "few", VAL[model][:20], few)
-    done = ask("--rank", "val", "few")
+    done = ask("rank", "val", "few")
     assert "20 to 200 samples" in done.stderr
-    rows = {each["model"]: each for each in json.loads(ask("--rank", "val", "few", "--json").stdout)}
+    rows = {each["model"]: each for each in json.loads(ask("rank", "val", "few", "--json").stdout)}
     value, low = rows["poor"]["value"], rows["poor"]["low"]
     assert value == pytest.approx((VAL["poor"].mean() + VAL["poor"][:20].mean()) / 2)
     spread = np.sqrt(VAL["poor"].var() / N + VAL["poor"][:20].var() / 20) / 2
@@ -105,7 +105,7 @@ def test_settings_of_other_samples_are_drawn_by_themselves(store, ask):
 def test_only_samples_that_all_models_have_count(store, ask):
     part = [f"{place:03d}.png" for place in range(50, 250)]
     put_scores(store, "part", "val", [1.0] * 100 + [np.nan] * 100, part)
-    done = ask("--rank", "val", "--json")
+    done = ask("rank", "val", "--json")
     assert "only the 100 samples of val that all models have count; one model has 200" in done.stderr
     rows = {each["model"]: each for each in json.loads(done.stdout)}
     assert {each["eval_settings"][0]["n"] for each in rows.values()} == {100}
@@ -114,21 +114,21 @@ def test_only_samples_that_all_models_have_count(store, ask):
 
 def test_models_without_a_setting_are_left_out_and_named(store, ask):
     put_scores(store, "late", "val", VAL["best"])
-    done = ask("--rank", "val", "shift.1", "--json")
+    done = ask("rank", "val", "shift.1", "--json")
     assert {each["model"] for each in json.loads(done.stdout)} == set(ACCURACIES)
     assert done.stderr == "note: left out: late (no outputs on shift.1)\n"
     put_scores(store, "other", "val", VAL["best"], name="width")
-    assert "other (no per-sample score 'top1' on val)" in ask("--rank", "val").stderr
+    assert "other (no per-sample score 'top1' on val)" in ask("rank", "val").stderr
 
 
 def test_the_smaller_loss_is_first(store, ask):
     for model, loss in (("a", 0.3), ("b", 0.2), ("c", 0.25)):
         put_scores(store, model, "pets", [loss, loss + 1] * 30, name="nll")
         put_scores(store, model, "toys", [loss, loss + 1] * 30, name="width")
-    rows = json.loads(ask("--rank", "pets", "--score", "nll", "--json").stdout)
+    rows = json.loads(ask("rank", "pets", "--score", "nll", "--json").stdout)
     assert [(each["model"], each["rank"]) for each in rows] == [("b", 1), ("c", 2), ("a", 3)]
-    assert "%" not in ask("--rank", "pets", "--score", "nll").stdout.replace("95 %", "")
-    done = ask("--rank", "toys", "--score", "width", "--better", "higher")
+    assert "%" not in ask("rank", "pets", "--score", "nll").stdout.replace("95 %", "")
+    done = ask("rank", "toys", "--score", "width", "--better", "higher")
     assert "larger is better" in done.stderr
     assert [line.split()[2] for line in done.stdout.splitlines()[2:]] == ["a", "c", "b"]
 
@@ -145,29 +145,27 @@ def test_mistakes_are_told_in_one_line(store, refusal):
     put_scores(store, "lonely", "alone", [1, 0])
     put_scores(store, "best", "apart", [1, 0], ["x", "y"])
     put_scores(store, "good", "apart", [1, 0], ["z", "w"])
-    assert "unknown eval setting 'vall'" in refusal("--rank", "vall")
-    assert "'val'" in refusal("--rank", "vall")
-    assert "the store has no outputs on empty; run: python eval.py" in refusal("--rank", "empty")
-    assert "no outputs of eval setting 'x*'" in refusal("--rank", "x*")
-    assert "two or more models are needed on alone; available: 1, lonely" in refusal("--rank", "alone")
-    assert "unknown model 'bst'" in refusal("--rank", "val", "--models", "bst", "good")
-    assert "no outputs of model 'x*'" in refusal("--rank", "val", "--models", "x*")
-    assert "no outputs of lonely on val" in refusal("--rank", "val", "--models", "lonely", "good")
-    assert "no per-sample score 'speed'; it has top1" in refusal(
-        "--rank", "val", "--models", "best", "--score", "speed"
-    )
-    assert "(no per-sample score 'speed' on val)" in refusal("--rank", "val", "--score", "speed")
+    assert "unknown eval setting 'vall'" in refusal("rank", "vall")
+    assert "'val'" in refusal("rank", "vall")
+    assert "the store has no outputs on empty; run: testbed run" in refusal("rank", "empty")
+    assert "no outputs of eval setting 'x*'" in refusal("rank", "x*")
+    assert "two or more models are needed on alone; available: 1, lonely" in refusal("rank", "alone")
+    assert "unknown model 'bst'" in refusal("rank", "val", "--models", "bst", "good")
+    assert "no outputs of model 'x*'" in refusal("rank", "val", "--models", "x*")
+    assert "no outputs of lonely on val" in refusal("rank", "val", "--models", "lonely", "good")
+    assert "no per-sample score 'speed'; it has top1" in refusal("rank", "val", "--models", "best", "--score", "speed")
+    assert "(no per-sample score 'speed' on val)" in refusal("rank", "val", "--score", "speed")
     put_scores(store, "deep", "wells", [np.inf, 0])
     put_scores(store, "flat", "wells", [1, 0])
-    assert "deep on wells has an infinite top1" in refusal("--rank", "wells")
-    assert "the 2 models have no samples with top1 of apart in common" in refusal("--rank", "apart")
+    assert "deep on wells has an infinite top1" in refusal("rank", "wells")
+    assert "the 2 models have no samples with top1 of apart in common" in refusal("rank", "apart")
 
 
 def test_a_long_ranking_says_how_far_it_is(store, ask, monkeypatch):
     monkeypatch.setattr("testbed.console.output.SECONDS", 0)
     for place, model in enumerate(ACCURACIES):
         put_scores(store, model, "graded", np.roll(np.linspace(0, 1, 50), place), name="quality")
-    told = ask("--rank", "graded", "--score", "quality", "--better", "higher").stderr.splitlines()
+    told = ask("rank", "graded", "--score", "quality", "--better", "higher").stderr.splitlines()
     assert "reading scores: 0 %" in told
     assert [line for line in told if line.startswith("comparing pairs: ")][10] == "comparing pairs: 50 %"
 

@@ -103,7 +103,7 @@ def test_scores_files_and_ranking(program, bench, captions, bags, tmp_path):
     means = {}
     for scale, change in SCALES.items():
         out = tmp_path / scale
-        program("db.py", "--export-clip-cc", str(out), "--scale", scale)
+        program("testbed", "export", "clip-cc", str(out), "--scale", scale)
         for decoder in DECODERS:
             for name, said in predictions.items():
                 folder = out / "decoders" / "individual_results" / "csv" / decoder
@@ -130,7 +130,7 @@ def test_scores_files_and_ranking(program, bench, captions, bags, tmp_path):
                 of = summary["metrics"]
                 assert of["hm_cf"]["std"] == pytest.approx(values[:, -1].std(), abs=6e-5)
                 assert of["coarse_similarity"]["min"] == pytest.approx(values[:, 0].min(), abs=6e-5)
-    ranking = json.loads(program("db.py", "--borda", "--json").stdout)
+    ranking = json.loads(program("testbed", "borda", "--json").stdout)
     for place in ranking:
         name = place["model"].removeprefix("replay:")
         for decoder, on in zip(DECODERS, place["eval_settings"], strict=True):

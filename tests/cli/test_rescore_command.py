@@ -1,4 +1,4 @@
-"""``db.py --rescore``."""
+"""``testbed rescore``."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ def test_todays_metrics_come_beside_the_old_ones(program, tmp_path):
     run_all(program, tmp_path)
     (tmp_path / "mine.py").write_text(PLUGIN.format(value=2))
     plugins = ("--plugin", WORLD_CELLS[1], "mine.py")
-    done = program("db.py", *plugins, "--rescore")
+    done = program("testbed", "rescore", *plugins)
     assert done.stdout == "2 evaluations: 1 current, 1 rescored\n"
     printed = json.loads(program("db.py", "--print-eval", "world-plain", "mine", "--json").stdout)
     assert [(each["metric"], each["value"], each["origin"]) for each in printed] == [("mine", 2.0, "derived")]
-    everything = json.loads(program("db.py", "--print-eval", "world-plain", "mine", "--json", "--all").stdout)
+    everything = json.loads(program("testbed", "show", "world-plain", "mine", "--json", "--all").stdout)
     assert [each["value"] for each in everything] == [1.0, 2.0]
-    again = json.loads(program("db.py", *plugins, "--rescore", "--eval-settings", "mine", "--json").stdout)
+    again = json.loads(program("testbed", "rescore", *plugins, "--on", "mine", "--json").stdout)
     assert [(each["eval_setting"], each["status"]) for each in again] == [("mine", "current")]
 
 
 def test_what_cannot_be_scored_is_told(program, tmp_path):
     run_all(program, tmp_path)
-    skipped = program("db.py", "--plugin", WORLD_CELLS[1], "--rescore")
+    skipped = program("testbed", "rescore", "--plugin", WORLD_CELLS[1])
     assert "1 current, 1 skipped" in skipped.stdout
     assert "world-plain on mine skipped: the setting is not in the registry" in skipped.stderr
     (tmp_path / "mine.py").write_text(PLUGIN.format(value="1 / 0"))
-    failed = program("db.py", "--plugin", WORLD_CELLS[1], "mine.py", "--rescore", code=1)
+    failed = program("testbed", "rescore", "--plugin", WORLD_CELLS[1], "mine.py", code=1)
     assert "1 failed" in failed.stdout
     assert "ZeroDivisionError" in failed.stderr
-    unknown = program("db.py", "--plugin", WORLD_CELLS[1], "--rescore", "--models", "nobody", code=1)
+    unknown = program("testbed", "rescore", "--plugin", WORLD_CELLS[1], "--models", "nobody", code=1)
     assert "the store has no outputs of model 'nobody'" in unknown.stderr

@@ -1,4 +1,4 @@
-"""`db.py --status`: who is at work on a store, and what was left open."""
+"""``testbed store status``: who is at work on a store, and what was left open."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def lab(tmp_path: Path) -> None:
 
 
 def test_runs_and_open_cells_are_listed(lab: None, ask: Callable[..., Any]) -> None:
-    lines = ask("--status").stdout.splitlines()
+    lines = ask("store", "status").stdout.splitlines()
     rows = {line.split()[1]: line for line in lines[2:7]}
     assert "complete" in rows.pop(next(name for name in rows if not name.startswith("node-")))
     states = {name: next(word for word in ("running", "silent for 4", "lost", "incomplete") if f"  {word}" in line)
@@ -73,7 +73,7 @@ def test_runs_and_open_cells_are_listed(lab: None, ask: Callable[..., Any]) -> N
 
 
 def test_the_same_as_json(lab: None, ask: Callable[..., Any]) -> None:
-    told = json.loads(ask("--status", "--json").stdout)
+    told = json.loads(ask("store", "status", "--json").stdout)
     assert told["cells"] == {"complete": 1, "running": 2, "stopped": 1, "failed": 1}
     assert [each["state"] for each in told["runs"]] == ["complete", "running", "running", "lost", "incomplete"]
     assert [each["model"] for each in told["running"]] == ["busy", "quiet"]
@@ -86,7 +86,7 @@ def test_the_same_as_json(lab: None, ask: Callable[..., Any]) -> None:
 
 def test_a_store_without_runs(tmp_path: Path, ask: Callable[..., Any]) -> None:
     Store.create(str(tmp_path / "testbed.db")).close()
-    assert ask("--status").stdout.splitlines() == [
+    assert ask("store", "status").stdout.splitlines() == [
         "no run is recorded in this store",
         "0 cells: 0 complete, 0 running, 0 stopped, 0 failed",
     ]
@@ -98,7 +98,7 @@ def test_only_the_last_runs_that_have_ended_are_shown(tmp_path: Path, ask: Calla
         for number in range(13):
             store.begin_run(f"eval.py {number}")
             store.end_run("complete")
-    told = ask("--status")
+    told = ask("store", "status")
     assert told.stderr == "3 earlier runs left out; --json has all\n"
     assert [line.split()[0] for line in told.stdout.splitlines()[2:13]] == ["1", *map(str, range(5, 15))]
 

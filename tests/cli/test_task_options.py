@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 import wds_world
 from click.testing import CliRunner
 
-from testbed.cli.options.tasks import as_tasks, task_options
+from testbed.cli.options.run import picked, some_options
+from testbed.cli.options.tasks import TaskOptions, as_tasks
 from testbed.errors import DefinitionError
 from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
 
@@ -19,11 +21,10 @@ def names(settings: list[str], *words: str) -> list[str]:
     """The names that come out for some options."""
     found: list[str] = []
 
-    @click.command()
-    @task_options
-    def command(**given: Any) -> None:
-        found.extend(as_tasks(settings, given))
+    def ask(**given: Any) -> None:
+        found.extend(as_tasks(settings, picked(TaskOptions, given)))
 
+    command = click.Command("ask", callback=ask, params=some_options(*(each.name for each in fields(TaskOptions))))
     result = CliRunner().invoke(command, words, standalone_mode=False)
     if result.exception is not None:
         raise result.exception

@@ -1,4 +1,4 @@
-"""``db.py --verify-store`` as a nightly job gives it: what it prints, its exit status, and what other commands show."""
+"""``testbed store verify`` as a nightly job gives it: what it prints, its exit status, and what other commands show."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def verify(program: Any, world: Path) -> Any:
     def run(*words: str, code: int = 0, plugin: bool = True, inline: bool = True) -> Any:
         words = (*(("--plugin", str(world / "plug.py")) if plugin else ()), *words)
         words = (*(("--executor", "inline") if inline else ()), *words)
-        return program("db.py", "--verify-store", *words, code=code)
+        return program("testbed", "store", "verify", *words, code=code)
 
     return run
 
@@ -83,7 +83,7 @@ def test_a_store_without_differences_exits_0(evaluate, verify, program):
     assert "4 equal, 0 differ." in done.stdout
     assert done.stdout.endswith("verified in the last 30 days: 4 of 4 cells, 0 differ\n")
     assert "0 of 8 samples differ" in program("db.py", "--print-eval", "net", "dimmed").stdout
-    assert "verified in the last 30 days: 4 of 4 cells, 0 differ" in program("db.py", "--status").stdout
+    assert "verified in the last 30 days: 4 of 4 cells, 0 differ" in program("testbed", "store", "status").stdout
 
 
 def test_processes_compute_it_too(evaluate, verify):
@@ -100,7 +100,7 @@ def test_a_difference_exits_1_and_every_view_says_so(evaluate, verify, program, 
     ids = said.partition("; samples ")[2].partition("; ")[0].split(", ")
     assert len(ids) == 8
     assert all(each.startswith("digits/") for each in ids) or len(set(ids)) == 8
-    assert "--why 2 today" in said
+    assert "testbed why 2 today" in said
     assert "verified in the last 30 days: 2 of 2 cells, 1 differs" in said
 
     shown = program("db.py", "--print-eval", "net", "dimmed").stdout
@@ -112,10 +112,10 @@ def test_a_difference_exits_1_and_every_view_says_so(evaluate, verify, program, 
     assert after[0]["certificate"]["equal"] is False
     assert after[0]["certificate"]["differing_samples"] == ids
 
-    status = program("db.py", "--status").stdout
+    status = program("testbed", "store", "status").stdout
     assert "verified in the last 30 days: 2 of 4 cells, 1 differs" in status
     assert "differed at its last verification: net on dimmed: " in status
-    told = json.loads(program("db.py", "--status", "--json").stdout)["verified"]
+    told = json.loads(program("testbed", "store", "status", "--json").stdout)["verified"]
     assert {key: told[key] for key in ("days", "cells", "verified", "differ")} == {
         "days": 30,
         "cells": 4,
@@ -176,7 +176,7 @@ def test_a_definition_that_has_changed_is_counted(evaluate, verify, world):
 
 def test_a_store_with_nothing_to_verify_says_so(verify, program, world):
     (world / "table.csv").write_text("model,val\nnet,50.0\n")
-    program("db.py", "--import-results", "table.csv")
+    program("testbed", "import", "table.csv")
     assert verify().stdout == "nothing to verify: the store has no results with outputs\n"
     assert json.loads(verify("--json").stdout)["ok"] is True
 
@@ -206,5 +206,5 @@ def test_damage_to_a_certificate_is_no_traceback(evaluate, verify, program, worl
             connection.execute("UPDATE certificates SET environment = ?, differing = 1", (text,))
             connection.commit()
             program("db.py", "--print-eval", "net", "dimmed")
-            program("db.py", "--status")
+            program("testbed", "store", "status")
             verify()

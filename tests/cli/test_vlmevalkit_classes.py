@@ -156,7 +156,7 @@ def test_an_edited_evaluate_scores_the_stored_answers_and_an_edited_prompt_asks_
 
 def test_stored_answers_are_scored_again_without_the_model(evaluate: Any, program: Any, lmu_data: Path) -> None:
     evaluate("seer")
-    done = program("db.py", "--plugin", BENCHMARK, "--rescore", LMUData=str(lmu_data))
+    done = program("testbed", "rescore", "--plugin", BENCHMARK, LMUData=str(lmu_data))
     assert "1 evaluation" in done.stdout
     assert "Evaluating" not in done.stdout  # what the class prints is not the program's
 

@@ -181,7 +181,9 @@ def test_what_is_not_there_is_not_downloaded(root, monkeypatch):
 
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     monkeypatch.setattr(socket.socket, "connect", refuse)
-    with pytest.raises(DataError, match=r"'hf/a/none' cannot be read from the hub's cache.*eval.py --download gets it"):
+    with pytest.raises(
+        DataError, match=r"'hf/a/none' cannot be read from the hub's cache.*testbed run --download gets it"
+    ):
         HuggingFaceImages("hf/a/none", "test")
     assert constants.HF_HUB_OFFLINE is False
 

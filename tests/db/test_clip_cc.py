@@ -173,7 +173,7 @@ def test_models_and_settings_can_be_chosen(store: Store, tmp_path: Path) -> None
 
 
 def test_scores_of_other_tasks_are_skipped(store: Store, tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"no captions scored by a decoder; run: python eval\.py"):
+    with pytest.raises(StoreError, match=r"no captions scored by a decoder; run: testbed run"):
         export_clip_cc(store, tmp_path / "out")
     put_scored(store, "replay:a", "clip-cc-bench", ROWS)
     with pytest.raises(StoreError, match="no captions scored by a decoder on clip-cc-bench; run"):

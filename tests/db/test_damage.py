@@ -1,4 +1,4 @@
-"""Damage: whatever was changed in a store, ``db.py --check`` names it, and ``--repair`` makes the store whole."""
+"""Damage: whatever was changed in a store, ``testbed store check`` names it, and ``repair`` makes the store whole."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from testbed.cli.db import main
+from testbed.cli import db as db_program
+from testbed.cli import program as testbed_program
 from testbed.db.store import Store
 from testbed.errors import StoreError
 
@@ -152,13 +153,13 @@ def lab(whole: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def db(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
-    """A function that runs ``db.py``: its exit status, and all that it prints."""
+    """A function that runs ``testbed`` or ``db.py``: its exit status, and all that it prints."""
 
     def run(*words: object) -> tuple[int, str]:
-        monkeypatch.setattr("sys.argv", ["db.py", *map(str, words)])
+        monkeypatch.setattr("sys.argv", ["testbed", *map(str, words)])
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
-            main()
+            (db_program if str(words[0]).startswith("-") else testbed_program).main()
         said = capsys.readouterr()
         return int(ended.value.code or 0), said.out + said.err
 
@@ -173,7 +174,7 @@ def damage(path: Path, statement: str) -> None:
 
 
 def test_the_store_is_sound_before(lab: Path, db: Any) -> None:
-    assert db("--check", "--db-url", lab) == (0, "the store is sound\n")
+    assert db("store", "check", "--db-url", lab) == (0, "the store is sound\n")
 
 
 REPAIRABLE = [each for each in DAMAGES if "DROP" not in each[0] and "uri" not in each[0]]
@@ -184,7 +185,7 @@ REPAIRABLE = [each for each in DAMAGES if "DROP" not in each[0] and "uri" not in
 )
 def test_check_names_what_was_damaged(lab: Path, db: Any, statement: str, named: str) -> None:
     damage(lab, statement)
-    code, said = db("--check", "--db-url", lab)
+    code, said = db("store", "check", "--db-url", lab)
     assert code == 1
     assert named in said or re.search(named, said)
 
@@ -192,11 +193,11 @@ def test_check_names_what_was_damaged(lab: Path, db: Any, statement: str, named:
 @pytest.mark.parametrize(("statement", "named"), REPAIRABLE, ids=lambda value: value[:70])
 def test_a_repaired_store_is_sound(lab: Path, db: Any, statement: str, named: str) -> None:
     damage(lab, statement)
-    code, said = db("--repair", "--db-url", lab)
+    code, said = db("store", "repair", "--db-url", lab)
     assert code == 0, said
     assert "repaired: " in said
     assert named in said or re.search(named, said)  # as --check names it
-    assert db("--check", "--db-url", lab) == (0, "the store is sound\n")
+    assert db("store", "check", "--db-url", lab) == (0, "the store is sound\n")
     assert db("--list-models-db", "--db-url", lab)[0] == 0
     assert db("--rename-model", "net", "other", "--db-url", lab)[0] == 0
 
@@ -249,19 +250,19 @@ def test_a_flipped_bit_in_a_payload_is_found(lab: Path, db: Any, table: str) -> 
         flipped = bytes([payload[0] ^ 4]) + payload[1:]
         connection.execute(f"UPDATE {table} SET payload = ? WHERE rowid = ?", (flipped, row))
     connection.close()
-    code, said = db("--check", "--db-url", lab)
+    code, said = db("store", "check", "--db-url", lab)
     assert code == 1
     assert "differ from their checksum" in said
 
 
-@pytest.mark.parametrize("words", [["--print-eval", "towers", "shown-noisy"], ["--list-models-db"], ["--grid", "*"]])
+@pytest.mark.parametrize("words", [["--print-eval", "towers", "shown-noisy"], ["--list-models-db"], ["grid", "*"]])
 def test_reading_a_damaged_row_is_told_in_a_line(lab: Path, db: Any, words: list[str]) -> None:
     damage(lab, f"UPDATE evaluations SET completed_at = 'x', environment = '{{' {THIS}")
     damage(lab, "UPDATE models SET created_at = 'x' WHERE name = 'towers'")
     code, said = db(*words, "--db-url", lab)
     assert code in (0, 1)
     assert len(said.splitlines()) == 1 or code == 0
-    assert code == 0 or "--check" in said
+    assert code == 0 or "testbed store check" in said
 
 
 # Copies -----------------------------------------------------------------------------------------------------------
@@ -284,13 +285,13 @@ def test_what_can_be_read_is_salvaged(lab: Path, tmp_path: Path, db: Any, table:
         count = len(list(store.evaluations()))
     overwrite(lab, table)
     damaged = lab.read_bytes()
-    code, said = db("--repair", "--db-url", lab)
-    assert (code, "--salvage" in said) == (1, True)
-    code, said = db("--salvage", tmp_path / "new.db", "--db-url", lab)
+    code, said = db("store", "repair", "--db-url", lab)
+    assert (code, "testbed store salvage" in said) == (1, True)
+    code, said = db("store", "salvage", tmp_path / "new.db", "--db-url", lab)
     assert code == 0, said
     assert "rows copied" in said
     assert f"rows of {table}" in said
-    assert db("--check", "--db-url", tmp_path / "new.db") == (0, "the store is sound\n")
+    assert db("store", "check", "--db-url", tmp_path / "new.db") == (0, "the store is sound\n")
     with Store.open(str(tmp_path / "new.db")) as store:
         assert len([*store.evaluations(), *store.evaluations(hidden=True)]) == count >= 60
     assert len(damaged) == len(lab.read_bytes())
@@ -305,7 +306,7 @@ def test_salvaging_a_page_in_the_middle_loses_only_its_rows(lab: Path, tmp_path:
     with lab.open("r+b") as file:
         file.seek((pages[1][0] - 1) * size)
         file.write(b"\xa5" * size)
-    db("--salvage", tmp_path / "new.db", "--db-url", lab)
+    db("store", "salvage", tmp_path / "new.db", "--db-url", lab)
     connection = sqlite3.connect(tmp_path / "new.db")
     (left,) = connection.execute("SELECT count(*) FROM metrics").fetchone()
     connection.close()
@@ -315,7 +316,7 @@ def test_salvaging_a_page_in_the_middle_loses_only_its_rows(lab: Path, tmp_path:
 def test_a_store_without_its_first_page_cannot_be_salvaged(lab: Path, tmp_path: Path, db: Any) -> None:
     with lab.open("r+b") as file:
         file.write(b"\xa5" * 4096)
-    code, said = db("--salvage", tmp_path / "new.db", "--db-url", lab)
+    code, said = db("store", "salvage", tmp_path / "new.db", "--db-url", lab)
     assert (code, len(said.splitlines())) == (1, 1)
     assert not (tmp_path / "new.db").exists()
 
@@ -323,18 +324,18 @@ def test_a_store_without_its_first_page_cannot_be_salvaged(lab: Path, tmp_path: 
 def test_a_backup_is_the_store_as_it_was(lab: Path, tmp_path: Path, db: Any) -> None:
     with Store.open(str(lab), "write") as store:
         store.add_name("model", "fresh")  # in the write-ahead log
-        assert db("--backup", tmp_path / "copy.db", "--db-url", lab)[0] == 0
+        assert db("store", "backup", tmp_path / "copy.db", "--db-url", lab)[0] == 0
     assert content(tmp_path / "copy.db") == content(lab)
-    assert db("--check", "--db-url", tmp_path / "copy.db") == (0, "the store is sound\n")
-    code, said = db("--backup", tmp_path / "copy.db", "--db-url", lab)
+    assert db("store", "check", "--db-url", tmp_path / "copy.db") == (0, "the store is sound\n")
+    code, said = db("store", "backup", tmp_path / "copy.db", "--db-url", lab)
     assert (code, said) == (1, f"Error: {tmp_path / 'copy.db'} exists already; give the path of a new file\n")
-    code, said = db("--backup", tmp_path / "none" / "copy.db", "--db-url", lab)
+    code, said = db("store", "backup", tmp_path / "none" / "copy.db", "--db-url", lab)
     assert (code, len(said.splitlines())) == (1, 1)
 
 
-@pytest.mark.parametrize(("words", "told"), [("--backup", "pg_dump"), ("--salvage", "backup")])
+@pytest.mark.parametrize(("words", "told"), [("backup", "pg_dump"), ("salvage", "backup")])
 def test_postgres_has_its_own_tools_for_copies(tmp_path: Path, db: Any, words: str, told: str) -> None:
-    code, said = db(words, tmp_path / "copy.db", "--db-url", "postgresql://me:secret@127.0.0.1:1/lab")
+    code, said = db("store", words, tmp_path / "copy.db", "--db-url", "postgresql://me:secret@127.0.0.1:1/lab")
     assert code == 1
     assert told in said
     assert "secret" not in said

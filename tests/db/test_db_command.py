@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from testbed.cli.db import main
+from testbed.cli import db as db_program
+from testbed.cli import program as testbed_program
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Chunk, Metric
 from testbed.registry import library_names
@@ -51,10 +52,10 @@ def db(
     handler = signal.getsignal(signal.SIGTERM)
 
     def run(*words: object, url: str = store_url) -> Said:
-        monkeypatch.setattr(sys, "argv", ["db.py", *map(str, words), "--db-url", url])
+        monkeypatch.setattr(sys, "argv", ["testbed", *map(str, words), "--db-url", url])
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
-            main()
+            (testbed_program if words and not str(words[0]).startswith("-") else db_program).main()
         told = capsys.readouterr()
         return Said(ended.value.code, told.out, told.err)
 
@@ -81,12 +82,13 @@ def names_cache(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def program(root: Path, names_cache: Path) -> Callable[..., Said]:
-    """A function that runs ``db.py`` as a program of its own."""
+    """A function that runs ``testbed``, or ``db.py`` where an option comes first, as a program of its own."""
 
     def run(*words: object, python: tuple[str, ...] = ()) -> Said:
         environment = {**os.environ, "TESTBED_CACHE": str(names_cache)}
+        script = [str(root / "db.py")] if str(words[0]).startswith("-") else ["-m", "testbed"]
         done = subprocess.run(
-            [sys.executable, *python, str(root / "db.py"), *map(str, words)],
+            [sys.executable, *python, *script, *map(str, words)],
             capture_output=True,
             text=True,
             env=environment,
@@ -114,7 +116,7 @@ METRICS = [
 
 def test_the_metrics_of_an_evaluation_are_printed(db: Db, build: Any) -> None:
     evaluation = build.complete("net", "val", metrics=METRICS)
-    said = db("--print-eval", "net", "val", "--slices")
+    said = db("show", "net", "val", "--slices")
     assert (said.code, said.err) == (0, "")
     printed = lines(said.out)
     assert printed[0] == "net on val"
@@ -219,10 +221,10 @@ def test_the_evaluation_that_counts_is_printed_and_all_on_request(db: Db, build:
     assert f"evaluation {second.id}," in said.out
     assert f"evaluation {first.id}," not in said.out
     assert "2 more evaluations of this cell stored; --all shows them too" in said.err
-    everything = db("--print-eval", "net", "val", "--all")
+    everything = db("show", "net", "val", "--all")
     assert everything.err == ""
     assert [value in everything.out for value in ("25.00", "75.00", "90.00")] == [True, True, True]
-    as_json = db("--print-eval", "net", "val", "--all", "--json").json
+    as_json = db("show", "net", "val", "--all", "--json").json
     assert [each["value"] for each in as_json] == [0.25, 0.75, 0.9]
     assert [each["value"] for each in db("--print-eval", "net", "val", "--json").json] == [0.75]
 
@@ -243,11 +245,11 @@ def test_cells_without_a_complete_evaluation_are_explained(db: Db, build: Any, s
     store.record_failure(CellRecord("net", "unsupported", "unidentified"), "unsupported", "it lacks logits", {}, {})
     build.begin("net", "running")
     store.add_name("eval setting", "never")
-    fails(db("--print-eval", "net", "failed", *flags), "net on failed is failed: CUDA out of memory")
-    fails(db("--print-eval", "net", "unsupported", *flags), "net on unsupported is unsupported: it lacks logits")
-    fails(db("--print-eval", "net", "running", *flags), "is not complete", "the same eval.py command")
-    command = "python eval.py --models 'net' --eval-settings 'never'"
-    fails(db("--print-eval", "net", "never", *flags), "no evaluation of net on never", command)
+    fails(db("show", "net", "failed", *flags), "net on failed is failed: CUDA out of memory")
+    fails(db("show", "net", "unsupported", *flags), "net on unsupported is unsupported: it lacks logits")
+    fails(db("show", "net", "running", *flags), "is not complete", "the same command")
+    command = "testbed run 'net' --on 'never'"
+    fails(db("show", "net", "never", *flags), "no evaluation of net on never", command)
 
 
 def test_the_last_of_several_failures_is_told(db: Db, build: Any, store: Store) -> None:
@@ -385,22 +387,22 @@ def test_removing_and_restoring_a_model(db: Db, build: Any, store: Store) -> Non
     said = db("--remove-model", "net", "other")
     assert (said.code, said.err) == (0, "")
     assert said.out == (
-        "model net and 2 evaluations removed; python db.py --restore-model net undoes it\n"
-        "model other and 1 evaluation removed; python db.py --restore-model other undoes it\n"
+        "model net and 2 evaluations removed; testbed store restore model net undoes it\n"
+        "model other and 1 evaluation removed; testbed store restore model other undoes it\n"
     )
     assert store.results() == []
     assert db("--list-models-db").out == ""
-    assert db("--restore-model", "net").out == "model net and 2 evaluations restored\n"
+    assert db("store", "restore", "model", "net").out == "model net and 2 evaluations restored\n"
     assert {each.model for each in store.results()} == {"net"}
-    fails(db("--restore-model", "net"), "the model net has nothing to restore")
+    fails(db("store", "restore", "model", "net"), "the model net has nothing to restore")
 
 
 def test_removing_and_restoring_a_setting(db: Db, build: Any, store: Store) -> None:
     build.complete("net", "val")
     said = db("--remove-eval-setting", "val")
-    assert said.out == "eval setting val and 1 evaluation removed; python db.py --restore-eval-setting val undoes it\n"
+    assert said.out == "eval setting val and 1 evaluation removed; testbed store restore setting val undoes it\n"
     assert store.results() == []
-    assert db("--restore-eval-setting", "val").out == "eval setting val and 1 evaluation restored\n"
+    assert db("store", "restore", "setting", "val").out == "eval setting val and 1 evaluation restored\n"
     assert len(store.results()) == 1
 
 
@@ -408,12 +410,12 @@ def test_removing_and_restoring_an_evaluation(db: Db, build: Any, store: Store) 
     build.complete("net", "val")
     build.complete("net", "val")
     said = db("--remove-evaluation", "net", "val")
-    assert said.out == "2 evaluations of net on val removed; python db.py --restore-evaluation net val undoes it\n"
+    assert said.out == "2 evaluations of net on val removed; testbed store restore evaluation net val undoes it\n"
     fails(db("--print-eval", "net", "val"), "no evaluation of net on val")
     fails(db("--remove-evaluation", "net", "val"), "no evaluation of net on val")
-    assert db("--restore-evaluation", "net", "val").out == "2 evaluations of net on val restored\n"
+    assert db("store", "restore", "evaluation", "net", "val").out == "2 evaluations of net on val restored\n"
     assert db("--print-eval", "net", "val").code == 0
-    fails(db("--restore-evaluation", "net", "val"), "no removed evaluation of net on val")
+    fails(db("store", "restore", "evaluation", "net", "val"), "no removed evaluation of net on val")
 
 
 def test_removing_what_is_not_there_suggests(db: Db, build: Any, store: Store) -> None:
@@ -441,12 +443,12 @@ def test_renaming(db: Db, build: Any, store: Store) -> None:
 def test_purging_takes_override(db: Db, build: Any, store: Store) -> None:
     build.complete("net", "val")
     db("--remove-model", "net")
-    fails(db("--purge"), "permanently deletes", "outputs", "add --override")
+    fails(db("store", "purge"), "permanently deletes", "outputs", "add --override")
     assert len(store.evaluations(hidden=True)) == 1
-    said = db("--purge", "--override")
+    said = db("store", "purge", "--override")
     assert (said.code, said.out) == (0, "1 evaluation and 1 name deleted\n")
     assert store.evaluations(hidden=True) == []
-    assert db("--purge", "--override").out == "0 evaluations and 0 names deleted\n"
+    assert db("store", "purge", "--override").out == "0 evaluations and 0 names deleted\n"
 
 
 def test_purging_what_another_evaluation_needs_is_refused(db: Db, build: Any) -> None:
@@ -454,14 +456,14 @@ def test_purging_what_another_evaluation_needs_is_refused(db: Db, build: Any) ->
     build.complete("net", "part", origin="derived", derived_from=source.id)
     build.complete("net", "half", origin="derived", derived_from=source.id)
     db("--remove-evaluation", "net", "all")
-    fails(db("--purge", "--override"), "net on part, net on half: derived from", "cannot be purged")
+    fails(db("store", "purge", "--override"), "net on part, net on half: derived from", "cannot be purged")
 
 
 def test_several_actions_are_done_in_one_command(db: Db, build: Any) -> None:
     build.complete("net", "val")
-    said = db("--rename-model", "net", "new", "--list-models-db", "--check")
+    said = db("--rename-model", "net", "new", "--list-models-db")
     assert said.code == 0
-    assert said.out.splitlines()[1:] == ["new", "the store is sound"]
+    assert said.out.splitlines()[1:] == ["new"]
 
 
 # Files ------------------------------------------------------------------------------------------------------------
@@ -478,7 +480,7 @@ def test_logits_are_saved_to_files(db: Db, build: Any, tmp_path: Path) -> None:
     assert said.err == f"2 files and {out}/manifest.json\n"
     with np.load(out / "val__net.npz", allow_pickle=False) as arrays:
         assert (arrays["logits"] == logits).all()
-    said = db("--save-logits", "val", tmp_path / "some", "--models", "other", "--format", "csv", "--json")
+    said = db("export", "logits", "val", tmp_path / "some", "--models", "other", "--format", "csv", "--json")
     assert [each["file"] for each in said.json] == ["val__other.csv"]
     assert sorted(path.name for path in (tmp_path / "some").iterdir()) == ["manifest.json", "val__other.csv"]
 
@@ -487,25 +489,25 @@ def test_logits_that_cannot_be_saved_are_told(db: Db, build: Any, tmp_path: Path
     build.complete("net", "val")
     (tmp_path / "file").write_text("not a folder")
     fails(db("--save-logits", "vals", tmp_path / "out"), "unknown eval setting 'vals'", "did you mean 'val'")
-    fails(db("--save-logits", "val", tmp_path / "out", "--models", "nobody"), "no logits of nobody on val")
+    fails(db("export", "logits", "val", tmp_path / "out", "--models", "nobody"), "no logits of nobody on val")
     fails(db("--save-logits", "val", tmp_path / "file"), "cannot be written to", str(tmp_path / "file"))
-    assert db("--save-logits", "val", tmp_path / "out", "--format", "pickle").code == 2
+    assert db("export", "logits", "val", tmp_path / "out", "--format", "pickle").code == 2
 
 
 def test_a_table_is_imported_and_exported(db: Db, tmp_path: Path) -> None:
     table, types = tmp_path / "table.csv", tmp_path / "types.csv"
     table.write_text("model,val,vid_pm0\nnet,76.13,50\nother,80,\nnet,76.13,50\n")
     types.write_text("model,model_type\nnet,Standard training\n")
-    said = db("--import-results", table, "--model-types", types, "--override")
+    said = db("import", table, "--model-types", types, "--override")
     assert said.code == 0
     assert said.out == f"{table} (ImageNet-testbed's table): 3 values of 3 cells, 3 of them new\n"
     assert said.err == "note: row 4 repeats net\n"
-    again = db("--import-results", table, "--json").json
+    again = db("import", table, "--json").json
     assert again == {
         "form": "ImageNet-testbed's table", "values": 3, "cells": 3, "new": 0, "notes": ["row 4 repeats net"],
     }  # fmt: skip
     assert db("--list-models-db", "--json").json[0]["model_type"] == "Standard training"
-    said = db("--export-csv", tmp_path / "out.csv")
+    said = db("export", "csv", tmp_path / "out.csv")
     assert (said.code, said.out) == (0, f"2 models × 2 columns written to {tmp_path / 'out.csv'}\n")
     assert (tmp_path / "out.csv").read_text() == "model,val,vid_pm0\nother,80,\nnet,76.13,50\n"
     assert db("--print-eval", "net", "vid", "--json").json[0]["metric"] == "pm0"
@@ -514,14 +516,14 @@ def test_a_table_is_imported_and_exported(db: Db, tmp_path: Path) -> None:
 def test_tables_that_cannot_be_imported_or_exported_are_told(db: Db, tmp_path: Path) -> None:
     foreign = tmp_path / "foreign.csv"
     foreign.write_text("a,b\n1,2\n")
-    fails(db("--import-results", foreign), "is not a table that can be imported", "begins with a, b")
-    fails(db("--import-results", tmp_path / "missing.csv"), "there is no file", "missing.csv")
-    fails(db("--export-csv", tmp_path / "missing" / "out.csv"), "cannot be written")
+    fails(db("import", foreign), "is not a table that can be imported", "begins with a, b")
+    fails(db("import", tmp_path / "missing.csv"), "there is no file", "missing.csv")
+    fails(db("export", "csv", tmp_path / "missing" / "out.csv"), "cannot be written")
 
 
 def test_importing_makes_the_store(program: Callable[..., Said], tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("model,val\nnet,50\n")
-    assert program("--import-results", tmp_path / "table.csv", "--db-url", tmp_path / "new.db").code == 0
+    assert program("import", tmp_path / "table.csv", "--db-url", tmp_path / "new.db").code == 0
     assert program("--list-models-db", "--db-url", tmp_path / "new.db").out == "net\n"
 
 
@@ -530,9 +532,9 @@ def test_importing_makes_the_store(program: Callable[..., Said], tmp_path: Path)
 
 def test_a_sound_store_is_said_to_be(db: Db, build: Any) -> None:
     build.complete("net", "val")
-    said = db("--check")
+    said = db("store", "check")
     assert (said.code, said.out, said.err) == (0, "the store is sound\n", "")
-    assert db("--check", "--json").json == {"ok": True, "faults": []}
+    assert db("store", "check", "--json").json == {"ok": True, "faults": []}
 
 
 def test_damage_is_listed_with_exit_code_1(db: Db, build: Any, raw: Any, store: Store) -> None:
@@ -540,13 +542,13 @@ def test_damage_is_listed_with_exit_code_1(db: Db, build: Any, raw: Any, store: 
     with raw(store) as connection:
         connection.execute(sa.text("UPDATE output_chunks SET checksum = 'another'"))
         connection.execute(sa.text("DELETE FROM metrics"))
-    said = db("--check")
+    said = db("store", "check")
     assert said.code == 1
-    assert said.err == "2 faults found; --repair drops what is damaged\n"
+    assert said.err == "2 faults found; testbed store repair drops what is damaged\n"
     assert len(said.out.splitlines()) == 2
     assert f"evaluation {evaluation.id} (net on val), logits" in said.out
     assert "has no metrics" in said.out
-    said = db("--check", "--json")
+    said = db("store", "check", "--json")
     assert said.code == 1
     assert said.json["ok"] is False
     assert len(said.json["faults"]) == 2
@@ -563,13 +565,13 @@ def test_a_damaged_database_file_is_listed(tmp_path: Path, builder: Any, db: Db)
     with path.open("r+b") as file:
         file.seek((page - 1) * size)
         file.write(b"\xa5" * size)
-    said = db("--check", url=str(path))
+    said = db("store", "check", url=str(path))
     assert said.code == 1
     assert "found" in said.err
 
 
 def test_upgrading_a_store_that_is_up_to_date_says_so(db: Db) -> None:
-    said = db("--upgrade")
+    said = db("store", "upgrade")
     assert said.code == 0
     assert "the store has schema version" in said.out
     assert "already up to date" in said.out
@@ -579,7 +581,7 @@ def test_a_newer_store_is_refused_whatever_is_asked(db: Db, raw: Any, empty_url:
     Store.create(empty_url).close()
     with raw(empty_url) as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = 'ffff'"))
-    for action in (["--list-models-db"], ["--upgrade"], ["--add-model", "digits-cnn"], ["--check"]):
+    for action in (["--list-models-db"], ["store", "upgrade"], ["--add-model", "digits-cnn"], ["store", "check"]):
         fails(db(*action, url=empty_url), "schema version ffff", "newer testbed")
 
 
@@ -607,16 +609,20 @@ def test_a_command_line_that_cannot_be_understood_ends_with_code_2(db: Db, words
 
 
 @pytest.mark.parametrize(
-    "words", [["--print-eval", "a", "b"], ["--list-models-db"], ["--check"], ["--upgrade"]], ids=" ".join
+    "words", [["--print-eval", "a", "b"], ["--list-models-db"], ["store", "check"], ["store", "upgrade"]], ids=" ".join
 )
 def test_a_missing_store_is_told_and_not_made(db: Db, words: list[str], tmp_path: Path) -> None:
     fails(
-        db(*words, url=str(tmp_path / "none.db")), "there is no results store at", "eval.py", "--db-url", "TESTBED_DB"
+        db(*words, url=str(tmp_path / "none.db")),
+        "there is no results store at",
+        "testbed run",
+        "--db-url",
+        "TESTBED_DB",
     )
     assert not (tmp_path / "none.db").exists()
 
 
-@pytest.mark.parametrize("words", [["--remove-model", "a"], ["--purge", "--override"]], ids=" ".join)
+@pytest.mark.parametrize("words", [["--remove-model", "a"], ["store", "purge", "--override"]], ids=" ".join)
 def test_a_missing_store_is_told_and_not_made_by_what_edits_either(db: Db, words: list[str], tmp_path: Path) -> None:
     fails(db(*words, url=str(tmp_path / "none.db")), "there is no results store at")
     assert not (tmp_path / "none.db").exists()
@@ -649,7 +655,7 @@ def test_help_names_every_action(db: Db) -> None:
         *("--add-model", "--remove-model", "--add-eval-setting", "--remove-eval-setting", "--remove-evaluation"),
         *("--rename-model", "--rename-eval-setting", "--print-eval", "--list-models-db", "--list-models-registry"),
         *("--list-eval-settings-db", "--list-eval-settings-registry", "--list-parent-eval-settings-registry"),
-        *("--save-logits", "--override", "--json", "--import-results", "--export-csv", "--check", "--db-url"),
+        *("--save-logits", "--override", "--json", "--db-url"),
     ):
         assert flag in said.out
 
@@ -687,13 +693,16 @@ def test_a_reader_that_goes_away_is_no_error_to_speak_of(root: Path, tmp_path: P
     assert "Exception" not in errors
 
 
-@pytest.mark.parametrize("words", [["--list-models-db"], ["--print-eval", "net", "val"], ["--check"], ["--help"]])
+@pytest.mark.parametrize(
+    "words", [["list", "models", "--stored"], ["show", "net", "val"], ["store", "check"], ["--help"]]
+)
 def test_output_to_a_full_disk_is_told_in_a_line(root: Path, tmp_path: Path, builder: Any, words: list[str]) -> None:
     with Store.create(str(tmp_path / "store.db")) as store:
         builder(store).complete("net", "val")
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, str(root / "db.py"), *words, "--db-url", str(tmp_path / "store.db")],
+            [sys.executable, "-m", "testbed", *words],
+            env={**os.environ, "TESTBED_DB": str(tmp_path / "store.db")},
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

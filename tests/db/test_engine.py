@@ -342,9 +342,7 @@ def test_a_writer_that_waited_too_long_says_why(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("opening", ["open to read", "upgrade"])
 def test_a_missing_store_is_named_with_what_makes_one(tmp_path: Path, opening: str) -> None:
-    with pytest.raises(
-        StoreError, match=r"there is no results store at .*lab\.db; python eval\.py makes one.*--db-url"
-    ):
+    with pytest.raises(StoreError, match=r"there is no results store at .*lab\.db; testbed run makes one.*--db-url"):
         OPENINGS[opening](str(tmp_path / "lab.db"))
     assert list(tmp_path.iterdir()) == []
 
@@ -390,7 +388,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, op
 
 def test_a_damaged_store_says_that_it_is(tmp_path: Path, builder: Any) -> None:
     path = damaged(tmp_path / "store.db", builder)
-    with Store.open(str(path)) as store, pytest.raises(StoreError, match=r"is damaged .*python db\.py --check"):
+    with Store.open(str(path)) as store, pytest.raises(StoreError, match=r"is damaged .*testbed store check"):
         store.results()
 
 

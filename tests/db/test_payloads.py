@@ -545,8 +545,8 @@ def test_what_goes_on_failing_is_one_clear_line(unsteady: Store, builder: Any, e
         garbage(unsteady)
     (line,) = [each for each in unsteady.check() if "cannot be read" in each]
     assert said in line
-    assert "--repair" not in line
-    assert "--salvage" not in line
+    assert "store repair" not in line
+    assert "store salvage" not in line
     done = unsteady.repair()
     assert (len(done.done), [said in each.text for each in done.left]) == (0, [True])
     tries = 10**6 - Unsteady.times

@@ -272,7 +272,7 @@ def test_an_older_store_is_refused_with_the_command_that_upgrades_it(
     assert "needs 9999" in message
     assert "Nothing was changed" in message
     assert "backup" in message
-    assert "python db.py --upgrade --db-url" in message
+    assert "testbed store upgrade --db-url" in message
     assert state(own_url) == before
 
 
@@ -353,7 +353,7 @@ def test_an_empty_database_is_no_store(empty_url: str, opening: str) -> None:
     elif opening == "upgrade":  # a database that somebody made for a store
         assert upgrade(empty_url) == (None, migrations.HEAD)
         return
-    with pytest.raises(SchemaError, match=r"holds no results of testbed; python eval\.py makes a new store"):
+    with pytest.raises(SchemaError, match=r"holds no results of testbed; testbed run makes a new store"):
         OPENINGS[opening](empty_url)
     assert tables_of(empty_url) == set()
 

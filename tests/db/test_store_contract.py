@@ -130,7 +130,7 @@ def test_an_unknown_name_suggests_the_nearest(store: Store) -> None:
 def test_an_unknown_name_among_many_names_the_command_that_lists_them(store: Store) -> None:
     for number in range(13):
         store.add_name(SETTING, f"setting-{number}")
-    with pytest.raises(UnknownNameError, match=r"there are 13, which .*--list-eval-settings-db") as caught:
+    with pytest.raises(UnknownNameError, match=r"there are 13, which .*testbed list settings --stored") as caught:
         store.require_name(SETTING, "qqqqqqqq")
     assert "did you mean" not in str(caught.value)
 
@@ -804,7 +804,7 @@ def test_a_changed_byte_is_noticed_when_outputs_are_read(store: Store, build: An
     for start in (0, 2, 4):
         store.append([Chunk(evaluation.id, "logits", start, values[start : start + 2])])
     flip(raw, store, "output_chunks", f"evaluation_id = {evaluation.id} AND start = 2")
-    with pytest.raises(CorruptOutputError, match=r"samples 2 to 3: .*differ from their checksum.*--check"):
+    with pytest.raises(CorruptOutputError, match=r"samples 2 to 3: .*differ from their checksum.*testbed store check"):
         store.read_outputs(evaluation.id, "logits")
     unverified = store.read_outputs(evaluation.id, "logits", verify=False)
     assert [bool((unverified[row] == values[row]).all()) for row in range(6)] == [True, True, False, True, True, True]

@@ -10,20 +10,20 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
-from testbed.cli.corrupt import command as corrupt_command
-from testbed.cli.db import command as db_command
-from testbed.cli.eval import command as eval_command
-from testbed.cli.export_wds import command as export_command
-from testbed.plotting import figures, paper_imagenetv2, paper_plots, ranking, site
+from testbed.cli import db, eval
+from testbed.plotting import paper_imagenetv2
 from testbed.plotting.picture import picture_command
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+spec = importlib.util.spec_from_file_location("make_commands", ROOT / "docs" / "make_commands.py")
+make_commands = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(make_commands)
 DOCS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
 PAGES = ["README.md", "CONTRIBUTING.md", *DOCS]
-COMMANDS = (eval_command, db_command, corrupt_command, export_command, site.command)
-PICTURES = (picture_command(ranking.PICTURE), picture_command(paper_imagenetv2.PICTURE))
-FIGURES = (*PICTURES, paper_plots.command, figures.command)
+COMMANDS = dict(make_commands.commands()) | {"eval.py": eval.command, "db.py": db.command}
+FIGURES = (picture_command(paper_imagenetv2.PICTURE), *(command for _, command in make_commands.FIGURES))
 # options of the programs that these pages are for, or about
 OF_OTHERS = {
     "docs/clip-benchmark.md",
@@ -46,20 +46,23 @@ def blocks(root: Path, page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (root / page).read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
-def test_the_command_reference_is_what_the_programs_print(root, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["make_commands.py"])  # `python -m` would be named in the texts
-    spec = importlib.util.spec_from_file_location("make_commands", root / "docs" / "make_commands.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+def test_the_command_reference_is_what_the_programs_print(root):
     written = (root / "docs" / "commands.md").read_text(encoding="utf-8")
     # Where lines are broken is click's affair, and differs between its versions.
-    assert words(module.reference()) == words(written), "run: python docs/make_commands.py"
+    assert words(make_commands.reference()) == words(written), "run: python docs/make_commands.py"
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=["eval.py", "db.py", "corrupt", "export-wds", "site.py"])
-def test_every_option_has_help(command):
-    options = [each for each in command.params if isinstance(each, click.Option)]
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_every_option_has_help(name):
+    assert COMMANDS[name].help
+    options = [each for each in COMMANDS[name].params if isinstance(each, click.Option)]
     assert [option.name for option in options if not option.help] == []
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("testbed run", "eval.py")])
+def test_the_help_of_a_command_fits_a_screen(name):
+    shown = CliRunner().invoke(COMMANDS[name], ["--help"], prog_name=name, terminal_width=80)
+    assert len(shown.output.splitlines()) <= 50
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -71,11 +74,12 @@ def test_links_lead_somewhere(root, page):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in OF_OTHERS])
 def test_options_that_are_mentioned_exist(root, page):
-    known = {name for command in COMMANDS + FIGURES for option in command.params for name in option.opts}
-    known |= {name for command in COMMANDS for option in command.params for name in option.secondary_opts}
+    commands = (*COMMANDS.values(), *FIGURES)
+    known = {name for command in commands for option in command.params for name in option.opts}
+    known |= {name for command in commands for option in command.params for name in option.secondary_opts}
     known |= {"--help", "--check", "--no-deps"}  # ruff format --check; pip's
     known |= {"--force-context-length", "--force-image-size", "--siglip", "--time"}  # open_clip's training; Slurm's
-    known |= {"--list-", "--remove-", "--rename-", "--restore-"}  # families of options
+    known |= {"--list-", "--remove-", "--rename-", "--add-"}  # families of options
     text = re.sub(r"`{3}.*?`{3}", "", (root / page).read_text(encoding="utf-8"), flags=re.DOTALL)
     mentioned = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
     assert mentioned <= known, mentioned - known

@@ -14,11 +14,8 @@ from urllib.request import urlopen
 import pytest
 from warm_python import WarmPython
 
-from testbed.cli.db import command as db_command
-from testbed.cli.eval import command as eval_command
+from testbed.cli.eval import run
 from testbed.execution.executors import executor_names
-
-COMMANDS = {"eval": eval_command, "db": db_command}
 
 
 def commands(page: Path) -> list[list[str]]:
@@ -33,15 +30,15 @@ def world(root: Path, tmp_path_factory: pytest.TempPathFactory, warm_python: War
     """The reader's folder after the tutorial, and what each command printed; none failed."""
     folder = tmp_path_factory.mktemp("first-hour")
     printed: dict[str, str] = {}
-    for program, script, *words in commands(root / "docs" / "first-hour.md"):
-        assert program == "python"
-        if words == ["--serve"]:
-            words = ["--serve", "--help"]  # what follows tries it
-        if script == "eval.py":
+    for program, *words in commands(root / "docs" / "first-hour.md"):
+        if words == ["serve"]:
+            words = ["serve", "--help"]  # what follows tries it
+        if words[0] == "run":
             words += ["--executor", "inline"]  # without worker processes, which start in seconds
-        done = warm_python.run(root / script, words, folder, os.environ)
+        script = root / (words.pop(0) if program == "python" else f"tests/support/bin/{program}")
+        done = warm_python.run(script, words, folder, os.environ)
         assert done.returncode == 0, f"{script} {words}\n{done.stdout}\n{done.stderr}"
-        printed[shlex.join([script, *words])] = done.stdout
+        printed[shlex.join([program, *words])] = done.stdout
     return folder, printed
 
 
@@ -83,7 +80,7 @@ def test_the_web_page_of_the_tutorial_shows_both_models(root, world):
     assert any(b"older.pth" in path.read_bytes() for path in (folder / "site").rglob("*.js*"))
     pytest.importorskip("starlette", reason="needs pip install -e '.[serve]'")
     serving = subprocess.Popen(
-        [sys.executable, str(root / "db.py"), "--serve", "--port", "0"],
+        [sys.executable, "-m", "testbed", "serve", "--port", "0"],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -117,11 +114,11 @@ def test_the_scripts_among_the_examples_are_valid(root):
     for script in scripts:
         done = subprocess.run(["bash", "-n", str(script)], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        # each option is one of the programs'
-        used = re.findall(r"(eval|db)\.py\"([^|>\n]*)", script.read_text(encoding="utf-8"))
+        # each option is one of the command's
+        used = re.findall(r"testbed run([^|>\n]*)", script.read_text(encoding="utf-8"))
         assert used
-        for program, words in used:
-            known = {name for option in COMMANDS[program].params for name in option.opts}
+        for words in used:
+            known = {name for option in run.params for name in option.opts}
             assert set(re.findall(r"--[a-z-]+", words)) <= known, words
 
 
@@ -131,7 +128,7 @@ def test_the_manifests_among_the_examples_run_a_command_that_is_understood(root)
     (container,) = manifests["job"]["spec"]["template"]["spec"]["containers"]
     commands = [[*container["command"], *container["args"]], manifests["rayjob"]["spec"]["entrypoint"].split()]
     for testbed, program, *words in commands:
-        assert (testbed, program) == ("testbed", "eval")
-        given = COMMANDS["eval"].make_context("eval.py", words).params
+        assert (testbed, program) == ("testbed", "run")
+        given = run.make_context("testbed run", words).params
         assert given["models"] == ("resnet50", "densenet121")
         assert given["executor"] in executor_names()

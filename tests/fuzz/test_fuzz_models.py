@@ -17,8 +17,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from safetensors.torch import save
 
-from testbed.cli import db as db_command
 from testbed.cli import eval as eval_command
+from testbed.cli import program
 from testbed.data.language import prompts
 from testbed.errors import TestbedError
 from testbed.inputs import Inputs, using
@@ -118,12 +118,13 @@ EVAL = (
     " --decoded-cache 1G --gpus 0 1 --mean 0.5 0.5 0.5 --image-size 8 4 --shots 5 --lr 0.1 --split test --language en"
     " --recall-k 1 5 --task linear_probe --scorers digits-cnn --max-megapixels 3 --executor inline --data-root x"
 ).split()
-DB = (
-    "--print-eval digits-cnn digits --why 1 today --save-texts digits out --grid digits* --metric top1 --borda x"
-    " --models digits-cnn --eval-settings digits --export-csv out.csv --import-results in.csv --rename-model a b"
-    " --remove-evaluation a b --list-models-db --status --check --json --format csv --suggest-labels 3 x.csv"
-    " --compare a b digits --slices --export-clip-benchmark out --judge a --rescore --add-model digits-cnn"
-).split()
+TESTBED = (
+    *("show digits-cnn digits --slices --json", "why 1 today", "list results --models digits-cnn --on digits"),
+    *("grid digits* --metric top1 --format latex", "borda x --better lower", "compare a b --on digits --score top1"),
+    *("export texts digits out", "export csv out.csv", "export clip-benchmark out", "export answers 3 x.csv"),
+    *("import in.csv --override", "rescore --judge a --on digits", "store status", "store check --json"),
+    *("store add model digits-cnn", "store rename model a b", "store remove evaluation a b", "list models --stored"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -167,11 +168,17 @@ def test_eval(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.usefixtures("_loaded")
 @fuzzed(2)
-@given(words=command_lines(DB))
-def test_db(words: list[str], tmp_path: Path, sqlite_template: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@given(line=st.sampled_from(TESTBED), data=st.data())
+def test_testbed(
+    line: str, data: st.DataObject, tmp_path: Path, sqlite_template: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = line.split()
+    place = data.draw(st.integers(1, len(words) - 1))
+    words[place] = data.draw(mangled(words[place])).replace("\0", "").encode("utf-8", "replace").decode()
     with trial(tmp_path, sqlite_template.parent, TORCHS) as folder:
         monkeypatch.chdir(folder)
+        monkeypatch.setenv("TESTBED_DB", str(folder / "x.db"))
         shutil.copy(sqlite_template, folder / "x.db")
         (folder / "in.csv").write_text("model,val\nresnet50,76.1\n")
-        check(db_command.command, [*words, "--db-url", "x.db"])
+        check(program.command, words)
         monkeypatch.chdir(tmp_path)

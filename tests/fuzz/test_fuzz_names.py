@@ -12,10 +12,8 @@ from fuzzing import fuzzed, mangled, robust, trial
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from testbed.cli.db import _with_full_path
-from testbed.cli.options.machines import Bytes
-from testbed.console.called import as_called
-from testbed.console.options import spread, with_dashes
+from testbed.cli.options.run import Bytes
+from testbed.console.options import spread, with_dashes, with_full_path
 from testbed.db.connection.urls import display_url, full_url, resolve_url
 from testbed.db.names import check_name, matching_names
 from testbed.errors import WeightsError
@@ -184,10 +182,8 @@ def test_amounts(text: str) -> None:
 @example(words=["x,/" + "a" * 5000])
 def test_words(words: list[str], tmp_path: Path) -> None:
     with robust(tmp_path, errors=()):
-        out = spread([with_dashes(_with_full_path(word), {"--models", "--batch-size"}) for word in words], {"--models"})
+        out = spread([with_dashes(with_full_path(word), {"--models", "--batch-size"}) for word in words], {"--models"})
         assert len(out) >= len(words)
-        for word in words:
-            as_called(word, "/usr/bin/testbed")
 
 
 @fuzzed()

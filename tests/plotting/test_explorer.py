@@ -155,7 +155,7 @@ def test_an_evaluation_says_what_it_was_computed_from(own):
     (evaluation,) = store.evaluations(["one"], ["toy"])
     found = cell_of(explorer, evaluation.id)
     assert found["n"] == evaluation.size
-    assert found["command"] == "python eval.py --models one --eval-settings toy"
+    assert found["command"] == "testbed run one --on toy"
     assert {name for name, *_ in found["metrics"]} == {each.name for each in store.metrics(evaluation.id)}
     assert found["preprocessing"]["transform"]
     assert found["environment"]["libraries"]["torch"]
@@ -169,9 +169,7 @@ def test_its_command_is_safe_to_paste(own):
     from dataclasses import replace
 
     changed = replace(evaluation, model="a;rm -rf $HOME", sample_limit=5, dtype="bfloat16", random_weights=True)
-    assert command(changed) == (
-        "python eval.py --models 'a;rm -rf $HOME' --eval-settings toy --limit 5 --dtype bfloat16 --random-weights"
-    )
+    assert command(changed) == ("testbed run 'a;rm -rf $HOME' --on toy --limit 5 --dtype bfloat16 --random-weights")
 
 
 def test_paths_of_documents_are_checked(own):
@@ -417,7 +415,7 @@ def test_an_evaluation_opens_beside_the_table_and_the_focus_returns(browser, own
     link.focus()
     page.keyboard.press("Enter")
     page.wait_for_selector("dialog[open]")
-    assert "python eval.py --models one --eval-settings toy" in page.locator("dialog").inner_text()
+    assert "testbed run one --on toy" in page.locator("dialog").inner_text()
     page.keyboard.press("Escape")
     page.wait_for_selector("dialog:not([open])", state="attached")
     assert page.evaluate("document.activeElement.getAttribute('href')").endswith(f"cell/{evaluation.id}")

@@ -26,6 +26,7 @@ from click.testing import CliRunner
 from sample_world import COUNT, sample_store
 
 from testbed.cli.serve import Page
+from testbed.cli.site import command
 from testbed.db.store import Store
 from testbed.db.upkeep.merge import merge
 from testbed.errors import MissingExtraError, TestbedError
@@ -34,7 +35,6 @@ from testbed.plotting.explorer.app import Served, make_app
 from testbed.plotting.explorer.explorer import make_explorer, samples_part
 from testbed.plotting.explorer.export import choose_samples, write
 from testbed.plotting.explorer.pictures import Pictures
-from testbed.plotting.site import command
 from testbed.registry import Catalog
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")

@@ -164,7 +164,7 @@ def test_an_unknown_column_suggests(published):
     wide = grid(results_frame(published))
     with pytest.raises(UnknownNameError, match=r"unknown column 'imagenet-sketchh'.*did you mean 'imagenet-sketch'"):
         require_columns(wide, ["val", "imagenet-sketchh"])
-    with pytest.raises(StoreError, match=r"no results to draw; run eval\.py"):
+    with pytest.raises(StoreError, match=r"no results to draw; testbed run"):
         require_columns(wide.iloc[:, :0], ["val"])
 
 

@@ -11,10 +11,12 @@ from scipy.stats import binomtest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import confusion_matrix
 
+from testbed.cli.figures import KINDS, command
 from testbed.db.store import Store
 from testbed.graph.options import RunOptions
 from testbed.models.base.parameters import count_parameters
-from testbed.plotting.figures import KINDS, command, figures
+from testbed.plotting.figures import KINDS as DRAWN
+from testbed.plotting.figures import figures
 from testbed.plotting.own.confusion import count, most_confused
 from testbed.plotting.own.cost import pareto
 from testbed.plotting.own.reliability import reliability
@@ -218,5 +220,6 @@ def test_what_is_skipped_is_one_line_by_reason():
 
 def test_every_kind_has_a_figure(drawn):
     prefixes = {"shifts": "shift-", "severity": "severity-"}
+    assert list(KINDS) == list(DRAWN)
     for kind in KINDS:
         assert any(name.startswith(prefixes.get(kind, kind)) for name in drawn[0]), kind

@@ -229,7 +229,7 @@ def test_the_plan_says_why_a_cell_is_run_again(lab):
     assert reason(toy_catalog(toy_model(), toy_setting())) == "stored for 100 samples"
     assert reason(toy_catalog(toy_model(), toy_setting()), limit=100, override=True) == "--override"
     changed = toy_catalog(toy_model(seed=1), toy_setting())
-    assert reason(changed, limit=100) == "stored for another definition: python db.py --why 'toy' 'toy-all'"
+    assert reason(changed, limit=100) == "stored for another definition: testbed why 'toy' 'toy-all'"
     broken = toy_catalog(toy_model(), toy_setting(metrics_fn=lambda logits, targets: 1 / 0))
     lab.run(broken, limit=100)
     assert reason(broken, limit=100, override=True) == "it failed before"

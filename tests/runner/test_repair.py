@@ -1,4 +1,4 @@
-"""After damage and ``--repair``, the runs that it names compute what was lost, and nothing else."""
+"""After damage and ``testbed store repair``, the runs that it names compute what was lost, and nothing else."""
 
 from __future__ import annotations
 

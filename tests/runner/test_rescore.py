@@ -113,9 +113,9 @@ def test_names_and_patterns_choose(scored):
     told = []
     assert [each.eval_setting for each in rescore(scored, again(second), ["to*"], ["o*"], told.append)] == ["own"]
     assert [each.eval_setting for each in told] == ["own"]
-    with pytest.raises(UnknownNameError, match=r"no outputs of model 'net'.*--list-models-db"):
+    with pytest.raises(UnknownNameError, match=r"no outputs of model 'net'.*testbed list models --stored"):
         rescore(scored, again(second), ["net"])
-    with pytest.raises(UnknownNameError, match=r"eval setting 'val'.*--list-eval-settings-db"):
+    with pytest.raises(UnknownNameError, match=r"eval setting 'val'.*testbed list settings --stored"):
         rescore(scored, again(second), [], ["val"])
 
 

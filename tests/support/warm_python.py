@@ -27,6 +27,7 @@ HEAVY = (
     *(
         "testbed.cli.eval",
         "testbed.cli.db",
+        "testbed.cli.program",
         "testbed.cli.run.dry_run",
         "testbed.runner.run",
         "testbed.execution.inline",

@@ -46,7 +46,7 @@
 
   async function render(state, main, current) {
     const index = await T.index(), { query } = state, search = T.parse(query.get("find"));
-    if (!index.models.length) return main.replaceChildren(E("h1", {}, "There are no results yet"), E("p", {}, "Run eval.py, or import a table with db.py --import-results FILE."));
+    if (!index.models.length) return main.replaceChildren(E("h1", {}, "There are no results yet"), E("p", {}, "Run some with testbed run, or import a table with testbed import FILE."));
     const metric = query.get("metric") || "", places = chosen(index.columns, query, search);
     if (places.length > 24) main.replaceChildren(E("p", { class: "note" }, `Loading ${places.length} columns …`));
     const loaded = (await Promise.all(places.map(async (at) => ({ at, of: await T.column(at, metric || null) })))).filter(({ of }) => of);

@@ -1,1 +1,1 @@
-"""The analyses of ``db.py``, from stored outputs alone."""
+"""Analyses from stored outputs alone, one command each."""

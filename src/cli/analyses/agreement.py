@@ -1,13 +1,15 @@
-"""``db.py --agreement``: which samples models get right and wrong together."""
+"""``testbed agreement``: which samples models get right and wrong together."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.options.analyses import note
+from testbed.cli.options.stored import models_option, note, score_option, setting_argument
+from testbed.console.options import store_command
 from testbed.console.output import percent, print_json, table
 
 if TYPE_CHECKING:
@@ -16,25 +18,31 @@ if TYPE_CHECKING:
 _BAR = 40  # characters of the longest bar
 
 
-def run_agreement(given: dict[str, Any]) -> int:
-    """``--agreement SETTING``."""
+@store_command
+@setting_argument
+@models_option
+@score_option
+def command(setting: str, models: Sequence[str], score: str | None, db_url: str | None, as_json: bool) -> int:
+    """How far models agree: shared errors, predicted classes.
+
+    Prints error consistency (κ), shared errors and the same predicted classes of each pair of models, and how many
+    models get each sample right.
+    """
     from testbed.analyses.agreement import agreements
     from testbed.analyses.main_scores import main_score
     from testbed.analyses.side_by_side import evaluations_on
     from testbed.db.store import Store
 
-    setting = given["agreement"]
-    with Store.open(given["db_url"]) as store:
-        score = given["score"] or main_score(store, {setting: evaluations_on(store, setting).values()}, binary=True)
-        found = agreements(store, setting, given["models"], score, note)
-    if given["as_json"]:
+    with Store.open(db_url) as store:
+        score = score or main_score(store, {setting: evaluations_on(store, setting).values()}, binary=True)
+        found = agreements(store, setting, models, score, note)
+    if as_json:
         print_json(_as_objects(found, setting, score))
         return 0
     accuracy = [[model, f"{percent(right)} %"] for model, right in found.right]
     click.echo("\n\n".join([table(["model", score], accuracy, right=[1]), _pairs(found), _histogram(found)]))
-    models = len(found.right)
     click.echo(
-        f"{found.n:,} samples of {setting} that all {models} models have: {found.counts[0]:,}"
+        f"{found.n:,} samples of {setting} that all {len(found.right)} models have: {found.counts[0]:,}"
         f" ({percent(found.counts[0] / found.n)} %) that no model gets right, {found.counts[-1]:,}"
         f" ({percent(found.counts[-1] / found.n)} %) that all get right; κ: error consistency; shared errors: share of"
         " the samples that either model gets wrong; same class: same prediction, right or wrong",

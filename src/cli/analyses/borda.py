@@ -1,4 +1,4 @@
-"""``db.py --borda``: captioners ranked by several decoders."""
+"""``testbed borda``: captioners ranked by several decoders."""
 
 from __future__ import annotations
 
@@ -7,25 +7,41 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.options.analyses import EVERY_DECODER, note
+from testbed.cli.options.stored import better_option, models_option, note
+from testbed.console.completion import stored
+from testbed.console.options import Argument, store_command
 from testbed.console.output import count, print_json, table
 from testbed.registry.references import JUDGED, SettingReference
 
 if TYPE_CHECKING:
     from testbed.analyses.borda import BordaRanking
+    from testbed.entities import Better
 
 
-def run_borda(given: dict[str, Any]) -> int:
-    """``--borda [SETTING…]``."""
+@store_command
+@click.argument("settings", nargs=-1, metavar="[SETTING...]", cls=Argument, shell_complete=stored("eval setting"))
+@models_option
+@click.option("--metric", metavar="NAME", help="The metric.  [default: hm_cf, or the settings' main one]")
+@better_option
+def command(
+    settings: Sequence[str],
+    models: Sequence[str],
+    metric: str | None,
+    better: Better | None,
+    db_url: str | None,
+    as_json: bool,
+) -> int:
+    """Captioners ranked by several decoders: Borda count.
+
+    Settings are names or patterns, one for each decoder; default: all that have one.
+    """
     from testbed.analyses.borda import borda_ranking, usual_metric
     from testbed.db.store import Store
 
-    words = [word for word in (*given["borda"], *given["eval_settings"]) if word != EVERY_DECODER]
-    with Store.open(given["db_url"]) as store:
-        found = borda_ranking(
-            store, words, given["models"], given["metric"] or usual_metric(store, words), note, better=given["better"]
-        )
-    if given["as_json"]:
+    words = list(settings)
+    with Store.open(db_url) as store:
+        found = borda_ranking(store, words, models, metric or usual_metric(store, words), note, better=better)
+    if as_json:
         print_json(rows_of(found))
         return 0
     click.echo(_table(found))

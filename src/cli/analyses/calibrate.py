@@ -1,35 +1,67 @@
-"""``db.py --calibrate``: scores of rules or judges, corrected with people's labels."""
+"""``testbed calibrate``: scores of rules or judges, corrected with people's labels."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from testbed.cli.options.stored import models_option, score_option, setting_argument
+from testbed.console.options import store_command
 from testbed.console.output import count, print_json, table
 
 if TYPE_CHECKING:
+    from testbed.analyses.calibration import Method
     from testbed.metrics.inference.calibrated import Estimate
 
 
-def run_calibrate(given: dict[str, Any]) -> int:
-    """``--calibrate SETTING --labels FILE``."""
+@store_command
+@setting_argument
+@click.option(
+    "--labels",
+    "file",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="A CSV with the columns id and label (0 to 1), and if need be model and annotator.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(["ppi", "post-stratified", "rogan-gladen"]),
+    default="ppi",
+    show_default=True,
+    help="ppi and post-stratified are for labels of answers drawn at random, rogan-gladen for labels chosen by truth.",
+)
+@models_option
+@score_option
+def command(
+    setting: str,
+    file: Path,
+    method: Method,
+    models: Sequence[str],
+    score: str | None,
+    db_url: str | None,
+    as_json: bool,
+) -> int:
+    """Scores of rules or judges, corrected with human labels.
+
+    The labels are of some of the same answers; testbed export answers draws such answers.
+    """
     from testbed.analyses.calibration import calibrate
     from testbed.answers.judges.label_files import read_labels
     from testbed.db.store import Store
 
-    setting, method = given["calibrate"], given["method"]
-    if given["labels"] is None:
-        raise click.UsageError("--calibrate needs --labels FILE, a CSV with the columns id and label")
-    labels = read_labels(given["labels"])
-    with Store.open(given["db_url"]) as store:
-        found = calibrate(store, setting, labels, method, given["score"] or "score", given["models"])
+    labels = read_labels(file)
+    with Store.open(db_url) as store:
+        found = calibrate(store, setting, labels, method, score or "score", models)
     for each in found:
         if each.outdated:
             said = count(each.outdated, "label")
             click.echo(f"{each.model}: {said} of other answers than the stored ones left out", err=True)
-    if given["as_json"]:
+    if as_json:
         print_json([{"eval_setting": setting, "method": method, **asdict(each)} for each in found])
         return 0
     header = ["model", "n", "stored", "labels", "labels alone, 95 %", f"{method}, 95 %", "alpha"]

@@ -1,4 +1,4 @@
-"""``db.py --compare``: models on the same samples, from stored outputs."""
+"""``testbed compare``: models on the same samples, from stored outputs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from testbed.cli.options.stored import models_argument, score_option
+from testbed.console.completion import stored
+from testbed.console.options import ManyWords, store_command
 from testbed.console.output import count, in_percent, mean_score, print_json, table, with_unit
 from testbed.errors import StoreError
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
@@ -21,34 +24,33 @@ if TYPE_CHECKING:
     from testbed.metrics.inference.paired import Comparison
 
 
-def run_compare(given: dict[str, Any]) -> int:
-    """``--compare A B SETTING``, or models alone with ``--eval-settings``."""
-    words, settings = list(given["compare"]), list(given["eval_settings"])
-    models, settings = (words, settings) if settings else (words[:-1], words[-1:])
-    if len(dict.fromkeys(models)) < 2:
-        raise click.UsageError(
-            "--compare takes two models or more and a setting (--compare A B SETTING), or models alone with"
-            " --eval-settings"
-        )
-    unique = list(dict.fromkeys(models)), list(dict.fromkeys(settings))
-    return print_comparison(given["db_url"], *unique, given["score"], given["as_json"])
-
-
-def print_comparison(
-    db_url: str | None, models: Sequence[str], settings: Sequence[str], score: str | None, as_json: bool
+@store_command
+@models_argument
+@click.option(
+    "--on",
+    "settings",
+    cls=ManyWords,
+    required=True,
+    metavar="SETTING",
+    shell_complete=stored("eval setting"),
+    help="The eval settings.",
+)
+@score_option
+def command(
+    models: Sequence[str], settings: Sequence[str], score: str | None, db_url: str | None, as_json: bool
 ) -> int:
-    """Prints every pair of models on every setting, with p-values adjusted over the whole table.
+    """Two models or more on the same samples: paired tests.
 
-    Args:
-        db_url: The store.
-        models: Two models or more.
-        settings: One setting or more.
-        score: The per-sample score; None means the settings' main one.
-        as_json: Whether to print JSON.
+    Prints every pair of models on every setting: the difference with its interval, and p-values adjusted over the
+    table.
 
-    Raises:
-        StoreError: If an evaluation is missing or lacks that score.
+    \b
+    Example:
+      testbed compare digits-cnn digits-mlp --on digits
     """
+    models, settings = list(dict.fromkeys(models)), list(dict.fromkeys(settings))
+    if len(models) < 2:
+        raise click.UsageError(f"two models or more are compared; got only {models[0]}")
     from testbed.analyses.main_scores import main_score, score_spec
     from testbed.analyses.side_by_side import Samples, evaluation_of
     from testbed.db.store import Store

@@ -1,4 +1,4 @@
-"""``db.py --compare-recorded``: VLMEvalKit's recorded scores beside ours of the same answers."""
+"""``testbed compare-recorded``: VLMEvalKit's recorded scores beside ours of the same answers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from testbed.cli.options.stored import limit_option, model_argument, setting_argument
+from testbed.console.options import store_command
 from testbed.console.output import count, print_json, table
 
 if TYPE_CHECKING:
@@ -15,15 +17,21 @@ if TYPE_CHECKING:
 _WIDEST = 40  # characters of an answer
 
 
-def run_compare_recorded(given: dict[str, Any]) -> int:
-    """``--compare-recorded MODEL SETTING``."""
+@store_command
+@model_argument
+@setting_argument
+@limit_option
+def command(model: str, setting: str, limit: int, db_url: str | None, as_json: bool) -> int:
+    """VLMEvalKit's recorded scores beside ours of the same answers.
+
+    MODEL is replay:FILE. Prints each number of VLMEvalKit's reports, and each answer that is scored otherwise.
+    """
     from testbed.compat.vlmevalkit.recorded_scores import compare_recorded
     from testbed.db.store import Store
 
-    model, setting = given["compare_recorded"]
-    with Store.open(given["db_url"]) as store:
+    with Store.open(db_url) as store:
         found = compare_recorded(store, model, setting)
-    if given["as_json"]:
+    if as_json:
         print_json(_as_object(found, model, setting))
         return 0
     click.echo(f"{found.predictions} on {setting}\n")
@@ -31,7 +39,7 @@ def run_compare_recorded(given: dict[str, Any]) -> int:
         click.echo(_numbers(found))
     for file in dict.fromkeys(each.file for each in found.rows):
         click.echo("")
-        _tell_rows(file, [each for each in found.rows if each.file == file], given["limit"])
+        _tell_rows(file, [each for each in found.rows if each.file == file], limit)
     for file, number in found.unasked.items():
         click.echo(f"{file} scores {count(number, 'row')} that the stored answers do not have", err=True)
     return 0

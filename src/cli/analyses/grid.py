@@ -1,4 +1,4 @@
-"""``db.py --grid``: models × settings as text, for a terminal, a README or a paper."""
+"""``testbed grid``: models × settings as text, for a terminal, a README or a paper."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import fnmatch
 import math
 import shutil
 from collections.abc import Sequence, Set
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from testbed.cli.options.analyses import note
+from testbed.cli.options.stored import better_option, models_option, note
 from testbed.cli.run.report import SHOWN_REASONS
-from testbed.console.called import as_called
+from testbed.console.completion import stored
+from testbed.console.options import Argument, store_command
 from testbed.console.output import bare_value, grid, print_json
 from testbed.entities import FRACTION, NOT_FINITE, Better
 from testbed.errors import StoreError
@@ -25,19 +26,40 @@ FORMS = ("table", "markdown", "latex")
 MISSING = "–"
 
 
-def run_grid(given: dict[str, Any]) -> int:
-    """``--grid PATTERN…`` with ``--models``, ``--metric`` and ``--format``."""
+@store_command
+@click.argument(
+    "patterns", nargs=-1, required=True, metavar="PATTERN...", cls=Argument, shell_complete=stored("eval setting")
+)
+@models_option
+@click.option("--metric", metavar="NAME", help="The metric.  [default: the main one of each setting]")
+@click.option(
+    "--format", "form", type=click.Choice(FORMS), default=FORMS[0], show_default=True, help="What the table is for."
+)
+@better_option
+def command(
+    patterns: Sequence[str],
+    models: Sequence[str],
+    metric: str | None,
+    form: str,
+    better: Better | None,
+    db_url: str | None,
+    as_json: bool,
+) -> int:
+    """A table of models × settings, as text, Markdown or LaTeX.
+
+    Patterns name settings; averages such as avg_corruptions are columns too.
+    """
     from testbed.plotting.frame import load_grid
 
-    loaded = load_grid(given["db_url"], given["metric"], sizes=False)
+    loaded = load_grid(db_url, metric, sizes=False)
     values = loaded.values
-    columns = matching(list(values.columns), given["grid"], "column of the stored results")
-    models = matching(list(values.index), given["models"], "model in the store") if given["models"] else None
-    chosen = values.loc[models, columns] if models else values[columns]
-    chosen = in_order(chosen.dropna(how="all"), loaded.specs[columns[0]], given["better"])
+    columns = matching(list(values.columns), patterns, "column of the stored results")
+    names = matching(list(values.index), models, "model in the store") if models else list(values.index)
+    chosen = values.loc[names, columns]
+    chosen = in_order(chosen.dropna(how="all"), loaded.specs[columns[0]], better)
     others = {name: loaded.others[name] for name in columns if name in loaded.others}
     named = {"metrics": others} if others else {}
-    if given["as_json"]:
+    if as_json:
         print_json(
             [
                 {"model": model, **{name: value for name, value in row.items() if not math.isnan(value)}, **named}
@@ -45,10 +67,7 @@ def run_grid(given: dict[str, Any]) -> int:
             ]
         )
         return 0
-    _note_not_finite(given["db_url"], set(chosen.index))
-    form = given["form"] or "table"
-    if form not in FORMS:
-        raise click.UsageError(f"--grid prints {', '.join(FORMS)}, not {form}")
+    _note_not_finite(db_url, set(chosen.index))
     units = [loaded.specs[name].unit for name in columns]
     cells = [[bare_value(value, unit) for value, unit in zip(row, units, strict=True)] for row in chosen.to_numpy()]
     usual = units[0] if len(set(units)) == 1 else FRACTION
@@ -92,9 +111,7 @@ def _note_not_finite(db_url: str | None, models: Set[str]) -> None:
             settings.setdefault(model, set()).add(setting)
     for model, on in sorted(settings.items())[:SHOWN_REASONS]:
         which = next(iter(on)) if len(on) == 1 else f"{len(on)} settings"
-        note(
-            f"{model} has outputs that are NaN or infinite on {which}; {as_called('db.py')} --print-eval says how many"
-        )
+        note(f"{model} has outputs that are NaN or infinite on {which}; testbed show says how many")
 
 
 def matching(names: Sequence[str], patterns: Sequence[str], what: str) -> list[str]:

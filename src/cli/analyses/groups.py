@@ -1,34 +1,56 @@
-"""``db.py --groups``: means over groups of samples, and the worst group."""
+"""``testbed groups``: means over groups of samples, and the worst group."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.options.analyses import note
+from testbed.cli.options.stored import better_option, models_option, note, score_option, setting_argument
+from testbed.console.options import store_command
 from testbed.console.output import in_percent, mean_score, print_json, table, with_unit
 
 if TYPE_CHECKING:
     from testbed.analyses.slices import Grouped
+    from testbed.entities import Better
     from testbed.metrics.inference.groups import GroupMean, Groups
 
 
-def run_groups(given: dict[str, Any]) -> int:
-    """``--groups SETTING``."""
+@store_command
+@setting_argument
+@click.option("--by", metavar="WHAT", help="class, group, a slice of the samples, or a column of --slices-from.")
+@click.option(
+    "--slices-from",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A CSV with a column id and columns of groups.",
+)
+@models_option
+@score_option
+@better_option
+def command(
+    setting: str,
+    by: str | None,
+    slices_from: Path | None,
+    models: Sequence[str],
+    score: str | None,
+    better: Better | None,
+    db_url: str | None,
+    as_json: bool,
+) -> int:
+    """Means over groups of samples: each model's worst and best."""
     from testbed.analyses.main_scores import main_score
     from testbed.analyses.side_by_side import evaluations_on
     from testbed.analyses.slices import grouped
     from testbed.db.store import Store
 
-    setting = given["groups"]
-    with Store.open(given["db_url"]) as store:
-        score = given["score"] or main_score(store, {setting: evaluations_on(store, setting).values()})
-        found = grouped(
-            store, setting, given["models"], score, given["by"], given["slices_from"], note, given["better"]
-        )
-    if given["as_json"]:
+    with Store.open(db_url) as store:
+        score = score or main_score(store, {setting: evaluations_on(store, setting).values()})
+        found = grouped(store, setting, models, score, by, slices_from, note, better)
+    if as_json:
         print_json([_as_object(model, of, found.by, setting, score) for model, of in found.rows])
         return 0
     click.echo(_table(found))

@@ -1,4 +1,4 @@
-"""``db.py --rank``: models in order, with confidence intervals of their ranks, and ties."""
+"""``testbed rank``: models in order, with confidence intervals of their ranks, and ties."""
 
 from __future__ import annotations
 
@@ -7,25 +7,42 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.options.analyses import note
+from testbed.cli.options.stored import better_option, models_option, note, score_option, settings_argument
+from testbed.console.options import store_command
 from testbed.console.output import count, in_percent, mean_score, print_json, shares, table, with_unit
 
 if TYPE_CHECKING:
     from testbed.analyses.ranking import Ranked, Ranking
+    from testbed.entities import Better
 
 
-def run_rank(given: dict[str, Any]) -> int:
-    """``--rank SETTING…``."""
+@store_command
+@settings_argument
+@models_option
+@score_option
+@better_option
+def command(
+    settings: Sequence[str],
+    models: Sequence[str],
+    score: str | None,
+    better: Better | None,
+    db_url: str | None,
+    as_json: bool,
+) -> int:
+    """Models in order, with intervals of their ranks, and ties.
+
+    On several settings (names or patterns), models are ranked by their mean.
+    """
     from testbed.analyses.main_scores import main_score
     from testbed.analyses.ranking import ranking
     from testbed.analyses.side_by_side import evaluations_on, matching_settings
     from testbed.db.store import Store
 
-    with Store.open(given["db_url"]) as store:
-        settings = matching_settings(store, [*given["rank"], *given["eval_settings"]])
-        score = given["score"] or main_score(store, {each: evaluations_on(store, each).values() for each in settings})
-        found = ranking(store, settings, given["models"], score, note, shares(), given["better"])
-    if given["as_json"]:
+    with Store.open(db_url) as store:
+        settings = matching_settings(store, settings)
+        score = score or main_score(store, {each: evaluations_on(store, each).values() for each in settings})
+        found = ranking(store, settings, models, score, note, shares(), better)
+    if as_json:
         print_json([_as_object(row, score) for row in found.rows])
         return 0
     click.echo(_table(found, score, len(settings)))

@@ -1,14 +1,15 @@
-"""``db.py --why A B``: what differs between two evaluations, or between one and today's definition."""
+"""``testbed why``: what differs between two evaluations, or between one and today's definition."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from testbed.cli.run.checks import certificate_as_object, describe_certificate
-from testbed.console.called import as_called
+from testbed.console.options import data_root_option, plugin_option, store_command
 from testbed.console.output import metric_value, print_json, table
 from testbed.entities import Evaluation, current
 from testbed.errors import TestbedError, UnknownNameError
@@ -20,14 +21,25 @@ if TYPE_CHECKING:
 SHOWN_TEXT = 100  # characters of a value
 
 
-def explain(given: dict[str, Any]) -> int:
-    """Prints the differences."""
+@store_command
+@click.argument("first", metavar="A|MODEL")
+@click.argument("second", metavar="B|today|SETTING")
+@plugin_option
+@data_root_option
+def command(first: str, second: str, plugins: Sequence[str], db_url: str | None, as_json: bool) -> int:
+    """What differs between two evaluations, or one and today.
+
+    \b
+    Examples:
+      testbed why 12 15
+      testbed why 12 today
+      testbed why digits-cnn digits
+    """
     from testbed.db.store import Store
 
-    with Store.open(given["db_url"]) as store:
-        first, second = given["why"]
-        found = _ask(store, first, second, given["plugins"])
-    if given["as_json"]:
+    with Store.open(db_url) as store:
+        found = _ask(store, first, second, plugins)
+    if as_json:
         print_json(_as_object(found))
     else:
         _print(found)
@@ -43,7 +55,7 @@ def _ask(store: Store, first: str, second: str, plugins: Any) -> Why:
     if first.isdecimal() and second == TODAY:
         evaluation = store.evaluation(int(first))
     elif first.isdecimal() or second == TODAY:
-        raise TestbedError("--why takes two evaluation ids, an id and 'today', or a model and a setting")
+        raise TestbedError("give two evaluation ids, an id and 'today', or a model and a setting")
     else:
         evaluation = _counting(store, first, second)
     registry.load(plugins)
@@ -69,7 +81,7 @@ def _print(found: Why) -> None:
         _section("Set aside because", found.because, "")
     if found.b == "today's definition":
         checks = [f"{each.created_at:%Y-%m-%d %H:%M} UTC: {describe_certificate(each)}" for each in found.certificates]
-        _section("Outputs", checks, as_called("not checked yet; eval.py --verify compares some samples"))
+        _section("Outputs", checks, "not checked yet; testbed run --verify compares some samples")
         return
     _section("Outputs", [describe_certificate(found.outputs)] if found.outputs else [], "no shared samples to compare")
     if found.metrics:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 _STORED = "leave it out: stored results are never computed again"
-_SETTINGS = "give data sets with --eval-settings, by the same names"
-_MODELS = "give models with --models, as ARCHITECTURE,PRETRAINED (ViT-B-32,laion400m_e32), a collection or a text file"
-_DUMP = "after the run, use: python db.py --export-clip-benchmark DIR {}"
+_SETTINGS = "give data sets with --on (in eval.py --eval-settings), by the same names"
+_MODELS = "name models as ARCHITECTURE,PRETRAINED (ViT-B-32,laion400m_e32), a collection or a text file"
+_DUMP = "after the run, use: testbed export clip-benchmark DIR {}"
 
 HINTS = {
     "--dataset": _SETTINGS,
@@ -20,7 +20,7 @@ HINTS = {
     "--amp": "use --dtype bfloat16 (or float16)",
     "--no-amp": "leave it out: float32 is the default, and --dtype selects another precision",
     "--num-workers": "use --workers",
-    "--output": "results are in the store; python db.py --export-clip-benchmark DIR writes them as JSON files",
+    "--output": "results are in the store; testbed export clip-benchmark DIR writes them as JSON files",
     "--skip-existing": _STORED,
     "--skip-load": _STORED,
     "--feature-root": "leave it out: image embeddings are in the store",

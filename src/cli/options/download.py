@@ -1,29 +1,12 @@
-"""``eval.py --download``: fetches the data sets of a run before it begins."""
+"""``testbed run --download``: fetches the data sets of a run before it begins."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
 
 import click
 
 from testbed.errors import DataError, DefinitionError
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-FROM_THE_HUB = ""  # the value of --download without a URL
-
-
-def download_option(function: F) -> F:
-    """--download."""
-    return click.option(
-        "--download",
-        is_flag=False,
-        flag_value=FROM_THE_HUB,
-        metavar="[URL]",
-        help="Download missing data sets to the data root: torchvision's, hf/…, and wds/… and vtab/… from a URL with"
-        " {dataset} or {dataset_cleaned} in it.  [default URL: CLIP benchmark's data sets on the Hugging Face hub]",
-    )(function)
 
 
 def download_missing(settings: Sequence[str], url: str) -> None:

@@ -1,43 +1,15 @@
-"""The options of ``eval.py`` for judging captions: ``--scorers A`` turns each captioning setting X into ``X@A``."""
+"""Judging captions: ``--scorers A`` turns each captioning setting X into ``X@A``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import click
-
-from testbed.console.options import ManyWords
+from testbed.cli.options.run import SIMILARITY
 from testbed.errors import DefinitionError
 
 if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-SIMILARITY = "similarity"
-_OPTIONS = (
-    click.option(
-        "--scorers",
-        cls=ManyWords,
-        metavar="NAME",
-        help="Captioning settings: the judges, which score the captions; names, patterns, collections (decoders).",
-    ),
-    click.option(
-        "--scoring",
-        type=click.Choice([SIMILARITY, "clip_score"]),
-        default=SIMILARITY,
-        show_default=True,
-        help="What judges compare captions with: references or images.",
-    ),
-)
-
-
-def scorer_options(function: F) -> F:
-    """The options."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
 
 
 def as_scored(catalog: Catalog, settings: Sequence[str], scorers: Sequence[str], scoring: str) -> list[str]:

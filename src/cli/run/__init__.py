@@ -1,1 +1,1 @@
-"""What ``eval.py`` does besides the run: its options, its progress, its report, its files."""
+"""What ``testbed run`` does besides the run: its options, its progress, its report, its files."""

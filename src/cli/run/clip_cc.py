@@ -1,15 +1,14 @@
-"""CLIP-CC-Bench's command as ours: what its configuration file says as options of ``eval.py``, and its result files."""
+"""CLIP-CC-Bench's command as ours: what its configuration file says as options of a run, and its result files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.console.called import as_called
 from testbed.console.output import count
 from testbed.errors import DefinitionError, RunError
 from testbed.inputs import active
@@ -22,27 +21,8 @@ if TYPE_CHECKING:
     from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 SETTING = "clip-cc-bench"
 DEFAULT_CHUNKING = ("nltk", "auto")  # what a setting does that says nothing
-
-
-def clip_cc_options(function: F) -> F:
-    """--clip-cc and --base-dir."""
-    function = click.option(
-        "--base-dir",
-        type=click.Path(path_type=Path),
-        metavar="DIR",
-        help="With --clip-cc: the folder that its paths are relative to.  [default: above src/configs, else"
-        " the file's own]",
-    )(function)
-    return click.option(
-        "--clip-cc",
-        type=click.Path(path_type=Path),
-        metavar="FILE.yaml",
-        help="Run a configuration file of CLIP-CC-Bench; --models are then names of prediction files.",
-    )(function)
 
 
 @dataclass(frozen=True)
@@ -207,7 +187,7 @@ def export(
     Raises:
         StoreError: If there is nothing to write, or it cannot be written.
     """
-    from testbed.cli.options.analyses import note
+    from testbed.cli.options.stored import note
     from testbed.compat.clip_cc_bench.clip_cc_files import export_clip_cc
 
     written = export_clip_cc(store, folder, models, settings, scale, note, first, form)
@@ -235,8 +215,7 @@ def export_run(
 
     if partial:
         click.echo(
-            f"note: with --limit nothing is written to {folder}; {as_called('db.py')} --export-clip-cc DIR"
-            " writes what is stored",
+            f"note: with --limit nothing is written to {folder}; testbed export clip-cc DIR writes what is stored",
             err=True,
         )
         return

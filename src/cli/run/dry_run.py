@@ -1,4 +1,4 @@
-"""The output of ``eval.py --dry-run``."""
+"""The output of ``testbed run --dry-run``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from testbed.console.called import as_called
 from testbed.console.options import EXIT_ERROR
 from testbed.console.output import count, print_json
 
@@ -60,7 +59,7 @@ def dry_run(
             }
         )
     else:
-        click.echo(as_called(_describe_plan(plan)))
+        click.echo(_describe_plan(plan))
         for each in plan.passes:
             click.echo(_describe_pass(each))
         if plan.stale_candidates:

@@ -1,4 +1,4 @@
-"""The files that a run writes besides the store: ``eval.py --logdir`` and ``--save-clf``."""
+"""The files that a run writes besides the store: ``testbed run --logdir`` and ``--save-clf``."""
 
 from __future__ import annotations
 

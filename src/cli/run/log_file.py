@@ -1,4 +1,4 @@
-"""The log file of a run (``eval.py --log-file FILE``): one JSON object on each line, for other programs to read."""
+"""The log file of a run (``testbed run --log-file FILE``): one JSON object on each line, for other programs to read."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""``eval.py --recorded DIR``: all files of answers that VLMEvalKit wrote below a folder, each on its own set."""
+"""``testbed run --recorded DIR``: all files of answers that VLMEvalKit wrote below a folder, each on its own set."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import click
 
@@ -13,20 +12,7 @@ from testbed.errors import DataError, shortened
 from testbed.inputs import Inputs, using
 from testbed.paths import expanded
 
-F = TypeVar("F", bound=Callable[..., object])
-
 _SHOWN = 3  # names in a message
-
-
-def recorded_option(function: F) -> F:
-    """--recorded."""
-    return click.option(
-        "--recorded",
-        type=click.Path(path_type=Path),
-        metavar="DIR",
-        help="Score all files of answers MODEL_SET.xlsx (.tsv, .json) that VLMEvalKit wrote below a folder, each on the"
-        " set that its name says. With --eval-settings, only those of these settings.",
-    )(function)
 
 
 def with_recorded(

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.run.checks import print_checks
+from testbed.cli.run.times import print_times
 from testbed.cli.run.unread import silence_in_words, silences, unreadable_in_words
-from testbed.cli.store.times import print_times
-from testbed.console.called import as_called
 from testbed.console.model_lines import print_chance, print_class_orders, print_models
 from testbed.console.output import count, grid, metric_value, percent
 from testbed.entities import FRACTION, NOT_FINITE, OVERALL
@@ -81,7 +80,7 @@ def print_ended(report: Report, options: RunOptions, models: Sequence[str], sett
 
 def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], settings: Sequence[str]) -> None:
     """Prints the main metric of each cell of this run, and why cells failed or are not supported."""
-    shown = _headlines(results)
+    shown = headlines(results)
     labels = {setting: f"{setting} ({shown[setting]})" for setting in settings if shown.get(setting, "top1") != "top1"}
     labels = {setting: labels.get(setting, setting) for setting in settings}
     broken = {(each.model, each.eval_setting) for each in not_finite(results)}
@@ -104,7 +103,7 @@ def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], 
         _print_reasons(heading, report.of(status))
 
 
-def _headlines(results: Sequence[Any]) -> dict[str, str]:
+def headlines(results: Sequence[Any]) -> dict[str, str]:
     """Setting → the metric shown in the table, for settings that have one."""
     specs: dict[str, dict[MetricSpec, None]] = {}
     for each in results:
@@ -127,7 +126,7 @@ def _print_left_out(found: LeftOuts) -> None:
     lines = lines_of(found)
     click.echo("\n".join(lines[:SHOWN_REASONS]), nl=bool(lines))
     if len(lines) > SHOWN_REASONS:
-        click.echo(f"Data: {len(lines) - SHOWN_REASONS} more such lines; {as_called('db.py')} --print-eval shows them")
+        click.echo(f"Data: {len(lines) - SHOWN_REASONS} more such lines; testbed show shows them")
 
 
 def unexpected(found: LeftOuts) -> bool:
@@ -144,7 +143,7 @@ def _print_unreadable(report: Report, results: Sequence[Any], unreadable: Mappin
         click.echo(f"Unreadable: {each.model} on {each.setting}: {told}")
     if len(cells) > SHOWN_REASONS:
         more = len(cells) - SHOWN_REASONS
-        click.echo(f"Unreadable: samples of {more} more cells; {as_called('db.py')} --print-eval shows them")
+        click.echo(f"Unreadable: samples of {more} more cells; testbed show shows them")
 
 
 def _print_silences(results: Sequence[Any]) -> None:
@@ -154,7 +153,7 @@ def _print_silences(results: Sequence[Any]) -> None:
         click.echo(f"No verdict: {silence_in_words(each)}")
     if len(found) > SHOWN_REASONS:
         more = len(found) - SHOWN_REASONS
-        click.echo(f"No verdict: {more} more reasons; {as_called('db.py')} --print-eval --slices shows them")
+        click.echo(f"No verdict: {more} more reasons; testbed show --slices shows them")
 
 
 def not_finite(results: Sequence[Any]) -> list[Any]:
@@ -175,7 +174,7 @@ def _print_not_finite(results: Sequence[Any]) -> None:
         click.echo(f"Not finite: {each.model} on {each.eval_setting}: {describe_not_finite(each)}")
     if len(found) > SHOWN_REASONS:
         more = len(found) - SHOWN_REASONS
-        click.echo(f"Not finite: outputs of {more} more cells; {as_called('db.py')} --print-eval shows them")
+        click.echo(f"Not finite: outputs of {more} more cells; testbed show shows them")
 
 
 def _print_uncovered(results: Sequence[Any]) -> None:
@@ -190,7 +189,7 @@ def _print_uncovered(results: Sequence[Any]) -> None:
         more = f" and {len(models) - SHOWN_MODELS} more" if len(models) > SHOWN_MODELS else ""
         click.echo(f"{names}{more}: no {what} for {number:,} of {count(samples, 'sample')}")
     if len(lacking) > SHOWN_REASONS:
-        click.echo(as_called("More models lack some captions or answers; db.py --print-eval shows the metric coverage"))
+        click.echo("More models lack some captions or answers; testbed show shows the metric coverage")
 
 
 def _print_disagreements(report: Report) -> None:
@@ -216,7 +215,7 @@ def _print_summary(report: Report, override: bool, where: str | None) -> None:
         click.echo(f"The results are in {where}")
         finished = report.of(*FINISHED)
         if finished:
-            click.echo(f"  {as_called('python db.py')} --print-eval '{finished[0].model}' '{finished[0].setting}'")
+            click.echo(f"  testbed show '{finished[0].model}' '{finished[0].setting}'")
 
 
 def _results_grid(

@@ -1,4 +1,4 @@
-"""``eval.py --thumbnails``: small pictures of the samples that a run evaluated, in the store."""
+"""``testbed run --thumbnails``: small pictures of the samples that a run evaluated, in the store."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The actions of ``db.py`` on the store itself."""
+"""``testbed store``: commands on the store itself."""

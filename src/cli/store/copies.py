@@ -1,38 +1,94 @@
-"""``db.py --merge`` and ``--copy-to``: from one store to another, on SQLite or Postgres."""
+"""``testbed store merge``, ``copy``, ``backup`` and ``upgrade``: from one store to another, or to today's schema."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from testbed.console.options import store_command
 from testbed.console.output import count, print_json, shares
 
 if TYPE_CHECKING:
     from testbed.db.upkeep.merge import Merged
 
-
-def merge_into(given: dict[str, Any]) -> int:
-    """Copies what another store has into this one."""
-    return _copy(given["merge"], given["db_url"], given)
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-def copy_to(given: dict[str, Any]) -> int:
-    """Copies this store to another one, which is made if need be."""
-    return _copy(given["db_url"], given["copy_to"], given)
+def _copy_options(function: F) -> F:
+    """--no-outputs and --payload-url."""
+    function = click.option(
+        "--payload-url", metavar="URL", help="Where outputs are stored in the new place, as for testbed run."
+    )(function)
+    return click.option(
+        "--no-outputs",
+        is_flag=True,
+        help="Leave out outputs; results count as imported and cannot be scored again.",
+    )(function)
 
 
-def _copy(source_url: str | None, target_url: str | None, given: dict[str, Any]) -> int:
+@store_command
+@click.argument("other", metavar="STORE")
+@_copy_options
+def merge(other: str, no_outputs: bool, payload_url: str | None, db_url: str | None, as_json: bool) -> int:
+    """Copy what another store has into this one.
+
+    STORE is a path or a URL. What is complete here stays.
+    """
+    return _copy(other, db_url, payload_url, not no_outputs, as_json)
+
+
+@store_command
+@click.argument("other", metavar="STORE")
+@_copy_options
+def copy(other: str, no_outputs: bool, payload_url: str | None, db_url: str | None, as_json: bool) -> int:
+    """Copy this store to another one, also from SQLite to Postgres.
+
+    STORE is a path or a URL. The same command again copies what is new.
+    """
+    return _copy(db_url, other, payload_url, not no_outputs, as_json)
+
+
+@store_command
+@click.argument("file", type=click.Path(path_type=Path))
+def backup(file: Path, db_url: str | None) -> int:
+    """Copy a SQLite store, also while it is used."""
+    from testbed.db.upkeep.salvage import backup as copy
+
+    copy(db_url, file)
+    click.echo(f"the store is copied to {file}; outputs at a --payload-url are not in it")
+    return 0
+
+
+@store_command
+def upgrade(db_url: str | None) -> int:
+    """Upgrade the store to this version's schema.
+
+    In an empty Postgres database, a store is made.
+    """
+    from testbed.db.store import upgrade as to_head
+
+    before, after = to_head(db_url)
+    said = (
+        "it was made now" if before is None else "already up to date" if before == after else f"upgraded from {before}"
+    )
+    click.echo(f"the store has schema version {after}; {said}")
+    return 0
+
+
+def _copy(source_url: str | None, target_url: str | None, payload_url: str | None, outputs: bool, as_json: bool) -> int:
     from testbed.db.payloads.locations import refuse_memory
     from testbed.db.store import Store
     from testbed.db.upkeep.merge import merge
 
-    refuse_memory(given["payload_url"] or "")
-    with Store.open(source_url) as source, Store.create(target_url, given["payload_url"]) as target:
+    refuse_memory(payload_url or "")
+    with Store.open(source_url) as source, Store.create(target_url, payload_url) as target:
         _require_two(source, target)
-        merged = merge(source, target, not given["no_outputs"], shares())
-        _print(merged, target.display_url, given["as_json"])
+        merged = merge(source, target, outputs, shares())
+        _print(merged, target.display_url, as_json)
     return 1 if merged.unreadable else 0
 
 

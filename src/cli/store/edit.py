@@ -1,123 +1,143 @@
-"""The actions of ``db.py`` that edit the store: add, hide, restore, rename and delete names and evaluations."""
+"""``testbed store add``, ``rename``, ``remove`` and ``restore``: names and evaluations of the store."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from testbed.console.called import as_called
+from testbed.console.completion import Complete, registered, stored
+from testbed.console.options import Argument, plugin_option, store_command
 from testbed.console.output import count
-from testbed.errors import TestbedError
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from testbed.db.names import Kind
 
-MODEL: Kind = "model"
-SETTING: Kind = "eval setting"
-_SHOWN = 5  # files
+F = TypeVar("F", bound=Callable[..., Any])
+
+KINDS: dict[str, Kind] = {"model": "model", "setting": "eval setting"}
+EVALUATION = "evaluation"
 
 
-def add(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
-    """Adds names of the registry to the store; with --override also names that it does not have."""
+def _words(
+    kinds: Sequence[str],
+    names: int = -1,
+    metavar: str = "NAME...",
+    known: Callable[[Kind], Complete] = stored,
+) -> Callable[[F], F]:
+    """KIND and NAMES, which are completed by those that are known of the kind."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        said = context.params
+        second = said.get("kind") == EVALUATION and said.get("names")  # the model, then the setting
+        kind = "eval setting" if second else KINDS.get(said.get("kind") or "", "model")
+        return known(kind)(context, parameter, incomplete)
+
+    def decorate(function: F) -> F:
+        function = click.argument(
+            "names", nargs=names, required=True, metavar=metavar, cls=Argument, shell_complete=complete
+        )(function)
+        return click.argument("kind", type=click.Choice(kinds), metavar="|".join(kinds))(function)
+
+    return decorate
+
+
+@store_command
+@_words([*KINDS], known=registered)
+@click.option("--override", is_flag=True, help="Take names that are not in the registry.")
+@plugin_option
+def add(kind: str, names: Sequence[str], override: bool, plugins: Sequence[str], db_url: str | None) -> int:
+    """Add models or eval settings of the registry.
+
+    A run adds what it needs by itself.
+    """
     from testbed.db.store import Store
     from testbed.registry import registry
 
-    registry.load(given["plugins"])
-    table: Any = registry.models if kind == MODEL else registry.eval_settings
+    registry.load(plugins)
+    table: Any = registry.models if kind == "model" else registry.eval_settings
     fields: dict[str, dict[str, Any]] = {}
     for name in names:
-        if given["override"] and name not in table:
+        if override and name not in table:
             fields[name] = {}
             continue
         definition = table.get(name)
         fields[name] = (
             {"model_type": definition.model_type}
-            if kind == MODEL
+            if kind == "model"
             else {"parent": definition.parent_eval_setting, "task": definition.task}
         )
-    with Store.create(given["db_url"]) as store:
+    with Store.create(db_url) as store:
         for name in names:
-            fresh = store.add_name(kind, name, **fields[name])
-            click.echo(f"{kind} {name}: {'added to the store' if fresh else 'already in the store'}")
+            fresh = store.add_name(KINDS[kind], name, **fields[name])
+            click.echo(f"{KINDS[kind]} {name}: {'added to the store' if fresh else 'already in the store'}")
     return 0
 
 
-def remove(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
-    """Hides names and their evaluations."""
-    from testbed.db.store import Store
-
-    with Store.open(given["db_url"], "write") as store:
-        for name in names:
-            hidden = store.hide(kind, name)
-            undo = shlex.join([*as_called("python db.py").split(), f"--restore-{kind.replace(' ', '-')}", name])
-            click.echo(f"{kind} {name} and {count(hidden, 'evaluation')} removed; {undo} undoes it")
-    return 0
-
-
-def restore(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
-    """Undoes `remove`."""
-    from testbed.db.store import Store
-
-    with Store.open(given["db_url"], "write") as store:
-        for name in names:
-            click.echo(f"{kind} {name} and {count(store.unhide(kind, name), 'evaluation')} restored")
-    return 0
-
-
-def remove_evaluation(given: dict[str, Any]) -> int:
-    """Hides the evaluations of a cell."""
-    from testbed.db.store import Store
-
-    model, setting = given["remove_evaluation"]
-    with Store.open(given["db_url"], "write") as store:
-        hidden = store.hide_evaluations(model, setting)
-    undo = shlex.join([*as_called("python db.py").split(), "--restore-evaluation", model, setting])
-    click.echo(f"{count(hidden, 'evaluation')} of {model} on {setting} removed; {undo} undoes it")
-    return 0
-
-
-def restore_evaluation(given: dict[str, Any]) -> int:
-    """Undoes `remove_evaluation`."""
-    from testbed.db.store import Store
-
-    model, setting = given["restore_evaluation"]
-    with Store.open(given["db_url"], "write") as store:
-        click.echo(f"{count(store.unhide_evaluations(model, setting), 'evaluation')} of {model} on {setting} restored")
-    return 0
-
-
-def purge(given: dict[str, Any]) -> int:
-    """Permanently deletes what was removed."""
-    from testbed.db.store import Store
-
-    if not given["override"]:
-        raise TestbedError(
-            "--purge permanently deletes everything that was removed, including outputs; add --override to confirm"
-        )
-    left: list[tuple[str, str]] = []
-    with Store.open(given["db_url"], "write", given["payload_url"]) as store:
-        evaluations, names = store.purge_hidden(lambda uri, why: left.append((uri, why)))
-    click.echo(f"{count(evaluations, 'evaluation')} and {count(names, 'name')} deleted")
-    for uri, why in left[:_SHOWN]:
-        click.echo(f"note: the file {uri} stays: {why}", err=True)
-    if left:
-        click.echo(
-            f"note: {count(len(left), 'file')} in all; if outputs of this store were moved there, or the store was,"
-            " name their place with --payload-url",
-            err=True,
-        )
-    return 0
-
-
-def rename(kind: Kind, names: Sequence[str], given: dict[str, Any]) -> int:
-    """Renames a model or setting in the store."""
+@store_command
+@_words([*KINDS], 2, "OLD NEW")
+def rename(kind: str, names: tuple[str, str], db_url: str | None) -> int:
+    """Rename a model or an eval setting."""
     from testbed.db.store import Store
 
     old, new = names
-    with Store.open(given["db_url"], "write") as store:
-        store.rename(kind, old, new)
-    click.echo(f"{kind} {old} renamed to {new} in the store; rename its definition too")
+    with Store.open(db_url, "write") as store:
+        store.rename(KINDS[kind], old, new)
+    click.echo(f"{KINDS[kind]} {old} renamed to {new} in the store; rename its definition too")
     return 0
+
+
+@store_command
+@_words([*KINDS, EVALUATION])
+def remove(kind: str, names: Sequence[str], db_url: str | None) -> int:
+    """Hide models, settings, or the evaluations of a cell.
+
+    \b
+    Examples:
+      testbed store remove model my-net other-net
+      testbed store remove evaluation my-net digits
+    """
+    from testbed.db.store import Store
+
+    def undo(*names: str) -> str:
+        return f"{shlex.join(['testbed', 'store', 'restore', kind, *names])} undoes it"
+
+    with Store.open(db_url, "write") as store:
+        if kind == EVALUATION:
+            model, setting = _cell(names)
+            hidden = count(store.hide_evaluations(model, setting), "evaluation")
+            click.echo(f"{hidden} of {model} on {setting} removed; {undo(model, setting)}")
+            return 0
+        for name in names:
+            hidden = count(store.hide(KINDS[kind], name), "evaluation")
+            click.echo(f"{KINDS[kind]} {name} and {hidden} removed; {undo(name)}")
+    return 0
+
+
+@store_command
+@_words([*KINDS, EVALUATION])
+def restore(kind: str, names: Sequence[str], db_url: str | None) -> int:
+    """Undo remove."""
+    from testbed.db.store import Store
+
+    with Store.open(db_url, "write") as store:
+        if kind == EVALUATION:
+            model, setting = _cell(names)
+            shown = count(store.unhide_evaluations(model, setting), "evaluation")
+            click.echo(f"{shown} of {model} on {setting} restored")
+            return 0
+        for name in names:
+            shown = count(store.unhide(KINDS[kind], name), "evaluation")
+            click.echo(f"{KINDS[kind]} {name} and {shown} restored")
+    return 0
+
+
+def _cell(names: Sequence[str]) -> Sequence[str]:
+    """The model and the setting of an evaluation."""
+    if len(names) != 2:
+        raise click.UsageError(f"an evaluation is named by MODEL SETTING; got {len(names)} names")
+    return names

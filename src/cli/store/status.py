@@ -1,4 +1,4 @@
-"""``db.py --status``: the runs on a store, and the cells that are under way, were stopped, or have failed."""
+"""``testbed store status``: the runs on a store, and the cells that are under way, were stopped, or have failed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.run.unread import UNREAD, silence_in_words, silences
-from testbed.cli.store.verify_store import describe_standing, describe_tally, standing_as_object, tally_as_object
+from testbed.cli.store.verify import describe_standing, describe_tally, standing_as_object, tally_as_object
+from testbed.console.options import store_command
 from testbed.console.output import count, print_json, table
 
 if TYPE_CHECKING:
@@ -22,12 +23,13 @@ SILENT = timedelta(seconds=25)  # a run that is well gives a sign of life every 
 WIDTH = 60
 
 
-def status(given: dict[str, Any]) -> int:
-    """Prints the state of the store."""
+@store_command
+def command(db_url: str | None, as_json: bool) -> int:
+    """Runs, on all machines; what is under way, stopped or failed."""
     from testbed.db.store import Store
     from testbed.runner.standing import standings, tally
 
-    with Store.open(given["db_url"]) as store:
+    with Store.open(db_url) as store:
         runs = store.runs()
         open_ones = store.evaluations(statuses=("running", "failed"))
         complete = store.count_complete()
@@ -38,7 +40,7 @@ def status(given: dict[str, Any]) -> int:
     failed = [each for each in open_ones if each.status == "failed"]
     running = [each for each in open_ones if each.status == "running" and each.run_id in alive]
     stopped = [each for each in open_ones if each.status == "running" and each.run_id not in alive]
-    if given["as_json"]:
+    if as_json:
         cells = {"complete": complete, "running": len(running), "stopped": len(stopped), "failed": len(failed)}
         parts = {"stopped": stopped, "failed": failed, "running": running}
         told = {name: [_as_json(each) for each in chosen] for name, chosen in parts.items()}

@@ -158,8 +158,8 @@ def _scored(
     if not found:
         asked = f" on {', '.join(settings)}" if settings else ""
         raise StoreError(
-            f"the store has no captions scored by a decoder{asked}; run: python eval.py --models MODEL…"
-            f" --eval-settings 'clip-cc-bench@DECODER'"
+            f"the store has no captions scored by a decoder{asked}; run: testbed run MODEL…"
+            " --on 'clip-cc-bench@DECODER'"
         )
     partial = [each for each in found if each.sample_limit or each.random_weights]
     if partial:
@@ -174,7 +174,7 @@ def _scored(
         if other is not each.evaluation:
             raise StoreError(
                 f"{each.evaluation.model} was scored by {each.decoder} on {other.eval_setting} and on"
-                f" {each.evaluation.eval_setting}, whose file names would be the same; choose with --eval-settings"
+                f" {each.evaluation.eval_setting}, whose file names would be the same; choose with --on"
             )
     return sorted(made, key=lambda each: (each.decoder, each.captioner))
 

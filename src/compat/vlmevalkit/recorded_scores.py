@@ -182,8 +182,7 @@ def _evaluation(store: Store, model: str, eval_setting: str) -> Evaluation:
         store.require_name("model", model)
         store.require_name("eval setting", eval_setting)
         raise StoreError(
-            f"the store has no answers of {model} to {eval_setting}; run: python eval.py --models '{model}'"
-            f" --eval-settings '{eval_setting}'"
+            f"the store has no answers of {model} to {eval_setting}; run: testbed run '{model}' --on '{eval_setting}'"
         )
     return found[0]
 

@@ -73,7 +73,9 @@ def export_vlmevalkit(
     """
     found = list(_exported(store, models, eval_settings))
     if not found:
-        raise StoreError("the store has no such answers to questions; db.py --list-eval-settings-db lists all settings")
+        raise StoreError(
+            "the store has no such answers to questions; testbed list settings --stored lists all settings"
+        )
     places: dict[tuple[str, str], str] = {}
     files: list[Path] = []
     by_model: dict[str, list[Exported]] = {}

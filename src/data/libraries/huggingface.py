@@ -212,7 +212,7 @@ def _splits(name: str) -> dict[str, Any]:
         raise DataError(
             f"data set {name!r} cannot be read from {where}: {type(error).__name__}: {lines[0] if lines else ''};"
             f" it should lie below the data root as {name.partition('@')[0]}, saved by save_to_disk, as parquet files"
-            " or as <split>/<class>/<image>, or be in the hub's cache; eval.py --download gets it"
+            " or as <split>/<class>/<image>, or be in the hub's cache; testbed run --download gets it"
         ) from error
 
 

@@ -116,7 +116,7 @@ def _how_to_get(known: TorchvisionSet, root: Path) -> str:
     if known.page:
         return f"testbed cannot download this data set; get it from {known.page}"
     return (
-        "nothing is downloaded unasked: eval.py --download gets them, as in Python"
+        "nothing is downloaded unasked: testbed run --download gets them, as in Python"
         f" torchvision.datasets.{known.reader}({str(root)!r}, download=True), as long as their servers have them"
     )
 

@@ -82,7 +82,7 @@ class TableSource(RowSource):
             _tell(
                 logging.WARNING,
                 f"{self.path}: no row has a right answer in its column 'answer', as in hidden test splits; what models"
-                " say is stored, and db.py --export-vlmevalkit writes it, but it is not scored",
+                " say is stored, and testbed export vlmevalkit writes it, but it is not scored",
             )
 
     def row(self, position: int) -> Row:

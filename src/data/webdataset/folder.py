@@ -112,7 +112,8 @@ def find_webdataset(name: str) -> str | Path:
         return folder
     raise DataError(
         f"data set {PREFIX}{name}: {root} has none of the folders {', '.join(candidates)}, and holds no SPLIT/{NSHARDS}"
-        " itself; one of these should be there, or give another --data-root; eval.py --download gets CLIP benchmark's"
+        " itself; one of these should be there, or give another --data-root; testbed run --download gets CLIP"
+        " benchmark's"
     )
 
 

@@ -1,4 +1,4 @@
-"""VLMEvalKit's configuration files: ``eval.py --vlmevalkit FILE.json`` runs one.
+"""VLMEvalKit's configuration files: ``testbed run --vlmevalkit FILE.json`` runs one.
 
 ``{"model": {NAME: {"class": …, …}}, "data": {NAME: {"class": …, "dataset": SET}}}``; an empty entry is the model, or
 the set, of that name. Served models become `ApiModel`, those with a ``model_path`` the vision-language model of

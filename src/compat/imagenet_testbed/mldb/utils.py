@@ -22,12 +22,12 @@ _INSTEAD = {
     "close_db_connection": "nothing is to be closed",
     "create_eval_setting": "results need no setting to be added first",
     "evaluation_completed": "a run skips what is stored",
-    "get_eval_extra_info": "use python db.py --print-eval MODEL SETTING --json",
-    "hide_evaluation": "use python db.py --remove-evaluation",
-    "hide_rename_eval_setting": "use python db.py --remove-eval-setting",
-    "hide_rename_model": "use python db.py --remove-model",
-    "rename_eval_setting": "use python db.py --rename-eval-setting",
-    "rename_model": "use python db.py --rename-model",
+    "get_eval_extra_info": "use testbed show MODEL SETTING --json",
+    "hide_evaluation": "use testbed store remove evaluation",
+    "hide_rename_eval_setting": "use testbed store remove setting",
+    "hide_rename_model": "use testbed store remove model",
+    "rename_eval_setting": "use testbed store rename setting",
+    "rename_model": "use testbed store rename model",
     "store_evaluation": "a run stores its results itself",
 }
 

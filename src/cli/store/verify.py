@@ -1,40 +1,29 @@
-"""``db.py --verify-store``: recomputes samples of stored cells within a time, for a nightly job."""
+"""``testbed store verify``: recomputes samples of stored cells within a time, for a nightly job."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from testbed.cli.options.inputs import InputOptions
+from testbed.cli.options.run import picked, some_options
+from testbed.cli.options.stored import models_option, settings_option
 from testbed.cli.run.checks import certificate_as_object, describe_certificate, describe_samples, require_amount
-from testbed.console.called import as_called
-from testbed.console.options import (
-    EXIT_ERROR,
-    EXIT_INTERRUPTED,
-    ManyWords,
-    checkpoints_option,
-    lmu_data_option,
-    predictions_option,
-    set_up_logging,
-)
+from testbed.console.options import EXIT_ERROR, EXIT_INTERRUPTED, set_up_logging, store_command, use
 from testbed.console.output import count, print_json
 from testbed.errors import shortened
 
 if TYPE_CHECKING:
     from testbed.entities import Evaluation
-    from testbed.graph.options import RunOptions
     from testbed.runner.scrub import Scrubbed, Verified
     from testbed.runner.standing import Standing, Tally
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 SHOWN = 20  # cells that differ
-_POSITIVE = click.IntRange(min=1)
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _LONGEST = timedelta(days=30)
 
@@ -58,98 +47,64 @@ class Duration(click.ParamType[timedelta]):
         return length
 
 
-_OPTIONS = (
-    click.option(
-        "--verify-store",
-        is_flag=True,
-        help="Recompute samples of stored results, those longest unverified first, compare them with the stored"
-        " outputs, and store the outcome. For a nightly job; see docs/nightly.md.",
-    ),
-    click.option(
-        "--budget",
-        type=Duration(),
-        default="10m",
-        show_default=True,
-        metavar="TIME",
-        help="With --verify-store: for how long cells may begin, such as 90s, 10m or 1h30m.",
-    ),
-    click.option(
-        "--samples",
-        metavar="N|P%",
-        help="With --verify-store: how many samples of each result, or which share of them.  [default: 8]",
-    ),
-    click.option(
-        "--gpus",
-        cls=ManyWords,
-        type=click.IntRange(min=0),
-        metavar="ID",
-        help="With --verify-store: GPUs to use.  [default: all, else the CPU]",
-    ),
-    click.option(
-        "--cpu-processes",
-        type=_POSITIVE,
-        metavar="N",
-        help="With --verify-store: evaluation processes on the CPU.  [default: 1]",
-    ),
-    click.option(
-        "--workers",
-        type=click.IntRange(min=0),
-        metavar="N",
-        help="With --verify-store: data-loading processes for each evaluation process.",
-    ),
-    click.option(
-        "--batch-size",
-        type=_POSITIVE,
-        metavar="N",
-        help="With --verify-store: batch size, as for eval.py.  [default: each model's own]",
-    ),
-    click.option(
-        "--executor",
-        metavar="NAME",
-        default="processes",
-        show_default=True,
-        help="With --verify-store: where cells are computed, as for eval.py.",
-    ),
-    predictions_option,
-    checkpoints_option,
-    lmu_data_option,
+@store_command
+@models_option
+@settings_option
+@click.option(
+    "--budget",
+    type=Duration(),
+    default="10m",
+    show_default=True,
+    metavar="TIME",
+    help="For how long cells may begin, such as 90s, 10m or 1h30m.",
 )
+@click.option(
+    "--samples", metavar="N|P%", help="How many samples of each result, or which share of them.  [default: 8]"
+)
+def command(
+    models: Sequence[str],
+    settings: Sequence[str],
+    budget: timedelta,
+    samples: str | None,
+    db_url: str | None,
+    as_json: bool,
+    verbose: bool,
+    **given: Any,
+) -> int:
+    """Recompute samples of stored results, and compare.
 
-
-def verify_store_options(function: F) -> F:
-    """The options."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
-
-
-def run_verify_store(given: dict[str, Any]) -> int:
-    """Verifies what the options say, and prints the outcome."""
-    require_amount(given["samples"], "--samples")
+    Those longest unverified come first; the outcome is stored. For a nightly job: docs/nightly.md.
+    """
+    require_amount(samples, "--samples")
     from testbed.cli.run.progress import command_progress
     from testbed.execution.executors import executor_kind
+    from testbed.graph.options import RunOptions
     from testbed.registry import registry
     from testbed.runner.recompute import Amount, amount
     from testbed.runner.scrub import verify_store
 
-    options = _options(given)
+    inputs = picked(InputOptions, given).inputs()
+    use(inputs)
+    options = picked(RunOptions, given, db_url=db_url, verbose=verbose, inputs=inputs)
     executor_kind(options.executor).start_ahead()
     progress = command_progress(options)
     set_up_logging(options.verbose, progress.note)
-    chosen = amount(given["samples"], "--samples") if given["samples"] else Amount()
+    chosen = amount(samples, "--samples") if samples else Amount()
     try:
-        done = verify_store(
-            registry, options, given["budget"], chosen, given["models"], given["eval_settings"], progress
-        )
+        done = verify_store(registry, options, budget, chosen, models, settings, progress)
     finally:
         progress.close()
-    if given["as_json"]:
+    if as_json:
         print_json(_as_object(done))
     else:
         _print(done)
     if done.interrupted:
         return EXIT_INTERRUPTED
     return 0 if done.ok else EXIT_ERROR
+
+
+command.params += some_options("plugins", "data_root", "predictions", "checkpoints", "lmu_data")
+command.params += some_options("gpus", "cpu_processes", "data_workers", "batch_size", "executor")
 
 
 def describe_tally(known: Tally) -> str:
@@ -174,24 +129,6 @@ def standing_as_object(known: Standing) -> dict[str, Any]:
     """A cell whose last verification found a difference, as JSON."""
     assert known.last is not None
     return {**_names(known.evaluation), "certificate": certificate_as_object(known.last)}
-
-
-def _options(given: dict[str, Any]) -> RunOptions:
-    from testbed.graph.options import RunOptions
-    from testbed.inputs import active
-
-    paths = {name: given[name] for name in ("predictions", "checkpoints", "lmu_data")}
-    return RunOptions(
-        db_url=given["db_url"],
-        plugins=tuple(str(Path(plugin).expanduser().resolve()) for plugin in given["plugins"]),
-        gpus=tuple(given["gpus"]) or None,
-        cpu_processes=given["cpu_processes"],
-        data_workers=given["workers"],
-        batch_size=given["batch_size"],
-        executor=given["executor"],
-        verbose=given["verbose"],
-        inputs=active().but(**paths),
-    )
 
 
 def _print(done: Scrubbed) -> None:
@@ -221,10 +158,9 @@ def _print(done: Scrubbed) -> None:
 
 def _told(one: Verified) -> str:
     """A cell that differs now, by how much, and what to do."""
-    evaluation, why = one.evaluation, as_called("python db.py")
     return (
-        f"{_name(evaluation)}: {describe_certificate(one.certificate)}{describe_samples(one.certificate)}; compare the"
-        f" definitions with: {why} --why {evaluation.id} today"
+        f"{_name(one.evaluation)}: {describe_certificate(one.certificate)}{describe_samples(one.certificate)}; compare"
+        f" the definitions with: testbed why {one.evaluation.id} today"
     )
 
 

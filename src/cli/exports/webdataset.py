@@ -1,4 +1,4 @@
-"""``testbed export-wds``: writes a data set in CLIP benchmark's webdataset format."""
+"""``testbed export webdataset``: writes a data set in CLIP benchmark's webdataset format."""
 
 from __future__ import annotations
 
@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from testbed.console.options import (
-    ManyWords,
-    ManyWordsCommand,
-    data_root_option,
-    run_command,
-    set_up_logging,
-    use,
-)
+from testbed.console.options import data_root_option, plain_command, plugin_option, use
 from testbed.console.output import count
 from testbed.console.streams import show_in_place
 from testbed.errors import DataError
@@ -35,7 +28,7 @@ class Wanted(NamedTuple):
     templates: Any
 
 
-@click.command(cls=ManyWordsCommand, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@plain_command
 @click.option("-d", "--dataset", required=True, metavar="NAME", help="An eval setting, such as digits or cifar10.")
 @click.option("-s", "--split", default="test", show_default=True, help="The split, and the name of its folder.")
 @click.option(
@@ -69,10 +62,7 @@ class Wanted(NamedTuple):
 @click.option("--retrieval", is_flag=True, help="Expect images with captions; without it, the data set's own kind.")
 @click.option("--multilabel", is_flag=True, help="Expect images with several labels; without it, the data set's own.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing split.")
-@click.option(
-    "--plugin", "plugins", cls=ManyWords, metavar="FILE", help="Python files that define eval settings, as for eval.py."
-)
-@click.option("-v", "--verbose", is_flag=True, help="Show where errors come from.")
+@plugin_option
 @data_root_option
 @click.option("-r", "--dataset-root", "dataset_root", metavar="DIR", help="The same as --data-root.")
 def command(
@@ -86,25 +76,21 @@ def command(
     multilabel: bool,
     overwrite: bool,
     plugins: Sequence[str],
-    verbose: bool,
-    data_root: str | None,
     dataset_root: str | None,
 ) -> int:
-    """Write a data set as a folder of shards that any reader of CLIP benchmark's webdataset format can read.
+    """A data set in CLIP benchmark's webdataset format.
 
     The eval setting wds/NAME can read it if the folder is below the data root. The same data give the same bytes. The
     options have the same names as those of clip_benchmark_export_wds.
 
     \b
     Example:
-      testbed export-wds -d digits -s test -o data/wds_digits
+      testbed export webdataset -d digits -s test -o data/wds_digits
     """
     from testbed.data.webdataset.export import export
 
-    if data_root and dataset_root:
-        raise click.UsageError("--dataset-root is an alias of --data-root; give only one of them")
-    use(Inputs.from_environment().but(data_root=data_root or dataset_root))
-    set_up_logging(verbose, lambda line: click.echo(line, err=True))
+    if dataset_root:
+        use(Inputs.from_environment().but(data_root=dataset_root))
     wanted = find(dataset, split, plugins)
     _check_kind(dataset, wanted.kind, retrieval, multilabel)
     templates = wanted.templates
@@ -200,8 +186,3 @@ def _of_setting(setting: EvalSetting, split: str) -> Wanted:
         if setting.class_sublist is not None:
             names = [names[each] for each in setting.class_sublist]
     return Wanted(source, setting.task, names, templates)
-
-
-def main() -> None:
-    """The program."""
-    run_command(command)

@@ -1,4 +1,4 @@
-"""Showing evaluations."""
+"""``testbed show``: the evaluations of a cell."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from testbed.cli.options.stored import model_argument, setting_argument
 from testbed.cli.run.checks import certificate_as_object, describe_certificate, describe_samples
 from testbed.cli.run.report import describe_not_finite
 from testbed.cli.run.unread import unreadable_in_words
+from testbed.console.options import store_command
 from testbed.console.output import count, metric_value, print_json, table
 from testbed.data.left_out import LeftOut
 from testbed.db.connection import lookup
@@ -20,39 +22,36 @@ if TYPE_CHECKING:
     from testbed.db.store import Store
 
 
-def print_evaluation(
-    db_url: str | None,
+@store_command
+@model_argument
+@setting_argument
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="All evaluations of the cell and what tells them apart, not only the reported one.",
+)
+@click.option("--slices", is_flag=True, help="Also the metrics of slices, such as each class; JSON always has them.")
+@click.option("--prompts", is_flag=True, help="Also class names and prompt templates; with --json, these alone.")
+@click.option("--profile", is_flag=True, help="Also what testbed run --profile measured; with --json, this alone.")
+def command(
     model: str,
-    eval_setting: str,
+    setting: str,
     everything: bool,
     slices: bool,
-    show_prompts: bool,
+    prompts: bool,
     profile: bool,
+    db_url: str | None,
     as_json: bool,
 ) -> int:
-    """Prints every metric of a model on a setting.
-
-    Args:
-        db_url: The store.
-        model: The model's name.
-        eval_setting: The setting's name.
-        everything: Whether to print all evaluations of the cell rather than the reported one.
-        slices: Whether to print the metrics of slices too; JSON always includes them.
-        show_prompts: Whether to print class names and templates; with JSON, they are printed instead of the metrics.
-        profile: Whether to print what ``eval.py --profile`` measured; with JSON, instead of the metrics.
-        as_json: Whether to print JSON.
-
-    Raises:
-        UnknownNameError: If there is no such model or setting, or no evaluation of the cell.
-        StoreError: If the cell has no complete evaluation; says why.
-    """
-    cells = lookup.complete_cells(db_url, model, eval_setting)
+    """Every metric of a model on a setting."""
+    cells = lookup.complete_cells(db_url, model, setting)
     if cells is None:
-        cells = _ask_store(db_url, model, eval_setting)
+        cells = _ask_store(db_url, model, setting)
     counting = {each.id for each in current(cell.evaluation for cell in cells)}
     shown = [cell for cell in cells if everything or cell.evaluation.id in counting]
-    about = _labels_and_prompts(db_url, cells) if everything or show_prompts else {}
-    if as_json and show_prompts:
+    about = _labels_and_prompts(db_url, cells) if everything or prompts else {}
+    if as_json and prompts:
         print_json([_prompts_as_object(cell.evaluation, *about[cell.evaluation.id]) for cell in shown])
         return 0
     if as_json and profile:
@@ -68,10 +67,10 @@ def print_evaluation(
         )
         return 0
     for cell in shown:
-        label, prompts = about.get(cell.evaluation.id, ("", None))
+        label, own = about.get(cell.evaluation.id, ("", None))
         click.echo(_headline(cell, label))
-        if show_prompts:
-            click.echo("\n".join(f"  {line}" for line in _prompt_lines(prompts)))
+        if prompts:
+            click.echo("\n".join(f"  {line}" for line in _prompt_lines(own)))
         for line in _left_out(cell.evaluation):
             click.echo(f"  {line}")
         for certificate in cell.certificates[-1:]:
@@ -117,12 +116,11 @@ def _explain_absence(store: Store, model: str, eval_setting: str) -> None:
         if each.status == "running":
             raise StoreError(
                 f"{model} on {eval_setting} is not complete: a run is in progress or was interrupted; run the same"
-                " eval.py command again to resume it"
+                " command again to resume it"
             )
         raise StoreError(f"{model} on {eval_setting} is {each.status}: {each.error}")
     raise UnknownNameError(
-        f"the store has no evaluation of {model} on {eval_setting}; run: python eval.py --models '{model}'"
-        f" --eval-settings '{eval_setting}'"
+        f"the store has no evaluation of {model} on {eval_setting}; run: testbed run '{model}' --on '{eval_setting}'"
     )
 
 
@@ -200,14 +198,14 @@ def _times(evaluation: Evaluation) -> list[dict[str, Any]]:
 
 
 def _print_profile(evaluation: Evaluation) -> None:
-    from testbed.cli.store.times import print_times
+    from testbed.cli.run.times import print_times
     from testbed.execution.report import Times
 
     if times := _times(evaluation):
         click.echo("\nThe passes that computed it (a pass may compute several evaluations):")
         print_times([Times.from_object(each) for each in times])
     else:
-        click.echo("\nNothing was measured: no run with eval.py --profile computed it.")
+        click.echo("\nNothing was measured: no run with --profile computed it.")
 
 
 def _verified(certificate: Certificate) -> str:

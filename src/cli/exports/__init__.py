@@ -1,0 +1,1 @@
+"""``testbed export``: results and outputs as files."""

@@ -1,0 +1,33 @@
+"""``testbed export vlmevalkit``: answers and scores in VLMEvalKit's form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from testbed.cli.options.stored import models_option, settings_option
+from testbed.console.options import store_command
+from testbed.console.output import count, print_json
+
+
+@store_command
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@models_option
+@settings_option
+def command(folder: Path, models: Sequence[str], settings: Sequence[str], db_url: str | None, as_json: bool) -> int:
+    """Answers and scores in VLMEvalKit's form.
+
+    For each model and set, a table of predictions and its scores.
+    """
+    from testbed.compat.vlmevalkit import vlmevalkit_files
+    from testbed.db.store import Store
+
+    with Store.open(db_url) as store:
+        files = vlmevalkit_files.export_vlmevalkit(store, folder, models or None, settings or None)
+    if as_json:
+        print_json([str(file) for file in files])
+    else:
+        click.echo(f"{count(len(files), 'file')} written to {folder}")
+    return 0

@@ -1,0 +1,77 @@
+"""``testbed figures``: figures of whatever a store holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from testbed.cli.options.stored import models_option, settings_option
+from testbed.console.options import ManyWords, plugin_option, store_command
+from testbed.console.output import count
+from testbed.errors import TestbedError
+from testbed.plotting.images import IMAGE_SUFFIXES
+
+KINDS = ("shifts", "severity", "ranking", "reliability", "confusion", "cost")
+
+
+@store_command
+@click.option("--out", type=click.Path(path_type=Path), default=Path("figures"), show_default=True, help="The folder.")
+@click.option("--kinds", cls=ManyWords, type=click.Choice(KINDS), help="What to draw.  [default: everything]")
+@models_option
+@settings_option
+@click.option("--metric", metavar="NAME", help="The metric, a rate.  [default: the main one of each setting]")
+@click.option(
+    "--clean",
+    metavar="SETTING",
+    help="What shifts are compared with.  [default: the unperturbed setting of the same samples, else val]",
+)
+@click.option(
+    "--formats",
+    cls=ManyWords,
+    type=click.Choice([suffix[1:] for suffix in IMAGE_SUFFIXES]),
+    help="Images to draw besides the HTML; they need the extra figures and a browser.",
+)
+@plugin_option
+def command(
+    out: Path,
+    kinds: Sequence[str],
+    models: Sequence[str],
+    settings: Sequence[str],
+    metric: str | None,
+    clean: str | None,
+    formats: Sequence[str],
+    plugins: Sequence[str],
+    db_url: str | None,
+) -> int:
+    """Figures of what is stored, as HTML and JSON.
+
+    Kinds: clean accuracy against each shift; accuracy by severity; rankings with ties; reliability diagrams; confusion
+    matrices; accuracy against the number of parameters. One line says what was skipped.
+    """
+    from testbed.db.store import Store
+    from testbed.plotting.figures import collect
+    from testbed.plotting.images import images_problem, write_images
+    from testbed.plotting.own.source import Own, skipped
+    from testbed.plotting.picture import write
+    from testbed.registry import registry
+
+    problem = images_problem() if formats else None
+    if problem:
+        raise TestbedError(problem)
+    registry.load(plugins)
+    with Store.open(db_url) as store:
+        drawn, passed = collect(Own(store, db_url, models, settings, metric, clean), kinds)
+        made = [(each.draw(), out / f"{each.name}.html") for each in drawn]
+    for (figure, path), each in zip(made, drawn, strict=True):
+        write(figure, path, plotlyjs="directory")
+        path.with_suffix(".json").write_text(json.dumps(each.numbers, indent=1, ensure_ascii=False), encoding="utf-8")
+    images = [(figure, path.with_suffix(f".{kind}")) for figure, path in made for kind in formats]
+    if images:
+        write_images([figure for figure, _ in images], [path for _, path in images])
+    if passed:
+        click.echo(skipped(passed), err=True)
+    click.echo(f"{count(len(drawn), 'figure')} in {out}/")
+    return 0 if drawn else 1

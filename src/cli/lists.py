@@ -1,0 +1,113 @@
+"""``testbed list``: names that can be run, names and results of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli.options.stored import models_option, settings_option
+from testbed.console.options import data_root_option, plugin_option, store_command
+from testbed.console.output import count, metric_value, print_json, table
+
+if TYPE_CHECKING:
+    from testbed.db.names import Kind
+
+
+@store_command
+@click.option("--stored", is_flag=True, help="Those in the store instead.")
+@plugin_option
+def models(stored: bool, plugins: Sequence[str], db_url: str | None, as_json: bool) -> int:
+    """Models that can be run, or those in the store."""
+    if stored:
+        return _list_stored("model", db_url, as_json)
+    return _list_registered("model", plugins, as_json)
+
+
+@store_command
+@click.option("--stored", is_flag=True, help="Those in the store instead.")
+@click.option("--parents", is_flag=True, help="Only those that have no parent.")
+@plugin_option
+@data_root_option
+def settings(stored: bool, parents: bool, plugins: Sequence[str], db_url: str | None, as_json: bool) -> int:
+    """Eval settings that can be run, or those in the store."""
+    if stored:
+        return _list_stored("eval setting", db_url, as_json, parents)
+    return _list_registered("eval setting", plugins, as_json, parents)
+
+
+@store_command
+@models_option
+@settings_option
+@click.option("--metric", metavar="NAME", help="Only this metric.  [default: the main one of each setting]")
+def results(
+    models: Sequence[str], settings: Sequence[str], metric: str | None, db_url: str | None, as_json: bool
+) -> int:
+    """Results in the store, one line each."""
+    from testbed.cli.run.report import headlines
+    from testbed.db.names import matching_names
+    from testbed.db.store import Store
+    from testbed.entities import OVERALL
+
+    with Store.open(db_url) as store:
+        found = store.results(slices=[OVERALL])
+    named = matching_names("model", models, {each.model for each in found})
+    on = matching_names("eval setting", settings, {each.eval_setting for each in found})
+    main = dict.fromkeys(on, metric) if metric else headlines(found)
+    found = [
+        each
+        for each in found
+        if each.model in named and each.eval_setting in on and each.metric == main.get(each.eval_setting)
+    ]
+    if as_json:
+        print_json([vars(each) for each in found])
+        return 0
+    lines = [
+        [
+            *(each.model, each.eval_setting, each.metric, metric_value(each.value, each.unit, each.stderr)),
+            "" if each.n is None else f"{each.n:,}",
+        ]
+        for each in found
+    ]
+    click.echo(table(["model", "setting", "metric", "value ± standard error", "n"], lines, right=[3, 4]))
+    return 0
+
+
+def _list_stored(kind: Kind, db_url: str | None, as_json: bool, parents: bool = False) -> int:
+    from testbed.db.connection import lookup
+
+    names = lookup.names(db_url, kind)
+    if names is None:
+        from testbed.db.store import Store
+
+        with Store.open(db_url) as store:
+            names = store.list_names(kind)
+    names = [each for each in names if not parents or each.parent is None]
+    if as_json:
+        extra = "model_type" if kind == "model" else "parent"
+        print_json(
+            [{"name": each.name, "evaluations": each.evaluations, extra: getattr(each, extra)} for each in names]
+        )
+    else:
+        _tell([each.name for each in names], kind, "store")
+    return 0
+
+
+def _list_registered(kind: Kind, plugins: Sequence[str], as_json: bool, parents: bool = False) -> int:
+    from testbed.registry import registry
+
+    registry.load(plugins)
+    known: Any = registry.models if kind == "model" else registry.eval_settings
+    names = [name for name in known.names() if not parents or known.get(name).parent_eval_setting is None]
+    if as_json:
+        print_json([{"name": name, "source": known.source(name)} for name in names])
+    else:
+        _tell(names, kind, "registry")
+    return 0
+
+
+def _tell(names: Sequence[str], kind: Kind, where: str) -> None:
+    for name in names:
+        click.echo(name)
+    click.echo(f"{count(len(names), kind)} in the {where}", err=True)

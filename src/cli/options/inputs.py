@@ -1,0 +1,117 @@
+"""What a run reads besides definitions, as its options say it: folders, files, and how a checkpoint was trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from testbed.inputs import Inputs, Preprocessing
+from testbed.models.loading.class_order import NATURAL, SETTING, SORTED
+from testbed.paths import expanded
+
+ORDERS = (NATURAL, SORTED, SETTING)
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """What the options say; None where they are not given."""
+
+    data_root: str | None = None
+    predictions: str | None = None
+    checkpoints: str | None = None
+    lmu_data: str | None = None
+    max_megapixels: int | None = None
+    classnames_file: Path | None = None
+    templates_file: Path | None = None
+    load_clfs: tuple[Path, ...] = ()
+    image_size: tuple[int, ...] = ()
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+    interpolation: str | None = None
+    class_order: str | None = None
+
+    def inputs(self) -> Inputs:
+        """The inputs of a run; what the options leave open, the user's variables say.
+
+        Raises:
+            click.UsageError: If a value is not possible.
+            DataError: If a file of class names or templates cannot be read, or has another form.
+        """
+        from testbed.data.language import prompts
+
+        names, templates = self.classnames_file, self.templates_file
+        inputs = Inputs.from_environment().but(
+            data_root=self.data_root,
+            predictions=self.predictions,
+            checkpoints=self.checkpoints,
+            lmu_data=self.lmu_data,
+            max_megapixels=self.max_megapixels,
+            class_names=prompts.class_names_file(names) if names is not None else None,
+            templates=prompts.templates_file(templates) if templates is not None else None,
+            heads=self.load_clfs,
+        )
+        return replace(inputs, preprocessing=self._preprocessing(), class_order=self._class_order())
+
+    def _preprocessing(self) -> Preprocessing:
+        size = self.image_size
+        if len(size) > 2:
+            raise click.UsageError(f"--image-size takes one or two numbers, RESIZE and CROP; got {len(size)}")
+        if size and size[0] < size[-1]:
+            raise click.UsageError(
+                f"--image-size {size[0]} {size[1]} would crop more than there is; RESIZE comes first"
+            )
+        return Preprocessing(
+            resize=size[0] if size else None,
+            crop=size[-1] if size else None,
+            mean=_three("--mean", self.mean),
+            std=_three("--std", self.std),
+            interpolation=self.interpolation,
+        )
+
+    def _class_order(self) -> str | None:
+        """The order of the classes; a file as its absolute path."""
+        asked = self.class_order
+        if asked is None or asked in ORDERS:
+            return asked
+        path = expanded(asked).absolute()
+        if not path.is_file():
+            raise click.UsageError(
+                f"--class-order is {', '.join(ORDERS[:-1])} or {ORDERS[-1]}, or a file with a class name per line;"
+                f" there is no file {path}"
+            )
+        return str(path)
+
+
+def require_checkpoints(inputs: Inputs, models: Sequence[str]) -> None:
+    """Refuses the options where a model is none that they change.
+
+    Raises:
+        click.UsageError: As said.
+    """
+    if inputs.preprocessing == Preprocessing() and inputs.class_order is None:
+        return
+    from testbed.registry import registry
+
+    for name in models:
+        if registry.models.source(name) != "family checkpoint":
+            raise click.UsageError(
+                f"--image-size, --mean, --std, --interpolation and --class-order are for checkpoints of torchvision's"
+                f" and timm's architectures, such as resnet18,finetuned.pth; {name} is none"
+            )
+
+
+def _three(option: str, values: Sequence[float]) -> tuple[float, float, float] | None:
+    if not values:
+        return None
+    if len(values) != 3:
+        raise click.UsageError(f"{option} takes three numbers, for red, green and blue; got {len(values)}")
+    least = "at least 0" if option == "--mean" else "above 0"
+    if not all(0 <= value <= 1 for value in values) or (option == "--std" and 0 in values):
+        raise click.UsageError(
+            f"{option} takes numbers {least} and at most 1, since images are in [0, 1]; got"
+            f" {' '.join(f'{value:g}' for value in values)} (divide numbers of 0 to 255 by 255)"
+        )
+    return values[0], values[1], values[2]

@@ -1,0 +1,91 @@
+"""Options that several commands on stored results share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from testbed.console.completion import stored
+from testbed.console.options import Argument, ManyWords
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def models_argument(function: F) -> F:
+    """MODELS: one or more."""
+    return click.argument(
+        "models", nargs=-1, required=True, metavar="MODEL...", cls=Argument, shell_complete=stored("model")
+    )(function)
+
+
+def model_argument(function: F) -> F:
+    """MODEL."""
+    return click.argument("model", cls=Argument, shell_complete=stored("model"))(function)
+
+
+def setting_argument(function: F) -> F:
+    """SETTING."""
+    return click.argument("setting", cls=Argument, shell_complete=stored("eval setting"))(function)
+
+
+def settings_argument(function: F) -> F:
+    """SETTINGS: one or more."""
+    complete = stored("eval setting")
+    return click.argument(
+        "settings", nargs=-1, required=True, metavar="SETTING...", cls=Argument, shell_complete=complete
+    )(function)
+
+
+def models_option(function: F) -> F:
+    """--models."""
+    return click.option(
+        "--models",
+        cls=ManyWords,
+        metavar="NAME",
+        shell_complete=stored("model"),
+        help="Only these models: names or patterns.",
+    )(function)
+
+
+def settings_option(function: F) -> F:
+    """--on, for the eval settings."""
+    return click.option(
+        "--on",
+        "settings",
+        cls=ManyWords,
+        metavar="SETTING",
+        shell_complete=stored("eval setting"),
+        help="Only these eval settings: names or patterns.",
+    )(function)
+
+
+def score_option(function: F) -> F:
+    """--score."""
+    return click.option(
+        "--score",
+        metavar="NAME",
+        help="The score of each sample.  [default: the main one of the settings, such as top1]",
+    )(function)
+
+
+def better_option(function: F) -> F:
+    """--better."""
+    return click.option(
+        "--better",
+        type=click.Choice(["higher", "lower"]),
+        help="Which values are better, for a metric that does not declare it.",
+    )(function)
+
+
+def limit_option(function: F) -> F:
+    """--limit."""
+    return click.option(
+        "--limit", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="At most N lines."
+    )(function)
+
+
+def note(text: str) -> None:
+    """Prints a note to stderr, such as which models were left out."""
+    click.echo(f"note: {text}", err=True)

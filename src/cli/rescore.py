@@ -1,0 +1,93 @@
+"""``testbed rescore``: today's metrics from stored outputs, and judges on stored answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from testbed.cli.options.stored import models_option, settings_option
+from testbed.console.options import EXIT_ERROR, ManyWords, data_root_option, plugin_option, store_command
+from testbed.console.output import count, print_json
+from testbed.errors import TestbedError
+
+
+@store_command
+@models_option
+@settings_option
+@click.option(
+    "--judge",
+    cls=ManyWords,
+    metavar="NAME",
+    help="Have stored answers to the settings judged, as testbed run does on X@NAME; several judges are a panel.",
+)
+@plugin_option
+@data_root_option
+def command(
+    models: Sequence[str],
+    settings: Sequence[str],
+    judge: Sequence[str],
+    plugins: Sequence[str],
+    db_url: str | None,
+    as_json: bool,
+) -> int:
+    """Today's metrics from stored outputs, without the model.
+
+    Earlier metrics are kept as history.
+    """
+    if judge:
+        return _judge(models, settings, judge, plugins, db_url, as_json)
+    from testbed.db.store import Store
+    from testbed.registry import registry
+    from testbed.scoring.rescore import Rescored, counts, rescore
+
+    def tell(one: Rescored) -> None:
+        if one.status in ("skipped", "failed"):
+            click.echo(f"{one.model} on {one.eval_setting} {one.status}: {one.reason}", err=True)
+
+    registry.load(plugins)
+    with Store.open(db_url, "write") as store:
+        done = rescore(store, registry, models, settings, tell)
+    if as_json:
+        print_json([vars(one) for one in done])
+    else:
+        said = ", ".join(f"{number:,} {status}" for status, number in sorted(counts(done).items()))
+        click.echo(f"{count(len(done), 'evaluation')}: {said}" if done else "there are no outputs to score")
+    return EXIT_ERROR if any(one.status == "failed" for one in done) else 0
+
+
+def _judge(
+    models: Sequence[str],
+    settings: Sequence[str],
+    judges: Sequence[str],
+    plugins: Sequence[str],
+    db_url: str | None,
+    as_json: bool,
+) -> int:
+    """Runs judges on stored answers to the settings: ``testbed run`` on X@JUDGE for the models that answered.
+
+    Raises:
+        TestbedError: If no settings are chosen, or nobody has answered them.
+    """
+    from testbed.cli.eval import run
+    from testbed.db.store import Store
+    from testbed.registry.references import AND, JUDGED
+
+    if not settings:
+        raise TestbedError("--judge needs --on: the settings whose stored answers are judged")
+    answered: dict[int | None, set[str]] = {}  # limit of the samples → models
+    with Store.open(db_url) as store:
+        for each in store.results(list(models) or None, list(settings)):
+            answered.setdefault(each.sample_limit, set()).add(each.model)
+    if not answered:
+        raise TestbedError(f"no model has answered {', '.join(settings)} yet; testbed run runs them")
+    if as_json and len(answered) > 1:
+        raise TestbedError("some answers are of a part of the samples (--limit); name models of one kind for --json")
+    names = [f"{setting}{JUDGED}{AND.join(judges)}" for setting in settings]
+    common = ["--on", *names, *(["--db-url", db_url] if db_url else []), *(["--json"] if as_json else [])]
+    common += ["--plugin", *map(str, plugins)] if plugins else []
+    codes = []
+    for limit, several in answered.items():
+        words = [*sorted(several), *common, *(["--limit", str(limit)] if limit else [])]
+        codes.append(run.main(words, prog_name="testbed run", standalone_mode=False))
+    return max((code for code in codes if isinstance(code, int)), default=0)

@@ -1,0 +1,77 @@
+"""``testbed store gc`` and ``purge``: what is no longer needed is deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from testbed.console.options import store_command
+from testbed.console.output import count, print_json
+from testbed.errors import TestbedError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_SHOWN = 5  # files
+
+
+def _payload_option(function: F) -> F:
+    """--payload-url."""
+    return click.option("--payload-url", metavar="URL", help="Look for files of outputs there, too.")(function)
+
+
+@store_command
+@_payload_option
+@click.option("--override", is_flag=True, help="Also those in folders that this store does not know.")
+def command(payload_url: str | None, override: bool, db_url: str | None, as_json: bool) -> int:
+    """Delete files of outputs that no row of the store names."""
+    from testbed.db.payloads.encoding import delete_uri
+    from testbed.db.store import Store
+    from testbed.db.upkeep.garbage import garbage
+
+    with Store.open(db_url, "write") as store:
+        found = garbage(store, [payload_url] if payload_url else [])
+    deleted = {**found.own, **(found.others if override else {})}
+    for uri in deleted:
+        delete_uri(uri)
+    left = {} if override else found.others
+    if as_json:
+        print_json({"deleted": sorted(deleted), "unknown": sorted(left), "young": found.young})
+        return 0
+    click.echo(f"{count(len(deleted), 'file')} deleted, {sum(deleted.values()):,} bytes")
+    if left:
+        what = f"{count(len(left), 'file')} ({sum(left.values()):,} bytes)"
+        click.echo(
+            f"{what} left in folders that this store does not know: of evaluations that were purged, or of another"
+            " store. If no other store has its outputs there, add --override"
+        )
+    if found.young:
+        click.echo(f"{count(found.young, 'file')} left: less than an hour old, so a run may be about to store the rows")
+    return 0
+
+
+@store_command
+@_payload_option
+@click.option("--override", is_flag=True, help="Confirm it.")
+def purge(payload_url: str | None, override: bool, db_url: str | None) -> int:
+    """Permanently delete what was removed, with its outputs."""
+    from testbed.db.store import Store
+
+    if not override:
+        raise TestbedError(
+            "this permanently deletes everything that was removed, including outputs; add --override to confirm"
+        )
+    left: list[tuple[str, str]] = []
+    with Store.open(db_url, "write", payload_url) as store:
+        evaluations, names = store.purge_hidden(lambda uri, why: left.append((uri, why)))
+    click.echo(f"{count(evaluations, 'evaluation')} and {count(names, 'name')} deleted")
+    for uri, why in left[:_SHOWN]:
+        click.echo(f"note: the file {uri} stays: {why}", err=True)
+    if left:
+        click.echo(
+            f"note: {count(len(left), 'file')} in all; if outputs of this store were moved there, or the store was,"
+            " name their place with --payload-url",
+            err=True,
+        )
+    return 0
