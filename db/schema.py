@@ -107,12 +107,12 @@ def _tables_made_anew(connection: Connection) -> Iterator[None]:
     if connection.dialect.name != "sqlite" or raw is None:
         yield
         return
-    (kept,) = raw.execute("PRAGMA foreign_keys").fetchone()  # type: ignore[attr-defined]
-    raw.execute("PRAGMA foreign_keys=OFF")  # type: ignore[attr-defined]
+    (kept,) = raw.execute("PRAGMA foreign_keys").fetchone()
+    raw.execute("PRAGMA foreign_keys=OFF")
     try:
         yield
     finally:
-        raw.execute(f"PRAGMA foreign_keys={kept}")  # type: ignore[attr-defined]
+        raw.execute(f"PRAGMA foreign_keys={kept}")
 
 
 def _migrate(connection: Connection, target: str) -> None:
