@@ -7,43 +7,17 @@ import json
 
 import pytest
 import torch
-from sklearn.linear_model import LogisticRegression
 from torch import nn
 from torch.nn import functional
 
 from testbed.corruptions import autoattack
 from testbed.corruptions.adversarial import PGD
 from testbed.corruptions.autoattack import STANDARD, AutoAttack
-from testbed.data.sets.digits import load_digits, split_indices
 from testbed.errors import DefinitionError, UnsupportedError
 from testbed.identity.describe import describe, digest
 from testbed.registry import registry
 
 BY_GRADIENT = ("apgd-ce", "apgd-t")  # the quick ones
-
-
-@pytest.fixture(scope="module")
-def digits():
-    """Logistic regression on the digits as a network on images, and 120 held-out digits that it gets right but two."""
-    pixels, labels = load_digits()
-    flat = pixels.reshape(len(pixels), -1) / 255
-    train, test = list(split_indices("train")), list(split_indices("test"))
-    fitted = LogisticRegression(max_iter=500).fit(flat[train], labels[train])
-    linear = nn.Linear(64, 10)
-    with torch.no_grad():
-        linear.weight.copy_(torch.from_numpy(fitted.coef_))
-        linear.bias.copy_(torch.from_numpy(fitted.intercept_))
-    network = nn.Sequential(OneChannel(), linear).eval()
-    images = torch.from_numpy(pixels[test] / 255).float()[:, None].repeat(1, 3, 1, 1)
-    targets = torch.from_numpy(labels[test]).long()
-    right = network(images).argmax(dim=1) == targets
-    chosen = torch.cat([torch.nonzero(right).flatten()[:118], torch.nonzero(~right).flatten()[:2]])
-    return network, images[chosen], targets[chosen]
-
-
-class OneChannel(nn.Module):
-    def forward(self, images):
-        return images.mean(dim=1).flatten(1)
 
 
 def lengths(offset, norm):
@@ -61,7 +35,7 @@ def in_ball(adversarial, images, norm, eps):
     return bool((lengths(adversarial - images, norm) <= eps * (1 + 1e-4)).all())
 
 
-@pytest.mark.parametrize(("norm", "eps"), [("linf", 0.03), ("linf", 0.08), ("l2", 0.4), ("l2", 1.2)])
+@pytest.mark.parametrize(("norm", "eps"), [("linf", 0.03), ("l2", 1.2)])
 def test_it_is_no_weaker_than_pgd_and_stays_in_the_ball(digits, norm, eps):
     network, images, targets = digits
     adversarial = AutoAttack(norm, eps, BY_GRADIENT)(images, network, range(120), targets)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import itertools
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ import torch
 from PIL import Image
 
 from testbed.corruptions import IMAGENET_C, SEVERITIES, blur, corrupt, digital, random
+from testbed.corruptions.frost_pictures import NAMES
 
 ASSETS = Path(__file__).with_name("assets")
 REPEATED = sorted(set(IMAGENET_C) - {"frost", "glass_blur", "impulse_noise", "shot_noise"})
@@ -98,14 +98,6 @@ def test_what_is_random_is_distributed_as_published(name, severity, reference, i
     # Rounding to 8 bits may move a mean by a few hundredths.
     distance = np.abs(mean - published_mean) / np.sqrt(error**2 + published_error**2 + 1e-3**2)
     assert distance.max() < 4.5, dict(enumerate(distance.round(1)))
-
-
-def test_the_published_images_differ_from_one_another(reference):
-    """The comparison above would notice a wrong severity."""
-    for name in REPEATED:
-        made = [reference[f"{name}.{severity}"].astype(float) for severity in SEVERITIES]
-        for one, other in itertools.pairwise(made):
-            assert np.abs(one - other).max() > 5
 
 
 # Glass ------------------------------------------------------------------------------------------------------------
@@ -211,10 +203,6 @@ def test_shot_noise_is_a_number_of_photons(severity):
 @pytest.fixture
 def frost_root(tmp_path, photos, monkeypatch):
     """A data root with five pictures of one colour each, larger than the images, in place of the published ones."""
-    from PIL import Image
-
-    from testbed.corruptions.frost_pictures import NAMES
-
     (tmp_path / "frost").mkdir()
     for number, name in enumerate(NAMES):
         path = tmp_path / "frost" / name
@@ -245,18 +233,10 @@ def test_frost_is_a_weighted_sum_with_one_of_five_pictures(severity, images, fro
 
 
 def test_frost_takes_a_random_part_of_a_picture(frost_root):
-    from PIL import Image
-
-    from testbed.corruptions.frost_pictures import NAMES
-
     ramp = np.zeros((70, 90, 3), np.uint8)
     ramp[..., 0], ramp[..., 1] = np.arange(90), np.arange(70)[:, None]
     for name in NAMES:
-        Image.fromarray(ramp).save(frost_root / "frost" / Path(name).with_suffix(".png"))
-        if name.endswith("jpg"):
-            (frost_root / "frost" / name).write_bytes(
-                (frost_root / "frost" / Path(name).with_suffix(".png")).read_bytes()
-            )
+        Image.fromarray(ramp).save(frost_root / "frost" / name, "PNG")  # whatever they are called
     dark = torch.zeros(40, 3, 32, 48)
     parts = (corrupt(dark, "frost", 1) / 0.4 * 255).round()
     starts = parts[:, :2, 0, 0]
@@ -276,9 +256,7 @@ def test_frost_enlarges_pictures_that_are_too_small(frost_root):
 
 
 def test_the_affine_distortion_moves_three_points_as_drawn():
-    from testbed.corruptions.digital import _affine_shift
-
-    shift = _affine_shift([7], 60, 60, 12.0)[0]
+    shift = digital._affine_shift([7], 60, 60, 12.0)[0]
     corners = np.array([[30 + 20, 30 + 20], [30 + 20, 30 - 20], [30 - 20, 30 - 20]], dtype=float)  # (x, y)
     draws = 2 * random.uniform([7], (3, 2), "cpu", stream=1)[0].double().numpy() - 1
     for (x, y), draw in zip(corners, draws, strict=True):

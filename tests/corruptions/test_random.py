@@ -40,21 +40,10 @@ def test_each_sample_has_a_row_of_its_own():
     assert not torch.equal(together[0], together[1])
 
 
-def test_a_longer_row_begins_with_the_shorter_one():
-    torch.testing.assert_close(uniform([3], (40,), "cpu")[:, :10], uniform([3], (10,), "cpu"), rtol=0, atol=0)
-
-
 def test_no_samples_give_no_numbers():
     assert uniform([], (3, 2), "cpu").shape == (0, 3, 2)
     assert normal([], (3, 2), "cpu").shape == (0, 3, 2)
-
-
-def test_uniform_numbers_lie_in_0_to_1_on_a_grid():
-    numbers = uniform(range(20), (5000,), "cpu").double()
-    assert numbers.min() >= 0
-    assert numbers.max() < 1
-    scaled = numbers * 2**24
-    assert torch.equal(scaled, scaled.round())
+    assert device_words([], 5, torch.device("cpu"), 0).shape == (0, 5)
 
 
 @pytest.mark.parametrize("stream", [0, 1])
@@ -66,12 +55,6 @@ def test_uniform_numbers_are_uniform(stream):
     across = uniform(range(5000), (1,), "cpu", stream).double().numpy().ravel()
     assert scipy.stats.kstest(across, "uniform").pvalue > 0.01
     assert abs(np.corrcoef(across[:-1], across[1:])[0, 1]) < 4 / np.sqrt(5000)
-
-
-def test_streams_of_a_sample_are_independent():
-    first, second = (uniform([7], (20_000,), "cpu", stream)[0].double().numpy() for stream in (0, 1))
-    assert abs(np.corrcoef(first, second)[0, 1]) < 4 / np.sqrt(20_000)
-    assert (first == second).mean() < 0.001
 
 
 @pytest.mark.parametrize("shape", [(3, 32, 32), (3, 5, 7), (1,)])
@@ -95,13 +78,6 @@ def test_normal_numbers_are_standard_normal():
     assert abs(numbers.mean()) < 4 / np.sqrt(count)
     assert abs(numbers.std() - 1) < 4 / np.sqrt(2 * count)
     assert abs(scipy.stats.kurtosis(numbers.ravel())) < 4 * np.sqrt(24 / count)
-
-
-def test_the_two_halves_of_a_normal_row_are_independent():
-    numbers = normal([3], (40_000,), "cpu")[0].double().numpy()
-    first, second = numbers[:20_000], numbers[20_000:]
-    assert abs(np.corrcoef(first, second)[0, 1]) < 4 / np.sqrt(20_000)
-    assert abs(np.corrcoef(first**2, second**2)[0, 1]) < 4 / np.sqrt(20_000)
 
 
 def test_normal_numbers_do_not_depend_on_the_other_samples():
@@ -130,7 +106,3 @@ def test_the_words_that_a_gpu_computes_are_numpys(count, stream):
     expected = words(seeds, count, "cpu", stream)
     assert expected.dtype == torch.int32
     assert torch.equal(device_words(seeds, count, torch.device("cpu"), stream), expected)
-
-
-def test_no_samples_give_no_words_on_a_device():
-    assert device_words([], 5, torch.device("cpu"), 0).shape == (0, 5)
