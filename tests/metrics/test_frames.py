@@ -52,15 +52,16 @@ def test_a_frame_without_a_right_class_is_wrong():
     assert right == [0, 1, 0]
 
 
-def test_of_equal_logits_the_first_class_counts():
-    logits = np.zeros((2, 3), dtype=np.float32)
-    pm0, *_ = pm_accuracy(logits, [[0], [1]], [{"set": "a", "anchor": True}, {"set": "b", "anchor": True}])
-    assert pm0.value == 0.5
-
-
-def test_nan_is_wrong():
-    logits = np.array([[np.nan, 0], [1, 0]], dtype=np.float32)
-    pm0, *_ = pm_accuracy(logits, [[0], [0]], [{"set": "a", "anchor": True}, {"set": "b", "anchor": True}])
+@pytest.mark.parametrize(
+    ("logits", "targets"),
+    [
+        ([[np.nan, 0], [1, 0]], [[0], [0]]),  # NaN is wrong
+        ([[0, 0, 0], [0, 0, 0]], [[0], [1]]),  # of equal logits the first class counts
+    ],
+)
+def test_what_is_no_clear_answer(logits, targets):
+    slices = [{"set": "a", "anchor": True}, {"set": "b", "anchor": True}]
+    pm0, *_ = pm_accuracy(np.array(logits, dtype=np.float32), targets, slices)
     assert pm0.value == 0.5
 
 

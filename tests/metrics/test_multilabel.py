@@ -20,16 +20,6 @@ def by_loops(scores, labels):
     return total / max(hits, 1)
 
 
-def test_hand_case_of_clip_benchmark():
-    scores = np.array([[0.9, 0.8, 0.7, 0.6], [0.1, 0.7, 0.6, 0.9], [0.3, 0.2, 0.1, 0.0]]).T
-    labels = label_matrix([[0], [1], [0], [1]], 3)
-    assert labels.T.tolist() == [[1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 0, 0]]
-    found = average_precisions(scores, labels)
-    assert found == pytest.approx([5 / 6, 1.0, 0.0])
-    assert map_over_all(found) == pytest.approx(0.6111, abs=5e-5)
-    assert map_over_present(found, labels) == pytest.approx(11 / 12)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.9])
 def test_equal_to_scikit_learn_where_nothing_ties(dtype, share):

@@ -86,14 +86,9 @@ def test_top_5_is_not_defined_for_fewer_than_five_classes(classes):
     assert metrics["top1"].value == pytest.approx(accuracy_score(targets, logits.argmax(axis=1)))
 
 
-def test_of_five_classes_top_5_is_always_right():
-    metrics, _ = score(*random_case(classes=5))
-    assert metrics["top5"].value == 1
-
-
-def test_equal_logits_mean_the_first_class():
-    metrics, _ = score(np.zeros((4, 6), dtype=np.float32), [0, 1, 2, 3])
-    assert metrics["top1"].value == 0.25
+def test_equal_logits_mean_the_first_class_and_of_five_classes_top_5_is_always_right():
+    metrics, _ = score(np.zeros((4, 5), dtype=np.float32), [0, 1, 2, 3])
+    assert (metrics["top1"].value, metrics["top5"].value) == (0.25, 1)
 
 
 def test_one_sample_has_no_standard_error():
@@ -146,13 +141,7 @@ def test_a_target_out_of_range_is_a_data_error_that_names_the_sample(target, cla
         score(logits, [0, target, 1])
     for word in ("shift", "target", f"{classes} logits", "class_sublist"):
         assert word in str(caught.value)
-    if target > 0:
-        assert f"1.png has the target {target}" in str(caught.value)
-
-
-def test_a_target_below_0_is_named():
-    with pytest.raises(DataError, match=r"1\.png has the target -1"):
-        score(random_case(n=3, classes=6)[0], [0, -1, 1])
+    assert f"1.png has the target {target}" in str(caught.value)
 
 
 def test_targets_outside_a_sublist_are_a_data_error():
@@ -428,31 +417,23 @@ def model():
     return Model("net", StandardTransform(8, 8), lambda: None, 4)
 
 
-def test_an_own_metric_may_ask_for_class_names_and_for_what_could_not_be_read():
-    seen = {}
-
-    def own(logits, targets, class_names, unreadable):
-        seen.update(class_names=class_names, unreadable=unreadable.tolist())
-        return {"mine": 0.5}
-
-    score(*random_case(n=4, classes=3), setting(metrics_fn=own), unreadable=[2], class_names=["a", "b", "c"])
-    assert seen == {"class_names": ["a", "b", "c"], "unreadable": [False, False, True, False]}
-
-
 def test_an_own_metric_gets_what_it_names():
     seen = {}
 
-    def own(targets, image_paths, py_model, logits):
+    def own(targets, image_paths, py_model, logits, class_names, unreadable):
         seen.update(logits=logits, targets=targets, image_paths=image_paths, py_model=py_model)
+        seen.update(class_names=class_names, unreadable=unreadable.tolist())
         return {"mine": 0.5}
 
     logits, targets = random_case(n=4, classes=3)
     given = model()
-    metrics, scores = score(logits, targets, setting(metrics_fn=own), given)
+    about = {"class_names": ["a", "b", "c"], "unreadable": [2]}
+    metrics, scores = score(logits, targets, setting(metrics_fn=own), given, **about)
     assert metrics == {"mine": Metric("mine", 0.5, 4, unit="", scorer="metrics_fn", headline=10)}
     assert scores == {}
     assert isinstance(seen["logits"], torch.Tensor)
-    np.testing.assert_array_equal(seen["logits"].numpy(), logits)
+    np.testing.assert_array_equal(seen["logits"].numpy()[[0, 1, 3]], logits[[0, 1, 3]])
+    assert (seen["class_names"], seen["unreadable"]) == (["a", "b", "c"], [False, False, True, False])
     assert seen["targets"].dtype == torch.int64
     assert seen["targets"].tolist() == targets
     assert list(seen["image_paths"]) == ["0.png", "1.png", "2.png", "3.png"]
@@ -466,11 +447,6 @@ def test_image_paths_can_be_indexed_by_masks_as_in_imagenet_testbed():
 
     metrics, _ = score(np.eye(6, dtype=np.float32), [0, 1, 5, 3, 0, 5], setting(metrics_fn=own))
     assert (metrics["wrong"].value, metrics["first"].value) == (2, 2)
-
-
-def test_an_own_metric_may_take_just_logits_and_targets():
-    metrics, _ = score(*random_case(n=4), setting(metrics_fn=lambda logits, targets: {"n": len(targets)}))
-    assert metrics["n"].value == 4
 
 
 def test_accuracy_topk_in_an_own_metric_is_stored_as_the_default_is():
