@@ -9,6 +9,7 @@ import timm
 import torch
 from safetensors.torch import save_file
 from torchvision import models
+from weights_world import Malicious, same
 
 from testbed.errors import DefinitionError, WeightsError
 from testbed.models.base.weights import of_files
@@ -20,11 +21,6 @@ from testbed.registry import registry
 pytestmark = pytest.mark.usefixtures("library_lists")
 CPU = LoadOptions("cpu")
 FAMILY = CheckpointFamily()
-
-
-def same(first, second):
-    first, second = first.state_dict(), second.state_dict()
-    return first.keys() == second.keys() and all(torch.equal(first[key], second[key]) for key in first)
 
 
 @pytest.fixture(scope="module")
@@ -50,10 +46,8 @@ def save(tmp_path):
 @pytest.mark.parametrize(
     ("name", "wrap"),
     [
-        ("w.pth", lambda state: state),
         ("w.pt", lambda state: {"state_dict": state, "epoch": 90, "optimizer": {"lr": 0.1}}),
         ("w.tar", lambda state: {"state_dict": {f"module.{key}": value for key, value in state.items()}}),
-        ("w.pth", lambda state: {f"module.{key}": value for key, value in state.items()}),
         ("w.bin", lambda state: {"model": state, "args": {"lr": 0.1}}),
         ("w.safetensors", lambda state: state),
     ],
@@ -69,12 +63,6 @@ def test_a_checkpoint_with_a_head_of_its_own_is_loaded(network, save, pictures, 
     with torch.no_grad():
         expected = network(models.ResNet18_Weights.IMAGENET1K_V1.transforms()(pictures[0])[None])
     torch.testing.assert_close(loaded.logits(made.transform(pictures[0])[None]), expected, rtol=1e-4, atol=1e-5)
-
-
-def test_a_checkpoint_with_the_usual_head_is_loaded(save):
-    torch.manual_seed(4)
-    network = models.squeezenet1_1()
-    assert same(load_checkpoint("squeezenet1_1", save(network.state_dict())), network)
 
 
 @pytest.mark.parametrize("classes", [1000, 7])
@@ -156,25 +144,13 @@ def test_only_what_differs_is_called_wrong(save):
     assert "fc." not in str(caught.value)
 
 
-class Malicious:
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return open, (str(self.path), "w")
-
-
-@pytest.mark.parametrize("kind", ["missing", "text", "torch", "pickle", "network"])
+@pytest.mark.parametrize("kind", ["missing", "torch", "pickle"])
 def test_an_unreadable_or_malicious_file_is_one_line_and_runs_nothing(tmp_path, save, kind):
     path = tmp_path / "w.pth"
-    if kind == "text":
-        path.write_text("not\nweights")
-    elif kind == "torch":
+    if kind == "torch":
         save({"state_dict": Malicious(tmp_path / "made")})
     elif kind == "pickle":
         path.write_bytes(pickle.dumps(Malicious(tmp_path / "made"), protocol=2))
-    elif kind == "network":
-        save(torch.nn.Linear(2, 3))
     made = registry.get_model(f"resnet18,{path}")
     with pytest.raises(WeightsError) as caught:
         made.load(CPU)
@@ -245,12 +221,7 @@ def test_preprocessing_is_by_default_that_of_the_published_weights(save):
         assert made.eval_batch_size == base.eval_batch_size
 
 
-@pytest.mark.parametrize("arch", ["ViT-B-32,", "timm/vit_small_patch16_224.dino"])
+@pytest.mark.parametrize("arch", ["ViT-B-32,", "timm/vit_small_patch16_224.dino", "digits-cnn"])
 def test_what_is_no_classifier_is_refused(arch):
     with pytest.raises(DefinitionError, match=f"mine: '{arch}' is not an architecture of torchvision or timm"):
         checkpoint_model("mine", arch, "/data/w.pth")
-
-
-def test_a_classifier_that_neither_library_has_is_refused():
-    with pytest.raises(DefinitionError, match="'digits-cnn' is not an architecture of torchvision or timm"):
-        checkpoint_model("mine", "digits-cnn", "/data/w.pth")

@@ -109,18 +109,15 @@ def test_wrong_arguments_of_a_classifier_are_refused(options, words):
         assert word in str(caught.value)
 
 
-def test_wrong_arguments_of_a_dual_encoder_are_refused():
+def test_wrong_arguments_of_encoders_are_refused():
+    with pytest.raises(DefinitionError, match="encoder_loader"):
+        ImageEncoder("e", TRANSFORM, None, 16)
     with pytest.raises(DefinitionError, match="'d': encoder_loader must be a function"):
         dual(encoder_loader=None)
     with pytest.raises(
         DefinitionError, match=r"'d': encoder_loader must return a pair \(network, tokenizer\), not Towers"
     ):
         dual(encoder_loader=lambda: Towers()).load(CPU)
-
-
-def test_wrong_arguments_of_an_image_encoder_are_refused():
-    with pytest.raises(DefinitionError, match="encoder_loader"):
-        ImageEncoder("e", TRANSFORM, None, 16)
 
 
 def test_the_arguments_of_imagenet_testbed_are_taken_by_position():
@@ -216,63 +213,42 @@ def test_class_sublist_restricts_the_logits_in_its_order():
     torch.testing.assert_close(loaded.classifier()(images()), full)
 
 
-def recorder(calls, *names):
-    """A classify function with just these parameters."""
-
-    def remember(**arguments):
-        calls.append(arguments)
-        return arguments["model"](arguments["images"])
-
-    by_names = {
-        (): lambda images, model: remember(images=images, model=model),
-        ("class_sublist",): lambda images, model, class_sublist: remember(
-            images=images, model=model, class_sublist=class_sublist
-        ),
-        ("adversarial_attack",): lambda adversarial_attack, model, images: remember(
-            images=images, model=model, adversarial_attack=adversarial_attack
-        ),
-    }
-    return by_names[names]
-
-
-def test_classify_gets_normalized_images_and_what_the_loader_returned():
+def test_classify_gets_normalized_images_what_the_loader_returned_and_what_it_asks_for():
     calls = []
-    made = model(classify=recorder(calls))
-    loaded = made.load(CPU)
+
+    def note(**given):
+        calls.append(given)
+        return given["model"](given["images"])
+
+    plain = model(classify=lambda images, model: note(images=images, model=model))
+    assert not plain.handles_class_sublist
+    assert not plain.handles_attack
+    loaded = plain.load(CPU)
     torch.testing.assert_close(loaded.logits(images()), network().eval()((images() - 0.5) / 0.25))
     (call,) = calls
     torch.testing.assert_close(call["images"], (images() - 0.5) / 0.25)
     assert call["model"] is loaded.network
-    assert not made.handles_class_sublist
-    assert not made.handles_attack
+    assert loaded.classifier([3, 0])(images()).shape == (4, 2)  # restricted afterwards
 
-
-def test_classify_that_takes_class_sublist_restricts_the_logits_itself():
-    calls = []
-    made = model(classify=recorder(calls, "class_sublist"))
-    loaded = made.load(CPU)
-    assert made.handles_class_sublist
-    assert not made.handles_attack
+    calls.clear()
+    told = model(classify=lambda images, model, class_sublist: note(images=images, model=model, classes=class_sublist))
+    assert told.handles_class_sublist
+    assert not told.handles_attack
+    loaded = told.load(CPU)
     # It was told, and returned all five: they are not cut a second time.
     assert loaded.classifier([3, 0])(images()).shape == (4, 5)
     assert loaded.classifier()(images()).shape == (4, 5)
-    assert [call["class_sublist"] for call in calls] == [[3, 0], None]
+    assert [call["classes"] for call in calls] == [[3, 0], None]
 
-
-def test_classify_that_does_not_take_class_sublist_is_restricted_afterwards():
-    calls = []
-    loaded = model(classify=recorder(calls)).load(CPU)
-    assert loaded.classifier([3, 0])(images()).shape == (4, 2)
-
-
-def test_classify_that_takes_adversarial_attack_is_told_of_it():
-    calls = []
-    made = model(classify=recorder(calls, "adversarial_attack"))
-    assert made.handles_attack
-    loaded = made.load(CPU)
+    calls.clear()
+    attacked = model(
+        classify=lambda adversarial_attack, model, images: note(images=images, model=model, attack=adversarial_attack)
+    )
+    assert attacked.handles_attack
+    loaded = attacked.load(CPU)
     loaded.classifier(None, {"eps": 0.5})(images())
     loaded.classifier()(images())
-    assert [call["adversarial_attack"] for call in calls] == [{"eps": 0.5}, None]
+    assert [call["attack"] for call in calls] == [{"eps": 0.5}, None]
 
 
 def test_classify_may_have_other_parameters_with_defaults():

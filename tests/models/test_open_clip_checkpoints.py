@@ -38,12 +38,11 @@ CONFIGS: dict[str, dict[str, Any]] = {
     },
     "tiny-timm": {
         "embed_dim": 16,
-        "vision_cfg": {"image_size": 160, "timm_model_name": "test_vit", "timm_pool": "", "timm_proj": "linear"},
+        "vision_cfg": {"image_size": 160, "timm_model_name": "test_vit", "timm_pool": "token", "timm_proj": "linear"},
         "text_cfg": TEXT,
         "custom_text": True,
     },
 }
-CONFIGS["tiny-timm"]["vision_cfg"]["timm_pool"] = "token"
 
 
 @pytest.fixture(autouse=True)

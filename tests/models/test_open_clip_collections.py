@@ -31,15 +31,12 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(("collection", "size"), [("openai", 4), ("openclip_base", 9), ("openclip_multilingual", 2)])
-def test_the_members_of_a_collection_are_published_pairs(collection, size):
-    members = chosen(collection)
-    assert len(members) == size
-    assert {tuple(name.split(",")) for name in members} <= set(open_clip.list_pretrained())
-
-
-def test_the_collection_of_openai_is_its_four_transformers():
+def test_the_members_of_a_collection_are_published_pairs():
     assert chosen("openai") == ["ViT-B-32,openai", "ViT-B-16,openai", "ViT-L-14,openai", "ViT-L-14-336,openai"]
+    for collection, size in (("openai", 4), ("openclip_base", 9), ("openclip_multilingual", 2)):
+        members = chosen(collection)
+        assert len(members) == size
+        assert {tuple(name.split(",")) for name in members} <= set(open_clip.list_pretrained())
 
 
 def test_the_collection_of_all_is_every_published_pair():
@@ -75,37 +72,30 @@ def test_a_list_of_models_has_a_pair_on_each_line(tmp_path, content):
 # Several checkpoints ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pattern", ["a/*.pt", "a/epoch_*.pt", "{root}/a/epoch_*", "a/epoch_[0-9]*.pt", "./a/*.pt"])
-def test_a_pattern_of_checkpoints_is_a_model_for_each_file_in_natural_order(folder, pattern):
-    names = chosen(f"ViT-B-32,{pattern.format(root=folder)}")
-    assert names == [f"ViT-B-32,{folder}/a/epoch_{epoch}.pt" for epoch in (1, 2, 10)]
+EPOCHS = [f"ViT-B-32,{{root}}/a/epoch_{epoch}.pt" for epoch in (1, 2, 10)]
+OWN, OTHER = "ViT-B-32,{root}/run[1].pt", "ViT-B-32,{root}/b/epoch_2.pt"
 
 
-def test_a_pattern_without_a_folder_looks_into_the_working_folder(folder, monkeypatch):
-    monkeypatch.chdir(folder / "b")
-    assert chosen("ViT-B-32,*.pt") == [f"ViT-B-32,{folder}/b/epoch_2.pt"]
-
-
-def test_checkpoints_of_one_name_in_two_folders_are_two_models(folder):
-    names = chosen("ViT-B-32,*/epoch_2.pt", "ViT-B-32,a/epoch_2.pt")
-    assert names == [f"ViT-B-32,{folder}/{run}/epoch_2.pt" for run in "ab"]
-
-
-def test_folders_within_folders_are_searched(folder):
-    assert len(chosen("ViT-B-32,**/*.pt")) == 4
-
-
-def test_patterns_of_checkpoints_may_stand_in_a_list(folder):
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["ViT-B-32,a/*.pt"], EPOCHS),  # a model for each file, in natural order
+        (["ViT-B-32,a/epoch_*.pt"], EPOCHS),
+        (["ViT-B-32,{root}/a/epoch_*"], EPOCHS),
+        (["ViT-B-32,a/epoch_[0-9]*.pt"], EPOCHS),
+        (["ViT-B-32,./a/*.pt"], EPOCHS),
+        (["ViT-B-32,*.pt"], [OWN]),  # in the working folder
+        (["ViT-B-32,run[1].pt"], [OWN]),  # brackets in the name of a file are letters
+        (["ViT-B-32,*/epoch_2.pt", "ViT-B-32,a/epoch_2.pt"], [EPOCHS[1], OTHER]),
+        (["ViT-B-32,**/*.pt"], [*EPOCHS, OTHER, OWN]),
+        (["models.txt"], ["ViT-B-32,openai", EPOCHS[0], EPOCHS[2]]),
+        (["densenet121,a/epoch_*0.pt"], ["densenet121,{root}/a/epoch_10.pt"]),
+    ],
+)
+def test_a_pattern_of_checkpoints_is_a_model_for_each_file(folder, words, names):
+    (folder / "run[1].pt").touch()
     (folder / "models.txt").write_text("ViT-B-32,openai\nViT-B-32,a/epoch_1*.pt\n")
-    assert chosen("models.txt") == [
-        "ViT-B-32,openai",
-        f"ViT-B-32,{folder}/a/epoch_1.pt",
-        f"ViT-B-32,{folder}/a/epoch_10.pt",
-    ]
-
-
-def test_classifiers_take_patterns_of_checkpoints_too(folder):
-    assert chosen("densenet121,a/epoch_*0.pt") == [f"densenet121,{folder}/a/epoch_10.pt"]
+    assert chosen(*(word.format(root=folder) for word in words)) == [name.format(root=folder) for name in names]
 
 
 def test_a_pattern_without_a_file_is_one_line_that_says_where(folder):
@@ -123,8 +113,3 @@ def test_a_pattern_of_tags_stays_one(folder):
         chosen("ViT-B-32,nothing*")
     with pytest.raises(UnknownNameError, match="matches the pattern"):
         chosen("ViT-*,a/*.pt")
-
-
-def test_brackets_in_the_name_of_a_file_are_letters(folder):
-    (folder / "run[1].pt").touch()
-    assert chosen("ViT-B-32,run[1].pt") == [f"ViT-B-32,{folder}/run[1].pt"]

@@ -11,10 +11,11 @@ import torch
 from open_clip import factory, pretrained
 from open_clip.transform import PreprocessCfg, image_transform_v2, merge_preprocess_dict
 from safetensors.torch import save_file
+from weights_world import Malicious, difference, same
 
 from testbed.errors import WeightsError
 from testbed.models.base.weights import of_files
-from testbed.models.model_base import DualEncoder, LoadOptions
+from testbed.models.model_base import LoadOptions
 from testbed.models.open_clip_models import OpenClipFamily, OpenClipTransform
 
 FAMILY = OpenClipFamily()
@@ -26,15 +27,6 @@ CONFIG = {
     "text_cfg": {"context_length": 16, "vocab_size": 49408, "width": 16, "heads": 2, "layers": 1},
 }
 PREPROCESS = {"mean": [0.5, 0.4, 0.3], "std": [0.5, 0.6, 0.7], "interpolation": "bilinear", "resize_mode": "squash"}
-
-
-def difference(made, preset, pictures):
-    distances = []
-    for picture in pictures:
-        ours, theirs = made.normalization(made.transform(picture)[None])[0], preset(picture)
-        assert ours.shape == theirs.shape
-        distances.append((ours - theirs).abs().max().item())
-    return max(distances)
 
 
 def tiny(seed=0, quick_gelu=False):
@@ -49,11 +41,6 @@ def save(network, path):
     else:
         torch.save(network.state_dict(), path)
     return path
-
-
-def same(first, second):
-    first, second = first.state_dict(), second.state_dict()
-    return first.keys() == second.keys() and all(torch.equal(first[key], second[key]) for key in first)
 
 
 def assert_embeds_like(made, network, pictures, preset, tokenizer):
@@ -77,24 +64,6 @@ def reference(architecture, tag):
     config = merge_preprocess_dict(PreprocessCfg(), open_clip.get_pretrained_cfg(architecture, tag))
     config["size"] = open_clip.get_model_config(architecture)["vision_cfg"].get("image_size", 224)
     return image_transform_v2(PreprocessCfg(**config), is_train=False)
-
-
-@pytest.mark.parametrize(
-    ("architecture", "tag", "resize_mode", "mean"),
-    [
-        ("ViT-B-32", "laion2b_s34b_b79k", "shortest", 0.48145466),
-        ("ViT-B-32", "openai", "shortest", 0.48145466),
-        ("ViT-B-16-SigLIP", "webli", "squash", 0.5),
-        ("ViT-L-14-336", "openai", "shortest", 0.48145466),
-        ("MobileCLIP-S1", "datacompdr", "shortest", 0.0),
-    ],
-)
-def test_a_model_is_fed_as_open_clip_feeds_it(pictures, architecture, tag, resize_mode, mean):
-    made = FAMILY.build(f"{architecture},{tag}")
-    assert isinstance(made, DualEncoder)
-    assert made.transform.resize_mode == resize_mode
-    assert made.normalization.mean[0] == pytest.approx(mean)
-    assert difference(made, reference(architecture, tag), pictures) < 1e-6
 
 
 def test_every_published_pair_is_fed_as_open_clip_feeds_it(pictures):
@@ -226,31 +195,13 @@ def test_a_checkpoint_of_ones_own_is_loaded_and_told_by_content(tiny_architectur
     assert_embeds_like(made, network, pictures, preset, open_clip.get_tokenizer(tiny_architecture))
 
 
-def test_a_missing_or_broken_checkpoint_is_one_line(tiny_architecture, tmp_path):
+def test_a_missing_checkpoint_is_one_line(tiny_architecture, tmp_path):
     with pytest.raises(WeightsError, match=r"gone\.pt do not exist"):
         FAMILY.build(f"{tiny_architecture},{tmp_path}/gone.pt").weights()
-    (tmp_path / "broken.pt").write_bytes(b"broken")
-    for name in ("gone.pt", "broken.pt"):
-        with pytest.raises(WeightsError) as caught:
-            FAMILY.build(f"{tiny_architecture},{tmp_path}/{name}").load(CPU)
-        assert "\n" not in str(caught.value)
-        assert f"{tmp_path}/{name}" in str(caught.value)
-
-
-def test_a_checkpoint_of_another_shape_is_refused(tiny_architecture, tmp_path):
-    state = tiny().state_dict()
-    state.pop("visual.proj")
-    torch.save(state, tmp_path / "w.pt")
-    with pytest.raises(WeightsError, match=r"tiny-dual.*cannot be loaded"):
-        FAMILY.build(f"{tiny_architecture},{tmp_path}/w.pt").load(CPU)
-
-
-class Malicious:
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return open, (str(self.path), "w")
+    with pytest.raises(WeightsError) as caught:
+        FAMILY.build(f"{tiny_architecture},{tmp_path}/gone.pt").load(CPU)
+    assert "\n" not in str(caught.value)
+    assert f"{tmp_path}/gone.pt" in str(caught.value)
 
 
 def test_loading_a_checkpoint_runs_no_code_in_it(tiny_architecture, tmp_path, monkeypatch):
@@ -278,16 +229,6 @@ def test_a_published_tag_is_found_in_the_hubs_cache(tiny_architecture, hub_cache
     assert made.weights(fetch=False) == made.weights() == of_files([path])
     preset = image_transform_v2(PreprocessCfg(size=32, **PREPROCESS), is_train=False)
     assert_embeds_like(made, network, pictures, preset, open_clip.get_tokenizer(tiny_architecture))
-
-
-def test_quick_gelu_is_used_when_the_tag_says_so(tiny_architecture, hub_cache, tmp_path, pictures):
-    hub_cache("owner/tiny", {"open_clip_model.safetensors": save(tiny(4), tmp_path / "w.safetensors")})
-    made = FAMILY.build(f"{tiny_architecture},web")
-    loaded, image = made.load(CPU), made.transform(pictures[0])[None]
-    with torch.no_grad():
-        quick, plain = (tiny(4, quick).encode_image(made.normalization(image)) for quick in (True, False))
-    torch.testing.assert_close(loaded.embed_image(image), quick, rtol=1e-4, atol=1e-5)
-    assert (quick - plain).abs().max() > 1e-4
 
 
 def plant_hub_model(hub_cache, tmp_path, files):
@@ -346,22 +287,16 @@ def test_a_folder_gives_the_embeddings_that_open_clip_gives(tmp_path, pictures, 
     assert same(network, tiny(6))
 
 
-def test_a_folder_without_preprocessing_is_fed_as_open_clip_feeds_it(tmp_path, pictures):
-    root = folder(tmp_path, preprocess={})
-    save(tiny(6), root / "open_clip_model.safetensors")
-    _, _, preset = open_clip.create_model_and_transforms(f"local-dir:{root}")
-    assert difference(FAMILY.build(f"local-dir:{root}"), preset, pictures) < 1e-6
-
-
-def test_the_size_is_the_networks(tmp_path, pictures):
-    root = folder(tmp_path, preprocess={**PREPROCESS, "size": 64})
-    save(tiny(6), root / "open_clip_model.safetensors")
-    _, _, preset = open_clip.create_model_and_transforms(f"local-dir:{root}")
-    assert difference(FAMILY.build(f"local-dir:{root}"), preset, pictures) < 1e-6
-
-
-def test_nulls_in_the_configuration_are_defaults(tmp_path, pictures):
-    root = folder(tmp_path, preprocess={"mean": None, "std": None, "interpolation": None, "resize_mode": None})
+@pytest.mark.parametrize(
+    "preprocess",
+    [
+        {},
+        {**PREPROCESS, "size": 64},  # the size is the network's
+        {"mean": None, "std": None, "interpolation": None, "resize_mode": None},
+    ],
+)
+def test_a_folder_is_fed_as_open_clip_feeds_it(tmp_path, pictures, preprocess):
+    root = folder(tmp_path, preprocess=preprocess)
     save(tiny(6), root / "open_clip_model.safetensors")
     _, _, preset = open_clip.create_model_and_transforms(f"local-dir:{root}")
     assert difference(FAMILY.build(f"local-dir:{root}"), preset, pictures) < 1e-6
@@ -394,24 +329,11 @@ def test_a_folder_without_weights_is_an_error(tmp_path):
         WeightsError, match=rf"{root}: one checkpoint is expected in the folder \(open_clip_model\.safetensors"
     ):
         FAMILY.build(f"local-dir:{root}").weights()
-
-
-def test_a_folder_without_weights_does_not_load(tmp_path):
     with pytest.raises(WeightsError):
-        FAMILY.build(f"local-dir:{folder(tmp_path)}").load(CPU)
+        FAMILY.build(f"local-dir:{root}").load(CPU)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        None,
-        "",
-        "{",
-        "{}",
-        "[]",
-        '{"model_cfg": 3}',
-    ],
-)
+@pytest.mark.parametrize("content", [None, "", "{", "{}", "[]", '{"model_cfg": 3}'])
 def test_a_folder_without_a_configuration_says_what_it_wants(tmp_path, content):
     if content is not None:
         (tmp_path / "open_clip_config.json").write_text(content)

@@ -51,9 +51,7 @@ def lengths(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"pool_type": "eos", "eos_id": EOT}, {"proj_bias": True}, {"proj_type": "none"}]
-)
+@pytest.mark.parametrize("options", KINDS)
 @pytest.mark.parametrize(("ends", "length"), [([3, 5, 1], 8), ([7], 8), ([8], 16), ([3, CONTEXT - 1], CONTEXT)])
 def test_short_texts_get_the_same_embeddings(
     options: dict[str, Any], ends: list[int], length: int, lengths: list[int]

@@ -10,6 +10,7 @@ import timm
 import torch
 from safetensors.torch import save_file
 from timm.data import create_transform, resolve_data_config
+from weights_world import difference, same
 
 from testbed.errors import WeightsError
 from testbed.models import timm_models
@@ -26,36 +27,6 @@ def reference(bare):
     """The evaluation transform that timm makes for a pretrained name."""
     config = resolve_data_config({}, pretrained_cfg=timm.get_pretrained_cfg(bare).to_dict())
     return create_transform(**config, is_training=False)
-
-
-def difference(made, preset, pictures):
-    distances = []
-    for picture in pictures:
-        ours, theirs = made.normalization(made.transform(picture)[None])[0], preset(picture)
-        assert ours.shape == theirs.shape
-        distances.append((ours - theirs).abs().max().item())
-    return max(distances)
-
-
-def same(first, second):
-    return all(torch.equal(one, other) for one, other in zip(first.values(), second.values(), strict=True))
-
-
-@pytest.mark.parametrize(
-    ("bare", "crop_mode", "interpolation"),
-    [
-        ("resnet18.a1_in1k", "center", "bicubic"),
-        ("resnet50.tv_in1k", "center", "bilinear"),
-        ("vit_base_patch16_224.augreg2_in21k_ft_in1k", "center", "bicubic"),
-        ("convnext_base.fb_in22k_ft_in1k_384", "squash", "bicubic"),
-        ("efficientnet_b0.ra_in1k", "center", "bicubic"),
-        ("test_vit.r160_in1k", "center", "bicubic"),
-    ],
-)
-def test_a_model_is_fed_as_timm_feeds_it(pictures, bare, crop_mode, interpolation):
-    made = FAMILY.build(f"timm/{bare}")
-    assert (made.transform.crop_mode, made.transform.interpolation) == (crop_mode, interpolation)
-    assert difference(made, reference(bare), pictures) < 1e-6
 
 
 def test_every_different_configuration_is_fed_as_timm_feeds_it(pictures):
@@ -172,28 +143,24 @@ def test_weights_in_the_hubs_cache_are_found_loaded_and_told_by_content(hub_cach
     hub_cache(f"timm/{BARE}", {"model.safetensors": tmp_path / "w.safetensors"})
     assert made.weights(fetch=False) == made.weights() == of_files([tmp_path / "w.safetensors"])
     loaded = made.load(CPU)
-    assert same(loaded.network.state_dict(), network.state_dict())
+    assert same(loaded.network, network)
     with torch.no_grad():
         expected = network(reference(BARE)(pictures[0])[None])
     torch.testing.assert_close(loaded.logits(made.transform(pictures[0])[None]), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_the_older_format_is_found_too(hub_cache, network, tmp_path):
-    torch.save(network.state_dict(), tmp_path / "w.bin")
-    hub_cache(f"timm/{BARE}", {"pytorch_model.bin": tmp_path / "w.bin"})
-    assert FAMILY.build(f"timm/{BARE}").weights(fetch=False) == of_files([tmp_path / "w.bin"])
-
-
-def test_of_two_formats_the_one_that_timm_loads_counts(hub_cache, network, tmp_path):
+def test_the_older_format_is_found_but_of_two_the_one_that_timm_loads_counts(hub_cache, network, tmp_path):
     save_file(network.state_dict(), tmp_path / "w.safetensors")
     torch.manual_seed(4)
     torch.save(timm.create_model("test_vit").state_dict(), tmp_path / "w.bin")
+    hub_cache(f"timm/{BARE}", {"pytorch_model.bin": tmp_path / "w.bin"})
+    assert FAMILY.build(f"timm/{BARE}").weights(fetch=False) == of_files([tmp_path / "w.bin"])
     hub_cache(
         f"timm/{BARE}", {"model.safetensors": tmp_path / "w.safetensors", "pytorch_model.bin": tmp_path / "w.bin"}
     )
     made = FAMILY.build(f"timm/{BARE}")
     assert made.weights() == of_files([tmp_path / "w.safetensors"])
-    assert same(made.load(CPU).network.state_dict(), network.state_dict())
+    assert same(made.load(CPU).network, network)
 
 
 def test_weights_behind_a_plain_url_are_found_in_the_folder_of_torch_hub(torch_home):
@@ -216,13 +183,6 @@ def test_an_architecture_without_published_weights_says_so():
 
 
 # Random weights ---------------------------------------------------------------------------------------------------
-
-
-def test_random_weights_follow_from_the_seed():
-    made = FAMILY.build(f"timm/{BARE}")
-    one, again, other = (made.load(LoadOptions("cpu", random_seed=seed)).network.state_dict() for seed in (0, 0, 1))
-    assert same(one, again)
-    assert not same(one, other)
 
 
 @pytest.mark.parametrize("bare", ["vit_tiny_patch16_224.augreg_in21k", "vit_small_patch16_224.dino"])

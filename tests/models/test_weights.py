@@ -16,6 +16,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 from torch import nn
+from weights_world import Malicious
 
 from testbed.errors import DefinitionError, WeightsError
 from testbed.models.base import weights as weights_base
@@ -144,37 +145,18 @@ def network():
     return nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Dropout(0.1))
 
 
-def hooked(made, k=2):
-    made[2].register_forward_hook(lambda module, images, output: output * k)
-
-
-def pre_hooked(made):
-    made.register_forward_pre_hook(lambda module, images: images)
-
-
-def backward_hooked(made):
-    made.register_full_backward_hook(lambda module, grad_in, grad_out: None)
-
-
-def without_state(made):
-    made.register_buffer("mean", torch.tensor([0.5]), persistent=False)
-
-
-def patched(made):
-    made.forward = lambda images: images
-
-
 CHANGES = {
     "eps": lambda made: setattr(made[1], "eps", 1e-3),
     "a stride": lambda made: setattr(made[0], "stride", (2, 2)),
     "an activation": lambda made: made.__setitem__(2, nn.GELU()),
     "a rate of dropout": lambda made: setattr(made[3], "p", 0.2),
-    "a forward hook": hooked,
-    "a forward-pre hook": pre_hooked,
-    "a backward hook": backward_hooked,
-    "a buffer that is not in the state dict": without_state,
+    "a forward hook": lambda made: made[2].register_forward_hook(lambda module, images, output: output * 2),
+    "a forward-pre hook": lambda made: made.register_forward_pre_hook(lambda module, images: images),
+    "a backward hook": lambda made: made.register_full_backward_hook(lambda module, grad_in, grad_out: None),
+    "a buffer outside the state dict": lambda made: made.register_buffer("mean", torch.ones(1), persistent=False),
     "a tensor in a field": lambda made: setattr(made, "scale", [torch.ones(2)]),
-    "a method of an object": patched,
+    "a method of an object": lambda made: setattr(made, "forward", lambda images: images),
+    "the order of layers without weights": lambda made: made.append(made.pop(2)),
     "an activation that is a field": lambda made: setattr(made, "act", torch.relu),
 }
 
@@ -187,12 +169,6 @@ def test_what_a_state_dict_does_not_show_of_a_network_counts(change):
     again = network()
     change(again)
     assert of_network(changed) == of_network(again)
-
-
-def test_the_order_of_layers_without_weights_counts():
-    one = nn.Sequential(OrderedDict(a=nn.ReLU(), b=nn.Tanh()))
-    other = nn.Sequential(OrderedDict(b=nn.Tanh(), a=nn.ReLU()))
-    assert of_network(one) != of_network(other)
 
 
 def test_mode_gradients_and_hooks_that_were_removed_do_not_count():
@@ -319,19 +295,9 @@ def test_equal_content_in_two_files_is_the_same_weights(tmp_path):
     assert one == other
     assert one.id.startswith("sha256:")
     assert one.size_bytes == (tmp_path / "a.safetensors").stat().st_size
-    save_file(state(1), tmp_path / "c.safetensors")
-    assert of_files([tmp_path / "c.safetensors"]).id != one.id
-
-
-def test_a_changed_file_is_other_weights(tmp_path):
-    path = tmp_path / "a.safetensors"
-    save_file(state(), path)
-    before = of_files([path])
-    changed = state()
-    changed["layer.bias"][0] += 1
-    path.unlink()
-    save_file(changed, path)
-    assert of_files([path]).id != before.id
+    (tmp_path / "b.safetensors").unlink()
+    save_file({**state(), "layer.bias": state()["layer.bias"] + 1}, tmp_path / "b.safetensors")
+    assert of_files([tmp_path / "b.safetensors"]).id != one.id
 
 
 def test_several_files_are_told_by_all_of_them_in_any_order(tmp_path):
@@ -522,16 +488,12 @@ def assert_is_state(loaded):
         lambda plain: {"state_dict": {f"module.{key}": value for key, value in plain.items()}},
         lambda plain: {f"_orig_mod.{key}": value for key, value in plain.items()},
         lambda plain: {f"module._orig_mod.{key}": value for key, value in plain.items()},
+        lambda plain: {f"_orig_mod.module.{key}": value for key, value in plain.items()},
         OrderedDict,
     ],
 )
 def test_a_state_dict_is_found_in_its_wrapping(tmp_path, wrap):
     assert_is_state(load_state_dict(saved(tmp_path, wrap(state()))))
-
-
-def test_a_compiled_parallel_network_is_unwrapped(tmp_path):
-    content = {f"_orig_mod.module.{key}": value for key, value in state().items()}
-    assert_is_state(load_state_dict(saved(tmp_path, content)))
 
 
 def test_a_prefix_that_not_all_names_have_stays(tmp_path):
@@ -577,16 +539,6 @@ def test_an_unreadable_file_gives_one_line_that_names_it(tmp_path, name, kind):
     assert words in str(caught.value)
 
 
-class Malicious:
-    """A pickle that makes a file when it is loaded."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return open, (str(self.path), "w")
-
-
 def test_the_malicious_pickle_works_where_it_is_let(tmp_path):
     pickle.loads(pickle.dumps(Malicious(tmp_path / "made"), protocol=2)).close()
     assert (tmp_path / "made").exists()
@@ -606,11 +558,6 @@ def test_loading_a_checkpoint_runs_no_code_in_it(tmp_path, save, wrap):
     assert not (tmp_path / "made").exists()
     assert "cannot be read as weights" in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_a_pickled_network_is_refused(tmp_path):
-    with pytest.raises(WeightsError, match="cannot be read as weights"):
-        load_state_dict(saved(tmp_path, nn.Linear(2, 3)))
 
 
 def test_the_message_about_a_pickled_network_gives_no_dangerous_advice(tmp_path):

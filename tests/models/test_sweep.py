@@ -1,4 +1,4 @@
-"""A real architecture on local webdatasets: several data sets, languages and tasks, each image encoded once."""
+"""A dual encoder on local webdatasets: several data sets, languages and tasks, each image encoded once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from testbed.models.base.runtime import LoadedDualEncoder
 from testbed.registry import registry
 from testbed.runner.run import run
 
-MODEL = "ViT-B-32,"
+MODEL = "digits-clip"
 NAMES = ["cat", "dog", "owl"]
 SETS = ("one", "two", "three")
 
