@@ -37,10 +37,13 @@ class Lab:
     def open(self) -> Store:
         return Store.open(self.url)
 
-    def logits(self, model: str, setting: str) -> np.ndarray:
+    def outputs(self, model: str, setting: str, kind: str) -> np.ndarray:
         with self.open() as store:
             (evaluation,) = [each for each in store.evaluations([model], [setting]) if each.status == "complete"]
-            return np.array(store.read_outputs(evaluation.id, "logits"))
+            return np.array(store.read_outputs(evaluation.id, kind))
+
+    def logits(self, model: str, setting: str) -> np.ndarray:
+        return self.outputs(model, setting, "logits")
 
     def logits_of_all(self, model: str, setting: str) -> np.ndarray:
         """The logits of the evaluation with the most samples."""

@@ -20,12 +20,6 @@ from testbed.models.model_base import ImageEncoder, StandardTransform
 from testbed.runner.dry_run import make_plan
 
 
-def outputs(lab: Any, setting: str, kind: str, model: str = "tower") -> np.ndarray:
-    with lab.open() as store:
-        (evaluation,) = [each for each in store.evaluations([model], [setting]) if each.status == "complete"]
-        return np.array(store.read_outputs(evaluation.id, kind))
-
-
 def plain_embeddings(count: int = 90, seed: int = 0) -> torch.Tensor:
     pixels = torch.from_numpy(ToyImages(count, seed, ()).pixels).permute(0, 3, 1, 2).float() / 255
     with torch.no_grad():
@@ -60,7 +54,7 @@ def test_images_that_are_there_twice_are_embedded_once(lab: Any, work: Any) -> N
     setting = EvalSetting(name="captions", dataset=Targets("captions", twice=20), size=110, task="retrieval")
     assert lab.run(toy_catalog(toy_encoder(), setting)).ok
     assert work["images embedded"] == 90
-    embedded = outputs(lab, "captions", "image_embeddings")
+    embedded = lab.outputs("tower", "captions", "image_embeddings")
     np.testing.assert_array_equal(embedded[90:], embedded[:20])
 
 
@@ -71,7 +65,7 @@ def test_a_smaller_data_set_takes_the_embeddings_of_a_larger_one(lab: Any, work:
     assert lab.run(toy_catalog(toy_encoder(), small, large)).ok
     assert work["images embedded"] == 90
     np.testing.assert_array_equal(
-        outputs(lab, "few", "image_embeddings"), outputs(lab, "many", "image_embeddings")[:30]
+        lab.outputs("tower", "few", "image_embeddings"), lab.outputs("tower", "many", "image_embeddings")[:30]
     )
 
 
@@ -125,11 +119,6 @@ def test_the_dry_run_counts_texts_that_are_not_stored(lab: Any) -> None:
 # The same numbers -------------------------------------------------------------------------------------------------
 
 
-def test_embeddings_are_those_of_a_plain_loop(lab: Any) -> None:
-    lab.run(toy_catalog(toy_encoder(), *everything()), settings=["captions"])
-    np.testing.assert_allclose(outputs(lab, "captions", "image_embeddings"), plain_embeddings().numpy(), atol=1e-6)
-
-
 def test_zero_shot_logits_are_the_same_with_and_without_stored_embeddings(new_lab: Any) -> None:
     direct, stored = new_lab("direct"), new_lab("stored")
     direct.run(toy_catalog(toy_encoder(), zero_shot(keep_embeddings=False)))
@@ -141,8 +130,14 @@ def test_zero_shot_logits_are_the_same_with_and_without_stored_embeddings(new_la
         assert a.fingerprint == b.fingerprint
 
 
-def test_retrieval_is_that_of_a_plain_loop(lab: Any) -> None:
-    lab.run(toy_catalog(toy_encoder(), *everything()), settings=["captions"])
+def test_embeddings_retrieval_and_the_score_of_a_probe_are_those_of_a_plain_loop(lab: Any) -> None:
+    lab.run(toy_catalog(toy_encoder(), *everything()), settings=["captions", "probe"])
+    logits = lab.logits("tower", "probe")
+    assert logits.shape == (90, CLASSES)
+    correct = logits.argmax(1) == np.array(Targets("classes").open().targets)
+    assert lab.metrics("tower", "probe")["top1"].value == pytest.approx(correct.mean())
+    embedded = lab.outputs("tower", "captions", "image_embeddings")
+    np.testing.assert_allclose(embedded, plain_embeddings().numpy(), atol=1e-6)
     images = torch.nn.functional.normalize(plain_embeddings(), dim=1)
     captions = Targets("captions").open().targets
     with torch.no_grad():
@@ -153,14 +148,6 @@ def test_retrieval_is_that_of_a_plain_loop(lab: Any) -> None:
     for k in (1, 5, 10):
         recall = ((similar > right[:, None]).sum(1) < k).double().mean()
         assert lab.metrics("tower", "captions")[f"image_retrieval_recall@{k}"].value == pytest.approx(float(recall))
-
-
-def test_a_probe_gives_logits_that_are_scored_as_a_classifiers(lab: Any) -> None:
-    lab.run(toy_catalog(toy_encoder(), *everything()), settings=["probe"])
-    logits = lab.logits("tower", "probe")
-    assert logits.shape == (90, CLASSES)
-    correct = logits.argmax(1) == np.array(Targets("classes").open().targets)
-    assert lab.metrics("tower", "probe")["top1"].value == pytest.approx(correct.mean())
 
 
 def test_labels_of_several_classes_are_ranked(lab: Any) -> None:
@@ -200,7 +187,7 @@ def test_a_perturbed_setting_embeds_its_own_images(lab: Any, work: Any) -> None:
     assert lab.run(toy_catalog(toy_encoder(), dark, plain)).ok
     assert work["images embedded"] == 180
     assert work["images read"] == 90
-    difference = outputs(lab, "dark", "image_embeddings") - outputs(lab, "captions", "image_embeddings")
+    difference = lab.outputs("tower", "dark", "image_embeddings") - lab.outputs("tower", "captions", "image_embeddings")
     assert np.abs(difference).max() > 0.1
 
 
@@ -276,7 +263,7 @@ def test_an_image_that_cannot_be_read_is_a_miss_everywhere(lab: Any) -> None:
     with lab.open() as store:
         for outcome in report.outcomes:
             assert sorted(store.sample_errors(outcome.evaluation_id)) == broken
-        assert np.isnan(outputs(lab, "captions", "image_embeddings")[broken]).all()
+        assert np.isnan(lab.outputs("tower", "captions", "image_embeddings")[broken]).all()
         captions = next(each for each in report.outcomes if each.setting == "captions")
         ranks = store.scores(captions.evaluation_id, "text_retrieval_rank")
     (of_images,) = ranks.values()

@@ -14,42 +14,15 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 from toy import WORK, toy_catalog, toy_model, toy_setting
-from toy_captions import captioner, catalog, hash_encoder, vary
-from toy_towers import Targets, everything, toy_encoder
+from toy_captions import captioner, captions, catalog, hash_encoder, vary
+from toy_towers import everything, toy_encoder
 
 from testbed.db.tables import ItemValueRow
-from testbed.eval_settings.eval_setting_base import EvalSetting, Scoring
-from testbed.graph.build import Graph
-from testbed.graph.nodes import Built
-from testbed.models.base.capability import Message
+from testbed.eval_settings.eval_setting_base import Scoring
 from testbed.registry import Catalog
 from testbed.tasks import linear_probe
-from testbed.tasks.captioning import Captioning
-from testbed.tasks.parts.generation import texts_and_status
-from testbed.tasks.task_base import add_task
 
 COUNT = 90
-
-
-class Judged(Captioning):
-    """Captions with a judge that is asked about each."""
-
-    name = "judged_captions"
-
-    def build(self, graph: Graph) -> Built:
-        return Built(super().build(graph).outputs, {"verdicts": graph.answers(self.questions, by=graph.judge)})
-
-    def questions(self, setting: EvalSetting, values: Any) -> list[Message]:
-        texts, _ = texts_and_status(values.outputs)
-        return [Message([str(text)], sample=sample.id) for text, sample in zip(texts, values.samples, strict=True)]
-
-
-add_task(Judged())
-
-
-def captions(name: str = "captions", **options: Any) -> EvalSetting:
-    dataset = Targets("captions", count=COUNT)
-    return EvalSetting(name=name, dataset=dataset, size=COUNT, **{"task": "captioning", **options})
 
 
 def judged() -> Catalog:
@@ -83,13 +56,6 @@ def stored_items(lab: Any) -> int:
         return int(session.scalar(sa.select(sa.func.count()).select_from(ItemValueRow)) or 0)
 
 
-def outputs(lab: Any, setting: str) -> Any:
-    with lab.open() as store:
-        (evaluation,) = [each for each in store.evaluations(eval_settings=[setting]) if each.status == "complete"]
-        kind = next(iter(store.kinds(evaluation.id)))
-        return np.array(store.read_outputs(evaluation.id, kind))
-
-
 def test_in_a_pass_over_images(lab: Any, new_lab: Callable[[str], Any], work: Any) -> None:
     made = toy_catalog(toy_model(), toy_setting())
     dies(lab, made, "toy", "toy-all", {"images through networks": 500})
@@ -99,7 +65,7 @@ def test_in_a_pass_over_images(lab: Any, new_lab: Callable[[str], Any], work: An
     assert work["images through networks"] == 600 - stored
     quiet = new_lab("quiet")
     quiet.run(made)
-    np.testing.assert_array_equal(outputs(lab, "toy-all"), outputs(quiet, "toy-all"))
+    np.testing.assert_array_equal(lab.logits("toy", "toy-all"), quiet.logits("toy", "toy-all"))
 
 
 def test_in_a_pass_over_stored_embeddings(lab: Any, work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +92,7 @@ def test_in_a_pass_over_samples_of_a_generative_model(lab: Any, new_lab: Callabl
     assert work["answers"] == COUNT - stored
     quiet = new_lab("quiet")
     quiet.run(made)
-    assert outputs(lab, "captions").tolist() == outputs(quiet, "captions").tolist()
+    assert lab.outputs("vary", "captions", "text").tolist() == quiet.outputs("vary", "captions", "text").tolist()
 
 
 def test_in_a_pass_over_texts(lab: Any, work: Any) -> None:

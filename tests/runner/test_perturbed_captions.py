@@ -111,31 +111,6 @@ def test_what_a_captioner_sees_depends_on_sample_and_seed_alone(world, tmp_path,
     assert not set(other) & set(first)
 
 
-@pytest.mark.long
-def test_processes_change_nothing(world, tmp_path):
-    plugin = tmp_path / "noisy.py"
-    plugin.write_text(
-        "import hashlib\n"
-        "from testbed.corruptions import Corruption\n"
-        "from testbed.eval_settings.eval_setting_base import EvalSetting\n"
-        "from testbed.models.base.capability import Generation\n"
-        "from testbed.models.base.generator import Generator\n"
-        "from testbed.registry import registry\n"
-        "class Teller:\n"
-        "    def generate(self, messages, config):\n"
-        "        return [Generation(hashlib.sha256(each.parts[0].tobytes()).hexdigest()) for each in messages]\n"
-        "registry.add_model(Generator('teller', Teller, eval_batch_size=2, weights='too'))\n"
-        f"clean = registry.get_eval_setting('{CLEAN}')\n"
-        "registry.add_eval_setting(EvalSetting('noisy-captions', clean.dataset, clean.size, task='captioning',\n"
-        "    perturbation_fn_gpu=Corruption('gaussian_noise', 3), image_set=clean.name))\n"
-    )
-    world.load([plugin])
-    first = said(tmp_path, "teller", "noisy-captions")
-    options = {"executor": "processes", "plugins": (str(plugin),), "cpu_processes": 2, "batch_size": 1}
-    assert said(tmp_path, "teller", "noisy-captions", **options) == first
-    assert len(set(first)) == 10
-
-
 def test_the_image_is_that_of_the_perturbation_to_8_bits():
     pixels = np.random.default_rng(0).integers(256, size=(5, 7, 3), dtype=np.uint8)
     dataset = registry.load().get_eval_setting(CLEAN).dataset

@@ -18,17 +18,12 @@ from typing import Any
 import numpy as np
 import pytest
 from warm_python import WarmPython
+from world_runs import PLUGIN, computed, heed_ctrl_c, set_pace, wait_until
 
 from testbed.db.store import Store
 
-PLUGIN = Path(__file__).parent.parent / "plugins" / "world.py"
 CHUNK = 256
 COUNT = 1100
-
-
-def _heed_ctrl_c() -> None:
-    """What a shell starts in the background ignores Ctrl-C, and so would its children; these tests may be such."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 ROUNDED = ("nll", "brier", "ece")
@@ -56,7 +51,7 @@ class Bench:
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            preexec_fn=_heed_ctrl_c,
+            preexec_fn=heed_ctrl_c,
         )
 
     def run(self, *arguments: str, code: int = 0) -> tuple[str, str]:
@@ -88,15 +83,6 @@ class Bench:
             return sum(stop - start for pieces in ranges.values() for start, stop in pieces)
         return 0
 
-    def set_pace(self, seconds: float) -> None:
-        """How long the slow network takes for 256 images from now on."""
-        (self.folder / "pace").touch()
-        os.utime(self.folder / "pace", (seconds, seconds))
-
-    def computed(self) -> int:
-        """How many samples the slow network has computed in all runs."""
-        return sum(int(line) for line in (self.folder / "batches").read_text().split())
-
 
 @pytest.fixture
 def bench(root, tmp_path, warm_python):
@@ -111,14 +97,6 @@ def reference(root, tmp_path_factory, warm_python):
     (bench.folder / "killed").touch()  # so that the deadly one behaves
     bench.run("--models", *models, "--eval-settings", "world", "world-dark", "world-grain")
     return bench
-
-
-def wait_until(condition, seconds=120, process=None):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert process is None or process.poll() is None, "the run ended too early"
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
 
 
 @pytest.mark.slow
@@ -136,7 +114,7 @@ def test_results_do_not_depend_on_processes_workers_or_batches(bench, reference)
 def test_a_run_killed_at_random_moments_leaves_no_process_goes_on_and_ends_bit_equal(bench, reference):
     arguments = ("--models", "world-slow", "--eval-settings", "world", "world-dark")
     generator = random.Random(os.getpid())
-    bench.set_pace(1)
+    set_pace(bench.folder, 1)
     for kill, workers in enumerate((2, 0)):
         process = bench.start(*arguments, "--cpu-processes", "1", "--workers", str(workers))
         goal = bench.stored_samples("world-slow") + CHUNK
@@ -145,16 +123,16 @@ def test_a_run_killed_at_random_moments_leaves_no_process_goes_on_and_ends_bit_e
         children = _descendants(process.pid)
         assert len(children) >= 2 + (1 + workers if workers else 0)  # fork server, worker, its own, data workers
         process.kill()
-        wait_until(lambda children=children: not any(map(_alive, children)), 5)
+        wait_until(lambda children=children: not any(map(_alive, children)), seconds=5)
         process.communicate()
         assert process.returncode == -signal.SIGKILL, f"it had ended before it was killed the {kill + 1}. time"
     before = bench.stored_samples("world-slow")
-    computed = bench.computed()
-    bench.set_pace(0)
+    counted = computed(bench.folder)
+    set_pace(bench.folder, 0)
     _, err = bench.run(*arguments)
     assert before >= 2 * CHUNK
     assert f"resuming: {before:,} of {2 * COUNT:,} outputs" in err
-    assert bench.computed() - computed == 2 * COUNT - before  # nothing that was stored was computed again
+    assert computed(bench.folder) - counted == 2 * COUNT - before  # nothing that was stored was computed again
     for setting in ("world", "world-dark"):
         np.testing.assert_array_equal(bench.logits("world-slow", setting), reference.logits("world-slow", setting))
         assert bench.metrics("world-slow", setting) == reference.metrics("world-slow", setting)
@@ -163,7 +141,7 @@ def test_a_run_killed_at_random_moments_leaves_no_process_goes_on_and_ends_bit_e
 @pytest.mark.slow
 def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(bench, reference):
     arguments = ("--models", "world-slow", "--eval-settings", "world")
-    bench.set_pace(1.5)
+    set_pace(bench.folder, 1.5)
     process = bench.start(*arguments)
     wait_until(lambda: bench.stored_samples("world-slow") >= CHUNK, process=process)
     process.send_signal(signal.SIGINT)
@@ -173,8 +151,8 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(bench, reference):
     assert "Traceback" not in err
     kept = bench.stored_samples("world-slow")
     assert 0 < kept < COUNT
-    assert kept == bench.computed(), "what was computed is stored, the batch under way too"
-    bench.set_pace(0)
+    assert kept == computed(bench.folder), "what was computed is stored, the batch under way too"
+    set_pace(bench.folder, 0)
     bench.run(*arguments)
     np.testing.assert_array_equal(bench.logits("world-slow", "world"), reference.logits("world-slow", "world"))
 
@@ -206,19 +184,6 @@ def test_a_transform_that_fails_in_a_data_worker_fails_its_cell_alone(bench):
     assert (picky["status"], picky["reason"]) == ("failed", "reading failed: ValueError: no image is good enough")
     assert plain["status"] == "complete"
     assert "died" not in err
-
-
-@pytest.mark.long
-def test_a_run_goes_on_when_a_data_worker_is_killed(bench, reference):
-    bench.set_pace(0.5)
-    run = bench.start("--models", "world-slow", "--eval-settings", "world", "--cpu-processes", "1", "--workers", "2")
-    wait_until(lambda: bench.stored_samples("world-slow"), process=run)
-    family = _descendants(run.pid)
-    data_worker = max(family, key=lambda pid: (_depth(pid, run.pid), pid))
-    os.kill(data_worker, signal.SIGKILL)
-    _, err = run.communicate(timeout=120)
-    assert run.returncode == 0, err
-    np.testing.assert_array_equal(bench.logits("world-slow", "world"), reference.logits("world-slow", "world"))
 
 
 @pytest.mark.slow
@@ -259,14 +224,6 @@ def _children(pid: int) -> list[int]:
             if parent and int(parent[1]) == pid:
                 found.append(int(status.parent.name))
     return found
-
-
-def _depth(pid: int, above: int) -> int:
-    """How many processes are between two, one of which descends from the other."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    parent = re.search(r"PPid:\s+(\d+)", status)
-    assert parent is not None
-    return 0 if int(parent[1]) == above else 1 + _depth(int(parent[1]), above)
 
 
 def _alive(pid: int) -> bool:

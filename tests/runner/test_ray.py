@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 import postgres_server
 import pytest
 from ray_nodes import RayNodes, descendants, ray_nodes
+from world_runs import PLUGIN, computed, set_pace, wait_until
 
 from testbed.db.store import Store
 from testbed.errors import RunError, StoreError
@@ -26,7 +27,6 @@ from testbed.provenance.manifest import LIBRARY, Today
 
 pytest.importorskip("ray", reason="testbed[ray] is not here")
 
-PLUGIN = Path(__file__).parent.parent / "plugins" / "world.py"
 COUNT, CHUNK = 1100, 256
 CELLS = [("world-slow", "world"), ("world-slow", "world-dark"), ("world-other", "world")]
 
@@ -60,11 +60,7 @@ class Command:
         subprocess.run(self.words(url, "--executor", "inline"), env=self.cluster.environment, check=True)
 
     def set_pace(self, seconds: float) -> None:
-        (self.marks / "pace").touch()
-        os.utime(self.marks / "pace", (seconds, seconds))
-
-    def computed(self) -> int:
-        return sum(int(line) for line in (self.marks / "batches").read_text().split())
+        set_pace(self.marks, seconds)
 
 
 @pytest.fixture
@@ -104,7 +100,7 @@ def test_a_run_outlasts_the_loss_of_a_node_and_is_bit_equal_to_one_of_a_single_p
     ), err
     # At most what the lost worker computed and what it had in its writer is computed again, for both cells.
     assert before > 0
-    assert 2 * COUNT <= command.computed() <= 2 * COUNT + 3 * 2 * CHUNK
+    assert 2 * COUNT <= computed(command.marks) <= 2 * COUNT + 3 * 2 * CHUNK
     quiet = str(tmp_path / "quiet.db")
     command.here(quiet)
     for lost, undisturbed in zip(logits(url), logits(quiet), strict=True):
@@ -134,14 +130,6 @@ def test_a_run_that_finds_no_room_after_its_worker_died_leaves_its_share_to_the_
             assert {each["status"] for each in json.loads(out)["outcomes"]} <= {"complete", "stored"}
 
 
-def wait_until(happened: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + 90
-    while not happened():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def has_run(url: str, process: subprocess.Popen[str]) -> bool:
     with Store.open(url) as store:
         return process.pid in [each.process for each in store.runs()]
@@ -151,6 +139,30 @@ def is_worker(process: int) -> bool:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{process}/cmdline").read_bytes().startswith(b"ray::RemoteWorker")
     return False
+
+
+@pytest.mark.long
+def test_the_loss_of_the_head_is_told_at_once_and_the_run_ends_with_its_summary(
+    command: Command, cluster: RayNodes, tmp_path: Path
+) -> None:
+    url = str(tmp_path / "ray.db")
+    command.set_pace(20)
+    process = command.on_cluster(url, models=("world-slow",))
+    wait_until((tmp_path / "batches").exists, process)
+    time.sleep(2)
+    cluster.kill("127.0.0.2")
+    out, err = process.communicate(timeout=75)
+    assert process.returncode == 1
+    lines = err.splitlines()
+    told = [place for place, line in enumerate(lines) if "does not answer; the workers that are left go on" in line]
+    assert len(told) == 1, err
+    said = f"Error: the head of the Ray cluster, {cluster.address}, does not answer any more."
+    assert lines[-1].startswith(said), err
+    assert "2 cells: 2 stopped." in out
+    assert "Traceback" not in err
+    assert stored(url)  # what the worker that was left computed until the end
+    with Store.open(url) as store:
+        assert [each.outcome for each in store.runs()] == ["failed"]
 
 
 @pytest.mark.long

@@ -80,10 +80,6 @@ def test_the_result_is_that_of_a_run_and_a_run_finds_it(scored, lab, work):
     }
     assert report.checks == []
     assert work["images through networks"] == 0
-
-
-def test_scoring_twice_is_scoring_once(scored):
-    rescore(scored, again(second))
     before = scored.evaluations()
     assert {each.status for each in rescore(scored, again(second))} == {"current"}
     assert scored.evaluations() == before

@@ -12,8 +12,7 @@ import numpy as np
 import postgres_server
 import psycopg
 import pytest
-import torch
-from toy import WORK, ToyNetwork, toy_catalog, toy_model, toy_setting
+from toy import WORK, SlowNetwork, toy_catalog, toy_model, toy_setting
 
 from testbed.db import leases
 from testbed.db.connection import steady
@@ -25,12 +24,6 @@ from testbed.runner.run import run
 
 FORK = multiprocessing.get_context("fork")
 COUNT = 2500
-
-
-class SlowNetwork(ToyNetwork):
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        time.sleep(0.05)
-        return super().forward(images)
 
 
 def made() -> Any:

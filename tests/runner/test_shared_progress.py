@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from toy import ToyNetwork, darker, toy_catalog, toy_model, toy_setting
+from toy import SlowNetwork, darker, toy_catalog, toy_model, toy_setting
 from toy_towers import everything, toy_encoder
 
 from testbed.db.store import Store
@@ -24,14 +24,6 @@ from testbed.runner.run import run
 
 FORK = multiprocessing.get_context("fork")
 LINE = re.compile(r"(.*): ([\d,]+) of ([\d,]+) (images|samples|texts)(.*)")
-
-
-class SlowNetwork(ToyNetwork):
-    """Gives other runs time to come between."""
-
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        time.sleep(0.03)
-        return super().forward(images)
 
 
 def counts(text: str, most: int) -> dict[str, list[int]]:
@@ -62,12 +54,7 @@ def start(made: Catalog, url: str, models: Sequence[str], settings: Sequence[str
     return process
 
 
-@pytest.mark.parametrize(
-    "others",
-    [pytest.param(["dim"], marks=pytest.mark.long), ["plain", "other", "dim"]],
-    ids=["1 setting", "3 settings"],
-)
-def test_runs_that_share_some_cells_count_each_image_once(store_url: str, tmp_path: Path, others: list[str]) -> None:
+def test_runs_that_share_some_cells_count_each_image_once(lab: Any, tmp_path: Path) -> None:
     made = toy_catalog(
         toy_model(classifier_loader=lambda: SlowNetwork(0)),
         toy_setting("plain"),
@@ -75,9 +62,9 @@ def test_runs_that_share_some_cells_count_each_image_once(store_url: str, tmp_pa
         toy_setting("other", perturbation_fn_gpu=torch.sqrt),
     )
     files = [tmp_path / "first", tmp_path / "second"]
-    first = start(made, store_url, ["toy"], ["plain", "dim", "other"], files[0])
+    first = start(made, lab.url, ["toy"], ["plain", "dim", "other"], files[0])
     time.sleep(0.2)
-    second = start(made, store_url, ["toy"], others, files[1])
+    second = start(made, lab.url, ["toy"], ["plain", "other", "dim"], files[1])
     for each in (first, second):
         each.join(120)
         assert each.exitcode == 0
@@ -86,10 +73,10 @@ def test_runs_that_share_some_cells_count_each_image_once(store_url: str, tmp_pa
             assert several[-1] == 600
 
 
-def test_runs_that_share_stored_embeddings_and_texts_count_them_once(store_url: str, tmp_path: Path) -> None:
+def test_runs_that_share_stored_embeddings_and_texts_count_them_once(lab: Any, tmp_path: Path) -> None:
     made = toy_catalog(toy_encoder(), *everything())
     files = [tmp_path / "first", tmp_path / "second"]
-    runs = [start(made, store_url, ["tower"], ["shown", "captions", "choices", "probe"], file) for file in files]
+    runs = [start(made, lab.url, ["tower"], ["shown", "captions", "choices", "probe"], file) for file in files]
     for each in runs:
         each.join(120)
         assert each.exitcode == 0

@@ -18,64 +18,30 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 import torch
-from toy import WORK, ToyNetwork, toy_catalog, toy_model, toy_setting
-from toy_captions import captioner, catalog, hash_encoder, vary
-from toy_towers import Targets, everything, toy_encoder
+from toy import WORK, SlowNetwork, ToyNetwork, toy_catalog, toy_model, toy_setting
+from toy_captions import captioner, captions, catalog, hash_encoder, vary
+from toy_towers import everything, toy_encoder
 
 from testbed.db import leases
 from testbed.db.store import Store
 from testbed.db.tables import ItemLeaseRow, LeaseRow, RunRow
-from testbed.eval_settings.eval_setting_base import EvalSetting, Scoring
+from testbed.eval_settings.eval_setting_base import Scoring
 from testbed.execution.progress import SilentProgress
-from testbed.graph.build import Graph
-from testbed.graph.nodes import Built
 from testbed.graph.options import RunOptions
-from testbed.models.base.capability import Message
 from testbed.registry import Catalog
 from testbed.runner.run import run
 from testbed.tasks import linear_probe
-from testbed.tasks.captioning import Captioning
-from testbed.tasks.parts.generation import texts_and_status
-from testbed.tasks.task_base import add_task
 
 FORK = multiprocessing.get_context("fork")
 
 
-class SlowNetwork(ToyNetwork):
-    """Gives other runs time to come between."""
-
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        time.sleep(0.02)
-        return super().forward(images)
-
-
-def slow_model(name: str = "toy") -> Any:
-    return toy_model(name, classifier_loader=lambda: SlowNetwork(0))
+def slow_model() -> Any:
+    return toy_model(classifier_loader=lambda: SlowNetwork(0))
 
 
 def slowly(number: int) -> str:
     time.sleep(0.01)
     return vary(number)
-
-
-def captions(name: str = "captions", **options: Any) -> EvalSetting:
-    return EvalSetting(name=name, dataset=Targets("captions", count=90), size=90, **{"task": "captioning", **options})
-
-
-class Questioned(Captioning):
-    """Captions with a judge that is asked about each."""
-
-    name = "questioned_captions"
-
-    def build(self, graph: Graph) -> Built:
-        return Built(super().build(graph).outputs, {"verdicts": graph.answers(self.questions, by=graph.judge)})
-
-    def questions(self, setting: EvalSetting, values: Any) -> list[Message]:
-        texts, _ = texts_and_status(values.outputs)
-        return [Message([str(text)], sample=sample.id) for text, sample in zip(texts, values.samples, strict=True)]
-
-
-add_task(Questioned())
 
 
 def runs_on(url: str) -> list[Any]:
@@ -143,21 +109,21 @@ class Together:
             return [session.scalar(sa.select(sa.func.count()).select_from(table)) or 0 for table in tables]
 
 
+def running(url: str, folder: Path) -> Iterator[Together]:
+    made = Together(url, folder)
+    yield made
+    for each in made.processes:
+        each.kill()
+
+
 @pytest.fixture
 def together(store_url: str, tmp_path: Path) -> Iterator[Together]:
-    made = Together(store_url, tmp_path)
-    yield made
-    for each in made.processes:
-        each.kill()
+    yield from running(store_url, tmp_path)
 
 
 @pytest.fixture
-def on_sqlite(tmp_path: Path) -> Iterator[Together]:
-    made = Together(str(tmp_path / "shared.db"), tmp_path)
-    Store.create(made.url).close()
-    yield made
-    for each in made.processes:
-        each.kill()
+def on_sqlite(lab: Any, tmp_path: Path) -> Iterator[Together]:
+    yield from running(lab.url, tmp_path)
 
 
 @pytest.fixture
@@ -199,7 +165,7 @@ def test_no_sample_is_described_and_no_text_embedded_twice(on_sqlite: Together, 
 
 
 def test_no_judge_is_asked_twice(together: Together) -> None:
-    asked = captions("asked", task="questioned_captions", scoring=Scoring(by="judge"))
+    asked = captions("asked", task="judged_captions", scoring=Scoring(by="judge"))
     made = catalog(captioner("slow", slowly), captioner("judge", slowly), asked)
     for _ in range(3):
         together.start(made, ["slow"], ["asked"], batch_size=8)

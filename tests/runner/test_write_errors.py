@@ -6,13 +6,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import world_runs
 from ray_nodes import ray_nodes
+from world_runs import computed, heed_ctrl_c, set_pace, wait_until
 
 from testbed.db.connection.engine import connect
 from testbed.db.connection.urls import resolve_url
@@ -90,11 +91,7 @@ def nobody_waits_for(url: str) -> bool:
 
 @pytest.mark.parametrize(
     ("reads", "executor"),
-    [
-        *((reads, "inline") for reads in MODELS),
-        pytest.param("images", "processes", marks=pytest.mark.slow),
-        *(pytest.param(reads, "processes", marks=pytest.mark.long) for reads in MODELS if reads != "images"),
-    ],
+    [*((reads, "inline") for reads in MODELS), pytest.param("images", "processes", marks=pytest.mark.slow)],
 )
 def test_a_full_disk_ends_the_run_and_the_next_one_completes_it(store_url: str, reads: str, executor: str) -> None:
     fill_the_disk(store_url, reads)
@@ -126,12 +123,20 @@ def test_outputs_in_the_memory_of_a_worker_are_refused(tmp_path: Path, executor:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("reads", MODELS)
-def test_a_full_disk_ends_a_run_on_a_cluster(root: Path, reads: str, store_url: str) -> None:
+def test_a_full_disk_ends_a_run_on_a_cluster(root: Path, store_url: str) -> None:
     pytest.importorskip("ray", reason="testbed[ray] is not here")
-    fill_the_disk(store_url, reads)
+    fill_the_disk(store_url, "images")
     with ray_nodes(1, OMP_NUM_THREADS="1") as cluster:
-        words = ["--models", MODELS[reads], "--eval-settings", reads, "--plugin", str(PLUGIN), "--db-url", store_url]
+        words = [
+            "--models",
+            MODELS["images"],
+            "--eval-settings",
+            "images",
+            "--plugin",
+            str(PLUGIN),
+            "--db-url",
+            store_url,
+        ]
         command = [sys.executable, str(root / "eval.py"), *words, "--executor", "ray"]
         done = subprocess.run(
             [*command, "--ray-address", cluster.address],
@@ -152,37 +157,23 @@ def test_a_full_disk_ends_a_run_on_a_cluster(root: Path, reads: str, store_url: 
 def interrupted(root: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """A function that begins a slow run on a store, presses Ctrl-C once it computes, and gives how it ends."""
 
-    def call(url: str, executor: str, before: Callable[[], None] = lambda: None) -> subprocess.CompletedProcess[str]:
-        world = PLUGIN.parent / "world.py"
-        words = ["--models", "world-slow", "--eval-settings", "world", "--plugin", str(world), "--db-url", url]
+    def call(url: str, *more: str, before: Callable[[], None] = lambda: None) -> subprocess.CompletedProcess[str]:
+        words = ["--models", "world-slow", "--eval-settings", "world", "--plugin", str(world_runs.PLUGIN)]
         process = subprocess.Popen(
-            [sys.executable, str(root / "eval.py"), *words, "--executor", executor, "--cpu-processes", "1"],
+            [sys.executable, str(root / "eval.py"), *words, "--db-url", url, "--cpu-processes", "1", *more],
             env={**os.environ, "WORLD_MARKS": str(tmp_path)},
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            preexec_fn=_heed_ctrl_c,
+            preexec_fn=heed_ctrl_c,
         )
-        end = time.monotonic() + PATIENCE
-        while not (tmp_path / "batches").exists():
-            assert time.monotonic() < end
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.05)
+        wait_until((tmp_path / "batches").exists, process)
         before()
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE)
         return subprocess.CompletedProcess(words, process.returncode, out, err)
 
     return call
-
-
-def _heed_ctrl_c() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def set_pace(folder: Path, seconds: float) -> None:
-    (folder / "pace").touch()
-    os.utime(folder / "pace", (seconds, seconds))
 
 
 @pytest.mark.slow
@@ -192,24 +183,22 @@ def test_ctrl_c_says_that_all_is_stored_only_if_it_is(
 ) -> None:
     url = str(tmp_path / "store.db")
     set_pace(tmp_path, 4)
-    done = interrupted(url, executor)
+    done = interrupted(url, "--executor", executor)
     assert done.returncode == 130, done.stderr
     assert "everything computed so far is stored" in done.stdout
-    computed = sum(int(line) for line in (tmp_path / "batches").read_text().split())
     with Store.open(url) as store:
         (evaluation,) = store.evaluations(["world-slow"])
         ranges = store.stored_ranges([evaluation.id], "logits")[evaluation.id]
-    assert sum(stop - start for start, stop in ranges) == computed
+    assert sum(stop - start for start, stop in ranges) == computed(tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("executor", [pytest.param("inline", marks=pytest.mark.long), "processes"])
 def test_ctrl_c_says_what_is_not_stored_and_why(
-    tmp_path: Path, interrupted: Callable[..., subprocess.CompletedProcess[str]], executor: str
+    tmp_path: Path, interrupted: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     url = str(tmp_path / "store.db")
     set_pace(tmp_path, 4)
-    done = interrupted(url, executor, before=lambda: fill_the_disk(url, "images"))
+    done = interrupted(url, before=lambda: fill_the_disk(url, "images"))
     assert done.returncode in (1, 130)
     assert "everything computed so far is stored" not in done.stdout
     assert "no space left for the store" in done.stdout + done.stderr

@@ -97,6 +97,14 @@ class ToyNetwork(torch.nn.Module):
         return torch.tanh(images.flatten(1) - 0.5) @ self.weight
 
 
+class SlowNetwork(ToyNetwork):
+    """Gives other runs time to come between."""
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        time.sleep(0.05)
+        return super().forward(images)
+
+
 def toy_model(name: str = "toy", seed: int = 0, classes: int = CLASSES, **options: Any) -> Model:
     arguments: dict[str, Any] = {
         "transform": StandardTransform(SIZE, SIZE),

@@ -7,13 +7,19 @@ from typing import Any
 
 import torch
 from toy import WORK
+from toy_towers import Targets
 
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.graph.build import Graph
+from testbed.graph.nodes import Built
 from testbed.identity.describe import digest_bytes
 from testbed.models.base.capability import Generation, GenerationConfig, Message
 from testbed.models.base.generator import Generator
 from testbed.models.base.text_encoder import TextEncoder
 from testbed.registry import Catalog
+from testbed.tasks.captioning import Captioning
+from testbed.tasks.parts.generation import texts_and_status
+from testbed.tasks.task_base import add_task
 
 
 class Captioner:
@@ -64,3 +70,24 @@ def catalog(*definitions: Any) -> Catalog:
     for each in definitions:
         (made.add_eval_setting if isinstance(each, EvalSetting) else made.add_model)(each)
     return made
+
+
+class Judged(Captioning):
+    """Captions with a judge that is asked about each."""
+
+    name = "judged_captions"
+
+    def build(self, graph: Graph) -> Built:
+        return Built(super().build(graph).outputs, {"verdicts": graph.answers(self.questions, by=graph.judge)})
+
+    def questions(self, setting: EvalSetting, values: Any) -> list[Message]:
+        texts, _ = texts_and_status(values.outputs)
+        return [Message([str(text)], sample=sample.id) for text, sample in zip(texts, values.samples, strict=True)]
+
+
+add_task(Judged())
+
+
+def captions(name: str = "captions", **options: Any) -> EvalSetting:
+    """90 images to be captioned."""
+    return EvalSetting(name=name, dataset=Targets("captions"), size=90, **{"task": "captioning", **options})
