@@ -240,7 +240,7 @@ def test_scoring_stored_captions_needs_no_images_where_the_scorer_sees_none(lab:
     lab.run(world(), ["vary"], [SETTING])
     work.clear()
     for limit in (10, None):
-        report = lab.run(world(), ["vary"], [SIMILAR], limit=limit, trust=True)
+        report = lab.run(world(), ["vary"], [SIMILAR], limit=limit)
         assert [each.status for each in report.outcomes] == ["scored"]
         assert lab.metrics("vary", SIMILAR)["hm_cf"].n == (limit or COUNT)
     assert work["answers"] == work["images read"] == work["images embedded"] == 0
