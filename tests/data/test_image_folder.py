@@ -46,13 +46,7 @@ def test_nested_folders_with_hyphens_sort_as_in_torchvision(tmp_path):
         tmp_path,
         *("c/x/1.png", "c/x/z/2.png", "c/x-y/3.png", "c/x-y/z/4.png", "c/x.png", "c/x y/5.png", "c/x/0/6.png"),
         *(
-            "c/X/7.png",
-            "c/x/z-/8.png",
-            "c/x0/9.png",
-            "c/a.png",
-            "c/zz.png",
-            "c-/1.png",
-            "c0/1.png",
+            *("c/X/7.png", "c/x/z-/8.png", "c/x0/9.png", "c/a.png", "c/zz.png", "c-/1.png", "c0/1.png"),
             "c/deep/er/er/1.png",
         ),
     )

@@ -136,14 +136,6 @@ def test_several_labels_that_are_none_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("kind", "target", "classes"),
-    [("classification", 3, 4), ("classification", np.int64(0), None), ("multilabel", [], 3), ("multilabel", [0, 2], 3)],
-)
-def test_labels_come_back_as_they_were_written(kind, target, classes):
-    assert read_label(kind, write_label(kind, target, classes))[0] == target
-
-
-@pytest.mark.parametrize(
     ("kind", "target", "classes", "message"),
     [
         ("classification", 4, 4, "there are 4 classes"),
@@ -168,15 +160,9 @@ def test_a_target_of_another_kind_is_refused(kind, target, classes, message):
 
 def test_captions_come_back_whatever_they_hold():
     pieces = ["".join(parts) for length in range(4) for parts in itertools.product("\\n\n\u2028", repeat=length)]
-    for captions in ([], *([piece] for piece in pieces), *itertools.product(pieces, pieces[:20])):
+    for captions in ([], list(SEPARATORS), *([piece] for piece in pieces), *itertools.product(pieces, pieces[:20])):
         text = join_captions(captions)
         assert split_captions(text) == list(captions), (captions, text)
-
-
-def test_separators_of_unicode_are_part_of_a_caption():
-    captions = [f"a{separator}b" for separator in SEPARATORS] + ["c"]
-    assert split_captions("\n".join(captions)) == captions
-    assert join_captions(captions) == "\n".join(captions)
 
 
 @pytest.mark.parametrize(

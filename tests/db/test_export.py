@@ -34,20 +34,7 @@ ODD_NAMES = [
     *("Resnet", "resnet", "RESNET", "rESNET", "ü", "Ü", "u", "ö", "模型", "模", "🙂", "é", "e\u0301", "ß", "ss"),
     *("x" * 119, "x" * 120, "x" * 121, "x" * 300, "x" * 301, "X" * 300, "a/" * 200, "ü" * 200, safe_name("a/b")),
     *(
-        ".",
-        "..",
-        "...",
-        "/",
-        "//",
-        "_",
-        "__",
-        " ",
-        "-",
-        ".hidden",
-        "hidden.",
-        "hidden. ",
-        "hidden",
-        " hidden",
+        *(".", "..", "...", "/", "//", "_", "__", " ", "-", ".hidden", "hidden.", "hidden. ", "hidden", " hidden"),
         "hidden_",
     ),
     *("con", "CON", "Con", "prn", "aux", "nul", "com1", "COM9", "lpt1", "LPT9", "con.txt", "nul.tar.gz", "conin"),
@@ -163,9 +150,9 @@ class Lab:
 
 
 @pytest.fixture
-def store(sqlite_store: Store) -> Store:
+def backend() -> str:
     """What files are written does not depend on the database."""
-    return sqlite_store
+    return "sqlite"
 
 
 @pytest.fixture

@@ -18,14 +18,15 @@ from testbed.compat.importing import as_percent, export_csv, import_results, spl
 from testbed.db.store import Store
 from testbed.entities import Metric
 from testbed.errors import StoreError
+from testbed.exchange.imported import read_csv
 
 Write = Callable[..., Path]
 
 
 @pytest.fixture
-def store(sqlite_store: Store) -> Store:
+def backend() -> str:
     """Importing and exporting do not depend on the database."""
-    return sqlite_store
+    return "sqlite"
 
 
 @pytest.fixture
@@ -504,36 +505,7 @@ def test_a_type_of_models_that_cannot_be_stored_is_refused(store: Store, write: 
     assert store.evaluations() == []
 
 
-def test_a_table_of_many_columns_is_read_in_one_go(
-    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from testbed.exchange import imported
-
-    class Counted(str):
-        compared = 0
-
-        def __eq__(self, other: object) -> bool:
-            Counted.compared += 1
-            return str.__eq__(self, other)
-
-        __hash__ = str.__hash__
-
-    columns = 2000
-    path = write([["model", *(f"s{number}" for number in range(columns))], ["net", *["50"] * columns]])
-    reader = csv.reader
-    monkeypatch.setattr(
-        imported.csv, "reader", lambda file: [[_Unstripped(Counted(x)) for x in row] for row in reader(file)]
-    )
-    header, _ = imported.read_csv(path)
-    assert len(header) == columns + 1
-    assert Counted.compared < 10 * columns
-
-
-class _Unstripped(str):
-    def __new__(cls, text: str) -> Any:
-        made = super().__new__(cls, text)
-        made.text = text  # type: ignore[attr-defined]
-        return made
-
-    def strip(self, *_: Any) -> Any:
-        return self.text  # type: ignore[attr-defined]
+def test_a_table_of_many_columns_is_read_in_one_go(write: Write) -> None:
+    """Comparing each name with each other would take longer than a test may."""
+    columns = [f"s{number}" for number in range(99_999)]
+    assert read_csv(write([["model", *columns], ["net", *["50"] * len(columns)]]))[0] == ["model", *columns]

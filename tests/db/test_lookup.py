@@ -230,13 +230,9 @@ def test_a_usual_url_means_what_it_means_to_the_store(url: str, monkeypatch: pyt
 @pytest.mark.parametrize(
     "url",
     [
-        "postgresql:///testbed",
-        "postgresql://me:a+b@db/testbed",
-        "postgresql://me:a@b@db/testbed",
-        "postgresql://one,two/testbed",
-        "postgresql://db/testbed?host=other",
-        "postgresql://db/testbed?options=-csearch_path%3Dmine",
-        "postgresql+psycopg2://db/testbed",
+        *("postgresql:///testbed", "postgresql://me:a+b@db/testbed", "postgresql://me:a@b@db/testbed"),
+        *("postgresql://one,two/testbed", "postgresql://db/testbed?host=other"),
+        *("postgresql://db/testbed?options=-csearch_path%3Dmine", "postgresql+psycopg2://db/testbed"),
         "postgresql://db",
     ],
 )

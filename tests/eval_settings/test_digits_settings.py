@@ -15,12 +15,7 @@ from testbed.registry import registry
 CORRUPTIONS = ("gaussian_noise", "impulse_noise", "gaussian_blur", "contrast", "brightness")
 CORRUPTED = [f"digits-c.{name}.{severity}" for name in CORRUPTIONS for severity in range(1, 6)]
 PLAIN = [
-    "digits",
-    "digits-inverted",
-    "digits-rotated",
-    "digits-unseen-prompt",
-    "digits-even",
-    "digits_10percent",
+    *("digits", "digits-inverted", "digits-rotated", "digits-unseen-prompt", "digits-even", "digits_10percent"),
     "digits-pgd.linf.eps0.1",
 ]
 

@@ -89,11 +89,8 @@ def evaluated(run, tmp_path_factory):
     ran += ["imagenet-vid-robust", "ytbb-robust", "openimages_test_ilsvrc_subset", "imagenet-o"]
     followed = ["val-on-imagenet-a-classes", "val-on-imagenet-r-classes", "val-on-objectnet-classes", "imagenet-real"]
     followed += [
-        "val-on-vid-robust-classes",
-        "val-on-ytbb-robust-classes",
-        "val-on-openimages-classes",
-        "val_subsampled_class_1_8",
-        "imagenetv2-matched-frequency-format-val_subsampled_class_1_8",
+        *("val-on-vid-robust-classes", "val-on-ytbb-robust-classes", "val-on-openimages-classes"),
+        *("val_subsampled_class_1_8", "imagenetv2-matched-frequency-format-val_subsampled_class_1_8"),
     ]
     outcomes = run(folder, [*ran, *followed])
     assert {each["setting"]: each["status"] for each in outcomes} == {
