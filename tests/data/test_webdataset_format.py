@@ -130,7 +130,8 @@ def test_several_labels_that_are_none_are_refused():
         with pytest.raises(ValueError, match="should be a vector"):
             read_label("multilabel", world.vector(values, dtype))
     pickled = world.vector([{}], object)
-    for data in (b"", b"1", world.vector([0, 1])[:-2], pickled, b"\x80\x04."):
+    odd = (b"PK\x03\x04" + b"\0" * 30, b"\x93NUMPY\x01\x00\x02\x00[\n", b"\x80\x04.")
+    for data in (b"", b"1", world.vector([0, 1])[:-2], pickled, *odd):
         with pytest.raises(ValueError, match=r"not an \.npy file"):
             read_label("multilabel", data)
 

@@ -127,6 +127,12 @@ def test_without_sentences_the_fine_columns_are_empty(store: Store, tmp_path: Pa
     assert summary(tmp_path / "out", "gte", "a")["metrics"]["hm_cf"] == {"mean": None, "std": None}
 
 
+def test_a_captioner_without_any_score(store: Store, tmp_path: Path) -> None:
+    put_scored(store, "replay:a", "clip-cc-bench@gte", {"v1": EMPTY, "v2": MISSING})
+    export_clip_cc(store, tmp_path / "out")
+    assert lines(results(tmp_path / "out", "gte", "a")) == [HEADER, "v1,0.0000,0.0000,0.0000,0.0000,0.0000"]
+
+
 def test_the_ranking_counts_decoders_and_leaves_out_who_lacks_one(store: Store, tmp_path: Path) -> None:
     order = {"gte": ("a", "b", "c"), "nv-embed": ("b", "a", "c")}
     for decoder, names in order.items():

@@ -238,19 +238,6 @@ def test_flipped_bits_anywhere_in_the_file_give_lines_and_never_a_traceback(whol
     assert silent < 8, "only what has neither a checksum nor a rule (environments, reasons) may change unnoticed"
 
 
-@pytest.mark.parametrize("table", ["output_chunks", "scores", "artifacts", "item_values"])
-def test_a_flipped_bit_in_a_payload_is_found(lab: Path, db: Any, table: str) -> None:
-    connection = sqlite3.connect(lab)
-    with connection:
-        row, payload = connection.execute(f"SELECT rowid, payload FROM {table} LIMIT 1").fetchone()
-        flipped = bytes([payload[0] ^ 4]) + payload[1:]
-        connection.execute(f"UPDATE {table} SET payload = ? WHERE rowid = ?", (flipped, row))
-    connection.close()
-    code, said = db("store", "check", "--db-url", lab)
-    assert code == 1
-    assert "differ from their checksum" in said
-
-
 @pytest.mark.parametrize("words", [["--print-eval", "towers", "shown-noisy"], ["--list-models-db"], ["grid", "*"]])
 def test_reading_a_damaged_row_is_told_in_a_line(lab: Path, db: Any, words: list[str]) -> None:
     damage(lab, f"UPDATE evaluations SET completed_at = 'x', environment = '{{' {THIS}")

@@ -641,18 +641,3 @@ def test_output_to_a_full_disk_is_told_in_a_line(root: Path, tmp_path: Path, bui
         )
     assert done.returncode == 1
     assert done.stderr == "Error: the output cannot be written: No space left on device\n"
-
-
-@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
-def test_printing_an_evaluation_imports_nothing_heavy(root: Path, store_url: str, build: Any) -> None:
-    build.complete("net", "val")
-    for words in (["--print-eval", "net", "val"], ["--print-eval", "net", "val", "--json"]):
-        command = [sys.executable, "-X", "importtime", str(root / "db.py"), *words, "--db-url", store_url]
-        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stderr
-        imported = {line.rpartition("|")[2].strip() for line in said.splitlines() if line.startswith("import time:")}
-        assert "testbed.db.connection.lookup" in imported
-        packages = {name.partition(".")[0] for name in imported}
-        heavy = {"torch", "torchvision", "open_clip", "timm", "numpy", "pandas", "plotly", "alembic", "sklearn", "PIL"}
-        assert not packages & heavy
-        if store_url.startswith("sqlite"):
-            assert not packages & {"psycopg", "sqlalchemy"}

@@ -390,10 +390,8 @@ def test_making_a_store_waits_for_a_process_that_is_at_it(tmp_path: Path) -> Non
     other.execute("BEGIN IMMEDIATE")
     done = threading.Timer(0.3, other.close)
     done.start()
-    try:
-        Store.create(str(path)).close()
-    finally:
-        done.join()
+    Store.create(str(path)).close()
+    done.join()
     assert "models" in tables_of(str(path))
 
 
