@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import BROWSER
+from sample_world import sample_store
 
 from testbed.compat.importing import import_results
 from testbed.corruptions import IMAGENET_C
 from testbed.db.store import Store
+from testbed.registry import Catalog
 
 SHIFTS = (
     *("imagenetv2-matched-frequency-format-val", "objectnet-1.0-beta", "imagenet-sketch", "imagenet-a"),
@@ -108,3 +110,9 @@ def browser() -> Iterator[Any]:
         opened = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
         yield opened
         opened.close()
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Catalog]:
+    """A store with samples of every task, and the catalog of its models and settings; whoever writes makes a copy."""
+    return sample_store(tmp_path_factory.mktemp("samples"))

@@ -23,7 +23,7 @@ import postgres_server
 import pytest
 from browser import AXE, drive
 from click.testing import CliRunner
-from sample_world import COUNT, sample_store
+from sample_world import COUNT
 
 from testbed.cli.serve import Page
 from testbed.cli.site import command
@@ -47,11 +47,6 @@ def running(page: Page) -> Iterator[str]:
     yield f"http://127.0.0.1:{page.port}"
     page.shutdown()
     thread.join(timeout=30)
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Catalog]:
-    return sample_store(tmp_path_factory.mktemp("served"))
 
 
 @pytest.fixture(scope="module")
