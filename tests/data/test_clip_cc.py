@@ -51,12 +51,9 @@ def test_every_form_gives_the_same_samples_in_the_order_of_the_file(write: Write
     assert usual.describe_samples([1, 0]) == described
 
 
-def test_one_record_is_a_record_not_two_samples(write: Write) -> None:
-    source = reference_captions(write('{"id": "v1", "summary": "A cat."}'), "captions")
-    assert (source.ids, source.targets) == (["v1"], [["A cat."]])
-
-
 def test_whole_numbers_are_ids_and_a_list_is_several_references(write: Write) -> None:
+    one = reference_captions(write('{"id": "v1", "summary": "A cat."}'), "captions")
+    assert (one.ids, one.targets) == (["v1"], [["A cat."]])  # one record, not two samples
     source = reference_captions(write('[{"id": 126, "summary": ["One.", "Two."]}, {"id": "7", "caption": "x"}]'), "c")
     assert (source.ids, source.targets) == (["126", "7"], [["One.", "Two."], ["x"]])
 

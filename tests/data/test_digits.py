@@ -63,22 +63,18 @@ def test_other_digits_are_refused(tmp_path, monkeypatch):
 
 def test_the_splits_are_disjoint_and_cover_everything():
     train, test = set(split_indices("train")), set(split_indices("test"))
-    assert len(train) == len(Digits("train")) == 1257
-    assert len(test) == len(Digits("test")) == 540
     assert not train & test
     assert train | test == set(range(1797))
-
-
-def test_the_test_split_has_54_of_each_class():
     assert Counter(Digits("test").targets) == dict.fromkeys(range(10), 54)
-    all_counts = Counter(BUNCH.target.tolist())
-    assert Counter(Digits("train").targets) == {label: all_counts[label] - 54 for label in range(10)}
 
 
 def test_the_fingerprints_never_change():
     # Every stored result on the digits hangs on these; a change makes all of them strangers.
     assert fingerprint(Digits("test")) == "0c9d725a45d58b1b77f78d0cdf540f20"
     assert fingerprint(Digits("train")) == "256f02693f91fa07d2beac2ed781ee04"
+    assert fingerprint(Digits("test", classes=range(10))) == fingerprint(Digits("test"))
+    assert fingerprint(Digits("test", classes=[1, 0])) != fingerprint(Digits("test", classes=[0, 1]))
+    assert Digits("test").class_names == list(CLASS_NAMES)
 
 
 @pytest.mark.parametrize("split", ["train", "test"])
@@ -104,15 +100,6 @@ def test_some_classes_in_an_order_of_ones_own():
     digit = dict(zip(whole.ids, whole.targets, strict=True))
     assert [[7, 1, 4][target] for target in source.targets] == [digit[each] for each in source.ids]
     assert source.ids == [each for each in whole.ids if digit[each] in (7, 1, 4)]
-
-
-def test_all_classes_written_out_are_the_default():
-    assert fingerprint(Digits("test", classes=range(10))) == fingerprint(Digits("test"))
-    assert Digits("test").class_names == list(CLASS_NAMES)
-
-
-def test_another_order_of_classes_is_other_data():
-    assert fingerprint(Digits("test", classes=[1, 0])) != fingerprint(Digits("test", classes=[0, 1]))
 
 
 def test_digests_are_equal_for_equal_pixels_alone():

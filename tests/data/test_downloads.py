@@ -15,7 +15,7 @@ import pytest
 import torchvision
 import wds_world as world
 from torchvision_world import MAKERS
-from web_world import serving
+from web_world import files_below, serving
 
 from testbed.data.libraries.downloads import download
 from testbed.data.libraries.torchvision_sets import open_set
@@ -30,13 +30,6 @@ def root(tmp_path, monkeypatch):
     monkeypatch.setenv("TESTBED_DATA", str(tmp_path / "data"))
     (tmp_path / "data").mkdir()
     return tmp_path / "data"
-
-
-def files_below(folder, at):
-    """The files of a folder by the paths under which a server has them."""
-    return {
-        f"{at}/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in folder.rglob("*") if path.is_file()
-    }
 
 
 # Webdatasets ------------------------------------------------------------------------------------------------------

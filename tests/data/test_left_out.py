@@ -75,10 +75,6 @@ def test_pipes_are_not_read_and_broken_links_are_unreadable_samples(tmp_path):
     assert found(source) == {"devices, pipes and sockets left out": (1, ("cat/pipe.png",), False)}
 
 
-def test_a_clean_folder_leaves_nothing_out(tmp_path):
-    assert found(ImageFolder(plant(tmp_path, "cat/1.png", "dog/sub/1.JPEG"), "pets")) == {}
-
-
 def test_two_folders_of_one_name_in_two_unicode_forms_are_refused(tmp_path):
     plant(tmp_path, f"{NFC}/1.png", f"{NFD}/2.png")
     with pytest.raises(DataError, match=r"two folders .* in different Unicode forms"):

@@ -9,7 +9,7 @@ import imagenet_world
 import pytest
 
 from testbed.data.sets.imagenet import synsets
-from testbed.data.sets.openimages import CLASSES, INDICES, LABELS, OpenImages, read_classes
+from testbed.data.sets.openimages import CLASSES, INDICES, LABELS, OpenImages
 from testbed.errors import DataError
 
 
@@ -31,12 +31,6 @@ def test_images_with_one_verified_label_count_sorted_by_their_id(folder):
     assert source.class_names == [synsets()[label] for label in classes]
     assert source.image(1).size == (imagenet_world.SIZE,) * 2
     assert len(set(source.digests(range(4)))) == 4
-
-
-def test_classes_are_in_imagenets_order(folder):
-    assert list(read_classes(folder).items()) == [
-        (int(label), imagenet_world.OPENIMAGES_CLASSES[label]) for label in ("1", "99", "759", "954")
-    ]
 
 
 def test_a_label_that_two_tables_of_reviewers_give_is_one_label(folder):

@@ -63,18 +63,13 @@ def test_a_workbook_that_pandas_wrote() -> None:
     assert found.extras == {"0": {"thinking": "because"}}
 
 
-def test_numbers_in_a_workbook_are_texts(tmp_path: Path) -> None:
+def test_numbers_and_formulas_in_a_workbook_are_texts(tmp_path: Path) -> None:
     header = ["index", "prediction", "extra_records"]
     rows = [[1, 5, None], [2.0, 1.5, '{"tokens": 3}'], ["3", True, None], [4, None, None]]
+    rows += [["5", '=HYPERLINK("http://x")', None], ["6", "=1+1", None]]
     found = read_prediction_table(write(tmp_path / "m_Set.xlsx", header, rows))
-    assert found.texts == {"1": "5", "2": "1.5", "3": "True", "4": ""}
-    assert found.extras == {"2": {"extra_records": '{"tokens": 3}'}}
-
-
-def test_formulas_are_texts(tmp_path: Path) -> None:
-    rows = [["1", '=HYPERLINK("http://x")'], ["2", "=1+1"]]
-    found = read_prediction_table(write(tmp_path / "m_Set.xlsx", ["index", "prediction"], rows))
-    assert found.texts == {"1": '=HYPERLINK("http://x")', "2": "=1+1"}
+    texts = {"1": "5", "2": "1.5", "3": "True", "4": "", "5": '=HYPERLINK("http://x")', "6": "=1+1"}
+    assert (found.texts, found.extras) == (texts, {"2": {"extra_records": '{"tokens": 3}'}})
 
 
 def test_answers_that_a_workbook_may_have_cut_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -94,17 +94,14 @@ def test_the_fuller_name_wins(tmp_path):
 
 
 def test_files_beside_the_data_keep_their_blank_lines_and_odd_separators(tmp_path):
-    (tmp_path / "classnames.txt").write_bytes("near\r\n\n far \u2028 off \nlast\n".encode())
+    (tmp_path / "classnames.txt").write_bytes("\nnear\r\n\n far \u2028 off \nlast\n\n".encode())
     (tmp_path / "templates.txt").write_text("a {c}\nthe {c}")
-    assert prompts.class_names("x", folders=[tmp_path / "none", tmp_path]) == ["near", "", "far \u2028 off", "last"]
+    assert prompts.class_names("x", folders=[tmp_path / "none", tmp_path]) == [
+        *("", "near", "", "far \u2028 off", "last", ""),
+    ]
     assert prompts.templates("x", folders=[tmp_path]) == ["a {c}", "the {c}"]
     (tmp_path / "zeroshot_classification_templates.txt").write_text("first {c}\n")
     assert prompts.templates("x", folders=[tmp_path]) == ["first {c}"]
-
-
-def test_an_empty_first_or_last_class_name_is_one_too(tmp_path):
-    (tmp_path / "classnames.txt").write_text("\na\n\n\n")
-    assert prompts.read_lines(tmp_path / "classnames.txt") == ["", "a", "", ""]
 
 
 def test_files_beside_the_data_are_english(tmp_path, package):

@@ -85,9 +85,11 @@ def test_a_batch_holds_transformed_images_in_order():
 
 
 def test_indices_are_places_among_the_positions():
-    made = reader(positions=[7, 2, 4])
+    made = reader(perturbations=[noisy()], positions=[7, 2, 4])
     assert len(made) == 3
-    torch.testing.assert_close(read(made, [1]).images[0], to_tensor(Photos().image(2)))
+    batch = read(made, [1])
+    torch.testing.assert_close(batch.images[0], to_tensor(Photos().image(2)))
+    torch.testing.assert_close(batch.perturbed["fog"][0], single_results(noisy())[2], rtol=0, atol=0)
 
 
 def test_an_image_that_cannot_be_read_leaves_the_others():
@@ -98,6 +100,7 @@ def test_an_image_that_cannot_be_read_leaves_the_others():
     assert batch.images.shape == (2, 3, 6, 6)
     assert batch.perturbed["fog"].shape == (2, 3, 6, 6)
     torch.testing.assert_close(batch.images[1], to_tensor(Photos().image(2)))
+    assert reader(Photos(bad=[4]))[3, 4] == Item(3, 4, error="4.png cannot be decoded")
 
 
 def test_a_batch_without_a_readable_image_holds_none():
@@ -138,11 +141,10 @@ def test_images_of_different_sizes_are_refused():
     with pytest.raises(RunError, match=r"different sizes \(\(3, 6, 6\), \(3, 9, 9\)\)"):
         read(made, [0, 1])
     assert read(made, [1]).images.shape == (1, 3, 9, 9)
-
-
-def test_images_of_different_sizes_are_refused_when_all_are_perturbed():
+    perturbed = reader(Photos(sizes={1: 9}), [noisy()], plain=False)
     with pytest.raises(RunError, match="different sizes"):
-        read(reader(Photos(sizes={1: 9}), [noisy()], plain=False), [0, 1])
+        read(perturbed, [0, 1])
+    assert read(perturbed, [0]).images is None  # plain ones are kept only where they are wanted
 
 
 def test_the_transform_of_the_setting_comes_before_that_of_the_model():
@@ -159,12 +161,6 @@ def test_the_transform_of_the_setting_comes_before_that_of_the_model():
     batch = read(reader(setting_transform=of_setting, transform=of_model), [0])
     assert seen == [(6, 6), (4, 4)]
     assert batch.images.shape == (1, 3, 4, 4)
-
-
-def test_plain_images_are_kept_only_where_they_are_wanted():
-    batch = read(reader(perturbations=[noisy()], plain=False), [0, 1])
-    assert batch.images is None
-    assert batch.perturbed["fog"].shape == (2, 3, 6, 6)
 
 
 # Perturbations ----------------------------------------------------------------------------------------------------
@@ -194,12 +190,6 @@ def test_a_perturbed_image_does_not_depend_on_what_was_drawn_before():
     torch.rand(5)
     for got, wanted in zip(single_results(noisy()), expected, strict=True):
         torch.testing.assert_close(got, wanted, rtol=0, atol=0)
-
-
-def test_a_perturbed_image_does_not_depend_on_its_place_in_the_evaluation():
-    expected = single_results(noisy())
-    batch = read(reader(perturbations=[noisy()], positions=[6, 2]), [0, 1])
-    torch.testing.assert_close(batch.perturbed["fog"], torch.stack([expected[6], expected[2]]), rtol=0, atol=0)
 
 
 def test_samples_settings_and_seeds_get_different_random_numbers():
@@ -419,8 +409,3 @@ def test_lambdas_of_a_plugin_are_found_again_in_a_spawned_process(tmp_path):
     torch.testing.assert_close(
         there.perturbed["travelling-setting"], expected.perturbed["travelling-setting"], rtol=0, atol=0
     )
-
-
-def test_items_know_their_shard_and_place():
-    item = reader(Photos(bad=[4]))[3, 4]
-    assert item == Item(3, 4, error="4.png cannot be decoded")

@@ -65,19 +65,17 @@ def test_missing_files_of_sugar_crepe(tmp_path):
 
 
 def examples() -> list[dict[str, object]]:
+    said = {"caption_0": "old kisses young", "caption_1": "young kisses old", "tag": "Adjective", "secondary_tag": ""}
     return [
         {
-            "id": number,
-            "image_0": f"ex_{number}_img_0",
-            "image_1": f"ex_{number}_img_1",
-            "caption_0": "old kisses young",
-            "caption_1": "young kisses old",
-            "tag": "Adjective",
-            "secondary_tag": "",
+            "id": n,
+            "image_0": f"ex_{n}_img_0",
+            "image_1": f"ex_{n}_img_1",
+            **said,
             "num_main_preds": 1,
             "collapsed_tag": "Object",
         }
-        for number in (0, 1)
+        for n in (0, 1)
     ]
 
 
@@ -114,15 +112,8 @@ def test_winoground_is_gated_and_missing(tmp_path):
 # ARO --------------------------------------------------------------------------------------------------------------
 
 RELATION = {
-    "image_id": 5,
-    "image_path": "5.jpg",
-    "bbox_x": 2,
-    "bbox_y": 1,
-    "bbox_w": 6,
-    "bbox_h": 5,
-    "true_caption": "the cat is on the mat",
-    "false_caption": "the mat is on the cat",
-    "relation_name": "on",
+    **{"image_id": 5, "image_path": "5.jpg", "bbox_x": 2, "bbox_y": 1, "bbox_w": 6, "bbox_h": 5, "relation_name": "on"},
+    **{"true_caption": "the cat is on the mat", "false_caption": "the mat is on the cat"},
 }
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
 import wds_world as world
+from web_world import files_below, serving
 
 from testbed.data.webdataset.folder import WebDatasetFolder, find_webdataset
 from testbed.errors import DataError, DefinitionError
@@ -97,31 +95,24 @@ def test_a_folder_is_opened(root):
 # A web server -----------------------------------------------------------------------------------------------------
 
 
-class _Handler(SimpleHTTPRequestHandler):
-    def log_message(self, format, *arguments):
-        self.server.asked.append(self.path)
-
-
 @pytest.fixture
 def server(tmp_path):
     """A web server with the data set wds_pets."""
-    make(tmp_path / "served" / "wds_pets")
-    served = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, directory=str(tmp_path / "served")))
-    served.asked = []
-    thread = threading.Thread(target=served.serve_forever, args=(0.01,))
-    thread.start()
-    yield served
-    served.shutdown()
-    thread.join()
-    served.server_close()
+    with serving(files_below(make(tmp_path / "served"), "/wds_pets")) as served:
+        yield served
 
 
 def test_a_data_set_on_a_web_server_is_copied_and_then_needs_none(server, monkeypatch):
-    monkeypatch.setenv("TESTBED_DATA", f"http://127.0.0.1:{server.server_port}/wds_{{dataset_cleaned}}")
+    monkeypatch.setenv("TESTBED_DATA", f"{server.url}/wds_{{dataset_cleaned}}")
     source = WebDatasetFolder("pets").open()
     assert (source.targets, source.class_names, source.templates) == ([1, 0, 1], ["cat", "dog"], ["a {c}"])
     assert np.array_equal(np.asarray(source.image(2)), world.pixels(0))
-    assert {path.rpartition("/")[2] for path in server.asked} >= {"0.tar", "1.tar", "nshards.txt", "dataset_type.txt"}
+    assert {path.rpartition("/")[2] for path, _ in server.asked} >= {
+        "0.tar",
+        "1.tar",
+        "nshards.txt",
+        "dataset_type.txt",
+    }
     server.asked.clear()
     assert WebDatasetFolder("pets").open().ids == source.ids
     assert server.asked == []

@@ -130,17 +130,10 @@ def test_several_labels_that_are_none_are_refused():
         with pytest.raises(ValueError, match="should be a vector"):
             read_label("multilabel", world.vector(values, dtype))
     pickled = world.vector([{}], object)
-    for data in (b"", b"1", world.vector([0, 1])[:-2], pickled, b"\x80\x04."):
+    odd = (b"PK\x03\x04" + b"\0" * 30, b"\x93NUMPY\x01\x00\x02\x00[\n", b"\x80\x04.")
+    for data in (b"", b"1", world.vector([0, 1])[:-2], pickled, *odd):
         with pytest.raises(ValueError, match=r"not an \.npy file"):
             read_label("multilabel", data)
-
-
-@pytest.mark.parametrize(
-    ("kind", "target", "classes"),
-    [("classification", 3, 4), ("classification", np.int64(0), None), ("multilabel", [], 3), ("multilabel", [0, 2], 3)],
-)
-def test_labels_come_back_as_they_were_written(kind, target, classes):
-    assert read_label(kind, write_label(kind, target, classes))[0] == target
 
 
 @pytest.mark.parametrize(
@@ -168,15 +161,9 @@ def test_a_target_of_another_kind_is_refused(kind, target, classes, message):
 
 def test_captions_come_back_whatever_they_hold():
     pieces = ["".join(parts) for length in range(4) for parts in itertools.product("\\n\n\u2028", repeat=length)]
-    for captions in ([], *([piece] for piece in pieces), *itertools.product(pieces, pieces[:20])):
+    for captions in ([], list(SEPARATORS), *([piece] for piece in pieces), *itertools.product(pieces, pieces[:20])):
         text = join_captions(captions)
         assert split_captions(text) == list(captions), (captions, text)
-
-
-def test_separators_of_unicode_are_part_of_a_caption():
-    captions = [f"a{separator}b" for separator in SEPARATORS] + ["c"]
-    assert split_captions("\n".join(captions)) == captions
-    assert join_captions(captions) == "\n".join(captions)
 
 
 @pytest.mark.parametrize(

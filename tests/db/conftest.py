@@ -45,9 +45,15 @@ def postgres_store_url(postgres_url: str, postgres_template: str) -> Iterator[st
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def backend(request: pytest.FixtureRequest) -> str:
+    """The database; a file whose tests do not depend on it overrides this."""
+    return str(request.param)
+
+
+@pytest.fixture
+def store_url(backend: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty store, on each backend (as the fixture for all tests, but faster)."""
-    if request.param == "sqlite":
+    if backend == "sqlite":
         return f"sqlite:///{shutil.copy(request.getfixturevalue('sqlite_template'), tmp_path / 'store.db')}"
     url: str = request.getfixturevalue("postgres_store_url")
     with psycopg.connect(url) as connection:

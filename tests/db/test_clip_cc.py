@@ -27,9 +27,9 @@ ROWS: dict[str, Any] = {
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Any:
-    with Store.create(str(tmp_path / "testbed.db")) as opened:
-        yield opened
+def backend() -> str:
+    """Files are written and read alike whatever the database is."""
+    return "sqlite"
 
 
 def lines(path: Path) -> list[str]:
@@ -226,13 +226,12 @@ def test_names_in_files(name: str, short: str) -> None:
     assert short_name(name) == short
 
 
-def test_a_runs_own_evaluation_stands_before_a_later_one(tmp_path: Path) -> None:
+def test_a_runs_own_evaluation_stands_before_a_later_one(store: Store, tmp_path: Path) -> None:
     """A run finds an older evaluation again where a change was taken back; its files must have what its table has."""
-    with Store.create(str(tmp_path / "own.db")) as opened:
-        own = put_scored(opened, "replay:a", "cc@gte", {"v1": row(0.5, 0.5, 0.5)})
-        put_scored(opened, "replay:a", "cc@gte", {"v1": row(0.9, 0.9, 0.9)}, view="another version")
-        for first, written in (({own.id}, "0.7500"), ((), "0.9500")):
-            export_clip_cc(opened, tmp_path / "out", first=first)
-            folder = tmp_path / "out" / "decoders"
-            assert f"v1,{written}" in (folder / "individual_results/csv/gte/a_results.csv").read_text()
-            assert f"1,a,0,{written}" in (folder / "aggregated_results/ranking.csv").read_text()
+    own = put_scored(store, "replay:a", "cc@gte", {"v1": row(0.5, 0.5, 0.5)})
+    put_scored(store, "replay:a", "cc@gte", {"v1": row(0.9, 0.9, 0.9)}, view="another version")
+    for first, written in (({own.id}, "0.7500"), ((), "0.9500")):
+        export_clip_cc(store, tmp_path / "out", first=first)
+        folder = tmp_path / "out" / "decoders"
+        assert f"v1,{written}" in (folder / "individual_results/csv/gte/a_results.csv").read_text()
+        assert f"1,a,0,{written}" in (folder / "aggregated_results/ranking.csv").read_text()

@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sqlalchemy as sa
+from warm_python import WarmPython
 
 from testbed.cli import db as db_program
 from testbed.cli import program as testbed_program
@@ -40,6 +40,12 @@ class Said:
 
 
 Db = Callable[..., Said]
+
+
+@pytest.fixture
+def backend() -> str:
+    """What is printed does not depend on the database; that both are looked up alike, `test_lookup` shows."""
+    return "sqlite"
 
 
 @pytest.fixture
@@ -81,20 +87,13 @@ def names_cache(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def program(root: Path, names_cache: Path) -> Callable[..., Said]:
+def program(root: Path, names_cache: Path, warm_python: WarmPython, tmp_path: Path) -> Callable[..., Said]:
     """A function that runs ``testbed``, or ``db.py`` where an option comes first, as a program of its own."""
 
-    def run(*words: object, python: tuple[str, ...] = ()) -> Said:
+    def run(*words: object) -> Said:
         environment = {**os.environ, "TESTBED_CACHE": str(names_cache)}
-        script = [str(root / "db.py")] if str(words[0]).startswith("-") else ["-m", "testbed"]
-        done = subprocess.run(
-            [sys.executable, *python, *script, *map(str, words)],
-            capture_output=True,
-            text=True,
-            env=environment,
-            check=False,
-            timeout=60,
-        )
+        script = root / ("db.py" if str(words[0]).startswith("-") else "tests/support/bin/testbed")
+        done = warm_python.run(script, [*map(str, words)], tmp_path, environment)
         return Said(done.returncode, done.stdout, done.stderr)
 
     return run
@@ -127,15 +126,9 @@ def test_the_metrics_of_an_evaluation_are_printed(db: Db, build: Any) -> None:
     assert printed[2].split() == ["metric", "slice", "value", "±", "standard", "error", "n"]
     rows = sorted(" ".join(line.split()) for line in printed[4:])
     assert rows == [
-        "loss overall 2.25 nats",
-        "top1 hard 100.00 % 1",
-        "top1 overall 50.00 ± 25.00 % 4",
-        "top5 overall not defined 4",
+        *("loss overall 2.25 nats", "top1 hard 100.00 % 1"),
+        *("top1 overall 50.00 ± 25.00 % 4", "top5 overall not defined 4"),
     ]
-
-
-def test_metrics_of_slices_are_printed_when_they_are_asked_for(db: Db, build: Any) -> None:
-    build.complete("net", "val", metrics=METRICS)
     said = db("--print-eval", "net", "val")
     assert said.code == 0
     assert "1 more metric of slices" in said.err
@@ -176,15 +169,12 @@ def test_the_metrics_of_an_evaluation_as_json(db: Db, build: Any) -> None:
     assert (by_key["loss", "overall"]["value"], by_key["loss", "overall"]["unit"]) == (2.25, "nats")
 
 
-def test_a_fraction_is_not_rounded_in_json(db: Db, build: Any) -> None:
-    build.complete("net", "val", metrics=[Metric("top1", 1 / 3, 3, 0.1 + 0.2)])
-    (metric,) = db("--print-eval", "net", "val", "--json").json
-    assert (metric["value"], metric["stderr"]) == (1 / 3, 0.1 + 0.2)
-
-
-def test_an_infinite_value_is_null_in_json(db: Db, build: Any) -> None:
-    build.complete("net", "val", metrics=[Metric("perplexity", float("inf"), unit="")])
-    assert db("--print-eval", "net", "val", "--json").json[0]["value"] is None
+def test_in_json_a_fraction_is_not_rounded_and_an_infinite_value_null(db: Db, build: Any) -> None:
+    odd = [Metric("perplexity", float("inf"), unit=""), Metric("top1", 1 / 3, 3, 0.1 + 0.2)]
+    build.complete("net", "val", metrics=odd)
+    found = {each["metric"]: each for each in db("--print-eval", "net", "val", "--json").json}
+    assert found["perplexity"]["value"] is None
+    assert (found["top1"]["value"], found["top1"]["stderr"]) == (1 / 3, 0.1 + 0.2)
 
 
 def test_what_is_unusual_about_an_evaluation_is_said(db: Db, build: Any, store: Store) -> None:
@@ -248,17 +238,9 @@ def test_cells_without_a_complete_evaluation_are_explained(db: Db, build: Any, s
     fails(db("show", "net", "failed", *flags), "net on failed is failed: CUDA out of memory")
     fails(db("show", "net", "unsupported", *flags), "net on unsupported is unsupported: it lacks logits")
     fails(db("show", "net", "running", *flags), "is not complete", "the same command")
-    command = "testbed run 'net' --on 'never'"
-    fails(db("show", "net", "never", *flags), "no evaluation of net on never", command)
-
-
-def test_the_last_of_several_failures_is_told(db: Db, build: Any, store: Store) -> None:
-    store.fail(build.begin("net", "val").id, "first")
-    store.fail(build.begin("net", "val").id, "second")
-    fails(db("--print-eval", "net", "val"), "second")
-
-
-def test_a_complete_evaluation_is_printed_whatever_failed_after_it(db: Db, build: Any, store: Store) -> None:
+    fails(db("show", "net", "never", *flags), "no evaluation of net on never", "testbed run 'net' --on 'never'")
+    store.fail(build.begin("net", "failed").id, "the last one")
+    fails(db("show", "net", "failed", *flags), "the last one")
     build.complete("net", "val")
     store.fail(build.begin("net", "val").id, "broke")
     assert db("--print-eval", "net", "val").code == 0
@@ -272,12 +254,6 @@ def test_unknown_names_are_told_with_the_nearest(db: Db, build: Any) -> None:
     )
 
 
-def test_a_removed_model_is_unknown(db: Db, build: Any) -> None:
-    build.complete("net", "val")
-    assert db("--remove-model", "net").code == 0
-    fails(db("--print-eval", "net", "val"), "unknown model 'net'")
-
-
 # Listings ---------------------------------------------------------------------------------------------------------
 
 
@@ -288,6 +264,7 @@ def test_the_models_in_the_store_are_listed(db: Db, build: Any, store: Store) ->
     store.add_name("model", "ant", model_type="Standard training")
     said = db("--list-models-db")
     assert (said.code, said.out, said.err) == (0, "ant\nzebra\n", "2 models in the store\n")
+    assert db("--list-eval-settings-db").err == "1 eval setting in the store\n"
     as_json = db("--list-models-db", "--json")
     assert as_json.err == ""
     assert as_json.json == [
@@ -305,11 +282,6 @@ def test_the_settings_in_the_store_are_listed(db: Db, build: Any, store: Store) 
         {"name": "val", "evaluations": 1, "parent": None},
         {"name": "val_10percent", "evaluations": 0, "parent": "val"},
     ]
-
-
-def test_one_thing_is_counted_in_the_singular(db: Db, build: Any) -> None:
-    build.complete("net", "val")
-    assert db("--list-models-db").err == "1 model in the store\n"
 
 
 def test_the_models_of_the_registry_are_listed(program: Callable[..., Said]) -> None:
@@ -349,12 +321,6 @@ def test_the_settings_of_the_registry_are_listed_those_of_a_file_too(
     assert any(str(plugin) in each["source"] for each in parents)
 
 
-def test_listings_of_the_registry_make_no_store(program: Callable[..., Said], tmp_path: Path) -> None:
-    url = tmp_path / "none.db"
-    assert program("--list-eval-settings-registry", "--db-url", url).code == 0
-    assert not url.exists()
-
-
 # Adding, removing, renaming ---------------------------------------------------------------------------------------
 
 
@@ -378,9 +344,11 @@ def test_what_is_not_in_the_registry_is_added_only_with_override(program: Callab
     assert not url.exists(), "all are looked up before anything is stored"
     assert program("--add-model", "somebody-elses", "--override", "--db-url", url).code == 0
     assert program("--list-models-db", "--db-url", url).out == "somebody-elses\n"
+    assert program("--list-eval-settings-registry", "--db-url", tmp_path / "none.db").code == 0
+    assert not (tmp_path / "none.db").exists()
 
 
-def test_removing_and_restoring_a_model(db: Db, build: Any, store: Store) -> None:
+def test_removing_and_restoring_models_and_settings(db: Db, build: Any, store: Store) -> None:
     build.complete("net", "val")
     build.complete("net", "sketch")
     build.complete("other", "val")
@@ -395,15 +363,11 @@ def test_removing_and_restoring_a_model(db: Db, build: Any, store: Store) -> Non
     assert db("store", "restore", "model", "net").out == "model net and 2 evaluations restored\n"
     assert {each.model for each in store.results()} == {"net"}
     fails(db("store", "restore", "model", "net"), "the model net has nothing to restore")
-
-
-def test_removing_and_restoring_a_setting(db: Db, build: Any, store: Store) -> None:
-    build.complete("net", "val")
+    fails(db("--print-eval", "other", "val"), "unknown model 'other'")
     said = db("--remove-eval-setting", "val")
     assert said.out == "eval setting val and 1 evaluation removed; testbed store restore setting val undoes it\n"
-    assert store.results() == []
+    assert {each.eval_setting for each in store.results()} == {"sketch"}
     assert db("store", "restore", "setting", "val").out == "eval setting val and 1 evaluation restored\n"
-    assert len(store.results()) == 1
 
 
 def test_removing_and_restoring_an_evaluation(db: Db, build: Any, store: Store) -> None:
@@ -497,6 +461,8 @@ def test_logits_that_cannot_be_saved_are_told(db: Db, build: Any, tmp_path: Path
 def test_a_table_is_imported_and_exported(db: Db, tmp_path: Path) -> None:
     table, types = tmp_path / "table.csv", tmp_path / "types.csv"
     table.write_text("model,val,vid_pm0\nnet,76.13,50\nother,80,\nnet,76.13,50\n")
+    assert db("import", table, "--override", url=str(tmp_path / "new.db")).code == 0  # makes the store
+    assert db("--list-models-db", url=str(tmp_path / "new.db")).out == "net\nother\n"
     types.write_text("model,model_type\nnet,Standard training\n")
     said = db("import", table, "--model-types", types, "--override")
     assert said.code == 0
@@ -521,24 +487,14 @@ def test_tables_that_cannot_be_imported_or_exported_are_told(db: Db, tmp_path: P
     fails(db("export", "csv", tmp_path / "missing" / "out.csv"), "cannot be written")
 
 
-def test_importing_makes_the_store(program: Callable[..., Said], tmp_path: Path) -> None:
-    (tmp_path / "table.csv").write_text("model,val\nnet,50\n")
-    assert program("import", tmp_path / "table.csv", "--db-url", tmp_path / "new.db").code == 0
-    assert program("--list-models-db", "--db-url", tmp_path / "new.db").out == "net\n"
-
-
 # Upkeep -----------------------------------------------------------------------------------------------------------
-
-
-def test_a_sound_store_is_said_to_be(db: Db, build: Any) -> None:
-    build.complete("net", "val")
-    said = db("store", "check")
-    assert (said.code, said.out, said.err) == (0, "the store is sound\n", "")
-    assert db("store", "check", "--json").json == {"ok": True, "faults": []}
 
 
 def test_damage_is_listed_with_exit_code_1(db: Db, build: Any, raw: Any, store: Store) -> None:
     evaluation = build.complete("net", "val")
+    said = db("store", "check")
+    assert (said.code, said.out, said.err) == (0, "the store is sound\n", "")
+    assert db("store", "check", "--json").json == {"ok": True, "faults": []}
     with raw(store) as connection:
         connection.execute(sa.text("UPDATE output_chunks SET checksum = 'another'"))
         connection.execute(sa.text("DELETE FROM metrics"))
@@ -552,22 +508,6 @@ def test_damage_is_listed_with_exit_code_1(db: Db, build: Any, raw: Any, store: 
     assert said.code == 1
     assert said.json["ok"] is False
     assert len(said.json["faults"]) == 2
-
-
-def test_a_damaged_database_file_is_listed(tmp_path: Path, builder: Any, db: Db) -> None:
-    path = tmp_path / "damaged.db"
-    with Store.create(str(path)) as store:
-        builder(store).complete()
-    with sqlite3.connect(path) as connection:
-        (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'metrics'").fetchone()
-        (size,) = connection.execute("PRAGMA page_size").fetchone()
-    connection.close()
-    with path.open("r+b") as file:
-        file.seek((page - 1) * size)
-        file.write(b"\xa5" * size)
-    said = db("store", "check", url=str(path))
-    assert said.code == 1
-    assert "found" in said.err
 
 
 def test_upgrading_a_store_that_is_up_to_date_says_so(db: Db) -> None:
@@ -608,23 +548,14 @@ def test_a_command_line_that_cannot_be_understood_ends_with_code_2(db: Db, words
     assert "Error: " in said.err
 
 
-@pytest.mark.parametrize(
-    "words", [["--print-eval", "a", "b"], ["--list-models-db"], ["store", "check"], ["store", "upgrade"]], ids=" ".join
-)
-def test_a_missing_store_is_told_and_not_made(db: Db, words: list[str], tmp_path: Path) -> None:
-    fails(
-        db(*words, url=str(tmp_path / "none.db")),
-        "there is no results store at",
-        "testbed run",
-        "--db-url",
-        "TESTBED_DB",
-    )
-    assert not (tmp_path / "none.db").exists()
+NEED_A_STORE = ["--print-eval a b", "--list-models-db", "store check", "store upgrade", "--remove-model a"]
+NEED_A_STORE += ["store purge --override"]
 
 
-@pytest.mark.parametrize("words", [["--remove-model", "a"], ["store", "purge", "--override"]], ids=" ".join)
-def test_a_missing_store_is_told_and_not_made_by_what_edits_either(db: Db, words: list[str], tmp_path: Path) -> None:
-    fails(db(*words, url=str(tmp_path / "none.db")), "there is no results store at")
+@pytest.mark.parametrize("words", NEED_A_STORE)
+def test_a_missing_store_is_told_and_not_made(db: Db, words: str, tmp_path: Path) -> None:
+    said = db(*words.split(), url=str(tmp_path / "none.db"))
+    fails(said, "there is no results store at", "testbed run", "--db-url", "TESTBED_DB")
     assert not (tmp_path / "none.db").exists()
 
 
@@ -710,19 +641,3 @@ def test_output_to_a_full_disk_is_told_in_a_line(root: Path, tmp_path: Path, bui
         )
     assert done.returncode == 1
     assert done.stderr == "Error: the output cannot be written: No space left on device\n"
-
-
-def test_printing_an_evaluation_imports_nothing_heavy(program: Callable[..., Said], store_url: str, build: Any) -> None:
-    build.complete("net", "val")
-    for words in (["--print-eval", "net", "val"], ["--print-eval", "net", "val", "--json"]):
-        said = program(*words, "--db-url", store_url, python=("-X", "importtime"))
-        assert said.code == 0
-        imported = {
-            line.rpartition("|")[2].strip() for line in said.err.splitlines() if line.startswith("import time:")
-        }
-        assert "testbed.db.connection.lookup" in imported
-        packages = {name.partition(".")[0] for name in imported}
-        heavy = {"torch", "torchvision", "open_clip", "timm", "numpy", "pandas", "plotly", "alembic", "sklearn", "PIL"}
-        assert not packages & heavy
-        if store_url.startswith("sqlite"):
-            assert not packages & {"psycopg", "sqlalchemy"}

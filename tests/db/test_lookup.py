@@ -106,38 +106,26 @@ def test_what_is_hidden_or_not_complete_is_left_to_the_store(store: Store, build
         assert complete_cells_of(store, "net", setting) == []
 
 
-def other_version(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+SPOILT: dict[str, Callable[[Path], Any] | str] = {
+    "other version": "UPDATE alembic_version SET version_num = '9999'",
+    "no version": "DELETE FROM alembic_version",
+    "no tables": lambda path: (path.unlink(), path.touch()),
+    "gone": Path.unlink,
+    "no database": lambda path: path.write_text("this is no database"),
+    "a folder": lambda path: (path.unlink(), path.mkdir()),
+}
 
 
-def no_version(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("DELETE FROM alembic_version")
-
-
-def no_tables(path: Path) -> None:
-    path.unlink()
-    sqlite3.connect(path).close()
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        other_version,
-        no_version,
-        no_tables,
-        Path.unlink,
-        lambda path: path.write_text("this is no database"),
-        lambda path: (path.unlink(), path.mkdir()),
-    ],
-    ids=["other version", "no version", "no tables", "gone", "no database", "a folder"],
-)
+@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
 def test_a_store_that_is_not_in_order_is_left_to_the_store_to_explain(
-    tmp_path: Path, sqlite_template: Path, spoil: Callable[[Path], Any]
+    tmp_path: Path, sqlite_template: Path, spoil: Callable[[Path], Any] | str
 ) -> None:
     path = Path(shutil.copy(sqlite_template, tmp_path / "store.db"))
-    spoil(path)
+    if isinstance(spoil, str):
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute(spoil)
+    else:
+        spoil(path)
     assert complete_cells(str(path), "net", "val") is None
 
 
@@ -159,9 +147,11 @@ def test_the_store_is_found_as_always(sqlite_store: Store, builder: Any, monkeyp
 LOOKING = """
 import sys
 from testbed.cli.db import command
-for words in (["--print-eval", "net", "val"], ["--list-models-db"]):
+for words in (["--print-eval", "net", "val"], ["--print-eval", "net", "val", "--json"], ["--list-models-db"]):
     command([*words, "--db-url", sys.argv[1]], standalone_mode=False)
-print([name for name in ("sqlalchemy", "numpy", "torch") if name in sys.modules])
+heavy = "sqlalchemy numpy torch torchvision open_clip timm pandas plotly alembic sklearn PIL".split()
+heavy += [] if sys.argv[1].startswith("postgres") else ["psycopg"]
+print([name for name in heavy if name in sys.modules])
 """
 
 
@@ -230,13 +220,9 @@ def test_a_usual_url_means_what_it_means_to_the_store(url: str, monkeypatch: pyt
 @pytest.mark.parametrize(
     "url",
     [
-        "postgresql:///testbed",
-        "postgresql://me:a+b@db/testbed",
-        "postgresql://me:a@b@db/testbed",
-        "postgresql://one,two/testbed",
-        "postgresql://db/testbed?host=other",
-        "postgresql://db/testbed?options=-csearch_path%3Dmine",
-        "postgresql+psycopg2://db/testbed",
+        *("postgresql:///testbed", "postgresql://me:a+b@db/testbed", "postgresql://me:a@b@db/testbed"),
+        *("postgresql://one,two/testbed", "postgresql://db/testbed?host=other"),
+        *("postgresql://db/testbed?options=-csearch_path%3Dmine", "postgresql+psycopg2://db/testbed"),
         "postgresql://db",
     ],
 )

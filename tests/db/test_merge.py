@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import postgres_server
 import pytest
 import sqlalchemy as sa
 from stored_cells import put, samples_of, saying
@@ -21,7 +20,14 @@ from testbed.db.upkeep.merge import merge
 from testbed.entities import CellRecord, Chunk, Metric
 
 SAMPLES = samples_of([0, 1, 2, 3])
+on_both = pytest.mark.parametrize("backend", ["sqlite", "postgres"])
 NOT_COPIED = {"runs", "leases", "item_leases"}
+
+
+@pytest.fixture
+def backend() -> str:
+    """What is chosen to be copied does not depend on the database; how it is stored does, see `on_both`."""
+    return "sqlite"
 
 
 @pytest.fixture(scope="module")
@@ -61,28 +67,38 @@ def rows(store: Store) -> dict[str, int]:
         return {table.name: session.scalar(sa.select(sa.func.count()).select_from(table)) or 0 for table in tables}
 
 
-def test_a_copy_has_everything(whole: Path, store: Store) -> None:
+@on_both
+def test_a_copy_has_everything_and_every_column_of_every_row(
+    whole: Path, store: Store, backend: str, tmp_path: Path
+) -> None:
     with Store.open(str(whole)) as source:
         merged = merge(source, store)
         assert (merged.copied, merged.known, merged.conflicts) == (len(source.evaluations()), 0, [])
         assert content(store) == content(source)
         assert rows(store) == rows(source)
         assert list(store.check()) == []
+        for table in Base.metadata.sorted_tables:
+            own = [
+                each
+                for each in table.columns
+                if not each.foreign_keys and not (each.primary_key and each.name == "id") and each.name != "run_id"
+            ]
+            found = []
+            for where in (source, store) if table.name not in NOT_COPIED else ():
+                with where.reading() as session:
+                    found.append(sorted(repr(tuple(row)) for row in session.execute(sa.select(*own))))
+            assert not found or found[0] == found[1], table.name
         again = merge(source, store)
         assert (again.copied, again.known, again.conflicts) == (0, merged.copied, [])
         assert rows(store) == rows(source)
+        if backend == "postgres":  # and back to the other database
+            with Store.create(str(tmp_path / "back.db")) as back:
+                merge(store, back)
+                assert content(back) == content(source)
+                assert list(back.check()) == []
 
 
-def test_there_and_back_between_the_databases(whole: Path, postgres_url: str, tmp_path: Path) -> None:
-    with postgres_server.database(postgres_url) as url, Store.open(str(whole)) as source:
-        with Store.create(url) as there:
-            merge(source, there)
-        with Store.open(url) as there, Store.create(str(tmp_path / "back.db")) as back:
-            merge(there, back)
-            assert content(back) == content(source)
-            assert list(back.check()) == []
-
-
+@on_both
 def test_a_copy_that_was_stopped_goes_on(whole: Path, store: Store) -> None:
     def stopping(what: str, share: float) -> None:
         if share > 0.3:
@@ -118,6 +134,7 @@ def other(tmp_path: Path) -> Iterator[Store]:
         yield made
 
 
+@on_both
 def test_what_is_complete_is_not_overwritten(store: Store, other: Store) -> None:
     ours = put(store, "net", "shown", SAMPLES, saying([0, 1, 2, 3]))
     theirs = put(other, "net", "shown", SAMPLES, saying([0, 0, 0, 0]))
@@ -131,6 +148,7 @@ def test_what_is_complete_is_not_overwritten(store: Store, other: Store) -> None
     np.testing.assert_array_equal(store.read_outputs(ours.id, "logits"), saying([0, 1, 2, 3]))
 
 
+@on_both
 def test_a_result_takes_the_place_of_what_was_only_begun(store: Store, other: Store) -> None:
     done = put(other, "net", "shown", SAMPLES, saying([0, 1, 2, 3]))
     record = CellRecord("net", "shown", done.fingerprint, size=4)
@@ -239,6 +257,7 @@ def test_outputs_that_are_no_bytes_are_told_and_not_copied(whole: Path, tmp_path
     assert merged.unreadable
 
 
+@on_both
 def test_names_keep_the_time_since_when_they_are_known(store: Store, other: Store) -> None:
     put(store, "net", "shown", SAMPLES, saying([0, 1, 2, 3]))
     put(other, "net", "hidden", SAMPLES, saying([0, 1, 2, 3]))
@@ -259,21 +278,3 @@ def test_names_keep_the_time_since_when_they_are_known(store: Store, other: Stor
         )
     assert models == times
     assert settings == {"shown": earlier["created_at"], "hidden": times["late"]}  # where both know it, the earlier one
-
-
-def test_a_copy_has_every_column_of_every_row(whole: Path, store: Store) -> None:
-    with Store.open(str(whole)) as source:
-        merge(source, store)
-        for table in Base.metadata.sorted_tables:
-            if table.name in NOT_COPIED:
-                continue
-            own = [
-                each
-                for each in table.columns
-                if not each.foreign_keys and not (each.primary_key and each.name == "id") and each.name != "run_id"
-            ]
-            found = []
-            for where in (source, store):
-                with where.reading() as session:
-                    found.append(sorted(repr(tuple(row)) for row in session.execute(sa.select(*own))))
-            assert found[0] == found[1], table.name

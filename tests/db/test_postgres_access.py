@@ -99,20 +99,19 @@ def test_a_password_comes_from_a_file_and_the_connection_is_encrypted(
             Store.open(f"{server.url}?sslmode=verify-full&sslrootcert={tmp_path}/other.pem")
 
 
-def test_a_process_has_few_connections(empty_url: str) -> None:
-    if empty_url.startswith("postgresql"):
-        with Store.create(empty_url) as store:
-            most = []
+def test_a_process_has_few_connections(postgres_url: str, postgres_template: str) -> None:
+    most = []
+    with postgres_server.database(postgres_url, postgres_template) as url, Store.open(url) as store:
 
-            def look() -> None:
-                with store.reading() as session:
-                    of_us = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-                    most.append(session.connection().exec_driver_sql(of_us).scalar_one())
+        def look() -> None:
+            with store.reading() as session:
+                of_us = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+                most.append(session.connection().exec_driver_sql(of_us).scalar_one())
 
-            threads = [threading.Thread(target=look) for _ in range(20)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            assert len(most) == 20
-            assert max(most) <= engine.CONNECTIONS
+        threads = [threading.Thread(target=look) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(most) == 20
+    assert max(most) <= engine.CONNECTIONS

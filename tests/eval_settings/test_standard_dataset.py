@@ -50,18 +50,9 @@ def test_a_home_folder_is_expanded_and_a_relative_path_made_absolute(monkeypatch
     assert StandardDataset(path="data").spec() == StandardDataset(path=Path("~/data")).spec()
 
 
-def test_a_name_and_a_path_to_the_same_folder_are_the_same_data_set(monkeypatch, tmp_path):
+def test_a_name_and_a_path_to_the_same_folder_are_the_same_data_set(monkeypatch, make_tree, tmp_path):
     monkeypatch.setenv("TESTBED_DATA", str(tmp_path))
-    assert StandardDataset(name="val").spec() == StandardDataset(path=tmp_path / "val").spec()
-
-
-def test_opening_lists_the_images(make_tree, tmp_path):
-    source = StandardDataset(path=make_tree(tmp_path / "tree", each=2)).open()
-    assert len(source) == 6
-    assert source.class_names == ["cat", "dog", "owl"]
-    assert source.targets == [0, 0, 1, 1, 2, 2]
-
-
-def test_opening_a_missing_folder_names_it(tmp_path):
-    with pytest.raises(DataError, match=f"{tmp_path}/gone does not exist"):
-        StandardDataset(path=tmp_path / "gone").open()
+    make_tree(tmp_path / "val", each=2)
+    by_name, by_path = StandardDataset(name="val"), StandardDataset(path=tmp_path / "val")
+    assert by_name.spec() == by_path.spec()
+    assert by_name.open().targets == by_path.open().targets == [0, 0, 1, 1, 2, 2]

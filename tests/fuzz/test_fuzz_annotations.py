@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fuzz_images import use, with_images
+from fuzz_images import IMAGES, use, with_images
 from fuzzing import damaged_file, damaged_json, damaged_lines, damaged_table, fuzzed, mangled, robust, trial
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -37,80 +37,17 @@ KARPATHY = {
 LIST = [{"image": "val2014/a.jpg", "caption": ["A dog.", "An animal."]}, {"image": "b.jpg", "caption": "A cat."}]
 
 
-@fuzzed()
-@given(
-    content=damaged_json(COCO, KARPATHY, LIST),
-    name=st.sampled_from(["coco_test_karpathy.json", "captions_val2014.json"]),
-)
-@example(content=b'{"images": [{"id": [1], "file_name": "a.jpg"}], "annotations": []}', name="captions_val2014.json")
-def test_coco_captions(content: bytes, name: str, tmp_path: Path) -> None:
-    with trial(tmp_path) as folder:
-        with_images(folder)
-        (folder / name).write_bytes(content)
-        use(caption_files.coco_captions(folder, name.removesuffix(".json") if "val" in name else "test"))
-
-
 ROWS = ('image,caption\na.jpg,A dog.\nb.jpg,"A cat, ""asleep""\nfor long"\n', "a.jpg#0\tA dog.\nb#1\tA cat.\n")
 
 
 @fuzzed()
-@given(content=damaged_file(*ROWS), name=st.sampled_from(["flickr30k_test_karpathy.txt", "flickr30k_cn_test.txt"]))
-def test_flickr_captions(content: bytes, name: str, tmp_path: Path) -> None:
+@given(index=damaged_file("a.jpg\nb.jpg\n"), captions=damaged_file("Ein Hund.\nEine Katze.\n"))
+def test_captions_in_many_languages(index: bytes, captions: bytes, tmp_path: Path) -> None:
     with trial(tmp_path) as folder:
         with_images(folder)
-        (folder / name).write_bytes(content)
-        use(caption_files.flickr_captions(folder, "test", "zh" if "cn" in name else "en", "flickr30k"))
-
-
-@fuzzed()
-@given(content=damaged_table(("image", "caption", "x"), ("a.jpg", "A dog.", "1"), ("images/b.jpg", "A, cat", "2")))
-def test_caption_pairs_in_csv(content: bytes, tmp_path: Path) -> None:
-    with trial(tmp_path) as folder:
-        with_images(folder)
-        (folder / "pairs.csv").write_bytes(content)
-        use(caption_pairs.caption_pairs(folder / "pairs.csv", "pairs"))
-
-
-@fuzzed()
-@given(
-    content=damaged_lines({"image": "a.jpg", "caption": "A dog."}, {"image": "b.jpg", "caption": "A cat.", "x": [1]})
-)
-def test_caption_pairs_in_lines(content: bytes, tmp_path: Path) -> None:
-    with trial(tmp_path) as folder:
-        with_images(folder)
-        (folder / "pairs.jsonl").write_bytes(content)
-        use(caption_pairs.caption_pairs(folder / "pairs.jsonl", "pairs"))
-
-
-@fuzzed()
-@given(
-    index=damaged_file("a.jpg\nb.jpg\n"), captions=damaged_file("Ein Hund.\nEine Katze.\n"),
-    made=damaged_json({"image_paths": ["/x/a.jpg", "b.jpg"], "annotations": ["Ein Hund.", "Eine Katze."]}),
-    by_lines=st.booleans(),
-)  # fmt: skip
-def test_captions_in_many_languages(index: bytes, captions: bytes, made: bytes, by_lines: bool, tmp_path: Path) -> None:
-    with trial(tmp_path) as folder:
-        with_images(folder)
-        if by_lines:
-            (folder / "test_image_names.txt").write_bytes(index)
-            (folder / "test_1kcaptions_de.txt").write_bytes(captions)
-        else:
-            (folder / "xtd10-de.json").write_bytes(made)
+        (folder / "test_image_names.txt").write_bytes(index)
+        (folder / "test_1kcaptions_de.txt").write_bytes(captions)
         use(multilingual_captions.line_captions(folder, "de", "xtd10"))
-
-
-@fuzzed()
-@given(
-    content=damaged_lines(
-        {"image/key": "a", "image/locale": "de", "de": {"caption": ["Ein Hund."]}, "en": {"caption": ["A dog."]}},
-        {"image/key": "b", "image/locale": "en", "de": {"caption": ["Eine Katze.", "Ein Tier."]}},
-    )
-)
-def test_crossmodal_captions(content: bytes, tmp_path: Path) -> None:
-    with trial(tmp_path) as folder:
-        with_images(folder)
-        (folder / "captions.jsonl").write_bytes(content)
-        use(multilingual_captions.crossmodal_captions(folder, "de"))
 
 
 # Selections -------------------------------------------------------------------------------------------------------
@@ -120,32 +57,6 @@ PAIRS = [
     {"images": ["a.jpg", "b.jpg"], "captions": ["A dog.", "A cat."], "answer": [1, 0], "slices": {"kind": "s"}},
     {"images": ["a.jpg", "b.jpg"], "captions": ["A dog.", "A cat.", "x"], "boxes": [[0, 0, 2.5, 3], [1, 1, 9, 9]]},
 ]
-
-
-@fuzzed()
-@given(content=damaged_json(PAIRS), lines=damaged_lines(*PAIRS), by_lines=st.booleans())
-@example(content=b'[{"image": "a.jpg", "captions": ["A", "B"], "box": [0, 0, 5e8, 5e8]}]', lines=b"", by_lines=False)
-def test_own_pairs_in_json(content: bytes, lines: bytes, by_lines: bool, tmp_path: Path) -> None:
-    with trial(tmp_path) as folder:
-        with_images(folder)
-        (folder / f"pairs.json{'l' * by_lines}").write_bytes(lines if by_lines else content)
-        use(selection.own_pairs(folder, "own"))
-
-
-@fuzzed()
-@given(
-    content=damaged_table(
-        ("id", "image_0", "image_1", "caption_0", "caption_1", "answer", "kind"),
-        ("x", "a.jpg", "", "A dog.", "A cat.", "0", "s"), ("y", "a.jpg", "b.jpg", "A dog.", "A cat.", "1 0", "t"),
-        cells=("0 0", "5", "caption_" + "9" * 5000, "image_²", "caption_10"),
-    )
-)  # fmt: skip
-@example(content=b"image_0,caption_0,caption_%s\na.jpg,A,B\n" % (b"9" * 5000))
-def test_own_pairs_in_csv(content: bytes, tmp_path: Path) -> None:
-    with trial(tmp_path) as folder:
-        with_images(folder)
-        (folder / "pairs.csv").write_bytes(content)
-        use(selection.own_pairs(folder, "own"))
 
 
 SUGAR = {"0": {"filename": "a.jpg", "caption": "A dog.", "negative_caption": "A cat."}}
@@ -184,48 +95,72 @@ def test_a_crop_of_no_image_is_refused(side: str, value: Any, tmp_path: Path) ->
         selection_files.aro_visual_genome(tmp_path, "relation", "a")
 
 
-@pytest.mark.parametrize(
-    ("good", "place", "read"),
-    [
-        (SUGAR, "add_att.json", lambda folder: selection_files.sugar_crepe(folder, "add_att", "sugar")),
-        (ARO, "visual_genome_relation.json", lambda folder: selection_files.aro_visual_genome(folder, "relation", "a")),
-        (ORDER, "coco_order.json", lambda folder: selection_files.aro_order(folder, "coco", "aro")),
-        (VALSE, "existence.json", lambda folder: selection_files.valse(folder, "existence", "test", "valse")),
-    ],
-    ids=["sugar-crepe", "aro", "aro-order", "valse"],
+CAPTIONED = damaged_json(COCO, KARPATHY, LIST)
+CROSSMODAL = (
+    {"image/key": "a", "image/locale": "de", "de": {"caption": ["Ein Hund."]}, "en": {"caption": ["A dog."]}},
+    {"image/key": "b", "image/locale": "en", "de": {"caption": ["Eine Katze.", "Ein Tier."]}},
 )
+MADE = {"image_paths": ["/x/a.jpg", "b.jpg"], "annotations": ["Ein Hund.", "Eine Katze."]}
+PAIR_TABLE = damaged_table(("image", "caption", "x"), ("a.jpg", "A dog.", "1"), ("images/b.jpg", "A, cat", "2"))
+PAIR_LINES = damaged_lines({"image": "a.jpg", "caption": "A dog."}, {"image": "b.jpg", "caption": "A cat.", "x": [1]})
+OWN_TABLE = damaged_table(
+    ("id", "image_0", "image_1", "caption_0", "caption_1", "answer", "kind"),
+    *(("x", "a.jpg", "", "A dog.", "A cat.", "0", "s"), ("y", "a.jpg", "b.jpg", "A dog.", "A cat.", "1 0", "t")),
+    cells=("0 0", "5", "caption_" + "9" * 5000, "image_²", "caption_10"),
+)
+MMVP = damaged_table(
+    ("Question ID", "Type", "Statement"), ("1", "Color", "a red dog"), ("2", "Color", "a blue dog"), cells=("../1",)
+)
+# The file of a data set → its damaged contents, and what reads them.
+FILES: dict[str, tuple[st.SearchStrategy[bytes], Callable[[Path], Any]]] = {
+    "coco_test_karpathy.json": (CAPTIONED, lambda at: caption_files.coco_captions(at, "test")),
+    "captions_val2014.json": (CAPTIONED, lambda at: caption_files.coco_captions(at, "captions_val2014")),
+    "flickr30k_test_karpathy.txt": (
+        damaged_file(*ROWS), lambda at: caption_files.flickr_captions(at, "test", "en", "flickr30k")),
+    "flickr30k_cn_test.txt": (
+        damaged_file(*ROWS), lambda at: caption_files.flickr_captions(at, "test", "zh", "flickr30k")),
+    "x.csv": (PAIR_TABLE, lambda at: caption_pairs.caption_pairs(at / "x.csv", "pairs")),
+    "x.jsonl": (PAIR_LINES, lambda at: caption_pairs.caption_pairs(at / "x.jsonl", "pairs")),
+    "xtd10-de.json": (damaged_json(MADE), lambda at: multilingual_captions.line_captions(at, "de", "xtd10")),
+    "captions.jsonl": (damaged_lines(*CROSSMODAL), lambda at: multilingual_captions.crossmodal_captions(at, "de")),
+    "pairs.json": (damaged_json(PAIRS), lambda at: selection.own_pairs(at, "own")),
+    "pairs.jsonl": (damaged_lines(*PAIRS), lambda at: selection.own_pairs(at, "own")),
+    "pairs.csv": (OWN_TABLE, lambda at: selection.own_pairs(at, "own")),
+    "add_att.json": (damaged_json(SUGAR), lambda at: selection_files.sugar_crepe(at, "add_att", "sugar")),
+    "visual_genome_relation.json": (
+        damaged_json(ARO), lambda at: selection_files.aro_visual_genome(at, "relation", "a")),
+    "coco_order.json": (damaged_json(ORDER), lambda at: selection_files.aro_order(at, "coco", "aro")),
+    "existence.json": (damaged_json(VALSE), lambda at: selection_files.valse(at, "existence", "test", "valse")),
+    "examples.jsonl": (damaged_lines(WINOGROUND, {**WINOGROUND, "id": 1}), selection_files.winoground),
+    "Questions.csv": (MMVP, selection_files.mmvp_vlm),
+}  # fmt: skip
+PICTURES = ("images/a.png", "images/b.png", "MLLM_VLM Images/Color/1.jpg", "MLLM_VLM Images/Color/2.jpg")
+
+
+def check(name: str, content: bytes, tmp_path: Path) -> None:
+    with trial(tmp_path) as folder:
+        with_images(folder, *IMAGES, *PICTURES)
+        (folder / name).write_bytes(content)
+        use(FILES[name][1](folder))
+
+
+@pytest.mark.parametrize("name", FILES)
 @fuzzed()
 @given(data=st.data())
-def test_published_selections(
-    good: Any, place: str, read: Callable[[Path], Any], data: st.DataObject, tmp_path: Path
-) -> None:
-    content = data.draw(damaged_json(good))
-    with trial(tmp_path) as folder:
-        with_images(folder)
-        (folder / place).write_bytes(content)
-        use(read(folder))
+def test_annotation_files(name: str, data: st.DataObject, tmp_path: Path) -> None:
+    check(name, data.draw(FILES[name][0]), tmp_path)
 
 
-@fuzzed()
-@given(content=damaged_lines(WINOGROUND, {**WINOGROUND, "id": 1}))
-def test_winoground(content: bytes, tmp_path: Path) -> None:
-    with trial(tmp_path) as folder:
-        with_images(folder, "images/a.png", "images/b.png")
-        (folder / "examples.jsonl").write_bytes(content)
-        use(selection_files.winoground(folder))
-
-
-@fuzzed()
-@given(
-    content=damaged_table(
-        ("Question ID", "Type", "Statement"), ("1", "Color", "a red dog"), ("2", "Color", "a blue dog"), cells=("../1",)
-    )
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("captions_val2014.json", b'{"images": [{"id": [1], "file_name": "a.jpg"}], "annotations": []}'),
+        ("pairs.json", b'[{"image": "a.jpg", "captions": ["A", "B"], "box": [0, 0, 5e8, 5e8]}]'),
+        ("pairs.csv", b"image_0,caption_0,caption_%s\na.jpg,A,B\n" % (b"9" * 5000)),
+    ],
 )
-def test_mmvp(content: bytes, tmp_path: Path) -> None:
-    with trial(tmp_path) as folder:
-        with_images(folder, "MLLM_VLM Images/Color/1.jpg", "MLLM_VLM Images/Color/2.jpg")
-        (folder / "Questions.csv").write_bytes(content)
-        use(selection_files.mmvp_vlm(folder))
+def test_annotation_files_that_were_not_refused_once(name: str, content: bytes, tmp_path: Path) -> None:
+    check(name, content, tmp_path)
 
 
 # Texts by id --------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -71,19 +72,6 @@ OBJECTNET: dict[str, Any] = {
 LINES = "pug\npoodle\ntabby\n"
 
 
-@fuzzed()
-@given(name=st.sampled_from(sorted(OBJECTNET)), data=st.data())
-def test_objectnet(name: str, data: st.DataObject, tmp_path: Path) -> None:
-    content = data.draw(damaged_json(OBJECTNET[name]))
-    lines = data.draw(st.one_of(st.just(LINES.encode()), damaged_file(LINES)))
-    with trial(tmp_path) as folder:
-        with_images(folder, "images/dogs/a.png", "images/cats/b.png", "mappings/x")
-        for each, good in OBJECTNET.items():
-            (folder / "mappings" / each).write_bytes(content if each == name else json.dumps(good).encode())
-        (folder / "mappings" / "imagenet_to_label_2012_v2").write_bytes(lines)
-        use(objectnet.ObjectNet(folder, "objectnet"))
-
-
 VID: dict[str, Any] = {
     "rev_class_idx_map.json": {"0": [1, 2], "1": [3]},
     "pmsets.json": {"val/v/1.JPEG": ["val/v/2.JPEG"]},
@@ -124,29 +112,34 @@ def test_no_frame_lies_outside_the_folder_of_a_data_set(tmp_path: Path) -> None:
         video.vid_robust(tmp_path, "vid")
 
 
-@fuzzed()
-@given(name=st.sampled_from(sorted(VID)), data=st.data())
-def test_vid_robust(name: str, data: st.DataObject, tmp_path: Path) -> None:
-    content = data.draw(damaged_json(VID[name]))
-    with trial(tmp_path) as folder:
-        with_images(folder, "val/v/1.JPEG", "val/v/2.JPEG")
-        for each, good in VID.items():
-            (folder / each).write_bytes(content if each == name else json.dumps(good).encode())
-        use(video.vid_robust(folder, "vid"))
+OBJECTNET["imagenet_to_label_2012_v2"] = LINES
+YTBB["ytbb_robustness_test_anchors_full.csv"] = "".join(f"{','.join(row)}\n" for row in ANCHORS)
+# A data set → the folder and the content of its metadata, its images, and what reads them.
+SETS: dict[str, tuple[str, dict[str, Any], list[str], Callable[[Path], Any]]] = {
+    "objectnet": (
+        "mappings", OBJECTNET, ["images/dogs/a.png", "images/cats/b.png", "mappings/x"],
+        lambda folder: objectnet.ObjectNet(folder, "objectnet"),
+    ),
+    "vid": ("", VID, ["val/v/1.JPEG", "val/v/2.JPEG"], lambda folder: video.vid_robust(folder, "vid")),
+    "ytbb": ("", YTBB, [f"val/{FRAME}", "val/v_100/frame-13.jpg"], lambda folder: video.ytbb_robust(folder, "ytbb")),
+}  # fmt: skip
 
 
+@pytest.mark.parametrize("name", SETS)
 @fuzzed()
-@given(name=st.sampled_from([*sorted(YTBB), "anchors"]), data=st.data())
-def test_ytbb_robust(name: str, data: st.DataObject, tmp_path: Path) -> None:
-    content = data.draw(damaged_json(YTBB[name]) if name in YTBB else damaged_table(*ANCHORS))
+@given(data=st.data())
+def test_metadata_in_several_files(name: str, data: st.DataObject, tmp_path: Path) -> None:
+    below, contents, images, read = SETS[name]
+    damaged = data.draw(st.sampled_from(sorted(contents)))
+    good = contents[damaged]
+    whole = damaged_table(*ANCHORS) if damaged.endswith(".csv") else damaged_file(str(good))
+    changed = data.draw(whole if isinstance(good, str) else damaged_json(good))
     with trial(tmp_path) as folder:
-        with_images(folder, f"val/{FRAME}", "val/v_100/frame-13.jpg")
-        for each, good in YTBB.items():
-            (folder / each).write_bytes(content if each == name else json.dumps(good).encode())
-        table = "".join(f"{','.join(row)}\n" for row in ANCHORS).encode()
-        path = folder / "ytbb_robustness_test_anchors_full.csv"
-        path.write_bytes(content if name == "anchors" else table)
-        use(video.ytbb_robust(folder, "ytbb"))
+        with_images(folder, *images)
+        for file, content in contents.items():
+            text = content if isinstance(content, str) else json.dumps(content)
+            (folder / below / file).write_bytes(changed if file == damaged else text.encode())
+        use(read(folder))
 
 
 @fuzzed()

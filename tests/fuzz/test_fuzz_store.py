@@ -152,21 +152,9 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 PATHS = (
-    *(
-        "/",
-        "/sample.js",
-        "/data/index.json",
-        "/data/samples/1.json",
-        "/data/samples/1/chunk/0.json",
-        "/pictures/1/0.jpg",
-    ),
-    *(
-        "/pictures/1/0-clean.jpg",
-        "/../etc/passwd",
-        "/data/../../x.js",
-        "/data/samples/1/details/1/0.json",
-        "/pictures/-1/1.jpg",
-    ),
+    *("/", "/sample.js", "/data/index.json", "/data/samples/1.json", "/data/samples/1/chunk/0.json"),
+    *("/pictures/1/0.jpg", "/pictures/1/0-clean.jpg", "/../etc/passwd", "/data/../../x.js", "/pictures/-1/1.jpg"),
+    "/data/samples/1/details/1/0.json",
 )
 
 

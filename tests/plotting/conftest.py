@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from browser import BROWSER
+from sample_world import sample_store
 
 from testbed.compat.importing import import_results
 from testbed.corruptions import IMAGENET_C
 from testbed.db.store import Store
+from testbed.registry import Catalog
 
 SHIFTS = (
-    "imagenetv2-matched-frequency-format-val",
-    "objectnet-1.0-beta",
-    "imagenet-sketch",
-    "imagenet-a",
-    "imagenet-r",
-    "imagenet-vid-robust_pm0",
-    "ytbb-robust_pm0",
-    "imagenet-vid-robust_pm10",
-    "ytbb-robust_pm10",
-    "imagenetv2-matched-frequency-format-val_subsampled_class_1_8",
-    "greyscale",
-    "stylized_imagenet",
-    "pgd.linf.eps0.5",
-    "pgd.linf.eps2",
-    "pgd.l2.eps0.1",
+    *("imagenetv2-matched-frequency-format-val", "objectnet-1.0-beta", "imagenet-sketch", "imagenet-a"),
+    *("imagenet-r", "imagenet-vid-robust_pm0", "ytbb-robust_pm0", "imagenet-vid-robust_pm10", "ytbb-robust_pm10"),
+    *("imagenetv2-matched-frequency-format-val_subsampled_class_1_8", "greyscale", "stylized_imagenet"),
+    *("pgd.linf.eps0.5", "pgd.linf.eps2", "pgd.l2.eps0.1"),
 )
 EASIER = (
-    "val-on-objectnet-classes",
-    "val-on-imagenet-a-classes",
-    "val-on-imagenet-r-classes",
-    "val-on-vid-robust-classes",
-    "val-on-ytbb-robust-classes",
-    "val_subsampled_class_1_8",
+    *("val-on-objectnet-classes", "val-on-imagenet-a-classes", "val-on-imagenet-r-classes"),
+    *("val-on-vid-robust-classes", "val-on-ytbb-robust-classes", "val_subsampled_class_1_8"),
 )
 CORRUPTED = tuple(
     f"imagenet-c.{name}.{severity}_{form}"
@@ -110,3 +100,19 @@ def published(tmp_path_factory: pytest.TempPathFactory, table: dict[str, dict[st
     with Store.create(url) as store:
         import_results(store, folder / "table.csv", folder / "types.csv")
     return url
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Catalog]:
+    """A store with samples of every task, and the catalog of its models and settings; whoever writes makes a copy."""
+    return sample_store(tmp_path_factory.mktemp("samples"))

@@ -5,15 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import axe_core_python
 import numpy as np
 import pytest
 import scipy.stats
+from browser import AXE, drive
 from toy import toy_catalog, toy_model, toy_setting
 
 from testbed.db.store import Store
@@ -28,8 +27,6 @@ from testbed.plotting.stats import linear_fit
 from testbed.registry import registry
 from testbed.runner.run import run
 
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
-AXE = Path(axe_core_python.__file__).with_name("axe.min.js")
 V2 = "imagenetv2-matched-frequency-format-val"
 
 
@@ -80,11 +77,7 @@ def test_averages_are_columns_too(opened, index, table):
 def test_columns_are_in_groups_and_say_what_they_are(index):
     first = index["columns"][0]
     assert (first["name"], first["group"], first["n"], first["percent"], first["better"]) == (
-        "val",
-        "ImageNet",
-        50000,
-        True,
-        "higher",
+        *("val", "ImageNet", 50000, True, "higher"),
     )
     groups = [column["group"] for column in index["columns"]]
     assert len(dict.fromkeys(groups)) == sum(a != b for a, b in zip(groups, [None, *groups[:-1]], strict=True))
@@ -200,16 +193,6 @@ def own_site(own, tmp_path_factory) -> str:
     return export(own[0], registry, tmp_path_factory.mktemp("own-site"))
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield opened
-        opened.close()
-
-
 @pytest.fixture
 def page(browser, site) -> Iterator[Any]:
     """A page; what it says on the console or asks the network for is a failure."""
@@ -226,12 +209,6 @@ def page(browser, site) -> Iterator[Any]:
     yield opened
     context.close()
     assert faults == []
-
-
-def drive(function):
-    for mark in (pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome is installed")):
-        function = mark(function)
-    return function
 
 
 def go(page, place: str, wait: str = "main h1") -> None:

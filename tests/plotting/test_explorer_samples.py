@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from sample_world import BROKEN, COUNT, SMALL, sample_store
+from sample_world import BROKEN, COUNT, SMALL
 from scipy.special import softmax
 from stored_cells import NAMES, put, samples_of, saying
 from toy_captions import hashed, vary
@@ -28,11 +28,6 @@ from testbed.plotting.explorer.thumbnails import store_thumbnails
 from testbed.registry import Catalog
 
 TYPES = {"u8": "u1", "u16": "<u2", "u32": "<u4", "f32": "<f4"}
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Catalog]:
-    return sample_store(tmp_path_factory.mktemp("samples"))
 
 
 @pytest.fixture(scope="module")

@@ -187,7 +187,9 @@ def test_one_model_is_drawn_and_what_needs_two_is_skipped(digits):
 
 
 def test_a_published_table_is_drawn_against_val(published):
-    found, passed = figures(published, kinds=["shifts", "severity", "ranking"])
+    brightness = [f"imagenet-c.brightness.{severity}_on-disk" for severity in range(1, 6)]
+    chosen = ["val", "imagenet-sketch", *brightness]
+    found, passed = figures(published, kinds=["shifts", "severity", "ranking"], eval_settings=chosen)
     sketch = found["shift--val--imagenet-sketch"]
     assert {"y = x", "linear fit"} & {trace.name for trace in sketch.data}
     assert "severity--imagenet-c.brightness_on-disk" in found

@@ -119,7 +119,7 @@ def _check_place(event: str, path: Any, allowed: Sequence[str]) -> None:
     except ValueError:  # no path at all
         return
     whole = os.path.join(real, os.path.basename(os.fsdecode(path)))
-    if os.path.basename(real) == "__pycache__":  # Python itself, when a library imports more of itself
+    if "__pycache__" in (os.path.basename(real), os.path.basename(whole)):  # Python itself, importing more of a library
         allowed = (*allowed, *_LIBRARIES)
     if not any(whole == folder or whole.startswith(f"{folder}/") for folder in allowed):
         _strays.append(f"{event} {whole}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -89,3 +91,14 @@ def saying(classes: Sequence[int], width: int = len(NAMES), sure: float = 2.0) -
         if label < 0:
             logits[row] = np.nan
     return logits
+
+
+def overwrite(path: Path, table: str) -> None:
+    """Overwrites the page at which a table of a SQLite file begins."""
+    connection = sqlite3.connect(path)
+    (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+    (size,) = connection.execute("PRAGMA page_size").fetchone()
+    connection.close()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xa5" * size)

@@ -6,6 +6,7 @@ import contextlib
 import threading
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -70,3 +71,9 @@ def serving(files: Mapping[str, bytes]) -> Iterator[ThreadingHTTPServer]:
         served.shutdown()
         thread.join()
         served.server_close()
+
+
+def files_below(folder: Path, at: str) -> dict[str, bytes]:
+    """The files of a folder by the paths under which a server has them."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {f"{at}/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in found}
