@@ -25,12 +25,7 @@ if TYPE_CHECKING:
 
 
 def scatter_picture(name: str, spec: ScatterSpec) -> Picture:
-    """A scatter plot of two settings.
-
-    Args:
-        name: Of the file.
-        spec: What is shown, unless the command line chooses other settings.
-    """
+    """A scatter plot of two settings."""
 
     def data(grid: Grid, choice: Choice) -> ScatterData:
         return scatter_data(grid, spec.on(choice.x, choice.y, choice.scale))
@@ -57,13 +52,7 @@ class TwoShifts(NamedTuple):
 
 
 def two_shifts_picture(name: str, spec: ScatterSpec, other: ScatterSpec) -> Picture:
-    """A scatter plot of a shift, and beside it effective robustness to it against that to another shift.
-
-    Args:
-        name: Of the file.
-        spec: The shift.
-        other: The shift that the paper calls natural.
-    """
+    """A scatter plot of a shift, and beside it effective robustness to it against that to another shift."""
 
     def data(grid: Grid, choice: Choice) -> TwoShifts:
         chosen = spec.on(choice.x, choice.y, choice.scale)

@@ -56,11 +56,6 @@ class Predictions:
 def predictions_of(store: Store, evaluation: Evaluation, dataset: DatasetInfo) -> Predictions:
     """Reads the logits of an evaluation and returns the class with the largest logit for each sample.
 
-    Args:
-        store: The results store.
-        evaluation: The evaluation.
-        dataset: Its data set.
-
     Raises:
         StoreError: If it has no logits, or the store does not record which of them count.
         DataError: If there are fewer logits than the setting restricts them to.
@@ -124,13 +119,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def viewed_class_names(identity: dict[str, Any], dataset_names: Sequence[str] | None, classes: int) -> list[str]:
-    """The names of the classes that targets index, or their numbers if there are no names.
-
-    Args:
-        identity: The full identity of an evaluation.
-        dataset_names: The class names of its data set.
-        classes: The number of classes that the metrics saw.
-    """
+    """The names of the classes that targets index, or their numbers if there are no names."""
     view = identity.get("view", {})
     sublist = view.get("class_sublist")
     of_prompts = (identity.get("forward", {}).get("prompts") or {}).get("class_names")

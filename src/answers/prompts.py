@@ -62,12 +62,7 @@ _OTHER_SHORT_ANSWER = "Float numbers in the answer should be formatted as three-
 
 
 def question(row: Row, ending: str = "") -> list[Turn]:
-    """The pictures, then the question.
-
-    Args:
-        row: The row.
-        ending: What is said after the question.
-    """
+    """The pictures, then the question."""
     return [[*row.pictures, _column(row, "question") + ending]]
 
 
@@ -90,21 +85,12 @@ def description(row: Row) -> list[Turn]:
 
 
 def multiple_choice(row: Row, ending: str = _SELECT) -> list[Turn]:
-    """The pictures, then hint, question and options.
-
-    Args:
-        row: The row.
-        ending: What is said after the options.
-    """
+    """The pictures, then hint, question and options."""
     return [[*row.pictures, _choices(row, ending)]]
 
 
 def multiple_choice_placed(row: Row, ending: str = _SELECT) -> list[Turn]:
     """`multiple_choice` with the pictures where the text has ``<image 1>``, ``<image 2>``, …, as in MMMU.
-
-    Args:
-        row: The row.
-        ending: What is said after the options.
 
     Raises:
         SampleError: If the text names a picture that the row does not have.
@@ -208,12 +194,7 @@ real_world_chinese = partial(real_world, heading=_LISTED_BELOW_CN, ending=_REAL_
 
 
 def column(row: Row, name: str = "prompt") -> list[Turn]:
-    """The pictures, then the text of a column, as in CV-Bench.
-
-    Args:
-        row: The row.
-        name: The column.
-    """
+    """The pictures, then the text of a column, as in CV-Bench."""
     return [[*row.pictures, _column(row, name)]]
 
 

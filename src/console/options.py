@@ -164,12 +164,7 @@ def with_dashes(argument: str, known: Collection[str]) -> str:
 
 
 def spread(arguments: Sequence[str], many: set[str]) -> list[str]:
-    """Repeats an option before each word that follows it.
-
-    Args:
-        arguments: The command line.
-        many: The options that take several words.
-    """
+    """Repeats an option before each word that follows it."""
     spread_out: list[str] = []
     current: str | None = None
     fresh = False

@@ -117,15 +117,7 @@ class Transport(Protocol):
 
 
 class Pool:
-    """Runs a job on the workers of a transport.
-
-    Args:
-        job: The job.
-        transport: Starts the workers.
-        scheduler: Assigns shards to workers.
-        events: Receives the events of the run.
-        progress: Receives the progress.
-    """
+    """Runs a job on the workers of a transport."""
 
     def __init__(
         self, job: Job, transport: Transport, scheduler: Scheduler, events: Events, progress: Progress

@@ -132,12 +132,7 @@ class RemoteChannel(ABC):
 
 
 class PipeChannel(RemoteChannel):
-    """A channel over a pipe.
-
-    Args:
-        connection: The worker's end.
-        stop: An event that is set to stop the run.
-    """
+    """A channel over a pipe."""
 
     def __init__(self, connection: Connection[Any, Any], stop: Any) -> None:
         self._connection = connection

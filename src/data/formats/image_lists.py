@@ -23,13 +23,6 @@ if TYPE_CHECKING:
 class ListedImages(ImageSource):
     """Image files from a list; a sample's id is its path relative to the root.
 
-    Args:
-        root: The folder that the paths are relative to.
-        name: The data set's name, for messages.
-        files: The files, below the root.
-        targets: Their class indices, or lists of class indices.
-        class_names: The names of the classes.
-
     Raises:
         DataError: If a path leaves the root, or is listed twice.
     """

@@ -196,12 +196,6 @@ def find_images(root: Path, candidates: Sequence[str], name: str, origin: str) -
 def require_images(images: Images, names: Sequence[str], name: str, origin: str) -> None:
     """Checks that images exist.
 
-    Args:
-        images: The folder or archive.
-        names: Their paths.
-        name: The data set's name, for messages.
-        origin: Where the images are published, for messages.
-
     Raises:
         DataError: If some are missing.
     """

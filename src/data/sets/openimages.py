@@ -73,10 +73,6 @@ def _as_table(path: Path) -> Iterator[None]:
 def read_labels(root: Path, places: Mapping[str, int]) -> dict[str, int]:
     """The images with exactly one human-verified label of a list, and the index of that label.
 
-    Args:
-        root: The folder.
-        places: The labels and their indices.
-
     Raises:
         DataError: If the table is missing or has other columns.
     """
@@ -103,10 +99,6 @@ class OpenImages(ImageSource):
 
     ImageNet-testbed publishes which of the sorted images of the whole test set it used. If that list is in the folder,
     it selects the images; otherwise all images with exactly one verified label of the map are used.
-
-    Args:
-        root: The folder.
-        name: The data set's name, for messages.
 
     Raises:
         DataError: If images are missing, or the files are inconsistent.

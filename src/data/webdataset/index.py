@@ -70,10 +70,6 @@ _COLUMNS = ("keys", "offsets", "sizes", "labels", "widths", "digests")
 def index_shards(paths: Sequence[Path], kind: str) -> list[ShardIndex]:
     """The index of each shard; unchanged shards are not read again.
 
-    Args:
-        paths: The shards.
-        kind: The kind of their labels.
-
     Raises:
         DataError: If a shard cannot be read or is not in the format.
     """
@@ -134,11 +130,6 @@ class _Sample:
 
 def read_shard(path: Path, kind: str, stop: Stop | None = None) -> ShardIndex:
     """Reads a shard from its beginning to its end.
-
-    Args:
-        path: The shard.
-        kind: The kind of its labels.
-        stop: Looked at before each member.
 
     Raises:
         DataError: If it is not a plain tar archive, is truncated, has invalid members, or a sample is incomplete.

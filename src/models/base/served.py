@@ -108,9 +108,6 @@ class Usage:
 class Served:
     """Answers from a server.
 
-    Args:
-        service: The model and its server.
-
     Raises:
         MissingExtraError: If the package openai is not installed.
 
