@@ -56,21 +56,12 @@ def two_shifts_picture(name: str, spec: ScatterSpec, other: ScatterSpec) -> Pict
 
     def data(grid: Grid, choice: Choice) -> TwoShifts:
         chosen = spec.on(choice.x, choice.y, choice.scale)
-        return two_shifts(grid, chosen, replace(other, scale=chosen.scale))
+        natural = of_all_models(grid, replace(other, scale=chosen.scale))
+        models = both_robustnesses(of_all_models(grid, chosen), natural)
+        return TwoShifts(scatter_data(grid, chosen), natural, models, correlation(models))
 
     data.__doc__ = f"Draws {spec.title or spec.y} against {other.y_label or other.y}."
     return Picture(name, data, two_shifts_figure, _two_shifts_object)
-
-
-def two_shifts(grid: Grid, spec: ScatterSpec, other: ScatterSpec) -> TwoShifts:
-    """The numbers of `two_shifts_picture`.
-
-    The lines are fitted to the models that their scatter plots show; the models that are compared may be less accurate
-    than these, as in the paper.
-    """
-    natural = of_all_models(grid, other)
-    models = both_robustnesses(of_all_models(grid, spec), natural)
-    return TwoShifts(scatter_data(grid, spec), natural, models, correlation(models))
 
 
 def both_robustnesses(one: ScatterData, other: ScatterData) -> pd.DataFrame:

@@ -26,13 +26,10 @@ def data(grid: Grid, choice: Choice) -> pd.DataFrame:
     models = scatter_data(grid, spec, resamples=1).models.set_index("model")
     if BASE not in models.index:
         raise ValueError(f"{BASE} lacks {spec.x} or {spec.y}")
-    family = [name for name in models.index if _stem(name).startswith(FAMILY) and name != BASE]
+    stems = {name: name.lower().removeprefix("fix").removeprefix("se_") for name in models.index}
+    family = [name for name, stem in stems.items() if stem.startswith(FAMILY) and name != BASE]
     relative = relative_robustness(models["y"], dict.fromkeys(family, BASE))
     return models.loc[family, ["model_type", "x", "y", "effective_robustness"]].assign(relative_robustness=relative)
-
-
-def _stem(name: str) -> str:
-    return name.lower().removeprefix("fix").removeprefix("se_")
 
 
 def figure(models: pd.DataFrame) -> Figure:

@@ -82,13 +82,7 @@ def predictions_of(store: Store, evaluation: Evaluation, dataset: DatasetInfo) -
 
 
 def class_names(identity: dict[str, Any], dataset: DatasetInfo, classes: int | None = None) -> ClassNames:
-    """The names of the classes that targets index.
-
-    Args:
-        identity: The full identity of an evaluation.
-        dataset: Its data set.
-        classes: The number of classes; None if the logits were not read.
-    """
+    """The names of the classes that targets index."""
     view = identity.get("view", {})
     prompted = bool(identity.get("forward", {}).get("prompts")) and not view.get("class_groups")
     if classes is None:

@@ -26,11 +26,7 @@ _LARGEST_MEMBER = 1 << 28  # bytes of an image; larger ones are errors or attack
 
 @dataclass(frozen=True)
 class ImagesInFolder:
-    """The images below a folder.
-
-    Attributes:
-        path: The folder.
-    """
+    """The images below a folder."""
 
     path: Path
 
@@ -56,11 +52,7 @@ class ImagesInFolder:
 
 @dataclass(frozen=True)
 class ImagesInZip:
-    """The images in a zip archive; if an archive ``X.zip`` has all of them in ``X/``, this prefix may be omitted.
-
-    Attributes:
-        path: The archive.
-    """
+    """The images in a zip archive; if an archive ``X.zip`` has all of them in ``X/``, this prefix may be omitted."""
 
     path: Path
 

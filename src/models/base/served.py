@@ -110,9 +110,6 @@ class Served:
 
     Raises:
         MissingExtraError: If the package openai is not installed.
-
-    Attributes:
-        usage: What was asked.
     """
 
     def __init__(self, service: Service) -> None:

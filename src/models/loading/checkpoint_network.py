@@ -83,12 +83,6 @@ def _parameters(architecture: str) -> Mapping[str, Any]:
 def plan(architecture: str, state: Mapping[str, Any], settings: Mapping[str, Any], what: str) -> Plan:
     """How the network of a state dict is built; its tensors need no content.
 
-    Args:
-        architecture: As `load_checkpoint` takes it.
-        state: The state dict.
-        settings: What the builder is given in any case.
-        what: The file, for messages.
-
     Raises:
         WeightsError: If it does not fit.
     """
