@@ -27,12 +27,7 @@ class ItemValues(StoreBase):
     """
 
     def lacking_texts(self, node: str, texts: Iterable[str]) -> list[str]:
-        """The texts that have no stored value, each once, in their order.
-
-        Args:
-            node: Whose values.
-            texts: Any.
-        """
+        """The texts that have no stored value, each once, in their order."""
         digests = {text_key(text): text for text in texts}
         known: set[str] = set()
         with self.reading() as session:

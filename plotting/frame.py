@@ -217,7 +217,9 @@ def load_grid(db_url: str | None = None, metric: str | None = "top1", origin: st
     """
     others: dict[str, str] = {}
     if metric is None:
-        frame = _main_results(results_frame(db_url, None, None, METRICS, origin, sizes, headlines=True))
+        frame = results_frame(db_url, None, None, METRICS, origin, sizes, headlines=True)
+        main = frame["eval_setting"].map(main_metrics(frame))
+        frame = frame[(frame["metric"] == main) | frame["metric"].isin(METRIC_SUFFIXES)]
         named = frame[~frame["metric"].isin(METRICS)]
         others = dict(zip(named["column"], named["metric"], strict=True))
     else:
@@ -245,12 +247,6 @@ def specs_of(frame: pd.DataFrame, by: str = "eval_setting") -> dict[str, MetricS
         known: list[Any] = [None if isinstance(each, float) and np.isnan(each) else each for each in declared]
         found.setdefault(str(key), []).append(MetricSpec(str(name), *known))
     return {key: agreed(several) for key, several in found.items()}
-
-
-def _main_results(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of each setting's main metric, and those of pm0 and pm10."""
-    main = frame["eval_setting"].map(main_metrics(frame))
-    return frame[(frame["metric"] == main) | frame["metric"].isin(METRIC_SUFFIXES)]
 
 
 def main_metrics(frame: pd.DataFrame) -> dict[str, str]:

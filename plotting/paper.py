@@ -25,12 +25,7 @@ if TYPE_CHECKING:
 
 
 def scatter_picture(name: str, spec: ScatterSpec) -> Picture:
-    """A scatter plot of two settings.
-
-    Args:
-        name: Of the file.
-        spec: What is shown, unless the command line chooses other settings.
-    """
+    """A scatter plot of two settings."""
 
     def data(grid: Grid, choice: Choice) -> ScatterData:
         return scatter_data(grid, spec.on(choice.x, choice.y, choice.scale))
@@ -57,31 +52,16 @@ class TwoShifts(NamedTuple):
 
 
 def two_shifts_picture(name: str, spec: ScatterSpec, other: ScatterSpec) -> Picture:
-    """A scatter plot of a shift, and beside it effective robustness to it against that to another shift.
-
-    Args:
-        name: Of the file.
-        spec: The shift.
-        other: The shift that the paper calls natural.
-    """
+    """A scatter plot of a shift, and beside it effective robustness to it against that to another shift."""
 
     def data(grid: Grid, choice: Choice) -> TwoShifts:
         chosen = spec.on(choice.x, choice.y, choice.scale)
-        return two_shifts(grid, chosen, replace(other, scale=chosen.scale))
+        natural = of_all_models(grid, replace(other, scale=chosen.scale))
+        models = both_robustnesses(of_all_models(grid, chosen), natural)
+        return TwoShifts(scatter_data(grid, chosen), natural, models, correlation(models))
 
     data.__doc__ = f"Draws {spec.title or spec.y} against {other.y_label or other.y}."
     return Picture(name, data, two_shifts_figure, _two_shifts_object)
-
-
-def two_shifts(grid: Grid, spec: ScatterSpec, other: ScatterSpec) -> TwoShifts:
-    """The numbers of `two_shifts_picture`.
-
-    The lines are fitted to the models that their scatter plots show; the models that are compared may be less accurate
-    than these, as in the paper.
-    """
-    natural = of_all_models(grid, other)
-    models = both_robustnesses(of_all_models(grid, spec), natural)
-    return TwoShifts(scatter_data(grid, spec), natural, models, correlation(models))
 
 
 def both_robustnesses(one: ScatterData, other: ScatterData) -> pd.DataFrame:

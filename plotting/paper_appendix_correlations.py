@@ -7,17 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from testbed.plotting import (
-    paper_imagenet_a,
-    paper_imagenetv2,
-    paper_objectnet,
-    paper_vid_robust,
-    paper_vid_robust_pm10,
-    paper_ytbb_robust,
-    paper_ytbb_robust_pm10,
-)
 from testbed.plotting.frame import CORRUPTED, Grid
 from testbed.plotting.paper import both_robustnesses, correlation, of_all_models
+from testbed.plotting.paper_shifts import SHIFTS
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.scatter import ScatterData, ScatterSpec
 from testbed.plotting.style import finish
@@ -25,26 +17,18 @@ from testbed.plotting.style import finish
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-NATURAL = (
-    paper_imagenetv2.SPEC,
-    paper_objectnet.SPEC,
-    paper_vid_robust.SPEC,
-    paper_ytbb_robust.SPEC,
-    paper_vid_robust_pm10.SPEC,
-    paper_ytbb_robust_pm10.SPEC,
-    paper_imagenet_a.SPEC,
-)
+NATURAL = "imagenetv2 objectnet vid_robust ytbb_robust vid_robust_pm10 ytbb_robust_pm10 imagenet_a".split()
 SYNTHETIC = ("_in-memory", "_on-disk", "pgd.", "avg_", "stylized_imagenet", "greyscale")
 
 
 def data(grid: Grid, choice: Choice) -> pd.DataFrame:
     """Draws how effective robustness to synthetic shifts correlates with that to natural ones."""
-    natural = [spec for spec in NATURAL if spec.x in grid.values and spec.y in grid.values]
+    natural = [SHIFTS[name] for name in NATURAL if {SHIFTS[name].x, SHIFTS[name].y} <= set(grid.values)]
     table = pd.DataFrame(index=_synthetic(grid), columns=[spec.y for spec in natural], dtype=float)
     scale = choice.scale or "logit"
     of_natural = {spec.y: _robustness(grid, replace(spec, merge_types=True, scale=scale)) for spec in natural}
     for shift in table.index:
-        of_shift = _robustness(grid, ScatterSpec(choice.x or "val", shift, scale=scale))
+        of_shift = _robustness(grid, ScatterSpec(choice.x or "val", shift, scale=scale, least_on="val"))
         for other, found in of_natural.items():
             if of_shift is not None and found is not None:
                 table.loc[shift, other] = correlation(both_robustnesses(of_shift, found))

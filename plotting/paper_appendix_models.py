@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from testbed.plotting.frame import Grid
-from testbed.plotting.paper_imagenetv2 import SPEC
+from testbed.plotting.paper_shifts import IMAGENETV2
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.scatter import scatter_data
 from testbed.plotting.style import finish
@@ -21,7 +21,7 @@ ROW = 26  # pixels
 
 def data(grid: Grid, choice: Choice) -> pd.DataFrame:
     """Draws the table of all models: accuracy, effective robustness, averages over corruptions and attacks."""
-    spec = SPEC.on(choice.x, choice.y, choice.scale)
+    spec = IMAGENETV2.on(choice.x, choice.y, choice.scale)
     models = scatter_data(grid, spec, resamples=1).models.set_index("model")
     table = models[["model_type", "x", "effective_robustness"]].rename(columns={"x": spec.x})
     for average in AVERAGES:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from testbed.plotting.frame import Grid
-from testbed.plotting.paper_imagenetv2 import SPEC
+from testbed.plotting.paper_shifts import IMAGENETV2
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.scatter import scatter_data
 from testbed.plotting.stats import relative_robustness
@@ -22,17 +22,14 @@ FAMILY = ("resnet50", "resnext50", "wide_resnet50")  # what names of its relativ
 
 def data(grid: Grid, choice: Choice) -> pd.DataFrame:
     """Draws relative against effective robustness of the models made from a resnet50."""
-    spec = SPEC.on(choice.x, choice.y, choice.scale)
+    spec = IMAGENETV2.on(choice.x, choice.y, choice.scale)
     models = scatter_data(grid, spec, resamples=1).models.set_index("model")
     if BASE not in models.index:
         raise ValueError(f"{BASE} lacks {spec.x} or {spec.y}")
-    family = [name for name in models.index if _stem(name).startswith(FAMILY) and name != BASE]
+    stems = {name: name.lower().removeprefix("fix").removeprefix("se_") for name in models.index}
+    family = [name for name, stem in stems.items() if stem.startswith(FAMILY) and name != BASE]
     relative = relative_robustness(models["y"], dict.fromkeys(family, BASE))
     return models.loc[family, ["model_type", "x", "y", "effective_robustness"]].assign(relative_robustness=relative)
-
-
-def _stem(name: str) -> str:
-    return name.lower().removeprefix("fix").removeprefix("se_")
 
 
 def figure(models: pd.DataFrame) -> Figure:

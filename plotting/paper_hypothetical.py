@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from testbed.plotting.frame import Grid
-from testbed.plotting.paper_imagenetv2 import SPEC as IMAGENETV2
+from testbed.plotting.paper_shifts import IMAGENETV2
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.scatter import ScatterData, add_scatter, scatter_data, scatter_object
 from testbed.plotting.stats import transform

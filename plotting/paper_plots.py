@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,15 @@ import click
 from testbed.console.options import Command, ManyWords, run_command
 from testbed.console.output import count
 from testbed.errors import TestbedError
+from testbed.plotting import (
+    effective_robustness,
+    paper_appendix_correlations,
+    paper_appendix_grid,
+    paper_appendix_models,
+    paper_appendix_resnet50,
+    paper_hypothetical,
+    paper_shifts,
+)
 from testbed.plotting.frame import Grid, load_grid
 from testbed.plotting.images import IMAGE_SUFFIXES, images_problem, write_images
 from testbed.plotting.own.source import Passed, skipped
@@ -21,11 +29,19 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 
+SCRIPTS = (
+    paper_appendix_correlations,
+    paper_appendix_grid,
+    paper_appendix_models,
+    paper_appendix_resnet50,
+    paper_hypothetical,
+    effective_robustness,
+)
+
+
 def pictures() -> list[Picture]:
-    """Every figure: the ``PICTURE`` of each script ``paper_*.py`` beside this one, and effective robustness."""
-    stems = sorted(path.stem for path in Path(__file__).parent.glob("paper_*.py") if path.stem != "paper_plots")
-    modules = [importlib.import_module(f"testbed.plotting.{stem}") for stem in [*stems, "effective_robustness"]]
-    return [module.PICTURE for module in modules]
+    """Every figure: the shifts, and what else has a script of its own."""
+    return [*paper_shifts.PICTURES.values(), *(module.PICTURE for module in SCRIPTS)]
 
 
 @click.command(cls=Command)

@@ -45,7 +45,7 @@ class ScatterSpec:
         y_label: Of the axis; default its column.
         scale: Of both axes: ``linear``, ``logit`` or ``probit``.
         least: Models less accurate than this fraction on ``least_on`` are not shown; 0 shows all.
-        least_on: A column; models that lack it are not shown, unless ``least`` is 0.
+        least_on: A column, by default ``x``; models that lack it are not shown, unless ``least`` is 0.
         merge_types: Whether all kinds of robustness interventions are one.
         pivot: Where two lines meet, a fraction of ``x``; None for one line.
         without: Models that are not shown.
@@ -61,7 +61,7 @@ class ScatterSpec:
     y_label: str = ""
     scale: str = "logit"
     least: float = 0.55
-    least_on: str = "val"
+    least_on: str = ""
     merge_types: bool = True
     pivot: float | None = None
     without: tuple[str, ...] = ()
@@ -74,8 +74,9 @@ class ScatterSpec:
         changed = replace(self, x=x or self.x, y=y or self.y, scale=scale or self.scale)
         if (changed.x, changed.y) == (self.x, self.y):
             return changed
-        here = self.least_on if changed.x == self.x else changed.x
-        least = self.least if here == self.least_on else 0.0
+        before = self.least_on or self.x
+        here = before if changed.x == self.x else changed.x
+        least = self.least if here == before else 0.0
         return replace(changed, title="", x_label="", y_label="", pivot=None, least=least, least_on=here)
 
 
@@ -101,11 +102,6 @@ class ScatterData(NamedTuple):
 def scatter_data(grid: Grid, spec: ScatterSpec, resamples: int = 1000) -> ScatterData:
     """The numbers of a scatter plot.
 
-    Args:
-        grid: The stored results.
-        spec: What is shown.
-        resamples: Of the band.
-
     Raises:
         UnknownNameError: If a setting is not among the results.
     """
@@ -128,7 +124,8 @@ def scatter_data(grid: Grid, spec: ScatterSpec, resamples: int = 1000) -> Scatte
 
 
 def _shown(grid: Grid, names: pd.Index, spec: ScatterSpec) -> list[bool]:
-    enough = grid.values[spec.least_on].ge(spec.least) if spec.least_on in grid.values else None
+    least_on = spec.least_on or spec.x
+    enough = grid.values[least_on].ge(spec.least) if least_on in grid.values else None
     highlighted = dict(spec.highlighted)
     return [
         name in highlighted

@@ -83,11 +83,6 @@ class StoredCell(NamedTuple):
 def complete_cells(url: str | None, model: str, eval_setting: str) -> list[StoredCell] | None:
     """The complete visible evaluations of a model on a setting, oldest first.
 
-    Args:
-        url: The store, as `Store.open` takes it.
-        model: The model's name.
-        eval_setting: The setting's name.
-
     Returns:
         The result of `complete_cells_of`; None if that has to be called: there is no such evaluation, the store cannot
         be read or is given in an unusual way, or a derived evaluation has unreadable samples.

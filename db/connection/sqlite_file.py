@@ -71,8 +71,9 @@ def opener(path: Path, mode: str) -> Callable[[], sqlite3.Connection]:
         raise StoreError(
             f"there is no results store at {path}; testbed run makes one, and --db-url or {ENV_DB} names another"
         )
-    frozen = mode == "read" and _is_frozen(path)
     file_system = network_file_system(path)
+    # Nobody can write it here, and there is no write-ahead log: it is read without one.
+    frozen = mode == "read" and not _is_in_use(path) and (not os.access(path.parent, os.W_OK) or bool(file_system))
     if file_system and not frozen:
         raise StoreError(
             f"{path} lies on a network file system ({file_system}), where SQLite corrupts data if two machines"
@@ -123,13 +124,6 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
     except sqlite3.DatabaseError:
         pass
     return connection
-
-
-def _is_frozen(path: Path) -> bool:
-    """Whether a SQLite file can be read without its write-ahead log: nobody can write it here, and there is no log."""
-    if _is_in_use(path):
-        return False
-    return not os.access(path.parent, os.W_OK) or network_file_system(path) is not None
 
 
 def _is_in_use(path: Path) -> bool:

@@ -56,11 +56,7 @@ class Fault:
 
 
 class Known:
-    """The small tables of a store as far as they can be read, to name what a fault belongs to.
-
-    Args:
-        session: A transaction.
-    """
+    """The small tables of a store as far as they can be read, to name what a fault belongs to."""
 
     def __init__(self, session: Session) -> None:
         self.bad: list[tuple[type[Any], RawRow]] = []

@@ -116,10 +116,6 @@ class Served:
 def make_app(served: Served, host: str) -> Guard:
     """The application.
 
-    Args:
-        served: The documents.
-        host: The address that it listens on; see `Guard`.
-
     Raises:
         MissingExtraError: If Starlette is not installed.
     """

@@ -90,13 +90,7 @@ def _wide(values: Array, width: int) -> Array:
 
 
 def _score(samples: SettingSamples, shown: Shown, own: Array) -> Array:
-    """The main score of each sample, float [n]; NaN where there is none.
-
-    Args:
-        samples: Of the setting.
-        shown: The evaluation.
-        own: From `SettingSamples.places_in`.
-    """
+    """The main score of each sample, float [n]; NaN where there is none."""
     name = shown.right or shown.main
     found = np.full(samples.size, np.nan, dtype=np.float32)
     if name is None:

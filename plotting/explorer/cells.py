@@ -24,11 +24,7 @@ MOST_METRICS = 400
 
 
 class Cells:
-    """``cells/K``: sixteen evaluations that were run here, by id; ``confusion/ID``: the confusions of one.
-
-    Args:
-        store: The results store.
-    """
+    """``cells/K``: sixteen evaluations that were run here, by id; ``confusion/ID``: the confusions of one."""
 
     def __init__(self, store: Store) -> None:
         self.store = store

@@ -29,11 +29,7 @@ class Part(Protocol):
 
 
 class Explorer:
-    """All documents.
-
-    Args:
-        parts: Asked in turn.
-    """
+    """All documents."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = tuple(parts)

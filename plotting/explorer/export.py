@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -122,18 +122,13 @@ def _pictures(
             continue
         samples = part.samples_of(number)
         perturbed = part.perturbs(name)
-        for position in _with_retrieved(part, samples, chosen[name]):
+        for position in sorted({*chosen[name], *part.retrieved(samples)}):
             for which in (OWN, CLEAN) if perturbed == "image" else (CLEAN,) if perturbed else (OWN,):
                 found = pictures.picture(samples, position, which)
                 if isinstance(found, str):
                     done.without.setdefault(name, found)
                 else:
                     yield f"pictures/{number}/{position}{'-clean' if which == CLEAN else ''}.jpg", found
-
-
-def _with_retrieved(part: SamplesPart, samples: SettingSamples, positions: Sequence[int]) -> Iterable[int]:
-    """The samples, and those that models retrieved for them."""
-    return sorted({*positions, *part.retrieved(samples)})
 
 
 def _write(path: Path, content: bytes, done: Written) -> None:

@@ -214,19 +214,16 @@ class Overview:
     # Values -------------------------------------------------------------------------------------------------------
 
     def _column(self, column: dict[str, Any]) -> dict[str, Any]:
-        if column["metric"] != "top1" or not self._is_gridded(column["name"]):
+        name = column["name"]  # has it averages, or values that come from another setting?
+        if column["metric"] != "top1" or not (name in self._made or f"{name}_10percent" in self._metrics):
             return self._values(column["setting"], column["metric"])
-        values = self._grid[column["name"]].dropna()
+        values = self._grid[name].dropna()
         own = {} if column["setting"] is None else {row[0]: row for row in self._rows(column["setting"], "top1")}
         rows = [
-            (name, value, *own.get(name, (name, None, None, None, "imported", 0, ""))[2:])
-            for name, value in values.items()
+            (model, value, *own.get(model, (model, None, None, None, "imported", 0, ""))[2:])
+            for model, value in values.items()
         ]
         return self._packed(rows, column["setting"], "top1")
-
-    def _is_gridded(self, name: str) -> bool:
-        """Whether a column has averages, or values that come from another setting."""
-        return name in self._made or f"{name}_10percent" in self._metrics
 
     @cached_property
     def _made(self) -> set[str]:

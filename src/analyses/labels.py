@@ -23,10 +23,6 @@ File = tuple[str, str]  # path and digest
 def labels(store: Store, evaluations: Sequence[Evaluation]) -> dict[int, str]:
     """A label for each evaluation of one cell, unlike those of the others; empty for a single evaluation.
 
-    Args:
-        store: The results store.
-        evaluations: The evaluations of one model on one setting.
-
     Returns:
         Evaluation id → label, such as ``"templates.json, bfloat16"``.
     """

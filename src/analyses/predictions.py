@@ -56,11 +56,6 @@ class Predictions:
 def predictions_of(store: Store, evaluation: Evaluation, dataset: DatasetInfo) -> Predictions:
     """Reads the logits of an evaluation and returns the class with the largest logit for each sample.
 
-    Args:
-        store: The results store.
-        evaluation: The evaluation.
-        dataset: Its data set.
-
     Raises:
         StoreError: If it has no logits, or the store does not record which of them count.
         DataError: If there are fewer logits than the setting restricts them to.
@@ -87,13 +82,7 @@ def predictions_of(store: Store, evaluation: Evaluation, dataset: DatasetInfo) -
 
 
 def class_names(identity: dict[str, Any], dataset: DatasetInfo, classes: int | None = None) -> ClassNames:
-    """The names of the classes that targets index.
-
-    Args:
-        identity: The full identity of an evaluation.
-        dataset: Its data set.
-        classes: The number of classes; None if the logits were not read.
-    """
+    """The names of the classes that targets index."""
     view = identity.get("view", {})
     prompted = bool(identity.get("forward", {}).get("prompts")) and not view.get("class_groups")
     if classes is None:
@@ -124,13 +113,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def viewed_class_names(identity: dict[str, Any], dataset_names: Sequence[str] | None, classes: int) -> list[str]:
-    """The names of the classes that targets index, or their numbers if there are no names.
-
-    Args:
-        identity: The full identity of an evaluation.
-        dataset_names: The class names of its data set.
-        classes: The number of classes that the metrics saw.
-    """
+    """The names of the classes that targets index, or their numbers if there are no names."""
     view = identity.get("view", {})
     sublist = view.get("class_sublist")
     of_prompts = (identity.get("forward", {}).get("prompts") or {}).get("class_names")

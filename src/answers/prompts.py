@@ -62,12 +62,7 @@ _OTHER_SHORT_ANSWER = "Float numbers in the answer should be formatted as three-
 
 
 def question(row: Row, ending: str = "") -> list[Turn]:
-    """The pictures, then the question.
-
-    Args:
-        row: The row.
-        ending: What is said after the question.
-    """
+    """The pictures, then the question."""
     return [[*row.pictures, _column(row, "question") + ending]]
 
 
@@ -90,21 +85,12 @@ def description(row: Row) -> list[Turn]:
 
 
 def multiple_choice(row: Row, ending: str = _SELECT) -> list[Turn]:
-    """The pictures, then hint, question and options.
-
-    Args:
-        row: The row.
-        ending: What is said after the options.
-    """
+    """The pictures, then hint, question and options."""
     return [[*row.pictures, _choices(row, ending)]]
 
 
 def multiple_choice_placed(row: Row, ending: str = _SELECT) -> list[Turn]:
     """`multiple_choice` with the pictures where the text has ``<image 1>``, ``<image 2>``, …, as in MMMU.
-
-    Args:
-        row: The row.
-        ending: What is said after the options.
 
     Raises:
         SampleError: If the text names a picture that the row does not have.
@@ -121,12 +107,7 @@ def required_choice(row: Row) -> list[Turn]:
 
 
 def dyna_math(row: Row, form: str = _AS_JSON) -> list[Turn]:
-    """The pictures, the question and the form of the answer, as in DynaMath.
-
-    Args:
-        row: The row.
-        form: What is said after the question, with ``%s`` for what depends on the kind of the answer.
-    """
+    """The pictures, the question and the form of the answer, as in DynaMath."""
     kind = _SHORT_ANSWERS.get(row.columns.get("answer_type", ""), _OTHER_SHORT_ANSWER)
     return [[*row.pictures, f"## Question\n {_column(row, 'question')}{form and form % kind}"]]
 
@@ -153,13 +134,14 @@ def placed_by_index(row: Row) -> list[Turn]:
     return [[*turn, text[last:]] if text[last:] else turn]
 
 
-def _in_order(row: Row, text: str) -> list[Turn]:
+def _in_order(row: Row, text: str, blank: str | None = None) -> list[Turn]:
+    """The text with the pictures in the place of ``<image>``; these characters around its parts are left out."""
     turn: Turn = []
     for number, part in enumerate(text.split(_HERE_IN_ORDER)):
         if 0 < number <= len(row.pictures):
             turn.append(row.pictures[number - 1])
-        if part.strip():
-            turn.append(part.strip())
+        if part.strip(blank):
+            turn.append(part.strip(blank))
     return [turn]
 
 
@@ -181,13 +163,7 @@ def several_pictures(row: Row) -> list[Turn]:
     text = f"{_column(row, 'question')}\n"
     if choices:
         text += f"{choices}\nAnswer with the option's letter from the given choices directly."
-    turn: Turn = []
-    for number, part in enumerate(text.split("<image>")):
-        if 0 < number <= len(row.pictures):
-            turn.append(row.pictures[number - 1])
-        if part:
-            turn.append(part)
-    return [turn]
+    return _in_order(row, text, blank="")
 
 
 def real_world(row: Row, heading: str = _LISTED_BELOW, ending: str = _REAL_WORLD) -> list[Turn]:
@@ -208,12 +184,7 @@ real_world_chinese = partial(real_world, heading=_LISTED_BELOW_CN, ending=_REAL_
 
 
 def column(row: Row, name: str = "prompt") -> list[Turn]:
-    """The pictures, then the text of a column, as in CV-Bench.
-
-    Args:
-        row: The row.
-        name: The column.
-    """
+    """The pictures, then the text of a column, as in CV-Bench."""
     return [[*row.pictures, _column(row, name)]]
 
 

@@ -116,10 +116,6 @@ def drawn(columns: Mapping[str, str], verdict: Verdict) -> float:
     With a judge that does not help, VLMEvalKit draws one of the options and "none of them" for an answer that its rules
     cannot read. An open question of MMMU has two options.
 
-    Args:
-        columns: The columns of a row of multiple choice.
-        verdict: What the rules say of its answer.
-
     Returns:
         1 / (number of options + 1) for an unparsed answer if one of the options is right; else the score.
     """

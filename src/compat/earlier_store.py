@@ -37,10 +37,6 @@ def is_store(source: str) -> bool:
 def cells_of(source: str, report: ImportReport) -> tuple[list[ImportedCell], str, dict[str, str]]:
     """The reported results of all samples of a store, those that were run before those that were imported.
 
-    Args:
-        source: Its path or URL.
-        report: Is told what is left out.
-
     Returns:
         The cells, the name of the store without its place and password, and the types of models that it has.
 

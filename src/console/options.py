@@ -164,12 +164,7 @@ def with_dashes(argument: str, known: Collection[str]) -> str:
 
 
 def spread(arguments: Sequence[str], many: set[str]) -> list[str]:
-    """Repeats an option before each word that follows it.
-
-    Args:
-        arguments: The command line.
-        many: The options that take several words.
-    """
+    """Repeats an option before each word that follows it."""
     spread_out: list[str] = []
     current: str | None = None
     fresh = False
@@ -265,7 +260,7 @@ def use(inputs: Inputs) -> None:
 
 def run_command(command: click.Command) -> None:
     """Runs a command as a program: a user's mistake gives one clear line, never a traceback."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     end_children_by_sigterm()
     with ending_at_once(sys._getframe(1)), visible_output():
         _run(command)
@@ -291,16 +286,12 @@ def _run(command: click.Command) -> None:
         _discard_output()
         sys.exit(EXIT_ERROR)
     except OSError as error:
-        if not _is_of_output(traceback.extract_tb(error.__traceback__)[-1]):
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        if frame.name not in ("echo", "_run") and frame.filename != streams.__file__:  # not of writing our output
             raise
         _discard_output()
         fail(f"the output cannot be written: {error.strerror or error}", EXIT_ERROR)
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _is_of_output(frame: traceback.FrameSummary) -> bool:
-    """Whether an error comes from writing our output."""
-    return frame.name in ("echo", "_run") or frame.filename == streams.__file__
 
 
 def _discard_output() -> None:
@@ -312,10 +303,6 @@ def fail(message: str, code: int) -> None:
     """Prints an error and ends the program."""
     click.echo(f"Error: {message}", err=True)
     sys.exit(code)
-
-
-def _interrupt(number: int, frame: Any) -> None:
-    raise KeyboardInterrupt
 
 
 def set_up_logging(verbose: bool, write: Callable[[str], None]) -> None:

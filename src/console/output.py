@@ -77,13 +77,7 @@ def with_unit(spec: MetricSpec, binary: bool) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:
-    """A table of text, its columns as wide as they must be.
-
-    Args:
-        header: The names of the columns.
-        rows: The cells.
-        right: The columns whose cells are aligned to the right.
-    """
+    """A table of text, its columns as wide as they must be."""
     lines = [list(map(visible_line, row)) for row in (header, *rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     aligned = set(right)

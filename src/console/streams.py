@@ -13,9 +13,6 @@ from testbed.visible import visible
 class VisibleStream:
     """A text stream that spells out control characters.
 
-    Args:
-        stream: Where the text goes.
-
     Attributes:
         stream: The same, for what moves the cursor on purpose.
     """

@@ -72,7 +72,8 @@ class PGD:
                 # The sum, not the mean: an image's gradient must not depend on how many others are in its batch.
                 loss = functional.cross_entropy(model(adversarial).float(), labels, reduction="sum")
                 (gradient,) = torch.autograd.grad(loss, adversarial)
-            adversarial = self._project(images, adversarial.detach() + self._step(gradient), eps)
+            direction = gradient.sign() if self.norm == "linf" else _unit(gradient)
+            adversarial = self._project(images, adversarial.detach() + self.step_size * direction, eps)
         return adversarial.detach()
 
     def _start(self, images: torch.Tensor, seeds: Sequence[int], eps: float) -> torch.Tensor:
@@ -91,11 +92,6 @@ class PGD:
             radius = uniform(seeds, (1,), images.device, stream=1).double() ** (1 / shape.numel())
             offset = _unit(direction) * (eps * radius.float()).view(-1, 1, 1, 1)
         return torch.clamp(images + offset, 0, 1)
-
-    def _step(self, gradient: torch.Tensor) -> torch.Tensor:
-        if self.norm == "linf":
-            return self.step_size * gradient.sign()
-        return self.step_size * _unit(gradient)
 
     def _project(self, images: torch.Tensor, adversarial: torch.Tensor, eps: float) -> torch.Tensor:
         """The nearest point of the ball, clipped to [0, 1]; clipping brings no point farther from the image."""

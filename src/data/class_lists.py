@@ -29,11 +29,6 @@ def union(lists: Sequence[Sequence[str]]) -> list[str]:
 def places(names: Sequence[str], classes: Sequence[str], where: str) -> list[int]:
     """The place of each name in a list that has them all.
 
-    Args:
-        names: The names.
-        classes: The list.
-        where: What messages call the two.
-
     Raises:
         DataError: If a name stands twice in one of the lists.
     """
@@ -73,12 +68,7 @@ def in_classes_of(own: DatasetInfo, others: Mapping[str, DatasetInfo]) -> dict[s
 
 
 def differences(own: DatasetInfo, other: DatasetInfo) -> tuple[LeftOut, ...]:
-    """The classes that only one of two data sets has, to be said of the other one.
-
-    Args:
-        own: The samples that are evaluated.
-        other: Those that something is fitted on.
-    """
+    """The classes that only one of two data sets has, to be said of the other one."""
     leaving = Leaving()
     if own.class_names and other.class_names:
         for name in lacking(own.class_names, other.class_names):

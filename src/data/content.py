@@ -79,7 +79,7 @@ class ContentDigests:
                 changing = {name for name, stat in fresh if now - stat[-1] < _SETTLED_NS}
                 # A file that could not be read may be readable next time.
                 kept = {name: entry for name, entry in known.items() if entry[-1] != MISSING and name not in changing}
-                self._save(kept)
+                write_atomically(self._memo, json.dumps(kept).encode())
         return [MISSING if stat is None else str(known[name][-1]) for name, stat in zip(names, stats, strict=True)]
 
     def _hash(self, fresh: Sequence[tuple[str, list[int]]], found: dict[str, list[object]]) -> None:
@@ -116,9 +116,6 @@ class ContentDigests:
             return {}
         entries = known.items() if isinstance(known, dict) else ()
         return {name: entry for name, entry in entries if isinstance(entry, list) and len(entry) == _ENTRY}
-
-    def _save(self, known: dict[str, list[object]]) -> None:
-        write_atomically(self._memo, json.dumps(known).encode())
 
 
 class ImageDigests(ContentDigests):

@@ -78,10 +78,6 @@ def decode_bytes(data: bytes, what: str) -> Image.Image:
 def as_rgb(image: Image.Image, what: str) -> Image.Image:
     """An image as RGB with 8 bits per channel; of 16-bit grey, the upper 8 bits, as Pillow reads 16-bit colour.
 
-    Args:
-        image: An image in any of Pillow's modes.
-        what: What messages call it.
-
     Raises:
         SampleError: If its pixels are 32-bit integers or floats: such files do not say which value is white.
     """

@@ -10,12 +10,7 @@ from testbed.data.left_out import composed
 
 
 def on_disk(root: Path, name: str) -> str:
-    """The path of a file as it is on disk, if it is there in another Unicode form; else the path as given.
-
-    Args:
-        root: The folder that the path is relative to.
-        name: The path.
-    """
+    """The path of a file as it is on disk, if it is there in another Unicode form; else the path as given."""
     if name.isascii() or os.path.lexists(root / name):
         return name
     place, found = root, PurePath()

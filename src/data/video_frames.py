@@ -82,11 +82,6 @@ def decoder(purpose: str) -> str:
 def shown(path: Path, frames: Frames, what: str) -> Shown:
     """The chosen frames of a file. One file is decoded at a time, and only chosen frames are kept.
 
-    Args:
-        path: The file.
-        frames: Which frames.
-        what: What messages call the video.
-
     Raises:
         SampleError: If the file is no video, is damaged, or has none of the frames.
     """

@@ -12,8 +12,8 @@ from testbed.analyses.labels import unreported
 from testbed.analyses.predictions import LOGITS, viewed_class_names
 from testbed.db.store import Store
 from testbed.entities import Evaluation
-from testbed.errors import MissingExtraError, StoreError, UnknownNameError
-from testbed.exchange.export_texts import TEXT, write_texts
+from testbed.errors import MissingExtraError, StoreError
+from testbed.exchange.export_texts import TEXT, reported_with, write_texts
 from testbed.jsontext import to_json
 from testbed.metrics.classification import grouped
 from testbed.paths import safe_name, write_atomically
@@ -53,7 +53,7 @@ def save_logits(
     Raises:
         UnknownNameError: If the setting, or one of the models on it, has no stored logits.
     """
-    chosen = _current(store, eval_setting, models)
+    chosen = sorted(reported_with(store, LOGITS, "logits", eval_setting, models), key=lambda each: each.model)
     others = unreported(store, models, [eval_setting]) if everything else {}
     chosen += [each for each in map(store.evaluation, others) if LOGITS in store.kinds(each.id)]
     folder.mkdir(parents=True, exist_ok=True)
@@ -79,33 +79,20 @@ def write_run(store: Store, evaluation_ids: Iterable[int], folder: Path) -> int:
              "stderr": each.stderr}
             for each in store.metrics(evaluation_id)
         ]  # fmt: skip
-        if LOGITS in store.kinds(evaluation_id):
-            path = folder / safe_name(evaluation.eval_setting) / f"{safe_name(evaluation.model)}.npz"
+        kinds = store.kinds(evaluation_id)
+        form = "npz" if LOGITS in kinds else "json" if TEXT in kinds and evaluation.origin == "run" else None
+        if form is not None:
+            path = folder / safe_name(evaluation.eval_setting) / f"{safe_name(evaluation.model)}.{form}"
             path.parent.mkdir(parents=True, exist_ok=True)
             entry["outputs"] = str(path.relative_to(folder))
-            _write(store, evaluation, path, "npz")
-            files += 1
-        elif TEXT in store.kinds(evaluation_id) and evaluation.origin == "run":
-            path = folder / safe_name(evaluation.eval_setting) / f"{safe_name(evaluation.model)}.json"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            entry["outputs"] = str(write_texts(store, evaluation, path).relative_to(folder))
+            if form == "npz":
+                _write(store, evaluation, path, "npz")
+            else:
+                write_texts(store, evaluation, path)
             files += 1
         metrics.append(entry)
     write_atomically(folder / "metrics.json", to_json(metrics).encode())
     return files
-
-
-def _current(store: Store, eval_setting: str, models: Sequence[str] | None) -> list[Evaluation]:
-    """The reported evaluation of each model, if it has logits."""
-    store.require_name("eval setting", eval_setting)
-    ids = {result.evaluation_id for result in store.results(models, [eval_setting]) if result.origin != "imported"}
-    found = [store.evaluation(evaluation_id) for evaluation_id in sorted(ids)]
-    found = [evaluation for evaluation in found if LOGITS in store.kinds(evaluation.id)]
-    missing = [name for name in models or () if name not in {evaluation.model for evaluation in found}]
-    if missing or not found:
-        who = f"of {missing[0]} " if missing else ""
-        raise UnknownNameError(f"the store has no logits {who}on {eval_setting}")
-    return sorted(found, key=lambda evaluation: evaluation.model)
 
 
 def _arrays(store: Store, evaluation: Evaluation) -> dict[str, np.ndarray[Any, Any]]:

@@ -29,14 +29,26 @@ def save_texts(store: Store, eval_setting: str, folder: Path, models: Sequence[s
     Raises:
         UnknownNameError: If the setting, or one of the models on it, has no stored texts.
     """
-    store.require_name("eval setting", eval_setting)
-    ids = sorted({each.evaluation_id for each in store.results(models, [eval_setting]) if each.origin != "imported"})
-    found = [each for each in map(store.evaluation, ids) if TEXT in store.kinds(each.id)]
-    missing = [name for name in models or () if name not in {each.model for each in found}]
-    if missing or not found:
-        raise UnknownNameError(f"the store has no texts {f'of {missing[0]} ' if missing else ''}on {eval_setting}")
+    found = reported_with(store, TEXT, "texts", eval_setting, models)
     folder.mkdir(parents=True, exist_ok=True)
     return [write_texts(store, each, folder / f"{safe_name(each.model)}.json") for each in found]
+
+
+def reported_with(
+    store: Store, kind: str, what: str, eval_setting: str, models: Sequence[str] | None
+) -> list[Evaluation]:
+    """The reported evaluations on a setting that have outputs of a kind.
+
+    Raises:
+        UnknownNameError: If the setting, or one of the models on it, has none.
+    """
+    store.require_name("eval setting", eval_setting)
+    ids = sorted({each.evaluation_id for each in store.results(models, [eval_setting]) if each.origin != "imported"})
+    found = [each for each in map(store.evaluation, ids) if kind in store.kinds(each.id)]
+    missing = [name for name in models or () if name not in {each.model for each in found}]
+    if missing or not found:
+        raise UnknownNameError(f"the store has no {what} {f'of {missing[0]} ' if missing else ''}on {eval_setting}")
+    return found
 
 
 def write_texts(store: Store, evaluation: Evaluation, path: Path) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Mapping
 
 from testbed.db.store import Store
 from testbed.errors import RunError
@@ -16,7 +15,6 @@ from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job, Shard
 from testbed.planning.resources import choose_resources
 from testbed.registry.catalog import Catalog
-from testbed.tracing.access_log import Read
 from testbed.workers.worker import Worker
 
 
@@ -26,7 +24,9 @@ class InlineChannel:
     def __init__(self, scheduler: Scheduler, events: Events, progress: Progress, interrupts: Interrupts) -> None:
         self._scheduler = scheduler
         self._events = events
-        self._progress = progress
+        self.cell_failed, self.unreached = events.cell_failed, events.unreached
+        self.read, self.spent = events.read, events.spent
+        self.progress, self.note = progress.advance, progress.note
         self._interrupts = interrupts
         self._done: list[tuple[int, int]] = []
 
@@ -59,30 +59,6 @@ class InlineChannel:
         """Handles the messages of the writer thread."""
         while self._done:
             self._events.shard_done(*self._done.pop(0))
-
-    def progress(self, pass_id: int, images: float) -> None:
-        """Reports as how many images count what was computed in a pass."""
-        self._progress.advance(pass_id, images)
-
-    def cell_failed(self, evaluation_id: int, reason: str) -> None:
-        """A cell cannot be finished."""
-        self._events.cell_failed(evaluation_id, reason)
-
-    def unreached(self, evaluation_id: int, reasons: Mapping[int, str]) -> None:
-        """Samples did not get through to the model, by position."""
-        self._events.unreached(evaluation_id, reasons)
-
-    def read(self, reads: Iterable[Read]) -> None:
-        """Files and variables that users' code has read for the first time."""
-        self._events.read(reads)
-
-    def spent(self, pass_id: int, seconds: Mapping[str, float]) -> None:
-        """How long a pass took, by stage."""
-        self._events.spent(pass_id, seconds)
-
-    def note(self, text: str) -> None:
-        """Something the user should know."""
-        self._progress.note(text)
 
     def stopping(self) -> bool:
         """Whether the user has interrupted the run: what is computed until then is stored."""

@@ -85,9 +85,6 @@ class LateItems:
     def next(self, numbers: Iterable[int]) -> tuple[list[Shard], list[int]]:
         """What models that compute no items now should compute next.
 
-        Args:
-            numbers: Ids for the shards.
-
         Returns:
             The shards, and the evaluations that lack nothing any more.
         """
@@ -159,13 +156,7 @@ def requests_of(store: Store, cell: Cell, evaluation_id: int, node: ItemNode) ->
 
 
 def requests_from(cell: Cell, node: ItemNode, read: Callable[[], object] = lambda: None) -> list[str]:
-    """The same for a cell that has no evaluation yet.
-
-    Args:
-        cell: The cell.
-        node: The items.
-        read: Reads its outputs.
-    """
+    """The same for a cell that has no evaluation yet."""
     assert cell.opened_setting is not None
     opened = cell.opened_setting
     values = LateValues(read, opened.dataset.samples, class_names=opened.dataset.class_names)

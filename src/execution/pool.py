@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,7 +16,7 @@ from testbed.execution.scheduler import Scheduler, Wait
 from testbed.graph.passes import Job, Shard
 from testbed.models.base.capability import DEVICE, NETWORK
 from testbed.registry.plugin_pickle import PluginPickle
-from testbed.tracing.access_log import Read
+from testbed.workers.channel import WorkReports
 
 # A worker is not restarted after this many consecutive deaths without a finished shard. A death before it computes a
 # shard counts as IDLE_DEATH deaths; while shards are computed, the cell that kills its workers is given up eventually.
@@ -27,7 +27,7 @@ LOOK_SECONDS = 2.0  # how often to look what has become of shards that other run
 STOP_SECONDS = 60.0  # how long workers may take to store their outputs after an interrupt
 
 
-class Events(Protocol):
+class Events(WorkReports, Protocol):
     """How the run reacts to messages of workers."""
 
     def next_shard(self, worker: int, pass_id: int) -> Shard | None:
@@ -42,30 +42,10 @@ class Events(Protocol):
         """A worker has died, and its shards wait for another one."""
         ...
 
-    def shard_done(self, shard_id: int, stored_bytes: int) -> None:
-        """The outputs of a shard are stored."""
-        ...
-
-    def cell_failed(self, evaluation_id: int, reason: str) -> None:
-        """A cell cannot be finished."""
-        ...
-
-    def unreached(self, evaluation_id: int, reasons: Mapping[int, str]) -> None:
-        """Samples did not get through to the model, by position."""
-        ...
-
-    def read(self, reads: Iterable[Read]) -> None:
-        """Files and variables that users' code has read for the first time."""
-        ...
-
-    def spent(self, pass_id: int, seconds: Mapping[str, float]) -> None:
-        """How long a worker took for its part of a pass, by stage."""
-        ...
-
 
 @dataclass(frozen=True)
 class WorkerMessage:
-    """A message of a worker: the name of a method of `Pool` without ``_on_``, and its arguments."""
+    """A message of a worker: the name of a method of `Events`, or of one of `Pool` without ``_on_``, and arguments."""
 
     slot: int
     kind: str
@@ -117,15 +97,7 @@ class Transport(Protocol):
 
 
 class Pool:
-    """Runs a job on the workers of a transport.
-
-    Args:
-        job: The job.
-        transport: Starts the workers.
-        scheduler: Assigns shards to workers.
-        events: Receives the events of the run.
-        progress: Receives the progress.
-    """
+    """Runs a job on the workers of a transport."""
 
     def __init__(
         self, job: Job, transport: Transport, scheduler: Scheduler, events: Events, progress: Progress
@@ -186,8 +158,10 @@ class Pool:
                 self._ended(message)
             elif message.slot in self._working:
                 self._silent.discard(message.slot)
-                handler: Callable[..., None] = getattr(self, f"_on_{message.kind}")
-                handler(message.slot, *message.arguments)
+                if message.kind in ("cell_failed", "unreached", "read", "spent"):
+                    getattr(self.events, message.kind)(*message.arguments)
+                else:
+                    getattr(self, f"_on_{message.kind}")(message.slot, *message.arguments)
 
     def _look(self) -> float:
         """Looks for shards that other runs no longer compute; returns in how many seconds to do so again."""
@@ -256,18 +230,6 @@ class Pool:
     def _on_progress(self, slot: int, pass_id: int, images: float) -> None:
         self._counted[slot, pass_id] += images
         self.progress.advance(pass_id, images)
-
-    def _on_cell_failed(self, slot: int, evaluation_id: int, reason: str) -> None:
-        self.events.cell_failed(evaluation_id, reason)
-
-    def _on_unreached(self, slot: int, evaluation_id: int, reasons: Mapping[int, str]) -> None:
-        self.events.unreached(evaluation_id, reasons)
-
-    def _on_read(self, slot: int, reads: Iterable[Read]) -> None:
-        self.events.read(reads)
-
-    def _on_spent(self, slot: int, pass_id: int, seconds: Mapping[str, float]) -> None:
-        self.events.spent(pass_id, seconds)
 
     def _on_note(self, slot: int, text: str) -> None:
         self.progress.note(text)

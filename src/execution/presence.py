@@ -18,9 +18,6 @@ log = logging.getLogger("testbed")
 class Presence:
     """While this context is open, other runs see that this one is alive, and what it has leased.
 
-    Args:
-        store: Open to write.
-
     Attributes:
         outcome: How the run has ended; see `testbed.db.leases.RunInfo`.
     """

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from testbed.graph.passes import Pass
@@ -48,39 +50,16 @@ class SilentProgress(Progress):
 
 
 class Several(Progress):
-    """Passes on what it receives.
-
-    Args:
-        progresses: To each of these.
-    """
+    """Passes on what it receives."""
 
     def __init__(self, *progresses: Progress) -> None:
-        self._all = progresses
+        for name in ("begin", "advance", "note", "ended", "close"):
+            setattr(self, name, partial(_each, [getattr(progress, name) for progress in progresses]))
 
-    def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
-        """To all."""
-        for each in self._all:
-            each.begin(one_pass, total, to_do)
 
-    def advance(self, pass_id: int, images: float) -> None:
-        """To all."""
-        for each in self._all:
-            each.advance(pass_id, images)
-
-    def note(self, text: str) -> None:
-        """To all."""
-        for each in self._all:
-            each.note(text)
-
-    def ended(self, model: str, setting: str, status: str, reason: str) -> None:
-        """To all."""
-        for each in self._all:
-            each.ended(model, setting, status, reason)
-
-    def close(self) -> None:
-        """To all."""
-        for each in self._all:
-            each.close()
+def _each(functions: Sequence[Callable[..., None]], *arguments: Any) -> None:
+    for function in functions:
+        function(*arguments)
 
 
 class LineProgress(Progress):

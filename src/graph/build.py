@@ -22,10 +22,6 @@ class Graph:
     """The nodes of a cell.
 
     Nothing is opened or computed here: the planner looks up what is stored, and workers compute the rest.
-
-    Args:
-        model: The model under test.
-        setting: The setting.
     """
 
     def __init__(self, model: ModelDefinition, setting: EvalSetting) -> None:

@@ -75,12 +75,7 @@ class OpenedSetting:
 
 @dataclass(frozen=True)
 class Edge:
-    """Rows that a cell takes from another cell.
-
-    Attributes:
-        cell: The other cell.
-        dataset: The samples whose rows are taken.
-    """
+    """Rows that a cell takes from another cell."""
 
     cell: Cell
     dataset: DatasetInfo

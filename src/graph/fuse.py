@@ -171,12 +171,7 @@ def _image_pass(number: int, members: Sequence[Member], batch_size: int, cached:
 
 
 def embedded_pass(number: int, member: Member) -> Pass:
-    """The pass of a cell that takes stored embeddings instead of images: one for each, in ranges of many samples.
-
-    Args:
-        number: Its id.
-        member: The cell.
-    """
+    """The pass of a cell that takes stored embeddings instead of images: one for each, in ranges of many samples."""
     return Pass(
         id=number,
         cells=(_pass_cell(member),),

@@ -33,11 +33,7 @@ Prompt = Callable[[Row], Sequence[Turn]]  # the turns of the user for a row; mos
 
 @dataclass(frozen=True)
 class MessageOp(Op):
-    """The answer of a generative model for each sample.
-
-    Attributes:
-        config: How text is generated.
-    """
+    """The answer of a generative model for each sample."""
 
     config: GenerationConfig
     kind: ClassVar[str] = TEXT

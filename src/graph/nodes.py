@@ -117,11 +117,7 @@ class Given:
 
 
 class Artifact(ABC):
-    """A single value for a model, made once and stored as an artifact.
-
-    Attributes:
-        kind: The kind of artifact.
-    """
+    """A single value for a model, made once and stored as an artifact."""
 
     kind: ClassVar[str]
 

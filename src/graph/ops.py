@@ -31,11 +31,7 @@ def image_spec(setting: EvalSetting, seed: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class TextEmbeddings(ItemOp):
-    """Embeddings [D] of texts, not normalized.
-
-    Attributes:
-        language: Of the texts.
-    """
+    """Embeddings [D] of texts, not normalized."""
 
     language: str
     reads = Reads.TEXTS
@@ -56,11 +52,7 @@ def refusals_of(node: str) -> str:
 
 @dataclass(frozen=True)
 class Answers(ItemOp):
-    """Answers to messages.
-
-    Attributes:
-        config: How text is generated.
-    """
+    """Answers to messages."""
 
     config: GenerationConfig
     reads = Reads.QUESTIONS

@@ -42,12 +42,7 @@ _YES_NO = ("{word}", "{word}.", "**{word}**", "{word}, as far as I can see.", "A
 
 
 class Reader:
-    """A network that sees a digit, and reads the question.
-
-    Args:
-        network: `digits-cnn`.
-        talks: Whether it says more than is asked for.
-    """
+    """A network that sees a digit, and reads the question."""
 
     def __init__(self, network: Any, talks: bool) -> None:
         self.network = network

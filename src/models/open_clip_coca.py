@@ -90,13 +90,7 @@ class CocaCaptioner(Generator):
 
 
 class Captioner:
-    """A loaded CoCa.
-
-    Args:
-        definition: Its preprocessing, and the length of captions.
-        network: open_clip's.
-        tokenizer: open_clip's.
-    """
+    """A loaded CoCa."""
 
     def __init__(self, definition: CocaCaptioner, network: Any, tokenizer: Any) -> None:
         self.definition = definition

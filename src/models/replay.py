@@ -79,11 +79,7 @@ class Recorded:
 
 
 class Replay(Generator):
-    """Recorded predictions as a model.
-
-    Args:
-        name: As the family takes it.
-    """
+    """Recorded predictions as a model."""
 
     sees_images = False
 

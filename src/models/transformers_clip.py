@@ -153,23 +153,29 @@ def _weight_files(folder: Path) -> list[Path]:
     return [path for pattern in WEIGHT_PATTERNS for path in sorted(folder.glob(pattern))]
 
 
-class TransformersFamily:
-    """Dual encoders that transformers' AutoModel knows."""
+class HubFamily:
+    """What a library reads from the Hugging Face hub, ``NAME/owner/name``, or from a folder, ``NAME/`` and its path."""
 
-    name = "transformers"
+    name: str
 
     def names(self) -> Iterable[str]:
         """None: there are as many as the hub has."""
         return ()
 
     def canonical(self, name: str) -> str | None:
-        """``transformers/owner/name``, or ``transformers/`` and the absolute path of a folder."""
-        if not name.startswith(PREFIX):
+        """The name; a folder's path is made absolute."""
+        source = name.removeprefix(f"{self.name}/")
+        if source == name or not source:
             return None
-        source = name.removeprefix(PREFIX)
         if REPOSITORY.fullmatch(source) and not Path(source).is_dir():
             return name
-        return PREFIX + str(expanded(source).absolute()) if source else None
+        return f"{self.name}/{expanded(source).absolute()}"
+
+
+class TransformersFamily(HubFamily):
+    """Dual encoders that transformers' AutoModel knows."""
+
+    name = "transformers"
 
     def build(self, name: str) -> DualEncoder:
         """The definition, with the preprocessing of the processor's configuration."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,7 @@ from testbed.models.base.definition import LoadOptions
 from testbed.models.base.generator import Generator
 from testbed.models.base.weights import Weights, loading
 from testbed.models.loading.hub_folder import HubFolder
-from testbed.models.transformers_clip import REPOSITORY, VOLATILE
-from testbed.paths import expanded
+from testbed.models.transformers_clip import VOLATILE, HubFamily
 from testbed.registry import registry
 
 PREFIX = "vlm/"
@@ -196,28 +194,10 @@ def require_transformers(name: str) -> tuple[int, int]:
     return major, minor
 
 
-def canonical(prefix: str, name: str) -> str | None:
-    """A prefix and ``owner/name``, or the absolute path of a folder; None for other names."""
-    source = name.removeprefix(prefix)
-    if source == name or not source:
-        return None
-    if REPOSITORY.fullmatch(source) and not Path(source).is_dir():
-        return name
-    return prefix + str(expanded(source).absolute())
-
-
-class VlmFamily:
+class VlmFamily(HubFamily):
     """What transformers' AutoModelForImageTextToText knows."""
 
     name = "vlm"
-
-    def names(self) -> Iterable[str]:
-        """None: there are as many as the hub has."""
-        return ()
-
-    def canonical(self, name: str) -> str | None:
-        """``vlm/owner/name``, or ``vlm/`` and the absolute path of a folder."""
-        return canonical(PREFIX, name)
 
     def build(self, name: str) -> ImageTextModel:
         """The definition; its files are read when they are needed."""

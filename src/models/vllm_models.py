@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from testbed.errors import DefinitionError, MissingExtraError, UnreachedError, UnsupportedError, WeightsError
@@ -20,9 +20,10 @@ from testbed.models.base.chat import request_of
 from testbed.models.base.definition import LoadOptions
 from testbed.models.base.generator import Generator, drawn_by
 from testbed.models.base.thoughts import begun_by, hidden_tokens
-from testbed.models.base.weights import Weights, loading, plain
+from testbed.models.base.weights import Weights, loading, plain, with_variable
 from testbed.models.loading.hub_folder import HubFolder
-from testbed.models.transformers_vlm import canonical, described
+from testbed.models.transformers_clip import HubFamily
+from testbed.models.transformers_vlm import described
 from testbed.registry import registry
 
 PREFIX = "vllm/"
@@ -158,13 +159,7 @@ class VllmModel(Generator):
 
 
 class Engine:
-    """A running engine.
-
-    Args:
-        name: The model, for messages.
-        engine: A ``vllm.LLM``.
-        chat_template: A Jinja template in the place of the model's own.
-    """
+    """A running engine."""
 
     def __init__(self, name: str, engine: Any, chat_template: str | None = None) -> None:
         self.name = name
@@ -284,16 +279,9 @@ def _visible(name: str, device: str, count: int) -> Iterator[None]:
             )
         yield
         return
-    before = os.environ.get(DEVICES)
-    seen = before.split(",") if before else []
-    os.environ[DEVICES] = seen[int(number)] if int(number) < len(seen) else number
-    try:
+    seen = [each for each in os.environ.get(DEVICES, "").split(",") if each]
+    with with_variable(DEVICES, seen[int(number)] if int(number) < len(seen) else number):
         yield
-    finally:
-        if before is None:
-            del os.environ[DEVICES]
-        else:
-            os.environ[DEVICES] = before
 
 
 def require_vllm(name: str) -> str:
@@ -308,18 +296,10 @@ def require_vllm(name: str) -> str:
         raise MissingExtraError("vllm", EXTRA, name) from None
 
 
-class VllmFamily:
+class VllmFamily(HubFamily):
     """What vLLM runs."""
 
     name = "vllm"
-
-    def names(self) -> Iterable[str]:
-        """None: there are as many as the hub has."""
-        return ()
-
-    def canonical(self, name: str) -> str | None:
-        """``vllm/owner/name``, or ``vllm/`` and the absolute path of a folder."""
-        return canonical(PREFIX, name)
 
     def build(self, name: str) -> VllmModel:
         """The definition; its files are read when they are needed."""

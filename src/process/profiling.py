@@ -41,12 +41,7 @@ def stop() -> None:
 
 
 def stage(name: str, on_device: bool = False) -> AbstractContextManager[None]:
-    """A context whose seconds count for a stage.
-
-    Args:
-        name: The stage.
-        on_device: Whether it gives the device something to do.
-    """
+    """A context whose seconds count for a stage."""
     return _Stage(name, on_device) if _on else _NOTHING
 
 

@@ -19,11 +19,6 @@ class AskedOnce:
 
     An answer is found by all that it depends on: the model, how text is generated, and what was said, with the bytes of
     the pictures. Failed answers are not stored. Models that run here are asked as ever.
-
-    Args:
-        context: The environment.
-        cell: The cell whose model is asked.
-        answerer: Asks it.
     """
 
     def __init__(self, context: Context, cell: PassCell, answerer: Answerer) -> None:

@@ -12,27 +12,11 @@ from testbed.graph.passes import Job, Shard
 from testbed.tracing.access_log import Read
 
 
-class Channel(Protocol):
-    """The requests and messages of a worker."""
-
-    def next_pass(self) -> int | None:
-        """The next pass; waits for one; None if all is done."""
-        ...
-
-    def next_shard(self, pass_id: int) -> Shard | None:
-        """The next shard of a pass; None if none is left."""
-        ...
-
-    def shard_begun(self, shard_id: int) -> None:
-        """The samples of a shard are being computed."""
-        ...
+class WorkReports(Protocol):
+    """What becomes of the work of workers."""
 
     def shard_done(self, shard_id: int, stored_bytes: int) -> None:
         """The outputs of a shard are stored."""
-        ...
-
-    def progress(self, pass_id: int, images: float) -> None:
-        """Reports as how many images count what was computed in a pass; see `Shard.counted`."""
         ...
 
     def cell_failed(self, evaluation_id: int, reason: str) -> None:
@@ -48,7 +32,27 @@ class Channel(Protocol):
         ...
 
     def spent(self, pass_id: int, seconds: Mapping[str, float]) -> None:
-        """How long this worker took for its part of a pass, by stage."""
+        """How long a worker took for its part of a pass, by stage."""
+        ...
+
+
+class Channel(WorkReports, Protocol):
+    """The requests and messages of a worker."""
+
+    def next_pass(self) -> int | None:
+        """The next pass; waits for one; None if all is done."""
+        ...
+
+    def next_shard(self, pass_id: int) -> Shard | None:
+        """The next shard of a pass; None if none is left."""
+        ...
+
+    def shard_begun(self, shard_id: int) -> None:
+        """The samples of a shard are being computed."""
+        ...
+
+    def progress(self, pass_id: int, images: float) -> None:
+        """Reports as how many images count what was computed in a pass; see `Shard.counted`."""
         ...
 
     def note(self, text: str) -> None:
@@ -132,12 +136,7 @@ class RemoteChannel(ABC):
 
 
 class PipeChannel(RemoteChannel):
-    """A channel over a pipe.
-
-    Args:
-        connection: The worker's end.
-        stop: An event that is set to stop the run.
-    """
+    """A channel over a pipe."""
 
     def __init__(self, connection: Connection[Any, Any], stop: Any) -> None:
         self._connection = connection

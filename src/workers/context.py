@@ -29,14 +29,6 @@ log = logging.getLogger("testbed")
 class Context:
     """The environment of a worker's kernels.
 
-    Args:
-        job: The run.
-        catalog: Where definitions are looked up.
-        store: The results store, also for cached artifacts.
-        channel: The connection to the run.
-        device: Such as ``"cpu"`` or ``"cuda:0"``.
-        checked: The store that a check compares with, if any.
-
     Attributes:
         again: For a check, how many classes of a stored zero-shot head are recomputed; else 0.
         asked: The questions that this worker had answered, by node and text.
@@ -95,10 +87,7 @@ class Context:
     def ones(self, cell: PassCell, rows: Rows, loaded: Any, given: Given) -> dict[str, torch.Tensor]:
         """The heads and probes of a cell, by role: stored ones, or made now and stored."""
         with stage("load", on_device=True):
-            return self._ones(cell, rows, loaded, given)
-
-    def _ones(self, cell: PassCell, rows: Rows, loaded: Any, given: Given) -> dict[str, torch.Tensor]:
-        return {role: self._one(cell, one, loaded, given) for role, one in rows.ones.items()}
+            return {role: self._one(cell, one, loaded, given) for role, one in rows.ones.items()}
 
     def _one(self, cell: PassCell, one: Artifact, loaded: Any, given: Given) -> torch.Tensor:
         fingerprint = one.fingerprint(given, loaded.definition)

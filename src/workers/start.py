@@ -36,11 +36,6 @@ def work(channel: RemoteChannel, device: str, opener: OpenStore = open_store) ->
     """Requests the job and does it; returns whether it succeeded.
 
     Known errors (a full disk, a broken plug-in) end the run; unexpected ones only end this worker.
-
-    Args:
-        channel: The connection to the run.
-        device: Such as ``"cpu"`` or ``"cuda:0"``.
-        opener: Opens the stores of the job.
     """
     try:
         import testbed.workers.worker  # noqa: F401 -- takes seconds, while the run may still be planning

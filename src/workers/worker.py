@@ -34,16 +34,7 @@ KERNELS: Mapping[Reads, type[Kernel]] = {
 
 
 class Worker:
-    """Works through passes until none are left.
-
-    Args:
-        job: The run.
-        catalog: Where definitions are looked up.
-        store: The results store.
-        channel: The connection to the run.
-        device: Such as ``"cpu"`` or ``"cuda:0"``.
-        checked: The store that a check compares with.
-    """
+    """Works through passes until none are left."""
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ import pytest
 import wds_world as world
 from torch.utils.data import DataLoader
 
+from testbed.data import file_index
 from testbed.data.webdataset import index as webdataset_index
 from testbed.data.webdataset.source import WebDataset
 from testbed.errors import DataError, SampleError
@@ -392,7 +393,7 @@ def test_without_a_place_to_remember_shards_are_read_each_time(root, reads, monk
     def full(path, data):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(webdataset_index, "write_atomically", full)
+    monkeypatch.setattr(file_index, "write_atomically", full)
     assert WebDataset(root).targets == WebDataset(root).targets
     assert len(reads) == 4
 

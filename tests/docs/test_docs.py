@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from testbed.cli import db, eval
-from testbed.plotting import paper_imagenetv2
+from testbed.plotting import paper_shifts
 from testbed.plotting.picture import picture_command
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -23,7 +23,7 @@ spec.loader.exec_module(make_commands)
 DOCS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
 PAGES = ["README.md", "CONTRIBUTING.md", *DOCS]
 COMMANDS = dict(make_commands.commands()) | {"eval.py": eval.command, "db.py": db.command}
-FIGURES = (picture_command(paper_imagenetv2.PICTURE), *(command for _, command in make_commands.FIGURES))
+FIGURES = (picture_command(paper_shifts.PICTURES["imagenetv2"]), *(command for _, command in make_commands.FIGURES))
 # options of the programs that these pages are for, or about
 OF_OTHERS = {
     "docs/clip-benchmark.md",

@@ -325,13 +325,13 @@ def test_the_outputs_are_those_of_the_network_on_the_images(evaluated, root):
 def test_val_and_all_corruptions_in_memory_open_each_image_once(run, tmp_path):
     """95 corruptions, greyscale and val: each file is read and decoded once."""
     (tmp_path / "count.py").write_text(
-        "import pathlib, testbed.data.formats.image_folder as folder\n"
-        "decode = folder.decode_file\n"
+        "import testbed.data.formats.image_lists as images\n"
+        "decode = images.decode_file\n"
         "def counting(path):\n"
         "    with open('opened.txt', 'a') as log:\n"
         "        log.write(f'{path}\\n')\n"
         "    return decode(path)\n"
-        "folder.decode_file = counting\n"
+        "images.decode_file = counting\n"
     )
     settings = ["val", "greyscale", "imagenet-c.*_in-memory"]
     outcomes = run(tmp_path, settings, "--limit", "20", "--plugin", str(tmp_path / "count.py"))

@@ -19,18 +19,15 @@ from testbed.plotting import (
     paper_appendix_grid,
     paper_appendix_models,
     paper_appendix_resnet50,
-    paper_appendix_subsampled_images,
-    paper_corruptions,
     paper_hypothetical,
-    paper_imagenet_a,
-    paper_imagenetv2,
-    paper_imagenetv2_bare,
     ranking,
 )
 from testbed.plotting.frame import load_grid
 from testbed.plotting.images import images_problem
 from testbed.plotting.paper_plots import command as paper_plots
 from testbed.plotting.paper_plots import draw_all, pictures
+from testbed.plotting.paper_shifts import PICTURES, SHIFTS
+from testbed.plotting.paper_shifts import command as paper_shifts
 from testbed.plotting.picture import Choice, picture_command, write
 from testbed.plotting.scatter import ScatterSpec, scatter_data, scatter_figure
 from testbed.plotting.stats import transform
@@ -54,7 +51,7 @@ def standard(table):
 
 
 def test_the_fit_is_that_of_the_standard_models_on_the_logit_scale(grid, table):
-    data = scatter_data(grid, paper_imagenetv2.SPEC)
+    data = scatter_data(grid, SHIFTS["imagenetv2"])
     names = standard(table)
     expected = scipy.stats.linregress(*(logit([table[name][column] for name in names]) for column in ("val", V2)))
     assert data.fit.n == len(names) == 14
@@ -68,18 +65,18 @@ def test_the_fit_is_that_of_the_standard_models_on_the_logit_scale(grid, table):
 
 
 def test_which_models_are_shown_with_which_types(grid):
-    models = scatter_data(grid, paper_imagenetv2.SPEC).models.set_index("model")
+    models = scatter_data(grid, SHIFTS["imagenetv2"]).models.set_index("model")
     assert "weak" not in models.index  # below 55 %
     assert "lp0" not in models.index
     assert not any("subsample" in name for name in models.index)
     assert models.loc["lp1", "model_type"] == models.loc["resnet50_robust1", "model_type"] == "Robustness intervention"
-    apart = scatter_data(grid, paper_corruptions.PICTURE.data(grid, Choice()).scatter.spec).models.set_index("model")
+    apart = scatter_data(grid, PICTURES["corruptions"].data(grid, Choice()).scatter.spec).models.set_index("model")
     assert apart.loc["lp1", "model_type"] == "Lp adversarially robust"
     assert "more1" not in apart.index  # lacks a severity
 
 
 def test_error_bars_are_clopper_pearsons(grid, table):
-    row = scatter_data(grid, paper_imagenetv2.SPEC).models.set_index("model").loc["more1"]
+    row = scatter_data(grid, SHIFTS["imagenetv2"]).models.set_index("model").loc["more1"]
     for axis, column, n in (("x", "val", 50000), ("y", V2, 10000)):
         right = round(table["more1"][column] / 100 * n)
         expected = scipy.stats.binomtest(right, n).proportion_ci(0.995)
@@ -87,7 +84,7 @@ def test_error_bars_are_clopper_pearsons(grid, table):
 
 
 def test_the_lines_of_imagenet_a_part_at_the_pivot(grid):
-    data = scatter_data(grid, paper_imagenet_a.SPEC)
+    data = scatter_data(grid, SHIFTS["imagenet_a"])
     assert data.fit.pivot == 0.9186
     assert "resnet50" not in set(data.models["model"])
     fitted = data.models[data.models["fitted"]]
@@ -96,7 +93,7 @@ def test_the_lines_of_imagenet_a_part_at_the_pivot(grid):
 
 
 def test_a_figure_without_a_line_has_none(grid):
-    data = scatter_data(grid, paper_imagenetv2_bare.SPEC)
+    data = scatter_data(grid, SHIFTS["imagenetv2_bare"])
     assert data.fit is None
     assert not len(data.band)
     names = {trace.name for trace in scatter_figure(data).data}
@@ -105,7 +102,7 @@ def test_a_figure_without_a_line_has_none(grid):
 
 
 def test_highlighted_models_are_shown_under_their_own_type_and_never_fitted(grid):
-    models = scatter_data(grid, paper_appendix_subsampled_images.SPEC).models.set_index("model")
+    models = scatter_data(grid, SHIFTS["appendix_subsampled_images"]).models.set_index("model")
     row = models.loc["resnet50_imagenet_subsample_1_of_2_batch64_original_images"]
     assert row["model_type"] == "1 of 2 images"
     assert not row["fitted"]
@@ -119,7 +116,7 @@ def test_where_nobody_has_stated_types_all_models_are_fitted(grid):
 
 
 def test_two_shifts_correlate_the_effective_robustness_of_models_that_are_not_standard(grid):
-    found = paper_corruptions.PICTURE.data(grid, Choice())
+    found = PICTURES["corruptions"].data(grid, Choice())
     assert "Standard training" not in set(found.models["model_type"])
     assert "weak" in set(found.models["model"])  # as in the paper, also less accurate ones
     corruptions, natural = (scatter_data(grid, each.spec).fit for each in (found.scatter, found.other))
@@ -132,7 +129,7 @@ def test_two_shifts_correlate_the_effective_robustness_of_models_that_are_not_st
 
 def test_the_table_of_correlations_holds_those_of_the_figures(grid):
     table = paper_appendix_correlations.PICTURE.data(grid, Choice())
-    assert table.loc["avg_corruptions", V2] == pytest.approx(paper_corruptions.PICTURE.data(grid, Choice()).r)
+    assert table.loc["avg_corruptions", V2] == pytest.approx(PICTURES["corruptions"].data(grid, Choice()).r)
     assert "imagenet-c.brightness.1_on-disk" not in table.index
     assert "imagenet-a" in table.columns
 
@@ -249,8 +246,8 @@ def test_types_are_told_apart_by_colour_and_by_symbol():
 
 
 def test_every_script_beside_the_others_is_a_figure(root):
-    scripts = {path.stem for path in (root / "plotting").glob("paper_*.py")} - {"paper_plots"}
-    assert len(pictures()) == len(scripts) + 1
+    scripts = {path.stem for path in (root / "plotting").glob("paper_*.py")} - {"paper_plots", "paper_shifts"}
+    assert len(pictures()) == len(PICTURES) + len(scripts) + 1
     assert len({picture.name for picture in pictures()}) == len(pictures())
 
 
@@ -309,9 +306,8 @@ def test_effective_robustness_as_json(published, table, tmp_path):
 
 
 def test_other_axes_and_scales(published, table):
-    command = picture_command(paper_imagenetv2.PICTURE)
-    words = ["--db-url", published, "--y", "objectnet-1.0-beta", "--transform", "linear", "--json"]
-    found = json.loads(CliRunner().invoke(command, words).output)
+    words = ["imagenetv2", "--db-url", published, "--y", "objectnet-1.0-beta", "--transform", "linear", "--json"]
+    found = json.loads(CliRunner().invoke(paper_shifts, words).output)
     assert (found["x"], found["y"], found["transform"]) == ("val", "objectnet-1.0-beta", "linear")
     names = standard(table)
     expected = np.polyfit(*([table[name][c] / 100 for name in names] for c in ("val", "objectnet-1.0-beta")), 1)
@@ -319,7 +315,7 @@ def test_other_axes_and_scales(published, table):
 
 
 def test_mistakes_are_one_line(published, tmp_path):
-    command = picture_command(paper_imagenetv2.PICTURE)
+    command = picture_command(PICTURES["imagenetv2"])
     for words, said in (
         (["--y", "imagenet-sketchy"], "did you mean 'imagenet-sketch'"),
         (["--out", str(tmp_path / "f.jpeg")], "figures are written as .html, .pdf, .png, .svg, not as .jpeg"),
@@ -334,7 +330,7 @@ def test_mistakes_are_one_line(published, tmp_path):
 def test_images_say_what_they_need_where_it_is_missing(monkeypatch, tmp_path, published, grid):
     monkeypatch.setitem(sys.modules, "kaleido", None)
     assert "pip install -e '.[figures]'" in images_problem()
-    figure = scatter_figure(scatter_data(grid, paper_imagenetv2.SPEC))
+    figure = scatter_figure(scatter_data(grid, SHIFTS["imagenetv2"]))
     with pytest.raises(TestbedError, match="images need the package kaleido"):
         write(figure, tmp_path / "f.pdf")
     done = CliRunner().invoke(paper_plots, ["--db-url", published, "--out", str(tmp_path / "figs")])
@@ -350,7 +346,7 @@ def test_images_say_what_they_need_where_it_is_missing(monkeypatch, tmp_path, pu
 @pytest.mark.parametrize(("suffix", "begins"), [(".png", b"\x89PNG"), (".pdf", b"%PDF")])
 def test_images_are_drawn_at_the_figures_size(tmp_path, grid, suffix, begins):
     path = tmp_path / f"f{suffix}"
-    write(scatter_figure(scatter_data(grid, paper_imagenetv2.SPEC)), path)
+    write(scatter_figure(scatter_data(grid, SHIFTS["imagenetv2"])), path)
     content = path.read_bytes()
     assert content.startswith(begins)
     if suffix == ".png":

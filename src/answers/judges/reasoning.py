@@ -114,12 +114,7 @@ def _asks_for_letter(columns: Columns) -> bool:
 
 
 def agreement_question(columns: Columns, text: str) -> str:
-    """Asks whether an extracted answer agrees with the right one (MathVerse's second step).
-
-    Args:
-        columns: Of the row.
-        text: The extracted answer.
-    """
+    """Asks whether an extracted answer agrees with the right one (MathVerse's second step)."""
     return (
         "Does this answer to a question agree with the reference answer? Another form of the same value agrees (0.5 m"
         " and 50 cm); a part of it, or an answer with an error in it, does not. Do not solve the question.\n\n"

@@ -58,12 +58,7 @@ def normalized(text: str, full_stops: int = _FULL_STOPS) -> str:
 
 
 def leave_one_out(answer: str, given: Sequence[str]) -> float:
-    """VQA accuracy: the mean, over the annotators left out, of min(1, matches among the others / 3).
-
-    Args:
-        answer: A normalized answer.
-        given: The normalized answers of n annotators.
-    """
+    """VQA accuracy: the mean, over the annotators left out, of min(1, matches among the others / 3)."""
     matches = sum(each == answer for each in given)
     scores = [min(1.0, (matches - (each == answer)) / 3) for each in given]
     return sum(scores) / len(scores) if scores else 0.0

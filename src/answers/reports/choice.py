@@ -112,10 +112,6 @@ def are_rotations(ids: Sequence[str], columns: Sequence[Mapping[str, str]]) -> b
     Such rows have the same base row (see `base_index`), the same question and the same options. Neither ``g_index`` nor
     numbers above 1,000,000 are evidence by themselves: where most rows of one base are no rotations of each other, they
     mean something else.
-
-    Args:
-        ids: The index of each row.
-        columns: The columns of each row.
     """
     groups: dict[int, list[Mapping[str, str]]] = {}
     for row_id, row in zip(ids, columns, strict=True):

@@ -40,13 +40,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Scored:
-    """A stored evaluation of a captioner by a decoder.
-
-    Attributes:
-        evaluation: The evaluation.
-        captioner: The captioner's name in files.
-        decoder: The decoder's name in files.
-    """
+    """A stored evaluation of a captioner by a decoder."""
 
     evaluation: Evaluation
     captioner: str

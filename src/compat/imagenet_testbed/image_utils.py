@@ -33,9 +33,6 @@ class OneImage:
             image: Float tensor [3, H, W] with values in [0, 1].
             severity: 0 to 4.
             gpu: Changes nothing: it is done on the image's device.
-
-        Returns:
-            A new image.
         """
         seed = int(digest_bytes(image.detach().float().cpu().numpy().tobytes())[:15], 16)
         return corrupt(image[None].clamp(0, 1), self.name, severity + 1, [seed])[0]

@@ -149,10 +149,6 @@ def checked_text(value: str, where: str) -> str:
 def checked_path(name: str, where: str) -> str:
     """A path from an annotation file, relative and in POSIX form.
 
-    Args:
-        name: The path.
-        where: The file that contains it, for messages.
-
     Raises:
         DataError: If it is absolute, leads upwards or is empty.
     """
@@ -168,13 +164,7 @@ def checked_path(name: str, where: str) -> str:
 
 
 def unknown_language(name: str, language: str, known: Iterable[str]) -> DataError:
-    """The error for a language that a data set does not have.
-
-    Args:
-        name: The data set's name.
-        language: The given code.
-        known: The available codes.
-    """
+    """The error for a language that a data set does not have."""
     codes = sorted(known)
     lowered = language.lower()
     near = [_OTHER_CODES[lowered]] if _OTHER_CODES.get(lowered) in codes else []

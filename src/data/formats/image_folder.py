@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.data.content import ImageDigests
-from testbed.data.decode import IMAGE_EXTENSIONS, decode_file
+from testbed.data.decode import IMAGE_EXTENSIONS
+from testbed.data.formats.image_lists import FileImages
 from testbed.data.language.prompt_files import is_prompt_file
 from testbed.data.left_out import (
     HIDDEN,
@@ -22,14 +22,13 @@ from testbed.data.left_out import (
     is_hidden,
     printable,
 )
-from testbed.data.source import ImageSource
 from testbed.errors import DataError
 
 if TYPE_CHECKING:
-    from PIL import Image
+    pass
 
 
-class ImageFolder(ImageSource):
+class ImageFolder(FileImages):
     """The images below ``root/CLASS/…``; a sample's id is its path relative to the root, its target the class's index.
 
     Classes are the folders sorted by name, samples are sorted by path within their class, and image files are found by
@@ -59,7 +58,7 @@ class ImageFolder(ImageSource):
         targets: list[int] = []
         number = {composed(class_name): target for target, class_name in enumerate(self.class_names)}
         for class_name in here:
-            files = sorted(image_files(root / class_name, leaving, class_name), key=_walk_order)
+            files = sorted(image_files(root / class_name, leaving, class_name), key=os.path.split)  # as a walk
             ids += map(sys.intern, files)  # ImageNet-C has the same names in 95 folders
             targets += [number[composed(class_name)]] * len(files)
         for target in sorted(set(number.values()) - set(targets)):
@@ -82,14 +81,6 @@ class ImageFolder(ImageSource):
             f" {' '.join(IMAGE_EXTENSIONS)}){''.join(f'; {each}' for each in left)}"
         )
 
-    def image(self, position: int) -> Image.Image:
-        """The decoded RGB image at a position."""
-        return decode_file(self.root / self.ids[position])
-
-    def digests(self, positions: Sequence[int]) -> list[str]:
-        """A digest of each file's bytes, cached while its size and times stay the same."""
-        return ImageDigests(self.root).digests([self.ids[position] for position in positions])
-
 
 def _leave_out_beside(root: Path, leaving: Leaving) -> None:
     """Notes what lies beside the class folders, apart from the files that testbed reads there."""
@@ -98,12 +89,6 @@ def _leave_out_beside(root: Path, leaving: Leaving) -> None:
             leaving.out(entry.name, HIDDEN)
         elif not entry.is_dir() and not is_prompt_file(entry.name):
             leaving.out(entry.name, OUTSIDE)
-
-
-def _walk_order(name: str) -> tuple[str, str]:
-    """Folder by folder, as a sorted walk meets the files: those of a folder before those of its subfolders."""
-    folder, _, file = name.rpartition("/")
-    return folder, file
 
 
 def image_files(
@@ -132,7 +117,7 @@ def image_files(
                 yield from image_files(Path(entry.path), leaving, name, entered, linked)
         elif not entry.name.lower().endswith(IMAGE_EXTENSIONS):
             leaving.out(name, OTHER_EXTENSION)
-        elif _exists_but_not_as_file(entry):
+        elif not entry.is_file() and os.path.exists(entry.path):  # a link to nothing is a sample that cannot be read
             leaving.out(name, NO_FILE)
         else:
             yield name
@@ -164,11 +149,6 @@ def class_folders(root: Path) -> list[str]:
                 f"{root} has two folders {printable(name)}, in different Unicode forms (NFC, NFD); merge them"
             )
     return found
-
-
-def _exists_but_not_as_file(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is a device, a socket or a pipe; a link to nothing is a sample that cannot be read."""
-    return not entry.is_file() and os.path.exists(entry.path)
 
 
 def _is_circle(path: str, entered: tuple[str, ...]) -> bool:

@@ -20,15 +20,26 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 
-class ListedImages(ImageSource):
-    """Image files from a list; a sample's id is its path relative to the root.
+class FileImages(ImageSource):
+    """Image files; a sample's id is its path relative to the root."""
 
-    Args:
-        root: The folder that the paths are relative to.
-        name: The data set's name, for messages.
-        files: The files, below the root.
-        targets: Their class indices, or lists of class indices.
-        class_names: The names of the classes.
+    root: Path
+
+    def path_of(self, position: int) -> str:
+        """The path of a sample's file, relative to the root."""
+        return self.ids[position]
+
+    def image(self, position: int) -> Image.Image:
+        """The decoded RGB image at a position."""
+        return decode_file(self.root / self.path_of(position))
+
+    def digests(self, positions: Sequence[int]) -> list[str]:
+        """A digest of each file's bytes, cached while its size and times stay the same."""
+        return ImageDigests(self.root).digests(list(map(self.path_of, positions)))
+
+
+class ListedImages(FileImages):
+    """Image files from a list; a sample's id is its path relative to the root.
 
     Raises:
         DataError: If a path leaves the root, or is listed twice.
@@ -53,13 +64,9 @@ class ListedImages(ImageSource):
             twice = next(each for place, each in enumerate(self.ids) if each in self.ids[:place])
             raise DataError(f"data set {name!r}: the image {twice} is listed twice")
 
-    def image(self, position: int) -> Image.Image:
-        """The decoded RGB image at a position."""
-        return decode_file(self.root / on_disk(self.root, self.ids[position]))
-
-    def digests(self, positions: Sequence[int]) -> list[str]:
-        """A digest of each file's bytes, cached while its size and times stay the same."""
-        return ImageDigests(self.root).digests([on_disk(self.root, self.ids[position]) for position in positions])
+    def path_of(self, position: int) -> str:
+        """The path of a sample's file, as the disk spells it."""
+        return on_disk(self.root, self.ids[position])
 
 
 class ImageArrays(ImageSource):
@@ -79,10 +86,12 @@ class ImageArrays(ImageSource):
     def __init__(
         self, name: str, split: str, pixels: Array, targets: Sequence[int], class_names: Sequence[str] | None
     ) -> None:
+        import numpy as np
+
         if pixels.dtype != "uint8":
             raise DataError(f"data set {name!r}: its images are arrays of {pixels.dtype}; uint8 is expected")
         self.name = name
-        self.pixels = _contiguous(pixels)
+        self.pixels: Array = np.ascontiguousarray(pixels)
         self.ids = [f"{split}/{index}" for index in range(len(pixels))]
         self.targets = [int(target) for target in targets]
         self.class_names = list(class_names) if class_names is not None else None
@@ -181,12 +190,6 @@ def _h5py() -> Any:
     except ImportError as error:
         raise MissingExtraError("h5py", "h5", "the data set pcam") from error
     return h5py
-
-
-def _contiguous(pixels: Array) -> Array:
-    import numpy as np
-
-    return np.ascontiguousarray(pixels)
 
 
 def _inside(root: Path, file: str, name: str) -> str:

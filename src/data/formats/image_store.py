@@ -26,11 +26,7 @@ _LARGEST_MEMBER = 1 << 28  # bytes of an image; larger ones are errors or attack
 
 @dataclass(frozen=True)
 class ImagesInFolder:
-    """The images below a folder.
-
-    Attributes:
-        path: The folder.
-    """
+    """The images below a folder."""
 
     path: Path
 
@@ -56,11 +52,7 @@ class ImagesInFolder:
 
 @dataclass(frozen=True)
 class ImagesInZip:
-    """The images in a zip archive; if an archive ``X.zip`` has all of them in ``X/``, this prefix may be omitted.
-
-    Attributes:
-        path: The archive.
-    """
+    """The images in a zip archive; if an archive ``X.zip`` has all of them in ``X/``, this prefix may be omitted."""
 
     path: Path
 
@@ -195,12 +187,6 @@ def find_images(root: Path, candidates: Sequence[str], name: str, origin: str) -
 
 def require_images(images: Images, names: Sequence[str], name: str, origin: str) -> None:
     """Checks that images exist.
-
-    Args:
-        images: The folder or archive.
-        names: Their paths.
-        name: The data set's name, for messages.
-        origin: Where the images are published, for messages.
 
     Raises:
         DataError: If some are missing.

@@ -60,12 +60,6 @@ class CaptionSelection(ImageSource):
     A target is ``{"captions": […], "answer": index of the right caption, or None}``; the group is the instance.
     A sample's id is the path of its image and, after a ``#``, the instance.
 
-    Args:
-        images: The folder or archive of the images.
-        instances: The instances.
-        name: The data set's name, for messages.
-        origin: Where the images are published, for messages.
-
     Raises:
         DataError: If an image is missing, an instance has only one choice, or two have the same name.
     """
@@ -161,10 +155,6 @@ def own_pairs(root: Path, name: str) -> CaptionSelection:
 
     The paths of its images are relative to the folder of the file. If there is an archive ``images.zip`` next to a file
     ``pairs.…``, or ``X.zip`` next to ``X.…``, they are its members.
-
-    Args:
-        root: As for `find_pairs`.
-        name: The data set's name, for messages.
 
     Raises:
         DataError: If files are missing or in another format.

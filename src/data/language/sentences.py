@@ -123,10 +123,6 @@ def _nltk(language: str) -> Splitter | None:
 def _punkt(name: str, folders: tuple[str, ...]) -> Splitter:
     """Punkt for a language, cached once found.
 
-    Args:
-        name: NLTK's name of the language.
-        folders: The folders where NLTK looks for data.
-
     Raises:
         LookupError: If the data are missing or incomplete.
     """

@@ -141,14 +141,10 @@ def _merge(source: Path, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     for entry in sorted(source.iterdir()):
         place = target / entry.name
-        if entry.is_dir() and (place.is_dir() or _has_archives(entry)):
+        if entry.is_dir() and (place.is_dir() or any(each.name.endswith(_ARCHIVES) for each in entry.iterdir())):
             _merge(entry, place)
         elif not place.exists() and not entry.name.endswith(_ARCHIVES):
             os.replace(entry, place)
-
-
-def _has_archives(folder: Path) -> bool:
-    return any(entry.name.endswith(_ARCHIVES) for entry in folder.iterdir())
 
 
 # Webdatasets ------------------------------------------------------------------------------------------------------

@@ -87,7 +87,10 @@ class RemoteFolder:
             path.parent.mkdir(parents=True, exist_ok=True)
             (self.local / "URL").write_text(self.url + "\n", encoding="utf-8")
             with _alone(self.local / ".lock"):
-                if path.is_file() or self._download(self.url_of(name), path):  # maybe copied by another process
+                if path.is_file():  # copied by another process
+                    return path
+                self.require_online(url := self.url_of(name))
+                if download_file(url, path, "without a connection, give a local folder as data root"):
                     return path
                 if optional:
                     write_atomically(absent, b"")
@@ -97,11 +100,6 @@ class RemoteFolder:
                 f"{self.url_of(name)} cannot be saved in {self.local}: {error.strerror or error}"
             ) from error
         raise DataError(f"{self.url_of(name)} does not exist (the server says 404)")
-
-    def _download(self, url: str, path: Path) -> bool:
-        """Downloads a file; False if the server does not have it."""
-        self.require_online(url)
-        return download_file(url, path, "without a connection, give a local folder as data root")
 
     def require_online(self, url: str) -> None:
         """Checks that the user does not forbid downloads from the hub.

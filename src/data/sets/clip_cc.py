@@ -37,10 +37,6 @@ def reference_captions(path: Path, name: str) -> TextSamples:
 
     A list of captions may replace a caption.
 
-    Args:
-        path: The file; it determines the order of the samples.
-        name: The data set's name, for messages.
-
     Raises:
         DataError: If the file is missing or invalid, an id occurs twice, or a reference is blank or not text.
     """

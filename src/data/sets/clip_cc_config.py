@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -239,59 +239,37 @@ def _models(top: _Section) -> tuple[str, ...]:
 Check = Callable[[Any], str | None]  # what a value should be, or None when it is
 
 
-def _word(value: Any) -> str | None:
-    return None if isinstance(value, str) and value.strip() else "a text that is not blank"
+def _check(is_good: Callable[[Any], Any], expected: str) -> Check:
+    return lambda value: None if is_good(value) else expected
 
 
-def _name(value: Any) -> str | None:
-    good = _word(value) is None and "@" not in value
-    return None if good else "a text that is not blank and has no '@', which stands between a setting and its decoder"
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
 
 
-def _file_name(value: Any) -> str | None:
-    good = _word(value) is None and not set(value) & set("/\\\0")
-    return None if good else "the beginning of a file's name"
-
-
-def _text(value: Any) -> str | None:
-    return None if isinstance(value, str) else "a text"
-
-
-def _switch(value: Any) -> str | None:
-    return None if isinstance(value, bool) else "true or false"
-
-
-def _list(value: Any) -> str | None:
-    return None if isinstance(value, list) else "a list of names"
-
-
-def _count(value: Any) -> str | None:
-    good = isinstance(value, int) and not isinstance(value, bool) and value > 0
-    return None if good else "an integer larger than 0"
-
-
-def _device(value: Any) -> str | None:
-    good = isinstance(value, str) and DEVICE.fullmatch(value)
-    return None if good else "cpu, cuda, cuda:N or mps"
-
-
-def _device_map(value: Any) -> str | None:
-    good = isinstance(value, str) and (value in SHARDED or DEVICE.fullmatch(value))
-    return None if good else f"one of {', '.join(SHARDED)}, cpu, cuda, cuda:N, mps"
+_word = _check(_is_word, "a text that is not blank")
+_name = _check(
+    lambda value: _is_word(value) and "@" not in value,
+    "a text that is not blank and has no '@', which stands between a setting and its decoder",
+)
+_file_name = _check(lambda value: _is_word(value) and not set(value) & set("/\\\0"), "the beginning of a file's name")
+_text = _check(lambda value: isinstance(value, str), "a text")
+_switch = _check(lambda value: isinstance(value, bool), "true or false")
+_list = _check(lambda value: isinstance(value, list), "a list of names")
+_count = _check(lambda value: type(value) is int and value > 0, "an integer larger than 0")
+_device = _check(lambda value: isinstance(value, str) and DEVICE.fullmatch(value), "cpu, cuda, cuda:N or mps")
+_device_map = _check(
+    lambda value: isinstance(value, str) and (value in SHARDED or DEVICE.fullmatch(value)),
+    f"one of {', '.join(SHARDED)}, cpu, cuda, cuda:N, mps",
+)
 
 
 def _one_of(values: Sequence[str]) -> Check:
-    return lambda value: None if value in values else f"one of {', '.join(values)}"
+    return _check(lambda value: value in values, f"one of {', '.join(values)}")
 
 
 class _Section:
-    """A mapping of the file, with the names of its keys from the top for messages; keys without a value are not there.
-
-    Args:
-        content: The mapping.
-        name: Such as ``"decoder.fine_grained"``; the top has ``""``.
-        path: The file.
-    """
+    """A mapping of the file, with its name for messages (``""`` for the top); keys without a value are not there."""
 
     def __init__(self, content: Mapping[str, Any], name: str, path: Path) -> None:
         self.content = content
@@ -359,19 +337,14 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
         """A mapping, each key once."""
-        for key in _repeated(node):
-            raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} is there twice", key.start_mark)
+        seen: set[str] = set()
+        for key in (key for key, _ in node.value if isinstance(key.value, str)):
+            if key.value in seen:
+                what = f"the key {key.value!r} is there twice"
+                raise yaml.constructor.ConstructorError(None, None, what, key.start_mark)
+            seen.add(key.value)
         mapping: dict[Hashable, Any] = super().construct_mapping(node, deep)
         return mapping
-
-
-def _repeated(node: Any) -> Iterator[Any]:
-    seen: set[str] = set()
-    for key, _ in node.value:
-        if key.value in seen if isinstance(key.value, str) else False:
-            yield key
-        if isinstance(key.value, str):
-            seen.add(key.value)
 
 
 def _parsed(path: Path) -> Mapping[str, Any]:

@@ -99,14 +99,7 @@ class ImageNetFolder(ImageFolder):
 
 
 class Selected(ImageSource):
-    """Some samples of another source, with new targets.
-
-    Args:
-        source: The other source.
-        positions: The positions of the samples.
-        targets: The target of each sample.
-        class_names: The names of the classes that targets index.
-    """
+    """Some samples of another source, with new targets."""
 
     def __init__(
         self,

@@ -25,10 +25,6 @@ UNKNOWN = -1  # the target of an image that shows no class
 def read_classes(root: Path, name: str) -> list[int]:
     """The ImageNet classes that the folders are named by, ascending.
 
-    Args:
-        root: The folder with the class folders.
-        name: The data set's name, for messages.
-
     Raises:
         DataError: If the folder is missing, or has folders with other names.
     """
@@ -83,11 +79,6 @@ class WithUnknown(ImageSource):
 
 def imagenet_o(root: Path, name: str, val: ImageSource) -> WithUnknown:
     """ImageNet-O, and the images of its classes in the validation set; a target is the index of the class.
-
-    Args:
-        root: The folder of ImageNet-O.
-        name: Its name.
-        val: The validation set, with ImageNet's classes as targets.
 
     Raises:
         DataError: If the folder has other contents.

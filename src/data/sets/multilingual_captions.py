@@ -8,7 +8,6 @@ is read if the other files are missing. Crossmodal-3600 has all languages in one
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -152,7 +151,8 @@ def crossmodal_captions(root: Path, language: str, name: str = "crossmodal3600")
     lines = read_json_lines(path)
     entries = [_crossmodal_entry(line, f"{path}, entry {number:,}", language) for number, line in enumerate(lines, 1)]
     if not any(captions for _, captions in entries):
-        raise unknown_language(name, language, _languages_of(lines))
+        known = {key for line in lines for key, value in line.items() if isinstance(value, dict)}
+        raise unknown_language(name, language, known)
     captions = merged(entries)
     place = {image: line.get("image/locale") for (image, _), line in zip(entries, lines, strict=True)}
     slices = [{"locale": place[image]} if isinstance(place[image], str) else {} for image in captions]
@@ -166,7 +166,3 @@ def _crossmodal_entry(line: Any, where: str, language: str) -> tuple[str, list[s
     if language not in line:
         return image, []
     return image, texts(value_of(line[language], "caption", list, f"{where}, {language!r}"), f"{where}, {language!r}")
-
-
-def _languages_of(lines: Sequence[dict[str, Any]]) -> set[str]:
-    return {key for line in lines for key, value in line.items() if isinstance(value, dict)}

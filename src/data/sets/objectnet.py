@@ -8,20 +8,17 @@ imagenet_to_label_2012_v2 with pytorch_to_imagenet_2012_id.json (the line of eac
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from testbed.data.content import ImageDigests
-from testbed.data.decode import decode_file
 from testbed.data.formats.annotations import checked_path
 from testbed.data.formats.image_folder import image_files
+from testbed.data.formats.image_lists import FileImages
 from testbed.data.left_out import Leaving
-from testbed.data.source import ImageSource
 from testbed.errors import DataError
 
 if TYPE_CHECKING:
-    from PIL import Image
+    pass
 
 
 class Mapping(NamedTuple):
@@ -69,7 +66,7 @@ def read_mapping(root: Path) -> Mapping:
     return Mapping([place for place, _ in shared], [label for _, label in shared], classes)
 
 
-class ObjectNet(ImageSource):
+class ObjectNet(FileImages):
     """The photographs of the shared classes; a target is the index of its class in the mapping.
 
     Args:
@@ -94,11 +91,3 @@ class ObjectNet(ImageSource):
             self.ids += files
             self.targets += [target] * len(files)
         self.left_out = leaving.found()
-
-    def image(self, position: int) -> Image.Image:
-        """The decoded RGB image at a position, with its red border."""
-        return decode_file(self.root / self.ids[position])
-
-    def digests(self, positions: Sequence[int]) -> list[str]:
-        """A digest of each file's bytes."""
-        return ImageDigests(self.root).digests([self.ids[position] for position in positions])

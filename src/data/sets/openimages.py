@@ -14,16 +14,14 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from testbed.data.content import ImageDigests
-from testbed.data.decode import decode_file
 from testbed.data.formats.image_folder import image_files
+from testbed.data.formats.image_lists import FileImages
 from testbed.data.left_out import Leaving
 from testbed.data.sets.imagenet import synsets
-from testbed.data.source import ImageSource
 from testbed.errors import DataError
 
 if TYPE_CHECKING:
-    from PIL import Image
+    pass
 
 CLASSES = "ilsvrc_to_openimages.json"
 LABELS = "test-annotations-human-imagelabels.csv"
@@ -73,10 +71,6 @@ def _as_table(path: Path) -> Iterator[None]:
 def read_labels(root: Path, places: Mapping[str, int]) -> dict[str, int]:
     """The images with exactly one human-verified label of a list, and the index of that label.
 
-    Args:
-        root: The folder.
-        places: The labels and their indices.
-
     Raises:
         DataError: If the table is missing or has other columns.
     """
@@ -98,15 +92,11 @@ def read_labels(root: Path, places: Mapping[str, int]) -> dict[str, int]:
     return {image: next(iter(labels)) for image, labels in shown.items() if len(labels) == 1}
 
 
-class OpenImages(ImageSource):
+class OpenImages(FileImages):
     """The images, sorted by their id; a target is the index of its class among those of the map.
 
     ImageNet-testbed publishes which of the sorted images of the whole test set it used. If that list is in the folder,
     it selects the images; otherwise all images with exactly one verified label of the map are used.
-
-    Args:
-        root: The folder.
-        name: The data set's name, for messages.
 
     Raises:
         DataError: If images are missing, or the files are inconsistent.
@@ -145,11 +135,3 @@ class OpenImages(ImageSource):
                 f" ({error!r}): it picks out of the sorted images of the whole test set some that have one label each;"
                 " complete the images, or take the list away"
             ) from error
-
-    def image(self, position: int) -> Image.Image:
-        """The decoded RGB image at a position."""
-        return decode_file(self.root / self.ids[position])
-
-    def digests(self, positions: Sequence[int]) -> list[str]:
-        """A digest of each file's bytes."""
-        return ImageDigests(self.root).digests([self.ids[position] for position in positions])

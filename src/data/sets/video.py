@@ -15,20 +15,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.data.content import ImageDigests
-from testbed.data.decode import decode_file
 from testbed.data.formats.annotations import checked_path
-from testbed.data.source import ImageSource
+from testbed.data.formats.image_lists import FileImages
 from testbed.errors import DataError
 
 if TYPE_CHECKING:
-    from PIL import Image
+    pass
 
 METADATA_FOLDERS = ("metadata", "misc", "")
 REACH = 10  # frames to each side of an anchor
 
 
-class FrameSets(ImageSource):
+class FrameSets(FileImages):
     """Frames, set by set: the anchor, then the frames around it.
 
     Args:
@@ -68,14 +66,6 @@ class FrameSets(ImageSource):
                 f"data set {name!r}: {len(missing):,} of the {len(self.ids):,} frames that its metadata name are"
                 f" missing in {root}, the first is {missing[0]}"
             )
-
-    def image(self, position: int) -> Image.Image:
-        """The decoded RGB frame at a position."""
-        return decode_file(self.root / self.ids[position])
-
-    def digests(self, positions: Sequence[int]) -> list[str]:
-        """A digest of each file's bytes."""
-        return ImageDigests(self.root).digests([self.ids[position] for position in positions])
 
 
 class ClassMap:

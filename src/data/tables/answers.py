@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +68,13 @@ def read_prediction_table(path: Path) -> Predictions:
             raise DataError(f"{path} has the index {shortened(sample)} twice; remove one of them")
         asked[sample] = {name: row[name] for name in ASKED if row.get(name)}
         cut += len(text) == _LONGEST_CELL and path.suffix.lower() == ".xlsx"
-        fault = fault_of_answer(text)
+        fault = text.strip()[:200] if text.strip().startswith(FAILED) else fault_of(text)
         if fault is not None:
             faults[sample] = fault
         else:
             texts[sample] = text
-            extras[sample] = extras_of(row)
+            beside = {name: row[name] for name in EXTRAS if row.get(name, "").strip()}  # such as the reasoning
+            extras[sample] = {name: said for name, said in beside.items() if fault_of(said) is None}
     if PREDICTION not in columns:
         found = f"it has {shortened(', '.join(sorted(columns)), 200)}" if columns else "it has no records"
         raise DataError(f"{path} has no {PREDICTION}s, which VLMEvalKit's files of answers have; {found}")
@@ -85,13 +85,3 @@ def read_prediction_table(path: Path) -> Predictions:
         )
     kept = {sample: own for sample, own in extras.items() if own}
     return Predictions(path, texts, faults, frozenset(), kept, asked)
-
-
-def fault_of_answer(text: str) -> str | None:
-    """Why a text is no answer; None if it is one."""
-    return text.strip()[:200] if text.strip().startswith(FAILED) else fault_of(text)
-
-
-def extras_of(row: Mapping[str, str]) -> dict[str, Any]:
-    """What stands beside an answer, such as the reasoning."""
-    return {name: row[name] for name in EXTRAS if row.get(name, "").strip() and fault_of(row[name]) is None}

@@ -32,12 +32,13 @@ def read_records(path: Path) -> Iterator[Mapping[str, str]]:
         DataError: If it cannot be read, or is not in the format.
         MissingExtraError: If it is a workbook and openpyxl is not installed.
     """
-    read = {".xlsx": _of_workbook, ".tsv": _of_tsv, ".csv": _of_csv, ".json": _of_json}.get(path.suffix.lower())
-    if read is None:
+    suffix = path.suffix.lower()
+    read = {".xlsx": _workbook_rows, ".tsv": _tsv_rows, ".csv": _csv_rows}.get(suffix)
+    if read is None and suffix != ".json":
         raise DataError(f"{path} is not a table of results: expected one of {', '.join((*SUFFIXES, '.csv'))}")
     if not path.is_file():
         raise DataError(f"{path} {'is a folder' if path.is_dir() else 'does not exist'}")
-    return read(path)
+    return _of_json(path) if read is None else _of_table(path, read(path))
 
 
 def text_of(value: Any) -> str:
@@ -64,10 +65,6 @@ def _of_table(path: Path, rows: Iterator[list[str]]) -> Iterator[Mapping[str, st
         yield {name: text for name, text in zip(header, cells, strict=False) if name and text}
 
 
-def _of_tsv(path: Path) -> Iterator[Mapping[str, str]]:
-    return _of_table(path, _tsv_rows(path))
-
-
 def _tsv_rows(path: Path) -> Iterator[list[str]]:
     try:
         with path.open("rb") as file:
@@ -80,10 +77,6 @@ def _tsv_rows(path: Path) -> Iterator[list[str]]:
                     ) from error
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def _of_csv(path: Path) -> Iterator[Mapping[str, str]]:
-    return _of_table(path, _csv_rows(path))
 
 
 def _csv_rows(path: Path) -> Iterator[list[str]]:
@@ -101,10 +94,6 @@ def _of_json(path: Path) -> Iterator[Mapping[str, str]]:
 
 
 # Workbooks --------------------------------------------------------------------------------------------------------
-
-
-def _of_workbook(path: Path) -> Iterator[Mapping[str, str]]:
-    return _of_table(path, _workbook_rows(path))
 
 
 def _workbook_rows(path: Path) -> Iterator[list[str]]:

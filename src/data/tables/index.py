@@ -3,38 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-import stat
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from testbed.data.decode import image_digest
+from testbed.data.file_index import FileIndex
 from testbed.data.formats.text_records import MAX_CHARACTERS
 from testbed.data.tables.pictures import decoded, is_reference, parts_of
 from testbed.data.tables.tsv import TsvRow, read_rows
 from testbed.errors import DataError, SampleError, shortened
 from testbed.identity.describe import digest_bytes
-from testbed.paths import cache_dir, write_atomically
 
 INDEX = "index"
 IMAGE = "image"
 IMAGE_PATH = "image_path"
 
-_REVISION = 2  # of the cached index
 _REFERENCE = "="  # begins the mark of a picture that another row has
 
 
 @dataclass
-class TableIndex:
-    """The rows of a table; the lists about rows are equally long.
+class TableIndex(FileIndex):
+    """The rows of a table.
 
     Attributes:
-        path: The file.
-        size: Its size in bytes.
-        mtime_ns: Its modification time, which programs may set.
-        inode: Its inode.
-        ctime_ns: Its change time, which programs cannot set.
         md5: Of its bytes, in hexadecimal.
         columns: The names of the columns.
         lines: The first line of each row.
@@ -45,11 +36,9 @@ class TableIndex:
         faults: Why a row cannot be used; ``""`` if it can.
     """
 
-    path: str
-    size: int
-    mtime_ns: int
-    inode: int
-    ctime_ns: int
+    WHAT, FOLDER, REVISION = "table", "tables", 2
+    COLUMNS = ("lines", "offsets", "sizes", "cells", "marks", "faults")
+
     md5: str = ""
     columns: list[str] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
@@ -81,36 +70,7 @@ def index_table(path: Path) -> TableIndex:
     Raises:
         DataError: If the table cannot be read, or is not in the format; names the line.
     """
-    try:
-        real = path.resolve(strict=True)
-        now = real.stat()
-    except OSError as error:
-        raise DataError(f"the table {path} cannot be read: {error.strerror}") from error
-    if not stat.S_ISREG(now.st_mode):
-        raise DataError(f"the table {path} is not a file")
-    memo = cache_dir("tables") / f"{digest_bytes(os.fsencode(real))}.json"
-    stamp = (str(real), now.st_size, now.st_mtime_ns, now.st_ino, now.st_ctime_ns)
-    found = _recall(memo)
-    if found is None or (found.path, found.size, found.mtime_ns, found.inode, found.ctime_ns) != stamp:
-        found = _read(TableIndex(*stamp))
-        try:
-            write_atomically(memo, json.dumps({"revision": _REVISION, **asdict(found)}, ensure_ascii=False).encode())
-        except (OSError, UnicodeEncodeError):  # disk full, or a path that is not text: not cached
-            pass
-    return found
-
-
-def _recall(memo: Path) -> TableIndex | None:
-    """The cached index, if it is complete."""
-    try:
-        known = json.loads(memo.read_bytes())
-        if known.pop("revision") != _REVISION:
-            return None
-        found = TableIndex(**known)
-        columns = (found.lines, found.offsets, found.sizes, found.cells, found.marks, found.faults)
-        return found if found.md5 and len({len(column) for column in columns}) == 1 else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
+    return TableIndex.of(path, _read)
 
 
 def _read(index: TableIndex) -> TableIndex:

@@ -27,10 +27,6 @@ _DATA_URL = re.compile(r"data:image/[a-z.+-]+;base64,")
 def parts_of(cell: str, what: str) -> list[str]:
     """The texts in a cell: those of a list in JSON or Python form, else the cell itself; none if it is empty.
 
-    Args:
-        cell: The cell.
-        what: What messages call it.
-
     Raises:
         SampleError: If it is a list of something other than texts and integers.
     """

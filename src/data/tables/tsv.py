@@ -23,10 +23,6 @@ _BLANK = re.compile(rb" *(?:\r\n?|\n|\Z)")
 class TsvRow:
     """A row.
 
-    Args:
-        line: The number of its first line in the file, from 1.
-        offset: Where it begins in the file, in bytes.
-
     Attributes:
         size: Its length in bytes, with the line end.
         cells: The bytes of each cell, without quotes.

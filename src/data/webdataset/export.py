@@ -212,11 +212,7 @@ def encode(image: Image.Image, image_format: str) -> bytes:
 
 
 class _Shards:
-    """Writes samples into as many shards as needed.
-
-    Attributes:
-        number: The number of shards so far.
-    """
+    """Writes samples into as many shards as needed."""
 
     def __init__(self, folder: Path, max_count: int, max_size: int) -> None:
         self.number = 0

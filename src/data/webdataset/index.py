@@ -6,25 +6,21 @@ disk.
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import stat
 import tarfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from testbed.data.decode import image_digest
+from testbed.data.file_index import FileIndex
 from testbed.data.left_out import HIDDEN, NO_SAMPLE, Leaving, is_hidden
 from testbed.data.threads import Stop, StoppedError, reading_threads
 from testbed.data.webdataset.format import IMAGE_EXTENSIONS, LABEL_EXTENSION, read_label
 from testbed.errors import DataError
-from testbed.identity.describe import digest_bytes
-from testbed.paths import cache_dir, write_atomically
 
-_REVISION = 3  # of the cached index
 _BLOCK = 512  # bytes; of tar
 _LARGEST_LABEL = 1 << 26
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard"}
@@ -32,15 +28,10 @@ _LFS = b"version https://git-lfs"
 
 
 @dataclass
-class ShardIndex:
-    """The samples of one shard, in their order; the columns are equally long.
+class ShardIndex(FileIndex):
+    """The samples of one shard, in their order.
 
     Attributes:
-        path: The shard.
-        size: Its size in bytes.
-        mtime_ns: Its modification time, which programs may set.
-        inode: Its inode.
-        ctime_ns: Its change time, which programs cannot set; a copy may have the same size and ``mtime_ns``.
         keys: The name of each sample: the common prefix of its members.
         offsets: The offset of each image.
         sizes: The number of bytes of each image.
@@ -50,11 +41,9 @@ class ShardIndex:
         left_out: What is no part of any sample, as `LeftOut.as_object` has it; not a column.
     """
 
-    path: str
-    size: int
-    mtime_ns: int
-    inode: int = 0
-    ctime_ns: int = 0
+    WHAT, FOLDER, REVISION = "shard", "webdataset", 3
+    COLUMNS = ("keys", "offsets", "sizes", "labels", "widths", "digests")
+
     keys: list[str] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
@@ -64,54 +53,19 @@ class ShardIndex:
     left_out: list[dict[str, Any]] = field(default_factory=list)
 
 
-_COLUMNS = ("keys", "offsets", "sizes", "labels", "widths", "digests")
-
-
 def index_shards(paths: Sequence[Path], kind: str) -> list[ShardIndex]:
     """The index of each shard; unchanged shards are not read again.
-
-    Args:
-        paths: The shards.
-        kind: The kind of their labels.
 
     Raises:
         DataError: If a shard cannot be read or is not in the format.
     """
     with reading_threads(len(paths)) as (threads, stop):  # both release the GIL
-        return list(threads.map(lambda path: _index(path, kind, stop), paths))
 
+        def read(index: ShardIndex) -> ShardIndex:
+            stop.raise_if_interrupted()
+            return read_shard(Path(index.path), kind, stop)
 
-def _index(path: Path, kind: str, stop: Stop) -> ShardIndex:
-    try:
-        real = path.resolve(strict=True)
-        now = real.stat()
-    except OSError as error:
-        raise DataError(f"the shard {path} cannot be read: {error.strerror}") from error
-    if not stat.S_ISREG(now.st_mode):
-        raise DataError(f"the shard {path} is not a file")
-    memo = cache_dir("webdataset") / f"{digest_bytes(os.fsencode(real), b'/', kind.encode())}.json"
-    found = _recall(memo)
-    stamp = (str(real), now.st_size, now.st_mtime_ns, now.st_ino, now.st_ctime_ns)
-    if found is None or (found.path, found.size, found.mtime_ns, found.inode, found.ctime_ns) != stamp:
-        stop.raise_if_interrupted()
-        found = read_shard(real, kind, stop)
-        try:
-            write_atomically(memo, json.dumps({"revision": _REVISION, **asdict(found)}, ensure_ascii=False).encode())
-        except (OSError, UnicodeEncodeError):  # disk full, or a path that is not text: not cached
-            pass
-    return found
-
-
-def _recall(memo: Path) -> ShardIndex | None:
-    """The cached index, if it is complete."""
-    try:
-        known = json.loads(memo.read_bytes())
-        if known.pop("revision") != _REVISION:
-            return None
-        found = ShardIndex(**known)
-        return found if len({len(getattr(found, column)) for column in _COLUMNS}) == 1 else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
+        return list(threads.map(lambda path: ShardIndex.of(path, read, b"/", kind.encode()), paths))
 
 
 # Reading ----------------------------------------------------------------------------------------------------------
@@ -134,11 +88,6 @@ class _Sample:
 
 def read_shard(path: Path, kind: str, stop: Stop | None = None) -> ShardIndex:
     """Reads a shard from its beginning to its end.
-
-    Args:
-        path: The shard.
-        kind: The kind of its labels.
-        stop: Looked at before each member.
 
     Raises:
         DataError: If it is not a plain tar archive, is truncated, has invalid members, or a sample is incomplete.
@@ -289,5 +238,5 @@ def _add(index: ShardIndex, key: str, sample: _Sample, kind: str) -> None:
     offset, size = sample.places[image]
     target, width = sample.content[wanted]
     row = (key, offset, size, target, width, sample.content[image])
-    for column, value in zip(_COLUMNS, row, strict=True):
+    for column, value in zip(ShardIndex.COLUMNS, row, strict=True):
         getattr(index, column).append(value)

@@ -100,12 +100,6 @@ def nodes(ray: Any) -> list[Node]:
 def checked(ray: Any, found: Sequence[Node], plugins: tuple[str, ...], compiles: bool) -> list[Node]:
     """Has each node compare its code and versions with this machine's: results must not depend on the node.
 
-    Args:
-        ray: The package.
-        found: The nodes.
-        plugins: Plug-in files.
-        compiles: Whether each node needs a compiler.
-
     Returns:
         The nodes, with their processors, less those that are gone: Ray names these for some seconds more.
 

@@ -155,11 +155,7 @@ def definition_of(name: str) -> Any:
 
 
 def long_clip(name: str) -> Any:
-    """A CLIP whose weights have more positions for texts than its configuration says, as LongCLIP's.
-
-    Args:
-        name: As the family of transformers knows it.
-    """
+    """A CLIP whose weights have more positions for texts than its configuration says, as LongCLIP's."""
     from testbed.models.transformers_clip import TransformersFamily, TransformersFiles
 
     files = TransformersFiles(name)

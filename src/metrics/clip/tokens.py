@@ -40,9 +40,6 @@ class Ruler:
     """How long a text is to a tokenizer, where that can be found out.
 
     Of the tokenizers of testbed's families: those of transformers, and open_clip's own.
-
-    Args:
-        tokenizer: A dual encoder's.
     """
 
     def __init__(self, tokenizer: Any) -> None:

@@ -73,11 +73,6 @@ def _one_class_each(
 def right_classes(sample: SampleInfo, classes: int, what: str) -> list[int]:
     """The true classes of a sample, checked.
 
-    Args:
-        sample: The sample.
-        classes: The number of classes.
-        what: The setting, for messages.
-
     Raises:
         DataError: If its target is not a class index or a list of these.
     """

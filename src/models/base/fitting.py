@@ -105,9 +105,6 @@ def fit_state_dict(network: Any, state: Mapping[str, Any], what: str) -> Named:
         state: The state dict, under the network's names or with a common prefix.
         what: The file, for messages.
 
-    Returns:
-        What was loaded.
-
     Raises:
         WeightsError: If it does not fit; lists the first faults.
     """

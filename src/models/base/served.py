@@ -108,14 +108,8 @@ class Usage:
 class Served:
     """Answers from a server.
 
-    Args:
-        service: The model and its server.
-
     Raises:
         MissingExtraError: If the package openai is not installed.
-
-    Attributes:
-        usage: What was asked.
     """
 
     def __init__(self, service: Service) -> None:

@@ -47,11 +47,6 @@ def alike(lengths: Sequence[int], least: int) -> list[slice]:
 class LoadedTextEncoder:
     """A text embedder on its device.
 
-    Args:
-        definition: The model.
-        encoder: What its loader returned.
-        options: Device and precision.
-
     Raises:
         DefinitionError: If the encoder has no ``encode``, or nowhere to put the definition's ``max_length``.
     """

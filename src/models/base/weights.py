@@ -251,12 +251,16 @@ def no_downloads() -> Iterator[None]:
             hub.HF_HUB_OFFLINE = offline  # type: ignore[attr-defined]
 
 
-@contextlib.contextmanager
-def only_weights() -> Iterator[None]:
+def only_weights() -> contextlib.AbstractContextManager[None]:
     """Restricts torch.load to tensors: some libraries still let it run code."""
-    name = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
+    return with_variable("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "1")
+
+
+@contextlib.contextmanager
+def with_variable(name: str, value: str) -> Iterator[None]:
+    """Gives an environment variable another value, and then the one from before."""
     before = os.environ.get(name)
-    os.environ[name] = "1"
+    os.environ[name] = value
     try:
         yield
     finally:

@@ -63,12 +63,7 @@ def build(architecture: str, classes: int | None = None, arguments: Mapping[str,
 
 
 def published_settings(architecture: str, weights: Any) -> dict[str, Any]:
-    """What torchvision's builder gives a network that it makes for published weights, where that changes its logits.
-
-    Args:
-        architecture: A name of torchvision.
-        weights: The member of its weights enum.
-    """
+    """What torchvision's builder gives a network that it makes for published weights, where that changes its logits."""
     takes = _parameters(architecture)
     settings: dict[str, Any] = {}
     if "transform_input" in takes:  # Inception and GoogLeNet, whose weights want Google's normalization
@@ -87,12 +82,6 @@ def _parameters(architecture: str) -> Mapping[str, Any]:
 
 def plan(architecture: str, state: Mapping[str, Any], settings: Mapping[str, Any], what: str) -> Plan:
     """How the network of a state dict is built; its tensors need no content.
-
-    Args:
-        architecture: As `load_checkpoint` takes it.
-        state: The state dict.
-        settings: What the builder is given in any case.
-        what: The file, for messages.
 
     Raises:
         WeightsError: If it does not fit.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-import json
 import shutil
 import tempfile
 from pathlib import Path
@@ -15,7 +14,7 @@ from testbed.models.base.definition import LoadOptions
 from testbed.models.base.text_encoder import REVISION, TextEncoder
 from testbed.models.base.weights import Weights
 from testbed.models.loading.decoder_kinds import EVAL_BATCH_SIZE, KINDS, DecoderKind
-from testbed.models.loading.hub_folder import HubFolder
+from testbed.models.loading.hub_folder import HubFolder, content_of
 
 EXTRA = "decoders"
 SENTENCES = "sentence-transformers"
@@ -279,10 +278,8 @@ def _modules(definition: FolderEncoder, options: LoadOptions) -> Any:
 
 def _require_positions(definition: FolderEncoder, folder: Path) -> None:
     """Refuses lengths beyond the network's positions."""
-    try:
-        positions = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("max_position_embeddings")
-    except (OSError, ValueError, AttributeError):
-        return
+    config = content_of(folder / "config.json")
+    positions = config.get("max_position_embeddings") if isinstance(config, dict) else None
     if definition.max_length is not None and isinstance(positions, int) and definition.max_length > positions:
         raise DefinitionError(
             f"{definition.name}: max_length is {definition.max_length}, but the model has {positions} positions"

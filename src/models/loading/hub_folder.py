@@ -223,11 +223,16 @@ def _is_within(path: str) -> bool:
     return ".." not in Path(path).parts and not Path(path).is_absolute()
 
 
-def _modules(folder: Path) -> list[dict[str, Any]]:
+def content_of(path: Path) -> Any:
+    """What a JSON file says; None if it cannot be read."""
     try:
-        modules = json.loads((folder / MODULES).read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return []
+        return None
+
+
+def _modules(folder: Path) -> list[dict[str, Any]]:
+    modules = content_of(folder / MODULES)
     return [each for each in modules if isinstance(each, dict)] if isinstance(modules, list) else []
 
 
@@ -242,8 +247,8 @@ def missing_weights(folder: Path) -> str:
         return "model.safetensors"
     for part in parts(folder):
         try:
-            shards = set(json.loads((part / INDEX).read_text(encoding="utf-8"))["weight_map"].values())
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            shards = set(content_of(part / INDEX)["weight_map"].values())
+        except (KeyError, TypeError, AttributeError):
             continue
         for shard in sorted(shards):
             if not (part / shard).is_file():
@@ -253,10 +258,7 @@ def missing_weights(folder: Path) -> str:
 
 def adds_end(folder: Path) -> bool:
     """Whether a folder's tokenizer should end each text with the end token, by ``add_eos_token``."""
-    try:
-        content = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
+    content = content_of(folder / "tokenizer_config.json")
     return isinstance(content, dict) and content.get("add_eos_token") is True
 
 
@@ -268,10 +270,7 @@ def code_references(folder: Path) -> Iterator[str]:
             yield kind
     for part in parts(folder):
         for file in ("config.json", "tokenizer_config.json", "processor_config.json", "preprocessor_config.json"):
-            try:
-                content = json.loads((part / file).read_text(encoding="utf-8"))
-            except (OSError, ValueError):
-                continue
+            content = content_of(part / file)
             named = content.get("auto_map") if isinstance(content, dict) else None
             for reference in named.values() if isinstance(named, dict) else [named]:
                 yield from (str(each) for each in (reference if isinstance(reference, list) else [reference]) if each)

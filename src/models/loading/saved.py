@@ -94,7 +94,9 @@ def saved_class_order(path: Path, architecture: str, classes: int | None) -> Cla
     for where, options in _options(path, architecture, whole=True):
         for name in NAMES:
             value = options.get(name)
-            if isinstance(value, Mapping | list | tuple) and value and any(map(_is_name, _flat(value))):
+            if not isinstance(value, Mapping | list | tuple):
+                continue
+            if any(isinstance(each, str) and not each.isdigit() for each in _flat(value)):
                 place = f"{name} in {where.removeprefix('entries in ')}"
                 if where.startswith("pretrained_cfg") and len(value) != classes:
                     continue  # of the weights that it was fine-tuned from
@@ -103,10 +105,6 @@ def saved_class_order(path: Path, architecture: str, classes: int | None) -> Cla
         if "class_map" in options:
             return _readers_order(options, where, path, classes)
     return None
-
-
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and not value.isdigit()
 
 
 def _flat(value: Any) -> list[Any]:

@@ -158,18 +158,14 @@ def _served(where: str, name: str, given: Mapping[str, Any]) -> ApiModel:
     unknown = sorted(set(given) - set(_GENERATION) - set(_SERVICE) - set(_IGNORED) - set(_SECRETS))
     if unknown:
         raise DefinitionError(f"{where}: {unknown[0]!r} is not known here; requests have it by extra_body")
-    url = str(given.get("api_base") or given.get("base_url") or "") or _usual_url(str(given["class"]))
+    variables = (LMDEPLOY_BASE,) if given["class"] in LMDEPLOY else ()
+    url = str(given.get("api_base") or given.get("base_url") or "") or usual_url(*variables)
     generation = {ours: given[theirs] for theirs, ours in _GENERATION.items() if given.get(theirs) is not None}
     service = {ours: given[theirs] for theirs, ours in _SERVICE.items() if given.get(theirs) is not None}
     if given["class"] in LMDEPLOY and os.environ.get(LMDEPLOY_KEY):
         service["key_variable"] = LMDEPLOY_KEY
     where_it_is = OPENAI if url == OFFICIAL else url
     return ApiModel(name, str(given.get("model", name)), where_it_is, generation=generation, **service)
-
-
-def _usual_url(kind: str) -> str:
-    """The server where the file names none: that of VLMEvalKit's variables."""
-    return usual_url(LMDEPLOY_BASE) if kind in LMDEPLOY else usual_url()
 
 
 def _local(where: str, name: str, given: Mapping[str, Any]) -> ImageTextModel:

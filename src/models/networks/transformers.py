@@ -68,11 +68,6 @@ class Texts:
     without a mask; they give other embeddings for anything else. Texts are cleaned by open_clip's function, so that a
     model is given the same by both libraries. Other models have a mask; their tokens are padded to the full length
     where that is short, so that embeddings do not depend on the other texts of a batch.
-
-    Args:
-        tokenizer: transformers'.
-        length: The most tokens.
-        siglip: Whether it is SigLIP's.
     """
 
     SHORT = 128

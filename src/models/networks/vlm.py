@@ -24,11 +24,6 @@ Inputs = dict[str, torch.Tensor]
 class Chat:
     """A loaded model.
 
-    Args:
-        name: The model, for messages.
-        network: transformers'.
-        processor: transformers', which has a chat template.
-
     Raises:
         UnsupportedError: If it is not a model that continues its prompt.
     """

@@ -75,12 +75,7 @@ Event = ShardStarted | ShardProgress | ShardDone
 
 
 class Kernel(ABC):
-    """Computes one kind of pass in a worker.
-
-    Args:
-        context: The environment.
-        one_pass: The pass.
-    """
+    """Computes one kind of pass in a worker."""
 
     def __init__(self, context: Context, one_pass: Pass) -> None:
         self.context = context

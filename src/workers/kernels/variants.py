@@ -66,15 +66,7 @@ Fail = Callable[[ReadyCell, str], None]
 
 
 class Variants:
-    """Computes the cells of a pass, sharing perturbed images and features.
-
-    Args:
-        source: The images, for their ids.
-        positions: The position of each sample in the source.
-        targets: The target of each sample.
-        device: The device.
-        seed: The run's ``--seed``.
-    """
+    """Computes the cells of a pass, sharing perturbed images and features."""
 
     def __init__(
         self, source: ImageSource, positions: Sequence[int], targets: Sequence[Any], device: str, seed: int

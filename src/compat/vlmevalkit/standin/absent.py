@@ -7,11 +7,7 @@ from typing import Any
 
 
 def refusing(module: str) -> Callable[[str], Any]:
-    """A module's ``__getattr__``: an import of a name that is not there is refused by that name.
-
-    Args:
-        module: The module, as ``__name__`` has it.
-    """
+    """A module's ``__getattr__``: an import of a name that is not there is refused by that name."""
 
     def refuse(name: str) -> Any:
         if name.startswith("_") or name == "pytestmark":

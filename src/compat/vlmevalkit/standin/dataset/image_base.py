@@ -32,10 +32,6 @@ def img_root_map(dataset: str) -> str:
 class ImageBaseDataset:
     """A benchmark: a table of questions with pictures.
 
-    Args:
-        dataset: Its name.
-        skip_noimg: Whether rows without a picture are left out.
-
     Attributes:
         data: The table; ``image`` is base64 or a list of that, ``index`` an integer where all are.
         img_root: The folder of the files that ``image_path`` names.
