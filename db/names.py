@@ -55,15 +55,15 @@ def check_name(kind: Kind, name: str) -> None:
         StoreError: If it is empty, too long, or has control characters.
     """
     if not name.strip():
-        raise StoreError(f"the name of a {kind} is empty")
+        raise StoreError(f"the name of the {kind} is empty")
     if len(name) > _LONGEST:
         raise StoreError(
-            f"the name of a {kind} is too long: {len(name)} characters; the maximum is {_LONGEST}: {shortened(name)}"
+            f"the name of the {kind} is too long: {len(name)} characters; the maximum is {_LONGEST}: {shortened(name)}"
         )
     control = [character for character in name if not character.isprintable()]
     if control:
         shown = "NUL" if control[0] == "\0" else repr(control[0])
-        raise StoreError(f"the name of a {kind} has a character that cannot be printed ({shown}): {shortened(name)}")
+        raise StoreError(f"the name of the {kind} has a character that cannot be printed ({shown}): {shortened(name)}")
 
 
 def ensure_row(session: Session, kind: Kind, name: str, **fields: Any) -> Any:
@@ -171,7 +171,7 @@ class Names(StoreBase):
             taken = session.scalar(sa.select(table).where(table.name == new))
             if taken is not None:
                 removed = " (removed, not purged)" if taken.hidden_at else ""
-                raise DuplicateNameError(f"the store already has a {kind} {new!r}{removed}; choose another name")
+                raise DuplicateNameError(f"the {kind} {new!r} is in the store already{removed}; choose another name")
             session.execute(sa.update(table).where(table.name == old).values(name=new))
             if kind == "eval setting":
                 session.execute(sa.update(EvalSettingRow).where(EvalSettingRow.parent == old).values(parent=new))

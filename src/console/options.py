@@ -288,7 +288,10 @@ def _run(command: click.Command) -> None:
     except OSError as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         if frame.name not in ("echo", "_run") and frame.filename != streams.__file__:  # not of writing our output
-            raise
+            if error.filename is None:
+                raise
+            logging.getLogger("testbed").debug("failed", exc_info=True)
+            fail(f"{error.filename} cannot be read or written: {error.strerror or error}", EXIT_ERROR)
         _discard_output()
         fail(f"the output cannot be written: {error.strerror or error}", EXIT_ERROR)
     sys.exit(code if isinstance(code, int) else 0)

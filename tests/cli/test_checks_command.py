@@ -131,7 +131,7 @@ def test_why_two_evaluations_differ(evaluate, program, world):
     evaluate()
     said = program("testbed", "why", "1", "2").stdout
     assert "A: evaluation 1, net on dimmed" in said
-    assert f"{world / 'numbers.json'} differs" in said
+    assert f"{world / 'numbers.json'} changed" in said
     assert "540 of 540 samples differ" in said
     assert "Set aside because" in said
     assert "nll" in said

@@ -152,7 +152,7 @@ def test_help_and_usage(program):
     assert "bfloat16" in program("eval.py", *LOGREG, "--dtype", "int8", code=2).stderr
 
 
-@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+@pytest.mark.parametrize("more", [(), pytest.param(("--dry-run",), marks=pytest.mark.long)])
 def test_output_to_a_full_disk_is_told_in_a_line_and_loses_no_result(root: Path, tmp_path: Path, more) -> None:
     words = [*WORLD_CELLS, "--executor", "inline", "--limit", "10", "--db-url", str(tmp_path / "store.db"), *more]
     with Path("/dev/full").open("w") as full:

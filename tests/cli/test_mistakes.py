@@ -196,6 +196,13 @@ def test_a_store_in_a_folder_that_does_not_exist(program, tmp_path):
     assert "folder that does not exist" in error_of(done)
 
 
+def test_a_file_whose_name_is_too_long(program, tmp_path):
+    Store.create(str(tmp_path / "testbed.db")).close()
+    name = f"{'x' * 300}.csv"
+    said = program("testbed", "export", "answers", "3", name, code=1).stderr
+    assert said == f"Error: {name} cannot be read or written: File name too long\n"
+
+
 def test_a_gpu_that_is_not_there(program):
     done = program("eval.py", *LOGREG, "--gpus", "97", code=1)
     assert "--gpus 97: torch sees" in error_of(done)

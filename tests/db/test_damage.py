@@ -32,7 +32,7 @@ DAMAGES = [
     # names
     ("UPDATE evaluations SET model_id = 99 " + THIS, "evaluation 173"),
     ("UPDATE evaluations SET eval_setting_id = 99 " + THIS, "evaluation 173"),
-    ("UPDATE models SET name = '' WHERE name = 'towers'", "name of a model"),
+    ("UPDATE models SET name = '' WHERE name = 'towers'", "name of the model"),
     ("UPDATE models SET name = x'ff41' WHERE name = 'towers'", "model"),
     ("UPDATE models SET created_at = 'never' WHERE name = 'towers'", "model towers"),
     ("DELETE FROM models WHERE name = 'towers'", "evaluation 173"),

@@ -401,7 +401,7 @@ def test_renaming(db: Db, build: Any, store: Store) -> None:
     assert db("--list-eval-settings-db", "--json").json[0]["parent"] == "validation"
     fails(db("--rename-model", "old", "other"), "unknown model 'old'")
     store.add_name("model", "taken")
-    fails(db("--rename-model", "new", "taken"), "already has a model 'taken'", "choose another name")
+    fails(db("--rename-model", "new", "taken"), "model 'taken' is in the store already", "choose another name")
 
 
 def test_purging_takes_override(db: Db, build: Any, store: Store) -> None:

@@ -160,7 +160,7 @@ def test_renaming_to_a_taken_name_is_refused_and_changes_nothing(store: Store) -
     for name in ("a", "b", "c"):
         store.add_name(SETTING, name)
     store.hide(SETTING, "c")
-    with pytest.raises(DuplicateNameError, match=r"already has an? eval setting 'b'; choose another") as caught:
+    with pytest.raises(DuplicateNameError, match=r"eval setting 'b' is in the store already; choose another") as caught:
         store.rename(SETTING, "a", "b")
     assert "removed" not in str(caught.value)
     with pytest.raises(DuplicateNameError, match=r"'c' \(removed, not purged\)"):

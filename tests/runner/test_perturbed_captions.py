@@ -98,7 +98,9 @@ PERTURBATIONS = {
 }
 
 
-@pytest.mark.parametrize("kind", PERTURBATIONS)
+@pytest.mark.parametrize(
+    "kind", [kind if kind == "both" else pytest.param(kind, marks=pytest.mark.long) for kind in PERTURBATIONS]
+)
 def test_what_a_captioner_sees_depends_on_sample_and_seed_alone(world, tmp_path, kind):
     setting = add("noisy-captions", **PERTURBATIONS[kind])
     first = said(tmp_path, "describer", setting)

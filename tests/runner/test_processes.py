@@ -165,7 +165,7 @@ def test_a_worker_that_dies_is_replaced(bench, reference):
         np.testing.assert_allclose(bench.logits(model, "world"), reference.logits(model, "world"), atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_data_worker_that_dies_is_replaced(bench, reference):
     _, err = bench.run("--models", "world-lost", "--eval-settings", "world", "--cpu-processes", "1", "--workers", "1")
     assert re.search(r"data_?worker.*exited unexpectedly", err, flags=re.IGNORECASE), err
