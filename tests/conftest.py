@@ -101,10 +101,12 @@ def warm_python() -> Iterator[WarmPython]:
 def pytest_collection_finish() -> None:
     """Takes what all tests import and read out of records: it would be looked at for each cell of each test.
 
-    And out of the garbage collector, which would look through it, and so copy it in each forked process.
+    And out of the garbage collector, which would look through it, and so copy it in each forked process; it runs less
+    often, too.
     """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 50, 100)
     for noted in (access_log._noted, access_log._fresh):
         noted -= {each for each in access_log.noted(declared=True) if each[1] != access_log.TOP_MODULE}
     access_log._own.clear()
