@@ -95,8 +95,8 @@ class ItemValues(StoreBase):
                     found += 1
         if found != len(places):
             raise LackingEmbeddingsError(
-                f"{len(places) - found} of {len(places)} texts have no stored embedding; run testbed with the same"
-                " model and setting, and --override where the cell is stored"
+                f"{len(places) - found} of {len(places)} texts have no stored embedding; testbed run with the same"
+                " model and setting computes them, with --override where the cell is stored"
             )
         return np.zeros((0, 0), dtype=np.float32) if values is None else values
 

@@ -102,7 +102,7 @@ class ModelRow(Base):
 
 
 class EvalSettingRow(Base):
-    """An eval setting, by name, or a node of its graph that has outputs of its own."""
+    """An eval setting, by name; or a node of its graph whose outputs are stored separately."""
 
     __tablename__ = "eval_settings"
 

@@ -78,8 +78,8 @@ class Values(Outputs):
             own = {position: errors[there] for position, there in enumerate(places) if there in errors}
             return (values if places == list(range(len(values))) else values[places]), own
         raise LackingEmbeddingsError(
-            f"{kind.replace('_', ' ')} of some samples are missing from the store; run testbed with the same model and"
-            " setting to compute them"
+            f"{kind.replace('_', ' ')} of some samples are missing from the store; testbed run with the same model and"
+            " setting computes them"
         )
 
     def _samples_with_outputs(self, evaluation_id: int, kind: str) -> list[tuple[int, tuple[str, str]]]:

@@ -61,7 +61,7 @@ class WeightsError(TestbedError):
 class UnreachedError(TestbedError):
     """A question did not get through to a served model, or the model could not take it just now; asking again may help.
 
-    Generators raise it, or put it in the place of an answer; what has no answer is asked again by the next run.
+    Generators raise it, or put it in place of an answer; what has no answer is asked again by the next run.
     """
 
 

@@ -137,7 +137,7 @@ class Inputs:
         max_megapixels: int | None = None,
         **paths: AnyPath | None,
     ) -> Inputs:
-        """These with others in the place of some; what is None or empty stays. Paths are made absolute.
+        """These with others in place of some; what is None or empty stays. Paths are made absolute.
 
         Example:
             ``Inputs.from_environment().but(data_root="~/data", class_names="names.json")``

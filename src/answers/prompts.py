@@ -135,7 +135,7 @@ def placed_by_index(row: Row) -> list[Turn]:
 
 
 def _in_order(row: Row, text: str, blank: str | None = None) -> list[Turn]:
-    """The text with the pictures in the place of ``<image>``; these characters around its parts are left out."""
+    """The text with the pictures in place of ``<image>``; these characters around its parts are left out."""
     turn: Turn = []
     for number, part in enumerate(text.split(_HERE_IN_ORDER)):
         if 0 < number <= len(row.pictures):

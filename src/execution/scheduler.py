@@ -137,7 +137,7 @@ class Scheduler:
         return self._close(shard)
 
     def replace(self, shard_id: int, free: Sequence[Shard], held: Sequence[Shard]) -> list[int]:
-        """Puts other shards in the place of one in progress, of which other runs compute or have stored a part.
+        """Puts other shards in place of one in progress, of which other runs compute or have stored a part.
 
         Args:
             shard_id: The shard in progress.

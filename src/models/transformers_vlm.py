@@ -43,7 +43,7 @@ class ImageTextModel(Generator):
         source: The absolute path of a folder, or ``owner/name`` on the Hugging Face hub.
         min_pixels: Smaller pictures are enlarged to so many pixels, where the model's processor has such a limit.
         max_pixels: Larger pictures are made smaller.
-        chat_template: A Jinja template in the place of the model's own.
+        chat_template: A Jinja template in place of the model's own.
         eval_batch_size: Messages per batch.
         **options: See `ModelDefinition`.
 

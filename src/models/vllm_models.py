@@ -51,7 +51,7 @@ class VllmModel(Generator):
         quantization: vLLM's name of a method, such as ``"fp8"``; None for what the model's files say.
         tensor_parallel: The number of GPUs that share the model.
         limit_mm_per_prompt: The most pictures of a message, as ``{"image": 64}``; None for vLLM's default.
-        chat_template: A Jinja template in the place of the model's own.
+        chat_template: A Jinja template in place of the model's own.
         gpu_memory: The part of a GPU's memory that vLLM takes; no part of the identity.
         engine: More arguments of ``vllm.LLM``.
         eval_batch_size: The messages of one call.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from testbed.models.model_base import ModelDefinition
 
 RULES, PLUS, JUDGED, AND = ".vlmevalkit", "+", "@", "&"
-LABELS = "labels:"  # in the place of a judge, before the path of a file of labels
+LABELS = "labels:"  # in place of a judge, before the path of a file of labels
 IN_MEMORY = "_in-memory"  # may be left out of a corruption
 # What a judge is to compare, in the order in which it is written.
 CLIP_SCORE, PREFIX, PAIRS = "clip_score", "prefix", "pairs"

@@ -39,7 +39,7 @@ def select(registry: Registry[Any], collections: Collections, words: Iterable[st
 
 
 def replaced(registry: Registry[Any], chosen: Iterable[str]) -> list[str]:
-    """What to tell about names whose definition in a plug-in stands in the place of testbed's own: a line per file."""
+    """What to tell about names whose definition in a plug-in stands in place of testbed's own: a line per file."""
     by_file: dict[str, list[str]] = {}
     for name in chosen:
         file = registry.origin(name) or ""

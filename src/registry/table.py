@@ -215,7 +215,7 @@ class Registry(Generic[T]):
         return name in self._items
 
     def replaces(self, name: str) -> bool:
-        """Whether an explicit definition stands in the place of a family's of the same name."""
+        """Whether an explicit definition stands in place of a family's of the same name."""
         return name in self._items and any(family.canonical(name) == name for family in self._families.values())
 
     def source(self, name: str) -> str:

@@ -167,7 +167,7 @@ def _is_copied(key: Any) -> bool:
 
 
 def _replace(function: Any) -> None:
-    """Puts a function of `os` that notes what the user's code asks about in the place of one that Python audits not."""
+    """Puts a function of `os` that notes what the user's code asks about in place of one that Python audits not."""
 
     @functools.wraps(function)
     def noting(path: Any, *arguments: Any, **keywords: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Models that vLLM runs, asked with the programs; a stand-in answers in the place of vLLM."""
+"""Models that vLLM runs, asked with the programs; a stand-in answers in place of vLLM."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_the_first_embedding_of_a_text_stays(store: Store) -> None:
 
 def test_a_text_that_is_not_embedded_is_an_error_that_says_what_to_do(store: Store) -> None:
     store.put_texts("clip", ["a"], values(1))
-    with pytest.raises(StoreError, match="1 of 2 texts have no stored embedding; run"):
+    with pytest.raises(StoreError, match="1 of 2 texts have no stored embedding; testbed run"):
         store.read_texts("clip", ["a", "b"])
 
 

@@ -32,7 +32,7 @@ def library_lists() -> None:
 
 @pytest.fixture
 def torch_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """An empty folder in the place of torch.hub's; what is returned is where it keeps checkpoints."""
+    """An empty folder in place of torch.hub's; what is returned is where it keeps checkpoints."""
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
     folder = tmp_path / "torch" / "hub" / "checkpoints"
     folder.mkdir(parents=True)

@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], list[Any]]]:
-    """The stand-in in the place of vLLM, and a function that gives what it was told."""
+    """The stand-in in place of vLLM, and a function that gives what it was told."""
     path = tmp_path / "vllm.jsonl"
     path.touch()
     monkeypatch.syspath_prepend(str(STANDINS))

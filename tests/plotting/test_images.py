@@ -27,7 +27,7 @@ def figure():
 
 @pytest.fixture
 def browser(tmp_path, monkeypatch):
-    """Puts a script in the place of the browser; it writes down each start and its process."""
+    """Puts a script in place of the browser; it writes down each start and its process."""
 
     def put(does: str):
         path = tmp_path / "browser"

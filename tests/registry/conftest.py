@@ -17,7 +17,7 @@ _numbers = itertools.count()
 
 @pytest.fixture
 def make_catalog(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Catalog]:
-    """Makes the catalog to which files register while the test runs, in the place of the program's own."""
+    """Makes the catalog to which files register while the test runs, in place of the program's own."""
 
     def make_catalog(*packages: str, entry_points: bool = False) -> Catalog:
         catalog = Catalog(packages=packages, entry_points=entry_points)
@@ -29,7 +29,7 @@ def make_catalog(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Catalog]:
 
 @pytest.fixture
 def catalog(make_catalog: Callable[..., Catalog]) -> Catalog:
-    """An empty catalog in the place of the program's own."""
+    """An empty catalog in place of the program's own."""
     return make_catalog()
 
 

@@ -1,4 +1,4 @@
-"""What a node of a setting's graph has outputs of is a row of its own: the setting's name, and the node.
+"""Stored nodes of a setting, such as its image embeddings, are rows with the setting's name and the node's.
 
 Revision: 2
 Revises: 1

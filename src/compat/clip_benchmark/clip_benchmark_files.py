@@ -379,10 +379,8 @@ def write_csv(records: Sequence[Mapping[str, Any]], path: Path) -> int:
     rows = [{**{key: value for key, value in each.items() if key != "metrics"}, **each["metrics"]} for each in records]
     there = {name for row in rows for name, value in row.items() if value is not None}
     columns = [*COLUMNS, *(name for name in _further(there) if name in there)]
-    if any(row["language"] != ENGLISH for row in rows):
-        columns.append("language")
-    columns += [name for name in (EXACT_SETTING, LABEL) if name in there]
-    columns.append("model_fullname")
+    columns += ["language"] * any(row["language"] != ENGLISH for row in rows)
+    columns += [*(name for name in (EXACT_SETTING, LABEL) if name in there), "model_fullname"]
     table = [columns]
     for row in rows:
         row["model_fullname"] = f"{row['model']} {row['pretrained']}".strip()
@@ -397,7 +395,7 @@ def write_csv(records: Sequence[Mapping[str, Any]], path: Path) -> int:
 
 def _further(names: Iterable[str]) -> list[str]:
     """The columns of metrics that are not in the published table, in a fixed order."""
-    recalls = sorted((int(match[2]), match[1], name) for name in names if (match := RECALL.fullmatch(name)))
-    others = [name for _, _, name in recalls if name not in COLUMNS]
+    found = (match for name in names if name not in COLUMNS and (match := RECALL.fullmatch(name)))
+    recalls = [match[0] for match in sorted(found, key=lambda match: (int(match[2]), match[1]))]
     probe = [*(f"{PROBE_PREFIX}{name}" for name in ACCURACIES), "weight_decay", *PROBE]
-    return [*others, *SELECTIONS, *probe, *CAPTIONS]
+    return [*recalls, *SELECTIONS, *probe, *CAPTIONS]

@@ -236,7 +236,7 @@ class TableSource(RowSource):
             raise SampleError(f"{self._where(position)}: {IMAGE} is not UTF-8 text") from error
 
     def _resolved(self, position: int) -> list[str]:
-        """The digests of the pictures in a row's cell; those of another row in the place of a reference."""
+        """The digests of the pictures in a row's cell; those of another row in place of a reference."""
         found = []
         for mark in self._marks[position]:
             reference = reference_of(mark)

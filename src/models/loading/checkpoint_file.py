@@ -1,7 +1,7 @@
 """What is in a checkpoint file: a state dict, alone or among what a training script saved with it.
 
 Files are opened with ``weights_only=True``. Of numpy, scalars and arrays of numbers and texts are read, by functions of
-our own in the place of numpy's; any other object is refused, by its name.
+our own in place of numpy's; any other object is refused, by its name.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def _is_torch_archive(head: bytes) -> bool:
 
 
 class PlainType:
-    """A numpy type of numbers or texts, in the place of ``numpy.dtype``."""
+    """A numpy type of numbers or texts, in place of ``numpy.dtype``."""
 
     def __init__(self, code: str, *_: Any) -> None:
         if not re.fullmatch(r"[biufcUS?]\d*", str(code)):
@@ -188,7 +188,7 @@ class PlainType:
 
 
 class PlainArray:
-    """A numpy array of numbers or texts, in the place of ``numpy.ndarray``; its content is not needed."""
+    """A numpy array of numbers or texts, in place of ``numpy.ndarray``; its content is not needed."""
 
     def __setstate__(self, state: Any) -> None:
         self.shape = tuple(state[1])

@@ -19,7 +19,7 @@ from testbed.models.base.generator import Generator, LoadedGenerator
 if TYPE_CHECKING:
     from testbed.data.rows import Picture, Row
 
-# What VLMEvalKit's base classes return in the place of an answer.
+# What VLMEvalKit's base classes return in place of an answer.
 FAILURES = ("Failed to obtain answer via API", "Chat Mode: Failed with all possible conversation turns")
 
 

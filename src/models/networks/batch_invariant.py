@@ -40,7 +40,7 @@ class BatchInvariantLinear(nn.Linear):
 
 
 def make_batch_invariant(network: nn.Module) -> None:
-    """Puts `BatchInvariantLinear` in the place of a network's linear layers, with the same parameters.
+    """Puts `BatchInvariantLinear` in place of a network's linear layers, with the same parameters.
 
     Layers of a class of their own are left as they are, and all of them where torch was built without oneDNN.
     """

@@ -235,7 +235,7 @@ def processor_of(name: str, folder: Path, template: str | None, pixels: dict[str
     Args:
         name: The model, for messages.
         folder: As ``save_pretrained`` writes it.
-        template: A chat template (Jinja) in the place of the folder's.
+        template: A chat template (Jinja) in place of the folder's.
         pixels: ``min_pixels`` and ``max_pixels`` of a picture.
 
     Raises:

@@ -57,5 +57,5 @@ class StreamedStore:
 
     @classmethod
     def as_store(cls, ask: Callable[[str, tuple[Any, ...], dict[str, Any]], Any]) -> Store:
-        """One in the place of a store."""
+        """One in place of a store."""
         return cast(Store, cls(ask))

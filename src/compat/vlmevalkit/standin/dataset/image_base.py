@@ -134,7 +134,7 @@ class ImageBaseDataset:
 
 
 def _with_pictures(data: pd.DataFrame, skip_noimg: bool, name: str) -> pd.DataFrame:
-    """The table with the pictures of other rows in the place of references to them.
+    """The table with the pictures of other rows in place of references to them.
 
     Raises:
         DataError: If a reference leads nowhere.
