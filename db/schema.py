@@ -102,7 +102,7 @@ def create_or_upgrade(engine: Engine, url: URL, new: bool = False) -> tuple[str 
 
 @contextlib.contextmanager
 def _tables_made_anew(connection: Connection) -> Iterator[None]:
-    """Switches foreign keys off: SQLite alters a table by dropping it, though others refer to it, and making another."""
+    """Switches foreign keys off: SQLite alters a table by dropping it, though others refer to it and making another."""
     raw = connection.connection.dbapi_connection
     if connection.dialect.name != "sqlite" or raw is None:
         yield
