@@ -616,7 +616,7 @@ def test_scoring_again_where_other_texts_are_needed_goes_on_and_a_run_embeds_the
     with Store.open(lab.url, "write") as store:
         done = rescore(store, world(), eval_settings=[SIMILAR])
     assert [each.status for each in done] == ["failed", "failed"]
-    assert "have no stored embedding; run testbed" in done[0].reason
+    assert "have no stored embedding; testbed run" in done[0].reason
     assert lab.metrics("vary", SIMILAR)["hm_cf"].n == COUNT  # the old evaluation counts
     work.clear()
     assert [each.status for each in lab.run(world(), ["vary"], [SIMILAR]).outcomes] == ["scored"]
@@ -640,7 +640,7 @@ def test_scoring_again_without_the_scorers_images_says_so(lab: Any, monkeypatch:
         done = {each.eval_setting: each for each in rescore(store, world())}
     assert done[CLIP].status == "failed"
     assert "the judge's image embeddings" in done[CLIP].reason
-    assert "are missing from the store; run testbed" in done[CLIP].reason
+    assert "are missing from the store; testbed run" in done[CLIP].reason
     assert done[SIMILAR].status == "current"
     assert lab.run(world(), ["vary"], [CLIP]).of("scored")
 
