@@ -186,7 +186,7 @@ class EvaluationRow(Base):
 
     __table_args__ = (
         # Removing hides, and a hidden evaluation must not stand in the way of running the cell again. (On Postgres too,
-        # where the migration says so; saying it here would import that dialect for every look into a SQLite file.)
+        # where `schema` says so; saying it here would import that dialect for every look into a SQLite file.)
         Index(
             "uq_evaluations_visible_cell",
             "model_id",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
+@cache  # reading the metadata takes milliseconds
 def _version(distribution: str) -> str | None:
     try:
         return importlib.metadata.version(distribution)

@@ -163,14 +163,15 @@ class Today:
         return _digest_of_testbed()
 
     def _digest(self, paths: Iterable[str]) -> None:
-        """Digests those of some files that were not digested yet, folder by folder; `MISSING` for what is not there."""
+        """Digests those of some files that were not digested yet, by folders; `MISSING` for what is not there."""
         by_folder: dict[str, list[str]] = {}
         for path in dict.fromkeys(paths):
             if path not in self._digests:
-                by_folder.setdefault(os.path.dirname(path), []).append(path)
+                folder = str(_PACKAGE) if path.startswith(_IN_PACKAGE) else os.path.dirname(path)
+                by_folder.setdefault(folder, []).append(path)
         for folder, files in by_folder.items():
             with access_log.watch(None):
-                contents = ContentDigests(Path(folder)).digests([os.path.basename(file) for file in files])
+                contents = ContentDigests(Path(folder)).digests([file[len(folder) :].lstrip(os.sep) for file in files])
             self._digests.update(zip(files, contents, strict=True))
 
 

@@ -80,19 +80,50 @@ def tables_of(url: str) -> set[str]:
 # A fresh store ----------------------------------------------------------------------------------------------------
 
 
-def test_the_migrations_make_what_the_tables_say(empty_url: str) -> None:
-    """Unfiltered: types, defaults, indexes, constraints. (Alembic does not look at the view, tested elsewhere.)"""
-    options = {"compare_type": True, "compare_server_default": True}
+def migrated(url: str) -> sa.Engine:
+    """A database after all migrations."""
+    engine = connect(resolve_url(url), "create")
+    with engine.execution_options(testbed_mode="write").connect() as connection, connection.begin():
+        command.upgrade(config(connection), "head")
+    return engine
 
-    def differences(store: Store) -> list[Any]:
-        with store.engine.connect() as connection:
-            return list(compare_metadata(MigrationContext.configure(connection, opts=options), Base.metadata))
 
-    with Store.create(empty_url) as store:
-        assert differences(store) == []
-        with store.writing() as session:  # the comparison can fail
-            session.execute(sa.text("ALTER TABLE models ADD COLUMN surplus INTEGER"))
-        assert [each[0] for each in differences(store)] == ["remove_column"]
+INDEXES = {
+    "sqlite": "SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL",
+    "postgresql": "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'",
+}
+
+
+def form_of(connection: sa.Connection) -> Any:
+    """What a database says of its tables: columns, constraints, indexes, the view."""
+    found = sa.inspect(connection)
+    form: dict[str, Any] = {
+        "view": found.get_view_definition("results"),
+        "version": schema.current_revision(connection),
+    }
+    for table in found.get_table_names():
+        columns = [{**each, "type": repr(each["type"])} for each in found.get_columns(table)]
+        keys = found.get_foreign_keys(table), found.get_unique_constraints(table), found.get_check_constraints(table)
+        indexes = [(each["name"], each["column_names"], each["unique"]) for each in found.get_indexes(table)]
+        sets = [sorted(map(repr, each)) for each in (columns, *keys, indexes)]
+        form[table] = repr(found.get_pk_constraint(table)), sets
+    rows = connection.execute(sa.text(INDEXES[connection.dialect.name]))
+    return {**form, "indexes": sorted(" ".join(str(row[0]).split()) for row in rows)}
+
+
+def test_a_new_store_is_as_the_migrations_make_one(empty_url: str) -> None:
+    engine = migrated(empty_url)
+    with engine.execution_options(testbed_mode="write").connect() as connection, connection.begin():
+        before = form_of(connection)
+        options = {"compare_type": True, "compare_server_default": True}
+        context = MigrationContext.configure(connection, opts=options)
+        assert compare_metadata(context, Base.metadata) == []
+        connection.execute(sa.text("DROP VIEW results"))
+        connection.execute(sa.text("DROP TABLE alembic_version"))
+        Base.metadata.drop_all(connection)
+    engine.dispose()
+    with Store.create(empty_url) as store, store.engine.connect() as connection:
+        assert form_of(connection) == before
 
 
 def test_constraints_and_indexes_are_named_by_the_convention(empty_url: str) -> None:
@@ -192,26 +223,6 @@ def test_migrations_import_nothing_of_the_live_code(path: Path) -> None:
     assert imported <= {"alembic", "sqlalchemy", "__future__", "re", "typing"}
 
 
-def test_up_down_and_up_again(empty_url: str) -> None:
-    with Store.create(empty_url) as store:
-        store.add_name("model", "net")
-    before = tables_of(empty_url)
-    engine = connect(resolve_url(empty_url), "write")
-    with engine.execution_options(testbed_mode="write").connect() as connection, connection.begin():
-        command.downgrade(config(connection), "base")
-    assert tables_of(empty_url) == {"alembic_version"}
-    with engine.connect() as connection:
-        assert sa.inspect(connection).get_view_names() == []
-        assert schema.current_revision(connection) is None
-    assert schema.create_or_upgrade(engine, resolve_url(empty_url), new=True) == (None, migrations.HEAD)
-    engine.dispose()
-    assert tables_of(empty_url) == before
-    with Store.open(empty_url, "write") as store:
-        assert store.list_names("model") == []
-        assert store.add_name("model", "net")
-        assert store.results() == []
-
-
 def test_a_fresh_store_has_the_version_and_upgrading_it_changes_nothing(empty_url: str) -> None:
     Store.create(empty_url).close()
     before = state(empty_url)
@@ -220,13 +231,13 @@ def test_a_fresh_store_has_the_version_and_upgrading_it_changes_nothing(empty_ur
 
 
 def test_making_a_store_is_one_transaction(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    migrate = schema._migrate
+    make = schema._make_tables
 
-    def interrupted(connection: sa.Connection, target: str) -> None:
-        migrate(connection, target)
+    def interrupted(connection: sa.Connection) -> None:
+        make(connection)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(schema, "_migrate", interrupted)
+    monkeypatch.setattr(schema, "_make_tables", interrupted)
     with pytest.raises(KeyboardInterrupt):
         Store.create(empty_url)
     assert tables_of(empty_url) == set()

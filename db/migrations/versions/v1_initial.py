@@ -318,27 +318,3 @@ def upgrade() -> None:
         # It would try in vain to compress floats, which takes half of the time.
         for table in ("output_chunks", "item_values"):
             op.execute(f"ALTER TABLE {table} ALTER COLUMN payload SET STORAGE EXTERNAL")
-
-
-def downgrade() -> None:
-    op.execute("DROP VIEW results")
-    for table in (
-        "scores",
-        "sample_errors",
-        "output_chunks",
-        "metrics",
-        "leases",
-        "evaluation_records",
-        "certificates",
-        "samples",
-        "item_leases",
-        "evaluations",
-        "runs",
-        "models",
-        "item_values",
-        "eval_settings",
-        "definitions",
-        "datasets",
-        "artifacts",
-    ):
-        op.drop_table(table)

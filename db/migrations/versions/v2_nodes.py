@@ -26,7 +26,8 @@ SELECT models.name AS model, eval_settings.name AS eval_setting, metrics.name AS
        metrics.headline AS headline, metrics.zero_one AS zero_one
 FROM evaluations AS counting
 JOIN models ON models.id = counting.model_id AND models.hidden_at IS NULL
-JOIN eval_settings ON eval_settings.id = counting.eval_setting_id AND eval_settings.hidden_at IS NULL{only}
+JOIN eval_settings ON eval_settings.id = counting.eval_setting_id AND eval_settings.hidden_at IS NULL
+    AND eval_settings.node = ''
 JOIN metrics ON metrics.evaluation_id = counting.id
 WHERE counting.status = 'complete' AND counting.hidden_at IS NULL AND NOT EXISTS (
     SELECT 1
@@ -64,14 +65,4 @@ def upgrade() -> None:
             f"UPDATE eval_settings SET node = '{node}', name = substr(name, 1, length(name) - {end})"
             f" WHERE substr(name, length(name) - {end - 1}) = '.{node}'"
         )
-    op.execute(RESULTS_VIEW.format(only=" AND eval_settings.node = ''"))
-
-
-def downgrade() -> None:
-    op.execute("DROP VIEW results")
-    op.execute("UPDATE eval_settings SET name = name || '.' || node WHERE node <> ''")
-    with op.batch_alter_table("eval_settings") as table:
-        table.drop_constraint("uq_eval_settings_name_node", type_="unique")
-        table.create_unique_constraint("uq_eval_settings_name", ["name"])
-        table.drop_column("node")
-    op.execute(RESULTS_VIEW.format(only=""))
+    op.execute(RESULTS_VIEW)
