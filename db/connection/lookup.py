@@ -21,7 +21,7 @@ from testbed.errors import StoreError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from testbed.db.names import Kind
+    from testbed.db.parts.names import Kind
     from testbed.db.store import Store
 
 Answer = TypeVar("Answer")

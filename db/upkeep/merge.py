@@ -15,9 +15,9 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from testbed.db.base import insert_new
-from testbed.db.evaluations import UNIDENTIFIED
-from testbed.db.leases import is_shared
-from testbed.db.names import ensure_row
+from testbed.db.parts.evaluations import UNIDENTIFIED
+from testbed.db.parts.leases import is_shared
+from testbed.db.parts.names import ensure_row
 from testbed.db.payloads import encoding
 from testbed.db.payloads.locations import Location
 from testbed.db.store import Store

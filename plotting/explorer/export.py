@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from testbed.db.names import matching_names
+from testbed.db.parts.names import matching_names
 from testbed.errors import TestbedError
 from testbed.plotting.explorer.arrays import right_counts
 from testbed.plotting.explorer.documents import Explorer, script

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from testbed.db.names import matching_names
+from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import FRACTION, Evaluation
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec

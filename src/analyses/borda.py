@@ -17,7 +17,7 @@ from testbed.analyses.side_by_side import (
     odd_ones,
     tell_of_other_scorers,
 )
-from testbed.db.names import matching_names
+from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import OVERALL, Better, Result
 from testbed.errors import StoreError

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from testbed.db.names import matching_names
+from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import DatasetInfo, Evaluation, current
 from testbed.errors import StoreError

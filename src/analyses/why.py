@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from testbed.db.records import SET_ASIDE
+from testbed.db.parts.records import SET_ASIDE
 from testbed.db.store import Store
 from testbed.entities import OVERALL, Certificate, Evaluation
 from testbed.errors import StoreError

@@ -42,7 +42,7 @@ def results(
         StoreError: If there is no store.
         UnknownNameError: If a name or pattern matches nothing.
     """
-    from testbed.db.names import matching_names
+    from testbed.db.parts.names import matching_names
 
     db = None if db is None else str(db)
     with Store.open(db) as store:

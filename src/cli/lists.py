@@ -12,7 +12,7 @@ from testbed.console.options import data_root_option, plugin_option, store_comma
 from testbed.console.output import count, metric_value, print_json, table
 
 if TYPE_CHECKING:
-    from testbed.db.names import Kind
+    from testbed.db.parts.names import Kind
 
 
 @store_command
@@ -46,7 +46,7 @@ def results(
 ) -> int:
     """Results in the store, one line each."""
     from testbed.cli.run.report import headlines
-    from testbed.db.names import matching_names
+    from testbed.db.parts.names import matching_names
     from testbed.db.store import Store
     from testbed.entities import OVERALL
 

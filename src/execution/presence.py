@@ -8,7 +8,7 @@ import sys
 import threading
 from types import TracebackType
 
-from testbed.db.leases import BEAT_SECONDS
+from testbed.db.parts.leases import BEAT_SECONDS
 from testbed.db.store import Store
 from testbed.redaction import HIDDEN, redacted_word
 
@@ -19,7 +19,7 @@ class Presence:
     """While this context is open, other runs see that this one is alive, and what it has leased.
 
     Attributes:
-        outcome: How the run has ended; see `testbed.db.leases.RunInfo`.
+        outcome: How the run has ended; see `testbed.db.parts.leases.RunInfo`.
     """
 
     def __init__(self, store: Store) -> None:

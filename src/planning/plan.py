@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from testbed.db.records import SET_ASIDE
+from testbed.db.parts.records import SET_ASIDE
 from testbed.db.store import Store
 from testbed.entities import DatasetInfo, Evaluation, current
 from testbed.graph.cells import Action, Cell, Edge

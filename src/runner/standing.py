@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from testbed.db.names import matching_names
+from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import Certificate, Evaluation, current
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from testbed.db.names import matching_names
+from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Evaluation, current
 from testbed.errors import TestbedError

@@ -951,7 +951,7 @@ def test_results_of_a_large_store_come_one_by_one(store: Store, build: Any, monk
 
     for model in ("a", "b"):
         build.complete(model, "val", metrics=[Metric(f"metric{number:04d}", number / 3000) for number in range(3000)])
-    monkeypatch.setattr("testbed.db.results.Result", make)
+    monkeypatch.setattr("testbed.db.parts.results.Result", make)
     stream = store.stream_results(["a", "b"])
     assert next(stream).metric == "metric0000"
     assert len(made) == 1

@@ -18,7 +18,7 @@ from scipy.special import softmax
 from stored_cells import NAMES, put, samples_of, saying
 from toy_captions import hashed, vary
 
-from testbed.db.sample_rows import SampleRows
+from testbed.db.parts.samples import SampleRows
 from testbed.db.store import Store
 from testbed.plotting.explorer.evaluated import SettingSamples
 from testbed.plotting.explorer.export import choose_samples

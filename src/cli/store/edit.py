@@ -15,7 +15,7 @@ from testbed.console.output import count
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from testbed.db.names import Kind
+    from testbed.db.parts.names import Kind
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -14,7 +14,7 @@ from testbed.console.options import store_command
 from testbed.console.output import count, print_json, table
 
 if TYPE_CHECKING:
-    from testbed.db.leases import RunInfo
+    from testbed.db.parts.leases import RunInfo
     from testbed.entities import Evaluation
     from testbed.runner.standing import Standing, Tally
 

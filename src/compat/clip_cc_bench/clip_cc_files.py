@@ -22,7 +22,7 @@ from testbed.compat.clip_cc_bench.clip_cc_forms import (
     todays_summary,
     videos_json,
 )
-from testbed.db.names import matching_names
+from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.errors import StoreError
