@@ -116,8 +116,8 @@ def run_eval(folder: Path, *words: str, **variables: str) -> list[dict]:
 
 def stored_logits(folder: Path, model: str, setting: str) -> np.ndarray:
     with Store.open(str(folder / "results.db")) as store:
-        (evaluation,) = store.evaluations([model], [setting])
-        return np.array(store.read_outputs(evaluation.id, "logits"))
+        (evaluation,) = store.evaluations.find([model], [setting])
+        return np.array(store.outputs.read(evaluation.id, "logits"))
 
 
 def check_original(results: list[dict], logits: np.ndarray) -> None:

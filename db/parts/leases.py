@@ -97,7 +97,7 @@ class Leases(Part):
             session.add(row)
             session.flush()
             self.database.run_id = row.id
-        return row.id
+            return row.id
 
     def beat(self) -> None:
         """Tells that the run is still there; one that was taken for dead lives again, without its leases."""
@@ -157,7 +157,7 @@ class Leases(Part):
         """Leases the requests of a node that have no stored value, as far as no other run computes them.
 
         Args:
-            node: As in `ItemValues.lacking_texts`.
+            node: As in `Store.items.lacking`.
             requests: Different ones.
             anew: Whether to lease also those that have a value.
 

@@ -54,7 +54,7 @@ def choose_samples(store: Store, words: Sequence[str], limit: int) -> dict[str, 
     """
     if not words:
         return {}
-    known = [name for name, sampled in store.sampled_settings().items() if sampled]
+    known = [name for name, sampled in store.results.sampled_settings().items() if sampled]
     found = {}
     for name in sorted(matching_names("eval setting", words, known)):
         samples = SettingSamples.of(store, name)

@@ -110,11 +110,11 @@ class Overview:
     @cached_property
     def _metrics(self) -> dict[str, dict[str, tuple[MetricSpec, int | None]]]:
         """Setting → metric → what it declares and the largest number of samples."""
-        return self.store.metric_specs()
+        return self.store.results.metric_specs()
 
     @cached_property
     def _models(self) -> list[ModelFacts]:
-        return sorted(self.store.model_facts(), key=lambda each: natural_key(each.name))
+        return sorted(self.store.results.model_facts(), key=lambda each: natural_key(each.name))
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -239,7 +239,7 @@ class Overview:
     def _rows(self, setting: str, metric: str) -> list[tuple[Any, ...]]:
         """The reported value of each model; its own evaluation takes precedence over an imported one."""
         found: dict[str, tuple[Any, ...]] = {}
-        for row in self.store.result_rows(FIELDS, None, [setting], [metric], [OVERALL]):
+        for row in self.store.results.rows(FIELDS, None, [setting], [metric], [OVERALL]):
             if row[1] is not None and (row[0] not in found or row[4] != "imported"):
                 found[row[0]] = tuple(row)
         return list(found.values())

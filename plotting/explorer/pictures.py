@@ -93,7 +93,7 @@ class Pictures:
         return made
 
     def _picture(self, samples: SettingSamples, position: int, which: str) -> bytes | str:
-        infos = samples.store.sample_infos(samples.dataset, [position])
+        infos = samples.store.datasets.samples(samples.dataset, [position])
         if position not in infos:
             return "there is no such sample"
         try:
@@ -192,7 +192,7 @@ class Pictures:
             keys.append(key_of(samples, info, False))
         for key in keys:
             try:
-                return bytes(self.store.read_texts(NODE, [key])[0].tobytes())
+                return bytes(self.store.items.read(NODE, [key])[0].tobytes())
             except LackingEmbeddingsError:
                 continue
         return None

@@ -51,7 +51,7 @@ def results(
     from testbed.entities import OVERALL
 
     with Store.open(db_url) as store:
-        found = store.results(slices=[OVERALL])
+        found = store.results.find(slices=[OVERALL])
     named = matching_names("model", models, {each.model for each in found})
     on = matching_names("eval setting", settings, {each.eval_setting for each in found})
     main = dict.fromkeys(on, metric) if metric else headlines(found)
@@ -82,7 +82,7 @@ def _list_stored(kind: Kind, db_url: str | None, as_json: bool, parents: bool = 
         from testbed.db.store import Store
 
         with Store.open(db_url) as store:
-            names = store.list_names(kind)
+            names = store.names.all(kind)
     names = [each for each in names if not parents or each.parent is None]
     if as_json:
         extra = "model_type" if kind == "model" else "parent"

@@ -55,7 +55,7 @@ def _stored_names(url: Any, kind: Kind) -> list[str]:
         from testbed.db.store import Store
 
         with Store.open(url) as store:
-            found = store.list_names(kind)
+            found = store.names.all(kind)
     return [each.name for each in found]
 
 

@@ -41,10 +41,10 @@ def test_a_run_is_tuned_as_on_the_command_line(tmp_path, monkeypatch):
     db = str(tmp_path / "tuned.db")
     testbed.evaluate("digits-cnn", "digits", db=db, limit=20, executor="inline", progress=False, **tuned)
     with testbed.Store.open(db) as store:
-        (each,) = store.evaluations()
+        (each,) = store.evaluations.find()
         assert (each.dtype, each.environment["channels_last"]) == ("float32/float16", True)
         assert each.environment["times"][0]["seconds"]["forward"] > 0
-        assert store.read_outputs(each.id, "logits").dtype == np.float16
+        assert store.outputs.read(each.id, "logits").dtype == np.float16
     assert any("decoded" in str(file) for file in tmp_path.rglob("*"))
 
 
@@ -110,7 +110,7 @@ def test_what_is_stored_is_reused_and_read_again(done, db):
     with pytest.raises(UnknownNameError, match="nobody"):
         testbed.results(db, models="nobody")
     with testbed.Store.open(db) as store:
-        assert len(store.evaluations()) == 6
+        assert len(store.evaluations.find()) == 6
 
 
 def test_names_in_the_table_are_escaped():

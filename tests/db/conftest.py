@@ -90,7 +90,7 @@ class Builder:
             for place, target in zip(places, wanted, strict=True)
         ]
         dataset = dataset_of(name, samples, class_names)
-        return self.store.ensure_dataset(replace(dataset, fingerprint=fingerprint) if fingerprint else dataset)
+        return self.store.datasets.ensure(replace(dataset, fingerprint=fingerprint) if fingerprint else dataset)
 
     def begin(
         self,
@@ -107,7 +107,7 @@ class Builder:
         dataset_id = self.dataset(size) if dataset is None else dataset
         fingerprint = fingerprint or f"fingerprint-{next(self._numbers)}"
         cell = CellRecord(model, setting, fingerprint, size=size, **{"dtype": "float32", **record})
-        return self.store.begin(cell, dataset_id, model_row or {}, setting_row or {})
+        return self.store.evaluations.begin(cell, dataset_id, model_row or {}, setting_row or {})
 
     def logits(self, size: int = 4, classes: int = 3, seed: int = 0) -> np.ndarray[Any, Any]:
         """Random logits [size, classes], float32."""
@@ -128,9 +128,11 @@ class Builder:
         evaluation = self.begin(model, setting, size=size, **record)
         if evaluation.origin == "run":
             values = self.logits(size, seed=evaluation.id) if logits is None else logits
-            self.store.append([Chunk(evaluation.id, "logits", 0, values)])
-        self.store.complete(evaluation.id, scores, metrics or [Metric("top1", top1, size, 0.1, scorer="test@1")])
-        return self.store.evaluation(evaluation.id)
+            self.store.outputs.append([Chunk(evaluation.id, "logits", 0, values)])
+        self.store.evaluations.complete(
+            evaluation.id, scores, metrics or [Metric("top1", top1, size, 0.1, scorer="test@1")]
+        )
+        return self.store.evaluations.get(evaluation.id)
 
 
 @pytest.fixture
@@ -151,7 +153,7 @@ def raw() -> Callable[[Any], AbstractContextManager[sa.Connection]]:
 
     @contextmanager
     def connect(to: Store | str) -> Iterator[sa.Connection]:
-        engine = sa.create_engine(to.url if isinstance(to, Store) else resolve_url(to))
+        engine = sa.create_engine(to.database.url if isinstance(to, Store) else resolve_url(to))
         try:
             with engine.begin() as connection:
                 yield connection

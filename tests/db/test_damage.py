@@ -136,9 +136,9 @@ def whole(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("whole") / "store.db"
     shutil.copy(root / "tests" / "assets" / "golden_store.db", path)
     with Store.open(str(path), "write") as store:  # two of seven models are enough, and soon checked
-        for model in {each.model for each in store.evaluations()} - {"towers", "net"}:
-            store.hide("model", model)
-        store.purge_hidden()
+        for model in {each.model for each in store.evaluations.find()} - {"towers", "net"}:
+            store.names.hide("model", model)
+        store.removal.purge()
     with sqlite3.connect(path) as connection:
         connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -228,7 +228,7 @@ def test_flipped_bits_anywhere_in_the_file_give_lines_and_never_a_traceback(whol
         path.write_bytes(changed)
         try:
             with Store.open(str(path)) as store:
-                faults = list(store.check())
+                faults = list(store.maintenance.check())
         except StoreError as error:
             faults = [str(error)]
         assert all("\n" not in fault for fault in faults)
@@ -254,7 +254,7 @@ def test_reading_a_damaged_row_is_told_in_a_line(lab: Path, db: Any, words: list
 @pytest.mark.parametrize("table", ["metrics", "scores", "models", "samples", "output_chunks", "definitions"])
 def test_what_can_be_read_is_salvaged(lab: Path, tmp_path: Path, db: Any, table: str) -> None:
     with Store.open(str(lab)) as store:
-        count = len(list(store.evaluations()))
+        count = len(list(store.evaluations.find()))
     overwrite(lab, table)
     damaged = lab.read_bytes()
     code, said = db("store", "repair", "--db-url", lab)
@@ -267,7 +267,7 @@ def test_what_can_be_read_is_salvaged(lab: Path, tmp_path: Path, db: Any, table:
     assert f"rows of {table}" in said
     assert db("store", "check", "--db-url", tmp_path / "new.db") == (0, "the store is sound\n")
     with Store.open(str(tmp_path / "new.db")) as store:
-        assert len([*store.evaluations(), *store.evaluations(hidden=True)]) == count >= 60
+        assert len([*store.evaluations.find(), *store.evaluations.find(hidden=True)]) == count >= 60
     assert len(damaged) == len(lab.read_bytes())
 
 
@@ -297,7 +297,7 @@ def test_a_store_without_its_first_page_cannot_be_salvaged(lab: Path, tmp_path: 
 
 def test_a_backup_is_the_store_as_it_was(lab: Path, tmp_path: Path, db: Any) -> None:
     with Store.open(str(lab), "write") as store:
-        store.add_name("model", "fresh")  # in the write-ahead log
+        store.names.add("model", "fresh")  # in the write-ahead log
         assert db("store", "backup", tmp_path / "copy.db", "--db-url", lab)[0] == 0
     assert content(tmp_path / "copy.db") == content(lab)
     assert db("store", "check", "--db-url", tmp_path / "copy.db") == (0, "the store is sound\n")

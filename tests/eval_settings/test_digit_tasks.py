@@ -60,12 +60,12 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def metrics(store: Store, setting: str) -> dict[str, float]:
-    return {each.metric: each.value for each in store.results([MODEL], [setting]) if each.slice == "overall"}
+    return {each.metric: each.value for each in store.results.find([MODEL], [setting]) if each.slice == "overall"}
 
 
 def logits(store: Store, setting: str) -> np.ndarray:
-    (evaluation,) = store.evaluations([MODEL], [setting])
-    return np.array(store.read_outputs(evaluation.id, "logits"))
+    (evaluation,) = store.evaluations.find([MODEL], [setting])
+    return np.array(store.outputs.read(evaluation.id, "logits"))
 
 
 @pytest.mark.slow
@@ -108,13 +108,15 @@ def test_processes_and_batches_change_nothing(lab: Store, tmp_path: Path) -> Non
             assert metrics(other, setting) == metrics(lab, setting), setting
         for setting in ("digits.linear_probe.k5", "digits-pairs"):
             np.testing.assert_array_equal(logits(other, setting), logits(lab, setting))
-        assert list(other.check()) == []
+        assert list(other.maintenance.check()) == []
 
 
 @pytest.mark.slow
 def test_all_is_sound(lab: Store) -> None:
-    assert list(lab.check()) == []
-    sizes = {each.eval_setting: each.size for each in lab.evaluations() if each.eval_setting.endswith("embeddings")}
+    assert list(lab.maintenance.check()) == []
+    sizes = {
+        each.eval_setting: each.size for each in lab.evaluations.find() if each.eval_setting.endswith("embeddings")
+    }
     assert sizes["digits.train.image_embeddings"] == 1257
     assert sum(size or 0 for size in sizes.values()) == 540 + 1257 + 270 + 540 + 1257  # and no image twice
 

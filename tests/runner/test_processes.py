@@ -62,15 +62,15 @@ class Bench:
 
     def logits(self, model: str, setting: str) -> np.ndarray:
         with Store.open(self.url) as store:
-            (evaluation,) = [each for each in store.evaluations([model], [setting]) if each.status == "complete"]
-            return np.array(store.read_outputs(evaluation.id, "logits"))
+            (evaluation,) = [each for each in store.evaluations.find([model], [setting]) if each.status == "complete"]
+            return np.array(store.outputs.read(evaluation.id, "logits"))
 
     def metrics(self, model: str, setting: str) -> dict[tuple[str, str], Any]:
         """Rates as they are; functions of all logits to five digits, since float32 rounds by batch."""
         with Store.open(self.url) as store:
             return {
                 (each.metric, each.slice): f"{each.value:.5g}" if each.metric in ROUNDED else each.value
-                for each in store.results([model], [setting])
+                for each in store.results.find([model], [setting])
             }
 
     def stored_samples(self, model: str) -> int:
@@ -78,8 +78,8 @@ class Bench:
         if not Path(self.url).exists():
             return 0
         with contextlib.suppress(Exception), Store.open(self.url) as store:
-            ids = [each.id for each in store.evaluations([model])]
-            ranges = store.stored_ranges(ids, "logits")
+            ids = [each.id for each in store.evaluations.find([model])]
+            ranges = store.outputs.stored_ranges(ids, "logits")
             return sum(stop - start for pieces in ranges.values() for start, stop in pieces)
         return 0
 
@@ -198,7 +198,7 @@ def test_a_cell_that_kills_every_worker_is_given_up_and_the_others_complete(benc
     assert "SIGKILL" in outcomes["world-stubborn"]["reason"]
     assert outcomes["world-plain"]["status"] == "complete"
     with Store.open(bench.url) as store:
-        (failed,) = store.evaluations(["world-stubborn"])
+        (failed,) = store.evaluations.find(["world-stubborn"])
         assert (failed.status, "worker died" in failed.error) == ("failed", True)
 
 

@@ -87,7 +87,7 @@ def test_runs_that_share_stored_embeddings_and_texts_count_them_once(lab: Any, t
 def test_a_run_that_resumes_cells_of_unequal_progress_counts_each_image_once(lab: Any) -> None:
     made = toy_catalog(toy_model(), toy_setting("plain"), toy_setting("dim", perturbation_fn_gpu=darker))
     lab.run(made)
-    with Store.open(lab.url, "write") as store, store.writing() as session:
+    with Store.open(lab.url, "write") as store, store.database.writing() as session:
         connection = session.connection()
         connection.exec_driver_sql("UPDATE evaluations SET status = 'running'")
         connection.exec_driver_sql("DELETE FROM output_chunks WHERE evaluation_id = 1 AND start = 256")

@@ -86,7 +86,7 @@ def _too_late(number: int, frame: Any) -> None:
 
 def nobody_waits_for(url: str) -> bool:
     with Store.open(url) as store:
-        return all(each.outcome == "failed" for each in store.runs())
+        return all(each.outcome == "failed" for each in store.leases.runs())
 
 
 @pytest.mark.parametrize(
@@ -187,8 +187,8 @@ def test_ctrl_c_says_that_all_is_stored_only_if_it_is(
     assert done.returncode == 130, done.stderr
     assert "everything computed so far is stored" in done.stdout
     with Store.open(url) as store:
-        (evaluation,) = store.evaluations(["world-slow"])
-        ranges = store.stored_ranges([evaluation.id], "logits")[evaluation.id]
+        (evaluation,) = store.evaluations.find(["world-slow"])
+        ranges = store.outputs.stored_ranges([evaluation.id], "logits")[evaluation.id]
     assert sum(stop - start for start, stop in ranges) == computed(tmp_path)
 
 
