@@ -77,8 +77,8 @@ class ItemValues(Part):
         import numpy as np
 
         places: dict[str, list[int]] = {}
-        for place, text in enumerate(texts):
-            places.setdefault(text_key(text), []).append(place)
+        for index, text in enumerate(texts):
+            places.setdefault(text_key(text), []).append(index)
         values: np.ndarray[Any, Any] | None = None
         found = 0
         table = ItemValueRow

@@ -11,8 +11,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from testbed.db.payloads import far
-from testbed.db.payloads.encoding import absolute_url
 from testbed.db.payloads.deletion import payload_owner
+from testbed.db.payloads.encoding import absolute_url
 from testbed.db.payloads.locations import Location, is_outputs_name
 from testbed.db.store import Store
 from testbed.db.tables import EvaluationRow, OutputChunkRow

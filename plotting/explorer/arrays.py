@@ -62,7 +62,7 @@ def arrays_of(samples: SettingSamples, shown: Shown, keep: Sequence[int], multil
     """
     errors = samples.store.outputs.errors(shown.id)
     own = samples.places_in(shown)
-    there = {int(at): place for place, at in enumerate(own) if at >= 0} if errors else {}
+    there = {int(at): index for index, at in enumerate(own) if at >= 0} if errors else {}
     unread = frozenset(there[at] for at in errors if at in there)
     score = _score(samples, shown, own)
     kept = np.asarray(keep, dtype=np.int64)
@@ -150,8 +150,8 @@ def top_of_all(shown: Sequence[Shown], outputs: Sequence[Sequence[Any]], multila
             classes, shares = np.full((len(together), 1), -1), np.full((len(together), 1), np.nan)
         else:
             classes, shares = top_classes(shown[numbers[0]], _stacked(together, shape[0]), multilabel)
-        for place, number in enumerate(numbers):
-            part = slice(place * length, (place + 1) * length)
+        for index, number in enumerate(numbers):
+            part = slice(index * length, (index + 1) * length)
             found[number] = classes[part], shares[part]
     width = max(classes.shape[1] for classes, _ in found.values())
     return [(_wide(found[each][0], width), _wide(found[each][1], width)) for each in range(len(shown))]

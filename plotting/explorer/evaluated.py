@@ -213,7 +213,7 @@ class SettingSamples:
     def _where(self, dataset: int) -> dict[tuple[str, str], int]:
         if dataset not in self._places:
             samples = self.store.datasets.get(dataset).samples
-            self._places[dataset] = {(each.id, each.digest): place for place, each in enumerate(samples)}
+            self._places[dataset] = {(each.id, each.digest): index for index, each in enumerate(samples)}
         return self._places[dataset]
 
     def output_rows(self, shown: Shown, positions: Sequence[int]) -> list[Any]:

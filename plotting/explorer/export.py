@@ -66,7 +66,7 @@ def choose_samples(store: Store, words: Sequence[str], limit: int) -> dict[str, 
 def _chosen(samples: SettingSamples, limit: int) -> list[int]:
     if not limit or samples.size <= limit:
         return list(range(samples.size))
-    spread = {place * samples.size // (limit - limit // 2) for place in range(limit - limit // 2)}
+    spread = {index * samples.size // (limit - limit // 2) for index in range(limit - limit // 2)}
     right, counted = right_counts(samples)
     hardest = (int(each) for each in np.argsort(right - counted, kind="stable") if int(each) not in spread)
     return sorted(spread | {each for _, each in zip(range(limit - len(spread)), hardest, strict=False)})

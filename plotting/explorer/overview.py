@@ -89,8 +89,8 @@ class Overview:
         yield "index"
         for number in range(len(self._columns)):
             yield f"values/{number}"
-        for place, metrics in enumerate(self._index["settings"]):
-            yield from (f"metric/{place}/{number}" for number in range(len(metrics["metrics"])))
+        for index, metrics in enumerate(self._index["settings"]):
+            yield from (f"metric/{index}/{number}" for number in range(len(metrics["metrics"])))
 
     def document(self, path: str) -> Any:
         """One of these."""
@@ -118,7 +118,7 @@ class Overview:
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        return {each.name: place for place, each in enumerate(self._models)}
+        return {each.name: index for index, each in enumerate(self._models)}
 
     @cached_property
     def _columns(self) -> list[dict[str, Any]]:

@@ -163,7 +163,7 @@ class Pictures:
                 source: ImageSource | str
                 try:
                     source = with_images(setting.dataset.open())
-                    places = {sample: place for place, sample in enumerate(source.ids)}
+                    places = {sample: index for index, sample in enumerate(source.ids)}
                 except TestbedError as error:
                     source, places = str(error), {}
                 self._sources[key] = (setting.dataset, source, places)

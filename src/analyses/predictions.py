@@ -109,7 +109,7 @@ def _distinct(names: list[str]) -> list[str]:
     seen: dict[str, int] = {}
     for name in names:
         seen[name] = seen.get(name, 0) + 1
-    return [name if seen[name] == 1 else f"{name} ({place})" for place, name in enumerate(names)]
+    return [name if seen[name] == 1 else f"{name} ({index})" for index, name in enumerate(names)]
 
 
 def viewed_class_names(identity: dict[str, Any], dataset_names: Sequence[str] | None, classes: int) -> list[str]:

@@ -73,8 +73,8 @@ class Samples:
     def _places(self, dataset_id: int) -> dict[Key, int]:
         """The position of each sample; of duplicates the first."""
         places: dict[Key, int] = {}
-        for place, sample in enumerate(self.dataset(dataset_id).samples):
-            places.setdefault((sample.id, sample.digest), place)
+        for index, sample in enumerate(self.dataset(dataset_id).samples):
+            places.setdefault((sample.id, sample.digest), index)
         return places
 
 

@@ -117,8 +117,8 @@ def changes(before: Any, after: Any, where: str = "") -> Iterator[Change]:
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         yield from _mapping_changes(before, after, where)
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        for place, (old, new) in enumerate(zip(before, after, strict=True)):
-            yield from changes(old, new, f"{where} / {place}")
+        for index, (old, new) in enumerate(zip(before, after, strict=True)):
+            yield from changes(old, new, f"{where} / {index}")
     elif isinstance(before, str) and isinstance(after, str) and "\n" in f"{before}{after}":
         lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "A", "B", lineterm="", n=1)
         yield Change(where, before, after, tuple(lines))
@@ -166,9 +166,9 @@ def _compare_outputs(store: Store, first: Evaluation, second: Evaluation) -> Cer
     before, now = store.outputs.read(first.id, kind), store.outputs.read(second.id, kind)
     unread = store.outputs.errors(first.id), store.outputs.errors(second.id)
     comparison = Comparison(tolerance(first.dtype or "float32"))
-    for place, position in enumerate(there):
-        if position is not None and position not in unread[0] and place not in unread[1]:
-            comparison.add(before[position], now[place], answers=kind == "logits")
+    for index, position in enumerate(there):
+        if position is not None and position not in unread[0] and index not in unread[1]:
+            comparison.add(before[position], now[index], answers=kind == "logits")
     return comparison.certificate() if comparison.samples else None
 
 

@@ -31,7 +31,7 @@ def sample_frame(store: Store, evaluation: Evaluation) -> pd.DataFrame:
     for (scorer, name), values in store.scores.read(evaluation.id).items():
         columns[name if name not in columns and name not in OWN else f"{name} ({scorer})"] = values
     errors = store.outputs.errors(evaluation.id)
-    columns["error"] = [errors.get(place) for place in range(len(dataset.samples))]
+    columns["error"] = [errors.get(index) for index in range(len(dataset.samples))]
     return pd.DataFrame(columns)
 
 
