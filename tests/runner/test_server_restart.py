@@ -14,7 +14,8 @@ import psycopg
 import pytest
 from toy import WORK, SlowNetwork, toy_catalog, toy_model, toy_setting
 
-from testbed.db.connection import steady
+from testbed.db.base import Database
+from testbed.db.connection import retry
 from testbed.db.parts import leases
 from testbed.db.store import Store
 from testbed.errors import StoreUnreachableError
@@ -91,7 +92,7 @@ def test_whoever_was_silent_because_the_server_was_down_is_not_taken_for_dead(mo
 
 
 def test_a_server_that_does_not_come_back_is_an_error_at_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steady, "PATIENCE_SECONDS", 2.0)
+    monkeypatch.setattr(retry, "PATIENCE_SECONDS", 2.0)
     with postgres_server.own_server() as server, Store.create(server.url) as store:
         server.stop("fast")
         began = time.monotonic()
@@ -107,14 +108,14 @@ def test_a_server_that_does_not_come_back_is_an_error_at_last(monkeypatch: pytes
 def test_what_can_be_read_once_is_there_for_the_second_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
     with postgres_server.own_server() as server, Store.create(server.url) as store:
         calls: list[list[int]] = []
-        whole = type(store).reading
+        whole = type(store.database).reading
 
-        def cut_off(self: Store) -> Any:
+        def cut_off(self: Database) -> Any:
             calls.append([])
             if len(calls) == 1:
                 raise StoreUnreachableError("gone")
             return whole(self)
 
-        monkeypatch.setattr(type(store), "reading", cut_off)
+        monkeypatch.setattr(type(store.database), "reading", cut_off)
         assert store.outputs.stored_ranges(iter([1, 2])) == {1: [], 2: []}
         assert len(calls) == 2
