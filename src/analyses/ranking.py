@@ -80,7 +80,7 @@ def ranking(
         models: Names or patterns; none means all that have outputs on all the settings.
         score: The per-sample score.
         tell: Called with notes on what was left out.
-        progress: Told how far it is.
+        progress: Shows how far it is.
         better: Whether the ``"higher"`` or the ``"lower"`` score is better; by default what it declares.
 
     Raises:

@@ -31,7 +31,7 @@ class Outcomes:
         catalog: Has the settings.
         records: Gets what complete evaluations were computed from.
         report: Gets what differs from published numbers.
-        progress: Told about failures.
+        progress: Shows failures.
         scored: Whether evaluations are scored at all; else they are complete with their outputs.
     """
 

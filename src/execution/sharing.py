@@ -18,7 +18,7 @@ class Sharing:
     Args:
         store: Open to write, of a run that has begun.
         scheduler: Has the shards.
-        progress: Told with whom the work is shared.
+        progress: Shows with whom the work is shared.
         anew: Models whose items are computed again though they are stored.
     """
 

@@ -29,7 +29,7 @@ class RunState:
         catalog: Where names are looked up.
         options: How to run.
         store: Open to write.
-        progress: Told how it goes.
+        progress: Shows how far it is.
         resources: What the run computes with.
         scored: Whether complete evaluations are scored; those of a check are not.
 

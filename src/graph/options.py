@@ -42,7 +42,7 @@ class RunOptions:
             one.
         ray_address: The Ray cluster, such as ``"10.0.0.1:6379"``; None: the one of this machine, else a new one.
         clear_cache_interval: After how many texts a scorer gives unused memory back to the GPU; None never.
-        progress_interval: After how many samples or texts of a pass a line is told; None after ten seconds.
+        progress_interval: After how many samples or texts of a pass a line is printed; None after ten seconds.
         inputs: What is read besides definitions: the data root, class names, zero-shot heads and the like; None takes
             what the user's variables say when the run starts.
     """

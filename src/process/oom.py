@@ -30,7 +30,7 @@ class InPieces:
 
     Args:
         size: The largest piece to try.
-        note: Told once each time the size is halved.
+        note: Called once each time the size is halved.
     """
 
     def __init__(self, size: int, note: Callable[[str], None] = lambda text: None) -> None:

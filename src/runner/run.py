@@ -38,7 +38,7 @@ def run(
         options: How to run.
         models: Canonical names of models.
         settings: Canonical names of eval settings.
-        progress: Told how it goes.
+        progress: Shows how far it is.
 
     Returns:
         How each cell ended. A cell that failed is a row in the store with its reason; the others went on.

@@ -115,7 +115,7 @@ def verify_store(
         amount: How many samples of each evaluation.
         models: Names or patterns of stored models; none means all.
         eval_settings: Names or patterns of stored settings; none means all.
-        progress: Told how it goes.
+        progress: Shows how far it is.
         clock: Tells the time.
 
     Raises:

@@ -88,7 +88,7 @@ def _score(text: str, where: str) -> float:
     return value
 
 
-class Told(NamedTuple):
+class LabelledAnswers(NamedTuple):
     """What files say of a model's answers: position → verdict, and how many of their labels are of other answers."""
 
     verdicts: dict[int, Verdict]
@@ -97,7 +97,7 @@ class Told(NamedTuple):
 
 def verdicts_in(
     paths: Sequence[str], model: str, ids: Sequence[str], texts: Sequence[str | None], graded: bool
-) -> Told:
+) -> LabelledAnswers:
     """What files of labels say of a model's answers; the first file that says something counts.
 
     Of several annotators the label of most counts, and none if two labels are given equally often; of grades, the mean.
@@ -130,7 +130,7 @@ def verdicts_in(
             score = _together(scores, graded)
             if not np.isnan(score):
                 found.setdefault(place, Verdict(f"{score:.6g}", score, METHOD))
-    return Told(found, outdated)
+    return LabelledAnswers(found, outdated)
 
 
 def _together(labels: Sequence[float], graded: bool) -> float:

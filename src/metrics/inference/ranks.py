@@ -66,7 +66,7 @@ def rank_models(
         strata: Scores of each stratum, float arrays [n, models] of finite numbers, n > 0.
         larger_is_better: Whether rank 1 is that of the largest value.
         seed: Of the resampling.
-        progress: Told how far it is.
+        progress: Shows how far it is.
 
     Returns:
         The place of each model, in the order of the columns.
@@ -173,7 +173,7 @@ def pair_p_values(
     Args:
         strata: As for `rank_models`: float arrays [n, models].
         rng: Where random numbers come from.
-        progress: Told how far it is.
+        progress: Shows how far it is.
         only_ties: Whether they are only for `tied_models`. Those of tied models may then be too large, which saves
             drawing random signs for most tables of many models.
     """

@@ -65,11 +65,11 @@ class ModelDefinition(ABC):
     needs_torch: bool = True
     # The number of logits, if known before loading.
     num_classes: int | None = None
-    # What was decided about the network from its weights, such as the activation; told by every run.
+    # What was decided about the network from its weights, such as the activation; printed by every run.
     remarks: tuple[str, ...] = ()
     # Which class each logit stands for; None for the setting's order, as published weights have it.
     class_order: ClassOrder | None = None
-    # Where transform and normalization come from, if not from the definition itself; told by every run.
+    # Where transform and normalization come from, if not from the definition itself; printed by every run.
     preprocessing_from: str = ""
     # Whether nobody said which size of images the weights were trained on: that of the architecture's published ones.
     size_is_assumed: bool = False
