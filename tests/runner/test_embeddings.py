@@ -93,7 +93,7 @@ def test_tasks_that_share_captions_embed_each_once_in_one_run_and_later(lab: Any
 
 def test_a_growing_limit_embeds_only_what_is_lacking(lab: Any, work: Any) -> None:
     catalog = toy_catalog(toy_encoder(), *everything())
-    for limit in (5, 30, None):
+    for limit in (5, None):
         assert lab.run(catalog, settings=["captions"], limit=limit).ok
     assert work["texts embedded"] == len(captions_of())
     assert work["images embedded"] == 90
@@ -157,11 +157,10 @@ def test_labels_of_several_classes_are_ranked(lab: Any) -> None:
         assert 0 < lab.metrics(model, "labels")["mean_average_precision"].value < 1
 
 
-@pytest.mark.parametrize("batch_size", [7, 1000])
-def test_nothing_depends_on_the_batch_size(new_lab: Any, batch_size: int) -> None:
+def test_nothing_depends_on_the_batch_size(new_lab: Any) -> None:
     usual, other = new_lab("usual"), new_lab("other")
     usual.run(toy_catalog(toy_encoder(), *everything()), settings=ASKED)
-    other.run(toy_catalog(toy_encoder(), *everything()), settings=ASKED, batch_size=batch_size)
+    other.run(toy_catalog(toy_encoder(), *everything()), settings=ASKED, batch_size=7)
     for setting in ASKED:
         there = other.metrics("tower", setting)
         for name, metric in usual.metrics("tower", setting).items():
