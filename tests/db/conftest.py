@@ -66,6 +66,25 @@ def store_url(backend: str, request: pytest.FixtureRequest, tmp_path: Path) -> s
     return url
 
 
+@pytest.fixture(scope="session")
+def whole(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of small cells of all kinds, with embeddings, heads, answers and records, which nobody has damaged."""
+    path = tmp_path_factory.mktemp("whole") / "store.db"
+    shutil.copy(root / "tests" / "assets" / "golden_store.db", path)
+    with Store.open(str(path), "write") as store:  # a third of it is enough, and soon checked
+        for each in store.evaluations():
+            if each.status == "unsupported" and each.eval_setting not in ("probe", "plain"):
+                store.hide_evaluation(each.id)
+        for name in ("digested", "letters", "normal", "own"):
+            store.hide("model", name)
+        store.purge_hidden()
+    with sqlite3.connect(path) as connection:
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    return path
+
+
 class Builder:
     """Fills a store with evaluations of few samples and classes, whose outputs can be told apart."""
 
