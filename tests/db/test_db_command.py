@@ -624,9 +624,7 @@ def test_a_reader_that_goes_away_is_no_error_to_speak_of(root: Path, tmp_path: P
     assert "Exception" not in errors
 
 
-@pytest.mark.parametrize(
-    "words", [["list", "models", "--stored"], ["show", "net", "val"], ["store", "check"], ["--help"]]
-)
+@pytest.mark.parametrize("words", [["show", "net", "val"], ["--help"]])
 def test_output_to_a_full_disk_is_told_in_a_line(root: Path, tmp_path: Path, builder: Any, words: list[str]) -> None:
     with Store.create(str(tmp_path / "store.db")) as store:
         builder(store).complete("net", "val")
