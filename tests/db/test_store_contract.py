@@ -40,29 +40,6 @@ def exists(store: Store, kind: Any, name: str) -> bool:
     return name in [each.name for each in store.list_names(kind)]
 
 
-def test_models_are_listed_by_name_with_their_type(store: Store) -> None:
-    assert store.add_name(MODEL, "zebra", model_type="Standard training")
-    assert store.add_name(MODEL, "ant")
-    listed = store.list_names(MODEL)
-    assert [(each.name, each.model_type, each.evaluations, each.hidden) for each in listed] == [
-        ("ant", None, 0, False),
-        ("zebra", "Standard training", 0, False),
-    ]
-    assert store.list_names(SETTING) == []
-
-
-def test_settings_are_listed_with_their_parent(store: Store) -> None:
-    store.add_name(SETTING, "val_10percent", parent="val", task="classification")
-    assert [(each.name, each.parent) for each in store.list_names(SETTING)] == [("val_10percent", "val")]
-
-
-def test_a_model_and_a_setting_may_have_the_same_name(store: Store) -> None:
-    assert store.add_name(MODEL, "digits")
-    assert store.add_name(SETTING, "digits")
-    assert exists(store, MODEL, "digits")
-    assert exists(store, SETTING, "digits")
-
-
 def test_names_of_any_characters_are_kept(store: Store) -> None:
     odd = [
         "ViT-B-32,laion400m_e32",
@@ -130,16 +107,6 @@ def test_an_unknown_name_among_many_names_the_command_that_lists_them(store: Sto
     with pytest.raises(UnknownNameError, match=r"there are 13, which .*testbed list settings --stored") as caught:
         store.require_name(SETTING, "qqqqqqqq")
     assert "did you mean" not in str(caught.value)
-
-
-def test_renaming_a_model_takes_its_evaluations_along(store: Store, build: Any) -> None:
-    evaluation = build.complete("old", "val", top1=0.25)
-    store.rename(MODEL, "old", "new")
-    assert names(store, MODEL) == ["new"]
-    assert [(each.model, each.value) for each in store.results(["new"])] == [("new", 0.25)]
-    assert store.results(["old"]) == []
-    assert store.evaluation(evaluation.id).model == "new"
-    assert store.list_names(MODEL)[0].evaluations == 1
 
 
 def test_renaming_a_setting_renames_it_where_it_is_a_parent(store: Store) -> None:
@@ -226,15 +193,6 @@ def test_a_node_stays_while_other_settings_take_its_outputs(store: Store, build:
     assert {each.id for each in store.evaluations()} == {node.id, derived.id}
     assert store.unhide(SETTING, "val") == 1
     assert {each.id for each in store.evaluations()} == {own.id, node.id, derived.id}
-
-
-def test_hiding_an_unknown_or_hidden_name_is_an_error(store: Store) -> None:
-    store.add_name(MODEL, "net")
-    with pytest.raises(UnknownNameError, match="did you mean 'net'"):
-        store.hide(MODEL, "nets")
-    store.hide(MODEL, "net")
-    with pytest.raises(UnknownNameError):
-        store.hide(MODEL, "net")
 
 
 def test_unhiding_suggests_among_the_removed_names(store: Store) -> None:
@@ -596,13 +554,6 @@ def test_chunks_are_put_together_in_the_order_of_their_samples(store: Store, bui
     assert same_bits(store.read_outputs(evaluation.id, "logits"), values)
 
 
-def test_what_is_read_is_independent_of_the_store(store: Store, build: Any) -> None:
-    evaluation = build.complete()
-    first = store.read_outputs(evaluation.id, "logits")
-    first[:] = 7
-    assert not (store.read_outputs(evaluation.id, "logits") == 7).any()
-
-
 def test_a_chunk_that_is_there_already_stays(store: Store, build: Any) -> None:
     values = build.logits()
     evaluation = build.begin()
@@ -858,16 +809,6 @@ def test_completing_stores_all_or_nothing(store: Store, build: Any) -> None:
     assert store.scores(evaluation.id) == {}
     assert store.evaluation(evaluation.id).status == "running"
     assert len(store.evaluations()) == 2
-
-
-def test_completing_again_keeps_what_was_there_when_it_fails(store: Store, build: Any) -> None:
-    done = build.complete(metrics=[Metric("top1", 0.1)], scores=[Score("s", np.zeros(4))])
-    bad: Any = Metric("last", 0.5, unit=None)  # type: ignore[arg-type]
-    with pytest.raises(sa.exc.IntegrityError):
-        store.complete(done.id, [], [Metric("top1", 0.9), bad])
-    assert store.metrics(done.id) == [Metric("top1", 0.1)]
-    assert len(store.scores(done.id)) == 1
-    assert store.evaluation(done.id) == done
 
 
 def test_a_corrupt_score_is_noticed(store: Store, build: Any, raw: Any) -> None:
@@ -1223,15 +1164,6 @@ def test_imported_cells_are_complete_evaluations_without_outputs(store: Store) -
         store.read_outputs(evaluations["a"].id, "logits")
 
 
-def test_importing_the_same_cells_twice_changes_nothing(store: Store) -> None:
-    assert import_cell(store) == 1
-    before = store.results()
-    assert import_cell(store) == 0
-    assert store.results() == before
-    assert len(store.evaluations()) == 1
-    assert store.add_imported([], "empty.csv", {}) == 0
-
-
 def test_importing_cells_of_which_some_are_there_adds_the_others(store: Store) -> None:
     import_cell(store)
     cells = [("net", "val", "imported", [Metric("top1", 0.75)]), ("net", "sketch", "new", [Metric("top1", 0.1)])]
@@ -1264,15 +1196,6 @@ def test_thousands_of_cells_are_imported_at_once(store: Store) -> None:
 # Removing evaluations ---------------------------------------------------------------------------------------------
 
 
-def test_hiding_the_evaluations_of_a_cell_and_bringing_them_back(store: Store, build: Any) -> None:
-    ids = {evaluate(build, 0.1), evaluate(build, 0.2)}
-    other = build.complete("net", "sketch").id
-    assert store.hide_evaluations("net", "val") == 2
-    assert {each.id for each in store.evaluations()} == {other}
-    assert store.unhide_evaluations("net", "val") == 2
-    assert {each.id for each in store.evaluations()} == {*ids, other}
-
-
 def test_only_the_last_removal_of_a_cell_is_undone(store: Store, build: Any) -> None:
     evaluate(build, 0.1, fingerprint="f")
     store.hide_evaluations("net", "val")
@@ -1289,17 +1212,6 @@ def test_a_cell_that_was_run_again_cannot_be_brought_back_beside_it(store: Store
     with pytest.raises(StoreError, match="was run again since it was removed"):
         store.unhide_evaluations("net", "val")
     assert visible(store) == {again}
-
-
-def test_removing_or_restoring_what_is_not_there_is_an_error(store: Store, build: Any) -> None:
-    build.complete("net", "val")
-    store.add_name(SETTING, "sketch")
-    with pytest.raises(UnknownNameError, match="no evaluation of net on sketch"):
-        store.hide_evaluations("net", "sketch")
-    with pytest.raises(UnknownNameError, match="no removed evaluation of net on val"):
-        store.unhide_evaluations("net", "val")
-    with pytest.raises(UnknownNameError, match="did you mean 'net'"):
-        store.hide_evaluations("nets", "val")
 
 
 def test_purging_deletes_what_was_removed_and_nothing_else(store: Store, build: Any, raw: Any) -> None:
@@ -1406,24 +1318,6 @@ def test_check_names_what_was_changed(
     faults = list(store.check())
     assert any(all(words.format(evaluation) in fault for words in named) for fault in faults)
     assert len(faults) == 1 or table in ("artifacts", "samples")
-
-
-@pytest.mark.parametrize("lost", [0, 2, 3])
-def test_check_names_missing_outputs(store: Store, build: Any, raw: Any, lost: int) -> None:
-    evaluation, other = build.begin(), build.begin("other")
-    for start in range(4):
-        store.append([Chunk(evaluation.id, "logits", start, build.logits(1))])
-    store.append([Chunk(other.id, kind, 0, build.logits(n)) for kind, n in (("embeddings", 1), ("logits", 4))])
-    for each in (evaluation, other):
-        store.complete(each.id, [], [Metric("top1", 0.5)])
-    (of_other,) = store.check()
-    assert "embeddings" in of_other
-    with raw(store) as connection:
-        connection.execute(
-            sa.text(f"DELETE FROM output_chunks WHERE evaluation_id = {evaluation.id} AND start = {lost}")
-        )
-    (fault,) = set(store.check()) - {of_other}
-    assert f"outputs end at {lost} of 4" in fault
 
 
 # The store as a whole ---------------------------------------------------------------------------------------------

@@ -69,12 +69,6 @@ def test_a_smaller_data_set_takes_the_embeddings_of_a_larger_one(lab: Any, work:
     )
 
 
-def test_texts_are_embedded_once(lab: Any, work: Any) -> None:
-    setting = EvalSetting(name="choices", dataset=Targets("choices"), size=90, task="selection")
-    lab.run(toy_catalog(toy_encoder(), setting))
-    assert work["texts embedded"] == CLASSES
-
-
 def captions_of(count: int = 90) -> set[str]:
     return {caption for several in Targets("captions", count).open().targets for caption in several}
 
@@ -208,21 +202,6 @@ def test_heads_can_be_saved_and_their_mean_be_used(lab: Any, tmp_path: Any) -> N
         assert save_heads(store, store.evaluations(eval_settings=["mean"]), tmp_path / "none") == []
 
 
-def test_a_gpu_that_fails_ends_the_worker_not_only_the_cell(lab: Any) -> None:
-    from testbed.errors import RunError
-    from testbed.process.oom import DeviceError
-
-    def broken(texts: Sequence[str]) -> torch.Tensor:
-        raise RuntimeError("CUDA error: device-side assert triggered")
-
-    catalog = toy_catalog(toy_encoder(encoder_loader=lambda: (ToyTower(), broken)), *everything())
-    with pytest.raises((DeviceError, RunError), match="device-side assert"):
-        lab.run(catalog, settings=["captions", "choices"])
-    with lab.open() as store:
-        (failed,) = [each for each in store.evaluations() if each.status == "failed"]
-        assert "device-side assert" in failed.error
-
-
 # The store --------------------------------------------------------------------------------------------------------
 
 
@@ -267,22 +246,6 @@ def test_an_image_that_cannot_be_read_is_a_miss_everywhere(lab: Any) -> None:
         ranks = store.scores(captions.evaluation_id, "text_retrieval_rank")
     (of_images,) = ranks.values()
     assert np.isinf(of_images[broken]).all()
-
-
-def test_a_run_that_was_killed_goes_on(lab: Any, work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    catalog = toy_catalog(toy_encoder(), *everything())
-    from testbed.tasks import linear_probe
-
-    def fail(*arguments: Any) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(linear_probe.FittedProbe, "make", fail)
-        lab.run(catalog, settings=ASKED)
-    assert work["images embedded"] == 150
-    report = lab.run(catalog, settings=ASKED)
-    assert report.ok
-    assert work["images embedded"] == 150
 
 
 def test_what_needs_embeddings_that_fail_says_so(lab: Any) -> None:

@@ -308,24 +308,6 @@ def test_a_scorer_that_fails_fails_its_cells_and_is_tried_again(lab: Any, work: 
     assert work["answers"] == COUNT
 
 
-def test_what_a_stopped_run_embedded_is_not_embedded_again(lab: Any, work: Any) -> None:
-    calls = []
-
-    class Tiring:
-        def encode(self, given: list[str]) -> torch.Tensor:
-            calls.append(len(given))
-            if len(calls) == 3:
-                raise RuntimeError("tired")
-            return hashed(given)
-
-    made = catalog(setting(), captioner("vary", vary), hash_encoder(loader=Tiring, text_batch_size=16))
-    lab.run(made, ["vary"], [SIMILAR], clear_cache_interval=16)  # chunks of 16 texts
-    assert work["texts hashed"] == 32
-    lab.run(world(), ["vary"], [SIMILAR])
-    wanted = texts_of([vary(number) for number in range(COUNT)], REFERENCES, get_splitter(), SimilarityOptions())
-    assert work["texts hashed"] == len(wanted)
-
-
 def test_a_captioner_that_fails_fails_what_would_be_scored(lab: Any) -> None:
     def broken(number: int) -> str:
         raise RuntimeError("no tokenizer")
@@ -511,17 +493,6 @@ def test_a_run_that_is_stopped_stores_the_texts_that_were_embedded(
     assert work["texts hashed"] == len(wanted) > 64
     found = expected([vary(number) for number in range(COUNT)], SimilarityOptions())
     np.testing.assert_array_equal(scores(lab, "vary", SIMILAR)["hm_cf"], found["hm_cf"])
-
-
-def test_captions_are_handed_out_in_pieces_for_several_workers() -> None:
-    from testbed.graph.fuse import Member, generation_pass
-    from testbed.graph.passes import shards_of
-
-    plan = make_plan(world(), RunOptions(db_url="sqlite:////nowhere/at.all", executor="inline"), ["vary"], [SETTING])
-    one_pass = generation_pass(0, Member(plan.cells[0], 1), None)
-    assert one_pass.chunk == 32
-    assert generation_pass(0, Member(plan.cells[0], 1), 5).chunk == 35
-    assert [shard.count for shard in shards_of(one_pass, {}, iter(range(9)))] == [COUNT]
 
 
 def test_a_caption_whose_embedding_is_not_finite_is_an_error(lab: Any) -> None:
@@ -756,15 +727,6 @@ def test_an_image_that_only_the_scorer_reads_and_cannot_is_not_scored(lab: Any) 
     assert np.isnan(found["cosine"][4])
     assert found["status"][[3, 4]].tolist() == [0, 3]
     assert lab.metrics("blind", CLIP)["clip_score"].n == COUNT - 1
-
-
-def test_blank_captions_score_zero(lab: Any) -> None:
-    blank = captioner("blank", lambda number: "" if number < 5 else vary(number))
-    lab.run(catalog(setting(), blank, toy_encoder()), ["blank"], [CLIP])
-    found = scores(lab, "blank", CLIP)
-    assert (found["cosine"][:5] == 0).all()
-    assert (found["ref_clip_score"][:5] == 0).all()
-    assert lab.metrics("blank", CLIP)["clip_score"].n == COUNT
 
 
 def test_a_scorer_that_cannot_is_not_supported(lab: Any) -> None:
