@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,17 +24,6 @@ from testbed.db import tables
 from testbed.db.connection.urls import resolve_url
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Chunk, Evaluation, Metric, SampleInfo, Score
-
-
-@pytest.fixture(scope="session")
-def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty SQLite store to be copied."""
-    path = tmp_path_factory.mktemp("template") / "store.db"
-    Store.create(str(path)).close()
-    with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.close()
-    return path
 
 
 @pytest.fixture(scope="session")
@@ -78,10 +67,8 @@ def whole(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name in ("digested", "letters", "normal", "own"):
             store.hide("model", name)
         store.purge_hidden()
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection:
         connection.execute("VACUUM")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.close()
     return path
 
 

@@ -144,32 +144,6 @@ def test_constraints_and_indexes_are_named_by_the_convention(empty_url: str) -> 
                 assert index["name"] in expected
 
 
-def test_every_foreign_key_is_there(empty_url: str) -> None:
-    with Store.create(empty_url) as store, store.engine.connect() as connection:
-        inspector = sa.inspect(connection)
-        keys = {
-            (table, key["constrained_columns"][0], key["referred_table"], (key["options"] or {}).get("ondelete"))
-            for table in Base.metadata.tables
-            for key in inspector.get_foreign_keys(table)
-        }
-    assert keys == {
-        ("samples", "dataset_id", "datasets", "CASCADE"),
-        ("evaluations", "model_id", "models", "CASCADE"),
-        ("evaluations", "eval_setting_id", "eval_settings", "CASCADE"),
-        ("evaluations", "dataset_id", "datasets", None),
-        ("evaluations", "derived_from_id", "evaluations", None),
-        ("output_chunks", "evaluation_id", "evaluations", "CASCADE"),
-        ("sample_errors", "evaluation_id", "evaluations", "CASCADE"),
-        ("scores", "evaluation_id", "evaluations", "CASCADE"),
-        ("metrics", "evaluation_id", "evaluations", "CASCADE"),
-        ("evaluation_records", "evaluation_id", "evaluations", "CASCADE"),
-        ("certificates", "evaluation_id", "evaluations", "CASCADE"),
-        ("leases", "evaluation_id", "evaluations", "CASCADE"),
-        ("leases", "run_id", "runs", "CASCADE"),
-        ("item_leases", "run_id", "runs", "CASCADE"),
-    }
-
-
 def test_one_visible_evaluation_of_a_cell_is_enforced_by_the_database(empty_url: str) -> None:
     insert = sa.text(
         "INSERT INTO evaluations (model_id, eval_setting_id, fingerprint, status, origin, random_weights, created_at,"

@@ -307,20 +307,6 @@ def test_another_type_leaves_the_sums_whole(make, dtype):
     assert metric.kept[0].dtype == dtype
 
 
-def test_plots(make):
-    metric = CLIPScore(make)
-    values = [metric(pixels(1, seed), "a cat") for seed in range(3)]
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        with pytest.raises(ModuleNotFoundError, match="matplotlib"):
-            metric.plot()
-        return
-    for given in (None, values):
-        figure, _ = metric.plot(given)
-        plt.close(figure)
-
-
 PROCESS = """
 import sys
 import torch

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ray_nodes import descendants
 from warm_python import WarmPython
 from world_runs import PLUGIN, computed, heed_ctrl_c, set_pace, wait_until
 
@@ -126,7 +127,7 @@ def test_a_run_killed_at_random_moments_leaves_no_process_goes_on_and_ends_bit_e
         goal = bench.stored_samples("world-slow") + CHUNK
         wait_until(lambda goal=goal: bench.stored_samples("world-slow") >= goal, process=process)
         time.sleep(generator.random())
-        children = _descendants(process.pid)
+        children = descendants(process.pid)
         assert len(children) >= 2 + (1 + workers if workers else 0)  # fork server, worker, its own, data workers
         process.kill()
         wait_until(lambda children=children: not any(map(_alive, children)), seconds=5)
@@ -189,20 +190,6 @@ def test_a_served_model_works_beside_the_device_in_a_process_of_its_own(bench, m
     noted = {tuple(line.split()) for line in (bench.folder / "processes").read_text().splitlines()}
     (served,), (here,) = ({pid for who, pid in noted if who == name} for name in ("served", "here"))
     assert served != here
-
-
-def _descendants(pid: int) -> list[int]:
-    return [each for child in _children(pid) for each in (child, *_descendants(child))]
-
-
-def _children(pid: int) -> list[int]:
-    found = []
-    for status in Path("/proc").glob("[0-9]*/status"):
-        with contextlib.suppress(OSError):
-            parent = re.search(r"PPid:\s+(\d+)", status.read_text())
-            if parent and int(parent[1]) == pid:
-                found.append(int(status.parent.name))
-    return found
 
 
 def _alive(pid: int) -> bool:

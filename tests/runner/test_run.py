@@ -503,13 +503,6 @@ def test_unsupported_cells_say_why_and_are_rows(lab):
     assert "11 classes" in rows["more-classes"][1]
 
 
-def test_outputs_can_live_outside_the_database(lab, tmp_path):
-    folder = tmp_path / "payloads"
-    lab.run(toy_catalog(toy_model(), toy_setting()), payload_url=f"file://{folder}")
-    assert len(list(folder.rglob("*.bin"))) == 3
-    np.testing.assert_allclose(lab.logits("toy", "toy-all"), plain_loop(toy_setting()), atol=1e-5)
-
-
 # What users' functions may do -------------------------------------------------------------------------------------
 
 

@@ -614,13 +614,6 @@ def test_scoring_again_without_the_scorers_images_says_so(lab: Any, monkeypatch:
     assert lab.run(world(), ["vary"], [CLIP]).of("scored")
 
 
-def test_two_names_of_a_scorer_embed_once(lab: Any, work: Any) -> None:
-    lab.run(world(hash_encoder("again")), ["vary"], [SIMILAR, "shown@again"])
-    wanted = texts_of([vary(number) for number in range(COUNT)], REFERENCES, get_splitter(), SimilarityOptions())
-    assert work["texts hashed"] == len(wanted)
-    np.testing.assert_array_equal(scores(lab, "vary", SIMILAR)["hm_cf"], scores(lab, "vary", "shown@again")["hm_cf"])
-
-
 def test_captions_of_perturbed_images_are_scored(lab: Any, work: Any) -> None:
     made = world(setting("darker", perturbation_fn_gpu=toy.darker))
     assert len(lab.run(made, ["vary"], [SIMILAR, "darker@hash"]).of("scored")) == 2
@@ -755,12 +748,15 @@ def test_the_plan_says_what_is_scored_from_what(lab: Any, work: Any) -> None:
     assert plan.needed() == []
 
 
-def test_another_name_of_the_same_captioner_answers_once(lab: Any, work: Any) -> None:
+def test_two_names_of_a_captioner_answer_once_and_two_of_a_scorer_embed_once(lab: Any, work: Any) -> None:
     again = captioner("vary", vary).under_name("again")
-    report = lab.run(world(again), ["vary", "again"], [SIMILAR])
-    assert [each.status for each in report.outcomes] == ["scored", "scored"]
+    report = lab.run(world(again, hash_encoder("twin")), ["vary", "again"], [SIMILAR, "shown@twin"])
+    assert [each.status for each in report.outcomes] == ["scored"] * 4
     assert work["answers"] == COUNT
-    np.testing.assert_array_equal(scores(lab, "vary", SIMILAR)["hm_cf"], scores(lab, "again", SIMILAR)["hm_cf"])
+    wanted = texts_of([vary(number) for number in range(COUNT)], REFERENCES, get_splitter(), SimilarityOptions())
+    assert work["texts hashed"] == len(wanted)
+    for model, name in (("again", SIMILAR), ("again", "shown@twin")):
+        np.testing.assert_array_equal(scores(lab, "vary", SIMILAR)["hm_cf"], scores(lab, model, name)["hm_cf"])
 
 
 # Files ------------------------------------------------------------------------------------------------------------

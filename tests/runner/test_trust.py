@@ -494,17 +494,6 @@ def interrupt(lab: Any, catalog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         assert lab.run(catalog).interrupted
 
 
-def test_an_interrupted_evaluation_is_resumed_where_nothing_changed(
-    lab: Any, number: Number, work: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    catalog = toy_catalog(scaled_model(number), toy_setting(count=MANY))
-    interrupt(lab, catalog, monkeypatch)
-    done = work["images through networks"]
-    report = lab.run(catalog)
-    assert (status(report), report.checks) == ({"toy-all": "complete"}, [])
-    assert 0 < report.reused <= done
-
-
 def test_outputs_of_two_definitions_are_not_mixed(lab: Any, number: Number, monkeypatch: pytest.MonkeyPatch) -> None:
     catalog = toy_catalog(scaled_model(number), toy_setting(count=MANY))
     interrupt(lab, catalog, monkeypatch)
