@@ -18,10 +18,8 @@ import _pytest.runner
 import peers
 import postgres_server
 import pytest
-import sqlalchemy as sa
 from warm_python import WarmPython
 
-from testbed.db import schema
 from testbed.db.store import Store
 from testbed.tracing import access_log
 
@@ -84,26 +82,6 @@ def _shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A temporary folder that the processes of one test run share."""
     base = tmp_path_factory.getbasetemp()
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _migrate_once() -> Iterator[None]:
-    """A new SQLite file gets the tables that the migrations made in the first one: it takes a fifth of the time."""
-    migrate, made = schema._migrate, dict[str, list[str]]()
-
-    def migrate_once(connection: sa.Connection, target: str) -> None:
-        if connection.dialect.name != "sqlite" or sa.inspect(connection).get_table_names():
-            return migrate(connection, target)
-        for statement in made.get(target, ()):
-            connection.exec_driver_sql(statement)
-        if target not in made:
-            migrate(connection, target)
-            rows = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
-            made[target] = [*rows.scalars(), f"INSERT INTO alembic_version VALUES ('{target}')"]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(schema, "_migrate", migrate_once)
-        yield
 
 
 @pytest.fixture(scope="session")
