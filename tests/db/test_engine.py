@@ -231,12 +231,6 @@ def test_deleting_an_evaluation_deletes_what_belongs_to_it(store: Store, build: 
             assert session.execute(sa.text(f"SELECT count(*) FROM {table}")).scalar_one() == 0
 
 
-def test_a_closed_store_leaves_one_file(tmp_path: Path) -> None:
-    with Store.create(str(tmp_path / "store.db")) as store:
-        store.add_name("model", "net")
-    assert [path.name for path in tmp_path.iterdir()] == ["store.db"]
-
-
 def test_a_transaction_for_reading_cannot_write_into_postgres(postgres_store_url: str) -> None:
     """SQLite has no read-only transactions; there, a store opened for reading is read-only as a whole."""
 
@@ -442,20 +436,6 @@ def test_what_another_program_writes_is_read_in_a_folder_that_cannot_be_written(
         assert names(str(filled)) == ["from the log", "net"]
         writer.add_name("model", "later")
         assert names(str(filled)) == ["from the log", "later", "net"]
-
-
-def test_a_read_only_file_system_can_be_read(filled: Path) -> None:
-    folder = filled.parent
-    if os.geteuid() != 0 or not run("mount", "--bind", folder, folder):
-        pytest.skip("mounting takes root's rights")
-    try:
-        assert run("mount", "-o", "remount,ro,bind", folder)
-        assert names(str(filled)) == ["net"]
-        for opening in ("open to write", "create"):
-            with pytest.raises(StoreError, match=r"permissions|cannot be written"):
-                OPENINGS[opening](str(filled))
-    finally:
-        run("umount", "-l", folder)
 
 
 # Network file systems ---------------------------------------------------------------------------------------------

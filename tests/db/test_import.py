@@ -137,13 +137,6 @@ def test_forms_of_csv_that_programs_write_are_read(store: Store, write: Write, c
     assert values(store) == {("mo,del 模" if odd else "net", 'set"ting, ü' if odd else "val", "top1"): 0.5}
 
 
-def test_a_row_that_is_there_twice_is_noted(store: Store, write: Write) -> None:
-    report = import_results(store, write([["model", "val"], ["net", "50"], ["other", "60"], ["net", "50"]]))
-    assert report.notes == ["row 4 repeats net"]
-    assert (report.cells, report.new) == (2, 2)
-    assert len(store.results()) == 2
-
-
 def test_a_table_with_low_values_is_not_taken_for_fractions(store: Store, write: Write) -> None:
     import_results(store, write([["model", "val", "a"], ["net", "1.01", "0.3"]]))
     assert values(store)["net", "a", "top1"] == 0.3 / 100
