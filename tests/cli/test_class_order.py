@@ -54,7 +54,7 @@ def by_timm(network: Any, folder: Path, class_map: dict[str, int] | None = None)
 
 def told(program: Any, *words: str) -> tuple[dict[str, float], dict[str, Any]]:
     """The loss of each model, by the name of its file, and all that a run says."""
-    words = (*words, "--eval-settings", "mine", "--json", "--executor", "inline")
+    words = (*words, "--eval-settings", "mine", "--image-size", "168", "160", "--json", "--executor", "inline")
     found = json.loads(program("eval.py", *words, code=None).stdout)
     losses = {
         file_of(each["model"]): each["value"]
