@@ -15,7 +15,6 @@ import pytest
 from testbed.data.sets.digits import Digits
 from testbed.db.store import Store
 from testbed.errors import UnreachedError
-from testbed.workers.messages import runs
 from testbed.workers.unreached import is_passing
 
 PLUGIN = Path(__file__).parent.parent / "plugins" / "flaky_world.py"
@@ -98,11 +97,6 @@ def test_a_run_with_processes_says_the_same(flaky: Any) -> None:
     done = flaky("served", "--executor", "processes", "--cpu-processes", "1", busy=busy, code=1)
     assert "1 of 20 samples got no answer (HTTPError: HTTP Error 503: Service Unavailable)" in done.out
     assert flaky("served").asked == Counter(busy)
-
-
-def test_unreadable_samples_are_stored_apart() -> None:
-    assert runs([0, 1, 2, 4, 5, 6], apart={5}) == [(0, 3), (4, 5), (5, 6), (6, 7)]
-    assert runs([], apart=()) == []
 
 
 class Status(Exception):
