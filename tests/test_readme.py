@@ -129,18 +129,6 @@ def test_the_originals_examples_run_verbatim_as_plugins(tmp_path, run_eval):
     check_original(results, stored_logits(tmp_path, "resnet50", "val"))
 
 
-@pytest.mark.long
-def test_the_originals_examples_run_as_files_in_their_packages_with_our_prefix(root, tmp_path, run_eval):
-    model, setting = (
-        re.sub(r"from (registry|models|eval_settings)", r"from testbed.\1", text)
-        for text in (ORIGINAL_MODEL, ORIGINAL_SETTING)
-    )
-    files = {"testbed/models/new_model.py": model, "testbed/eval_settings/new_setting.py": setting}
-    script = copied_with(root, tmp_path, files)
-    results = run_eval("--models", "resnet50", "--eval-settings", "val", script=script)
-    check_original(results, stored_logits(tmp_path, "resnet50", "val"))
-
-
 @pytest.mark.slow
 def test_the_readmes_own_examples_work_as_files_in_their_packages(root, tmp_path, run_eval):
     code = re.findall(r"```python\n(.*?)```", (root / "README.md").read_text(), flags=re.DOTALL)
