@@ -91,7 +91,7 @@ def fill(store: Store, models: int, settings: int, samples: int) -> None:
     """Puts an evaluation of each model on each setting into a new store, and the scores on one of them."""
     moment = now()
     infos = [SampleInfo(f"{number:06d}.png", f"{number:032x}", number % 10) for number in range(samples)]
-    dataset_id = store.ensure_dataset(dataset_of("photos", infos))
+    dataset_id = store.datasets.ensure(dataset_of("photos", infos))
     names = {ModelRow: [f"model-{number:04d}" for number in range(models)]}
     names[EvalSettingRow] = [f"setting-{number:03d}" for number in range(settings)]
     for table, listed in names.items():
@@ -131,7 +131,7 @@ def scores(models: int, samples: int) -> Iterator[dict[str, Any]]:
 
 def insert(store: Store, table: type[Any], rows: Iterator[dict[str, Any]]) -> None:
     """Inserts rows, some thousands at a time."""
-    with store.writing() as session:
+    with store.database.writing() as session:
         while part := list(islice(rows, AT_ONCE)):
             session.execute(sa.insert(table), part)
 
@@ -139,13 +139,13 @@ def insert(store: Store, table: type[Any], rows: Iterator[dict[str, Any]]) -> No
 def make(url: str, models: int, settings: int, samples: int) -> None:
     """A store at an empty place; one with evaluations stays as it is."""
     with Store.create(url) as store:
-        if store.count_complete():
-            click.echo(f"{store.display_url} has {store.count_complete():,} evaluations, and stays as it is")
+        if store.results.count_complete():
+            click.echo(f"{store.display_url} has {store.results.count_complete():,} evaluations, and stays as it is")
             return
         start = time.perf_counter()
         fill(store, models, settings, samples)
-        if store.engine.dialect.name == "postgresql":  # as the server does by itself, a minute later
-            with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        if store.database.engine.dialect.name == "postgresql":  # as the server does by itself, a minute later
+            with store.database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                 connection.execution_options(testbed_mode="write").execute(sa.text("VACUUM ANALYZE"))
         click.echo(f"{models * settings:,} evaluations made in {time.perf_counter() - start:.0f} s")
 

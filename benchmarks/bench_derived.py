@@ -73,16 +73,16 @@ def scored(root: Path, samples: int, classes: int, repeats: int) -> None:
     )
     infos = [SampleInfo(f"{index:05d}", f"{index:032x}", int(index % classes)) for index in range(samples)]
     with Store.create(str(root / "scored.db"), "") as store:
-        dataset = store.ensure_dataset(DatasetInfo("bench", "bench", infos))
-        evaluation = store.begin(CellRecord("net", "bench-scored", "bench", size=samples), dataset, {}, {})
+        dataset = store.datasets.ensure(DatasetInfo("bench", "bench", infos))
+        evaluation = store.evaluations.begin(CellRecord("net", "bench-scored", "bench", size=samples), dataset, {}, {})
         for start in range(0, samples, CHUNK):
             part = generator.standard_normal((min(CHUNK, samples - start), classes)).astype(np.float32)
-            store.append([Chunk(evaluation.id, "logits", start, part)])
-        store.complete(evaluation.id, [], [])
+            store.outputs.append([Chunk(evaluation.id, "logits", start, part)])
+        store.evaluations.complete(evaluation.id, [], [])
         compare(
             f"{samples:,} × {classes:,} logits scored",
             lambda: compute_scores(store, registry, evaluation.id),
-            lambda: store.read_outputs(evaluation.id, "logits"),
+            lambda: store.outputs.read(evaluation.id, "logits"),
             repeats,
         )
 

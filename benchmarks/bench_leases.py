@@ -35,19 +35,19 @@ def main(samples: int, cells: int, classes: int, repeats: int, db_url: str | Non
     infos = [SampleInfo(f"{index:05d}", f"{index:032x}", index % classes) for index in range(samples)]
     numbers, spent = count(), [0.0, 0]
     with tempfile.TemporaryDirectory() as place, Store.create(db_url or str(Path(place) / "store.db"), "") as store:
-        dataset = store.ensure_dataset(DatasetInfo("bench", "bench", infos))
-        store.begin_run("bench_leases.py")
+        dataset = store.datasets.ensure(DatasetInfo("bench", "bench", infos))
+        store.leases.begin_run("bench_leases.py")
 
         def write(leased: bool) -> None:
             record = [CellRecord("net", f"s{cell}", f"bench-{next(numbers)}", size=samples) for cell in range(cells)]
-            ids = [store.begin(each, dataset, {}, {}).id for each in record]
+            ids = [store.evaluations.begin(each, dataset, {}, {}).id for each in record]
             for start in range(0, samples, SHARD):
                 stop = min(start + SHARD, samples)
                 if leased:
                     began = time.perf_counter()
-                    store.lease(ids, start, stop)
+                    store.leases.lease(ids, start, stop)
                     spent[:] = [spent[0] + time.perf_counter() - began, spent[1] + 1]
-                store.append([Chunk(each, "logits", start, logits[: stop - start]) for each in ids])
+                store.outputs.append([Chunk(each, "logits", start, logits[: stop - start]) for each in ids])
 
         compare(
             f"{cells} × {samples:,} × {classes:,} logits, with leases",

@@ -73,18 +73,18 @@ def main(models: int, settings: int, repeats: int) -> None:
         fill(path, models, settings)
 
         def export() -> None:
-            cells = records_by_cell(store.stream_results(slices=["overall"]))
+            cells = records_by_cell(store.results.stream(slices=["overall"]))
             write_csv([record for _, record in sorted(cells, key=itemgetter(0))], out)
 
         with Store.open(str(path)) as store:
             what = f"{models * settings:,} evaluations"
             compare(
                 f"{what}: stream_results",
-                lambda: sum(1 for _ in store.stream_results()),
+                lambda: sum(1 for _ in store.results.stream()),
                 lambda: sum(1 for _ in bare_rows(path)),
                 repeats,
             )
-            compare(f"{what}: results", store.results, lambda: list(bare_rows(path)), repeats)
+            compare(f"{what}: results", store.results.find, lambda: list(bare_rows(path)), repeats)
             compare(f"{what}: CLIP benchmark's table", export, lambda: bare_table(path, out), repeats)
 
 

@@ -55,14 +55,14 @@ def main(samples: int, classes: int, repeats: int, db_url: str | None, outside: 
             Store.create(url, str(root / "outputs") if outside else "") as store,
             Store.open(url) as reading,
         ):
-            dataset = store.ensure_dataset(DatasetInfo("bench", "bench", infos))
+            dataset = store.datasets.ensure(DatasetInfo("bench", "bench", infos))
 
             def write() -> None:
                 record = CellRecord("net", "val", f"bench-{os.getpid()}-{next(numbers)}", size=samples)
-                evaluation = store.begin(record, dataset, {}, {})
+                evaluation = store.evaluations.begin(record, dataset, {}, {})
                 for start in range(0, samples, CHUNK):
-                    store.append([Chunk(evaluation.id, "logits", start, logits[start : start + CHUNK])])
-                store.complete(evaluation.id, [], [Metric("top1", 0.5, samples)])
+                    store.outputs.append([Chunk(evaluation.id, "logits", start, logits[start : start + CHUNK])])
+                store.evaluations.complete(evaluation.id, [], [Metric("top1", 0.5, samples)])
                 last[:] = [evaluation.id]
 
             def write_files() -> None:
@@ -76,7 +76,7 @@ def main(samples: int, classes: int, repeats: int, db_url: str | None, outside: 
                 folders.append(folder)
 
             def read() -> None:
-                assert (reading.read_outputs(last[0], "logits")[-1] == logits[-1]).all()
+                assert (reading.outputs.read(last[0], "logits")[-1] == logits[-1]).all()
 
             def read_files() -> None:
                 whole = np.concatenate([np.load(folders[-1] / f"{start}.npy") for start in range(0, samples, CHUNK)])

@@ -118,15 +118,15 @@ class Round:
         """All complete outputs; notes evaluations that are doubled or open."""
         found: dict[tuple[str, str], np.ndarray] = {}
         with Store.open(self.url) as store:
-            for each in store.evaluations():
+            for each in store.evaluations.find():
                 key = (each.model, each.eval_setting)
                 if key in found:
                     self.errors.append(f"{key} is there twice")
                 if each.status != "complete":
                     self.errors.append(f"{key} is {each.status}: {each.error}")
                 else:
-                    found[key] = store.read_outputs(each.id, "logits")
-            self.errors += store.check()
+                    found[key] = store.outputs.read(each.id, "logits")
+            self.errors += store.maintenance.check()
         return found
 
     def check_ended(self) -> None:

@@ -92,14 +92,14 @@ def cells(folder: Path) -> dict[str, dict[str, str]]:
         everything = [*catalog.eval_setting_names(), *SCORED]
         run(catalog, options, models or catalog.model_names(), settings or everything)
         with Store.open(url) as store:
-            for each in store.evaluations():
+            for each in store.evaluations.find():
                 if each.status != "complete":
                     continue
-                identity = store.identity(each)
+                identity = store.evaluations.identity(each)
                 parts = {part: digest(identity[part])[:12] for part in ("model", "forward", "view", "samples")}
                 whole = {"fingerprint": each.fingerprint, "forward fingerprint": each.forward_fingerprint or ""}
                 found[f"{name}/{each.model}/{each.eval_setting}"] = {**whole, **parts}
-            with store.reading() as session:
+            with store.database.reading() as session:
                 rows = session.execute(sa.text("SELECT kind, fingerprint FROM artifacts ORDER BY kind, fingerprint"))
                 heads = [fingerprint for kind, fingerprint in rows if kind != "text-embeddings"]
                 found[f"{name}/heads and probes"] = {str(number): each for number, each in enumerate(heads)}
@@ -175,11 +175,11 @@ def test_the_metrics_of_a_kept_store_are_computed_from_its_outputs_to_the_bit(tm
     url = str(shutil.copy(ASSETS / "golden_store.db", tmp_path / "store.db"))
     catalog, computed = golden_catalog(), 0
     with Store.open(url) as store:
-        assert list(store.check()) == []
-        for each in store.evaluations(statuses=["complete"]):
+        assert list(store.maintenance.check()) == []
+        for each in store.evaluations.find(statuses=["complete"]):
             scores, metrics = compute_scores(store, catalog, each.id)
             assert same_scores(store, each.id, scores, metrics), each
-            assert told(metrics) == told(store.metrics(each.id)), each
+            assert told(metrics) == told(store.results.metrics(each.id)), each
             computed += len(metrics)
     assert computed > 500
 

@@ -44,16 +44,16 @@ def test_every_task_declares_what_it_stores(tmp_path: Path) -> None:
     run(catalog, options, catalog.model_names(), [*catalog.eval_setting_names(), *SCORED])
     seen: set[str] = set()
     with Store.open(str(tmp_path / "s.db")) as store:
-        for each in store.evaluations(statuses=["complete"]):
+        for each in store.evaluations.find(statuses=["complete"]):
             where = f"{each.model} on {each.eval_setting}"
-            metrics = [metric for metric in store.metrics(each.id) if metric.scorer not in OWN]
+            metrics = [metric for metric in store.results.metrics(each.id) if metric.scorer not in OWN]
             for metric in metrics:
                 check(metric, where)
                 seen.add(metric.scorer)
-            for (scorer, name), values in store.scores(each.id).items():
+            for (scorer, name), values in store.scores.read(each.id).items():
                 if not scorer:
                     continue  # of a metrics_fn
-                spec = store.score_specs([each.id])[each.id][name]
+                spec = store.scores.specs([each.id])[each.id][name]
                 assert spec.better is not None, f"{where}: {name}"
                 finite = values[np.isfinite(values.astype(np.float64))].astype(np.float64)
                 assert spec.lowest is None or not (finite < spec.lowest - 1e-6).any(), (where, name)

@@ -109,8 +109,8 @@ def run_eval(warm_python: WarmPython, root: Path, torch_home: Path, data_root: P
 
 def stored_logits(folder: Path, model: str, setting: str) -> np.ndarray:
     with Store.open(str(folder / "results.db")) as store:
-        (evaluation,) = store.evaluations([model], [setting])
-        return np.array(store.read_outputs(evaluation.id, "logits"))
+        (evaluation,) = store.evaluations.find([model], [setting])
+        return np.array(store.outputs.read(evaluation.id, "logits"))
 
 
 def check_original(results: list[dict], logits: np.ndarray) -> None:

@@ -80,12 +80,12 @@ def test_no_export_has_a_formula(tmp_path: Path) -> None:
     with Store.create(str(tmp_path / "shared.db")) as store:
         for name in names:
             put(store, name, "shown", samples_of([0, 1], ["=1+1", "@two"]), saying([0, 1]))
-        export_csv(store.results(), tmp_path / "all.csv")
+        export_csv(store.results.find(), tmp_path / "all.csv")
         written = cells(tmp_path / "all.csv")
         assert not [each for each in written if each.startswith(tuple(STARTS))]
         again = Store.create(str(tmp_path / "again.db"))
         import_results(again, tmp_path / "all.csv")
-        assert {each.model for each in again.results()} == set(names)
+        assert {each.model for each in again.results.find()} == set(names)
         again.close()
         save_logits(store, "shown", tmp_path / "logits", form="csv")
         for path in (tmp_path / "logits").glob("*.csv"):

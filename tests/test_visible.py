@@ -108,7 +108,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Store.create(str(path)) as store:
         for model in ("net", "other"):
             put(store, model, "shown", samples_of([0, 1, 2], ["a", "b", "c"]), saying([0, 1, 2]))
-        with store.writing() as session:
+        with store.database.writing() as session:
             for statement in (
                 "UPDATE models SET name = name || :text, model_type = :text",
                 "UPDATE eval_settings SET name = name || :text",

@@ -104,7 +104,7 @@ def test_what_is_stored_is_reused_and_read_again(done, db):
     with pytest.raises(UnknownNameError, match="nobody"):
         testbed.results(db, models="nobody")
     with testbed.Store.open(db) as store:
-        assert len(store.evaluations()) == 6
+        assert len(store.evaluations.find()) == 6
 
 
 def test_names_in_the_table_are_escaped():
@@ -171,10 +171,10 @@ def test_a_run_is_tuned_as_on_the_command_line(folder, tmp_path, monkeypatch):
     tuned = {"channels_last": True, "store_dtype": "float16", "decoded_cache": 10**7, "profile": True}
     testbed.evaluate(model("halves"), folder, db=tmp_path / "own.db", executor="inline", progress=False, **tuned)
     with testbed.Store.open(str(tmp_path / "own.db")) as store:
-        (each,) = store.evaluations()
+        (each,) = store.evaluations.find()
         assert (each.dtype, each.environment["channels_last"]) == ("float32/float16", True)
         assert each.environment["times"][0]["seconds"]["forward"] > 0
-        assert store.read_outputs(each.id, "logits").dtype == np.float16
+        assert store.outputs.read(each.id, "logits").dtype == np.float16
     assert any("decoded" in str(file) for file in tmp_path.rglob("*"))
 
 

@@ -18,12 +18,12 @@ def put(store, model, setting, scores, samples=None, name="top1"):
     """A complete evaluation with the score of each sample; None stands for a sample without one."""
     ids = samples if samples is not None else [f"{number}.png" for number in range(len(scores))]
     infos = [SampleInfo(each, f"content of {each}", 0) for each in ids]
-    dataset = store.ensure_dataset(DatasetInfo(setting, digest([setting, ids]), infos))
+    dataset = store.datasets.ensure(DatasetInfo(setting, digest([setting, ids]), infos))
     record = CellRecord(model, setting, digest([model, setting]), size=len(ids), dtype="float32")
-    evaluation = store.begin(record, dataset, {}, {})
+    evaluation = store.evaluations.begin(record, dataset, {}, {})
     values = np.array([np.nan if each is None else each for each in scores], dtype=np.float32)
     metrics = [declared(Metric(name, float(np.nanmean(values))))]
-    store.complete(evaluation.id, [declared(Score(name, values, "test@1"))], metrics)
+    store.evaluations.complete(evaluation.id, [declared(Score(name, values, "test@1"))], metrics)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def filled(tmp_path, scores):
         for model, values in scores.items():
             put(store, model, "val", values)
             put(store, model, "shift", values[::-1])
-        store.add_imported([("a", "val", "f", [Metric("top1", 0.5)])], "table.csv", {})
+        store.evaluations.add_imported([("a", "val", "f", [Metric("top1", 0.5)])], "table.csv", {})
     return tmp_path
 
 

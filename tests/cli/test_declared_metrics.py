@@ -40,7 +40,7 @@ def fill(path: Path, spec: MetricSpec, score: MetricSpec | None = None) -> None:
                 scores = np.float32(np.linspace(value - 0.02, value + 0.02, 30))
                 metrics = [spec.metric(value, 30, 0.2, scorer="t@1")]
                 each = put(store, model, setting, samples, None, scores=[])
-                store.complete(each.id, [(score or spec).score(scores, f"t@{place}")], metrics)
+                store.evaluations.complete(each.id, [(score or spec).score(scores, f"t@{place}")], metrics)
 
 
 def order(ask, *words: str) -> list[str]:
@@ -77,7 +77,7 @@ def test_the_worst_group_is_on_the_side_that_is_declared(ask, tmp_path, name):
         with Store.create(str(path)) as store:
             samples = samples_of([0, 0, 1, 1])
             each = put(store, "net", "photos", samples, None, scores=[])
-            store.complete(each.id, [spec.score(np.float32([0, 0.02, 5, 9]), "t@1")], [spec.metric(3.5, 4)])
+            store.evaluations.complete(each.id, [spec.score(np.float32([0, 0.02, 5, 9]), "t@1")], [spec.metric(3.5, 4)])
         (found,) = json.loads(ask("groups", "photos", "--json").stdout)
         assert found["worst"]["name"] == worst
         assert all(group["low"] >= 0 for group in found["groups"])
@@ -174,10 +174,10 @@ def test_a_metrics_fn_may_declare(caplog):
 
 def test_undeclared_scores_are_stored_as_they_are(tmp_path):
     with Store.create(str(tmp_path / "s.db")) as store:
-        each = store.begin(CellRecord("m", "s", "f"), None, {}, {})
-        store.complete(each.id, [Score("top1", np.float32([1]))], [Metric("top1", 0.5)])
-        assert store.score_specs([each.id]) == {each.id: {"top1": MetricSpec("top1", "")}}
-        assert [spec_of(metric) for metric in store.metrics(each.id)] == [MetricSpec("top1")]
+        each = store.evaluations.begin(CellRecord("m", "s", "f"), None, {}, {})
+        store.evaluations.complete(each.id, [Score("top1", np.float32([1]))], [Metric("top1", 0.5)])
+        assert store.scores.specs([each.id]) == {each.id: {"top1": MetricSpec("top1", "")}}
+        assert [spec_of(metric) for metric in store.results.metrics(each.id)] == [MetricSpec("top1")]
 
 
 # Imports ----------------------------------------------------------------------------------------------------------
@@ -196,10 +196,10 @@ def test_a_column_that_is_no_setting_is_refused(ask, tmp_path, column):
     assert repr(column) in said
     assert "eval setting" in said
     with Store.open(str(tmp_path / "testbed.db")) as store:
-        assert store.results() == []
+        assert store.results.find() == []
     ask("import", path, "--override")
     with Store.open(str(tmp_path / "testbed.db")) as store:
-        assert len(store.results()) == 2
+        assert len(store.results.find()) == 2
     ask("import", path)  # what the store knows by now
 
 
@@ -218,7 +218,7 @@ def test_of_two_imports_of_a_cell_the_command_says_which_counts(ask, tmp_path):
 def test_imported_values_carry_what_the_reader_knows(ask, tmp_path):
     ask("import", table(tmp_path / "a.csv", [["model", "val", "imagenet-vid-robust_pm0"], ["net", 76.1, 60]]))
     with Store.open(str(tmp_path / "testbed.db")) as store:
-        assert {(each.metric, each.better, each.highest) for each in store.results()} == {
+        assert {(each.metric, each.better, each.highest) for each in store.results.find()} == {
             ("top1", "higher", 1),
             ("pm0", "higher", 1),
         }

@@ -27,8 +27,8 @@ def test_digits_are_described_whatever_the_batch_size(program: Any, tmp_path: An
         answer = json.loads(done.stdout)
         (evaluation,) = {each["evaluation_id"] for each in answer["outcomes"]}
         with Store.open(f"sqlite:///{store}") as opened:
-            ids = [each.id for each in opened.dataset(opened.evaluation(evaluation).dataset_id).samples]
-            texts = [each["text"] for each in opened.read_outputs(evaluation, "text")]
+            ids = [each.id for each in opened.datasets.get(opened.evaluations.get(evaluation).dataset_id).samples]
+            texts = [each["text"] for each in opened.outputs.read(evaluation, "text")]
             said[size] = dict(zip(ids, texts, strict=True))
     assert said[7].items() <= said[64].items()
     assert len(said[7]) == 20

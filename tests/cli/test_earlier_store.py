@@ -30,7 +30,7 @@ def old(tmp_path: Path) -> Path:
 
 
 def results(store: Store) -> list[tuple[Any, ...]]:
-    return sorted((each.eval_setting, each.metric, each.slice, each.value, each.n) for each in store.results())
+    return sorted((each.eval_setting, each.metric, each.slice, each.value, each.n) for each in store.results.find())
 
 
 OPENINGS: dict[str, Callable[[str], Any]] = {
@@ -60,10 +60,10 @@ def test_its_results_are_kept_once_and_it_stays_as_it_is(old: Path, store: Store
     report = import_results(store, form.format(old))
     assert (report.values, report.cells, report.new) == (4, 2, 2)
     assert results(store) == RESULTS
-    assert {each.origin for each in store.evaluations()} == {"imported"}
-    assert {each.source for each in store.evaluations()} == {"old.db"}
-    assert {each.name: each.model_type for each in store.list_names("model")} == {"net": "Standard training"}
-    (top1,) = [each for each in store.results() if each.metric == "top1" and each.n == 4]
+    assert {each.origin for each in store.evaluations.find()} == {"imported"}
+    assert {each.source for each in store.evaluations.find()} == {"old.db"}
+    assert {each.name: each.model_type for each in store.names.all("model")} == {"net": "Standard training"}
+    (top1,) = [each for each in store.results.find() if each.metric == "top1" and each.n == 4]
     assert (top1.stderr, top1.unit, top1.scorer) == (0.25, "fraction", "classification@1")
     assert import_results(store, form.format(old)).new == 0
     assert results(store) == RESULTS

@@ -129,7 +129,7 @@ def test_payload_url_takes_the_outputs(program, tmp_path):
     eval_inline(program, "--payload-url", f"file://{tmp_path / 'outputs'}")
     assert list((tmp_path / "outputs").rglob("*.bin"))
     with Store.open(str(tmp_path / "testbed.db")) as store:
-        assert list(store.check()) == []
+        assert list(store.maintenance.check()) == []
 
 
 def test_help_and_usage(program):

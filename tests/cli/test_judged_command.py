@@ -46,9 +46,9 @@ def test_stored_answers_are_judged_and_calibrated(program: Any, tmp_path: Path) 
     assert [each["status"] for each in answer["outcomes"]] == ["scored"]  # nobody answered again
     assert values["accuracy"] > values["rules_alone"] + 0.1
     with Store.open(str(tmp_path / "testbed.db")) as store:
-        (evaluation,) = store.evaluations(["digits-talker"], [f"{SETTING}@finder"])
-        (scores,) = (found for (_, name), found in store.scores(evaluation.id).items() if name == "score")
-        ids = [sample.id for sample in store.dataset(evaluation.dataset_id).samples]
+        (evaluation,) = store.evaluations.find(["digits-talker"], [f"{SETTING}@finder"])
+        (scores,) = (found for (_, name), found in store.scores.read(evaluation.id).items() if name == "score")
+        ids = [sample.id for sample in store.datasets.get(evaluation.dataset_id).samples]
     labels = np.full(len(ids), np.nan)
     labels[::4] = np.where(np.arange(len(ids))[::4] % 12, 1, 0)
     with (tmp_path / "labels.csv").open("w", newline="") as file:

@@ -42,8 +42,8 @@ def run(program, tmp_path):
 
 def reasons(tmp_path):
     with Store.open(str(tmp_path / "testbed.db")) as store:
-        latest = [each for each in store.evaluations() if each.status == "complete"][-1]
-        return store.sample_errors(latest.id)
+        latest = [each for each in store.evaluations.find() if each.status == "complete"][-1]
+        return store.outputs.errors(latest.id)
 
 
 def test_an_image_of_169_megapixels_counts_as_wrong_with_its_reason(run, tmp_path):

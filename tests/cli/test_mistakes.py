@@ -120,9 +120,9 @@ def test_a_corrupt_image_counts_as_wrong_and_is_told(program, tmp_path, make_tre
     shown = program("db.py", "--print-eval", "world-plain", "photos").stdout
     assert "1 sample could not be read and counted as wrong" in shown
     with Store.open(str(tmp_path / "testbed.db")) as store:
-        (evaluation,) = store.evaluations()
-        ((position, error),) = store.sample_errors(evaluation.id).items()
-        assert store.dataset(evaluation.dataset_id).samples[position].id == "dog/002.png"
+        (evaluation,) = store.evaluations.find()
+        ((position, error),) = store.outputs.errors(evaluation.id).items()
+        assert store.datasets.get(evaluation.dataset_id).samples[position].id == "dog/002.png"
     assert "dog/002.png cannot be decoded" in error
 
 
@@ -141,7 +141,7 @@ def test_strict_does_not_take_what_was_stored_with_a_corrupt_image(program, tmp_
     done = program("eval.py", *words, "--executor", "inline", "--strict", code=1)
     assert "1 sample of the stored evaluation could not be read" in done.stdout
     with Store.open(str(tmp_path / "testbed.db")) as store:
-        assert [each.status for each in store.evaluations()] == ["complete"]
+        assert [each.status for each in store.evaluations.find()] == ["complete"]
 
 
 def test_a_database_of_a_newer_schema(program, tmp_path):

@@ -155,7 +155,7 @@ def named_store(tmp_path, sqlite_template, monkeypatch):
     """A store with a model and a setting, which commands take."""
     filled = shutil.copy(sqlite_template, tmp_path / "names.db")
     with Store.open(f"sqlite:///{filled}", "write") as store:
-        store.add_name("model", "my-net")
-        store.add_name("eval setting", "my-setting")
+        store.names.add("model", "my-net")
+        store.names.add("eval setting", "my-setting")
     monkeypatch.setenv("TESTBED_DB", str(filled))
     return filled

@@ -25,7 +25,7 @@ def test_it_is_printed_and_stored(program, tmp_path, words, stages):
     assert times["workers"] == 1
     assert stages <= set(times["seconds"])
     with Store.open(str(tmp_path / "p.db")) as store:
-        assert [each.environment["times"] for each in store.evaluations()] == [[times], [times]]
+        assert [each.environment["times"] for each in store.evaluations.find()] == [[times], [times]]
     assert "times" not in json.loads(program(*COMMAND, "--json", "--db-url", "p.db").stdout)["models"][0]
 
 

@@ -110,9 +110,9 @@ def test_hostile_rows_cost_themselves_alone(program: Any, tmp_path: Path) -> Non
     assert outcome["status"] == "complete"
     assert not (tmp_path / "CODE_RAN").exists()
     with Store.open(f"sqlite:///{tmp_path}/testbed.db") as store:
-        evaluation = store.evaluation(outcome["evaluation_id"])
-        errors = store.sample_errors(evaluation.id)
-        outputs = store.read_outputs(evaluation.id, "text")
+        evaluation = store.evaluations.get(outcome["evaluation_id"])
+        errors = store.outputs.errors(evaluation.id)
+        outputs = store.outputs.read(evaluation.id, "text")
     for place, (index, (*_, message)) in enumerate(cells.items()):
         said = errors.get(place) or (outputs[place]["finish_reason"] if outputs[place] is not None else "")
         assert message in said, index

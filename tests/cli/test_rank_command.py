@@ -141,7 +141,7 @@ def test_ranges_of_tied_ranks():
 
 
 def test_mistakes_are_told_in_one_line(store, refusal):
-    store.add_name("eval setting", "empty")
+    store.names.add("eval setting", "empty")
     put_scores(store, "lonely", "alone", [1, 0])
     put_scores(store, "best", "apart", [1, 0], ["x", "y"])
     put_scores(store, "good", "apart", [1, 0], ["z", "w"])
@@ -172,7 +172,7 @@ def test_a_long_ranking_says_how_far_it_is(store, ask, monkeypatch):
 
 def test_more_models_take_no_more_queries(store):
     asked = []
-    sa.event.listen(store.engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    sa.event.listen(store.database.engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
     counts = []
     for models in ([], [f"further-{number}" for number in range(9)]):
         for model in models:

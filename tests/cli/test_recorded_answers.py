@@ -58,7 +58,7 @@ def test_recorded_answers_are_replayed_on_their_table(program, tables, recorded,
 
     with Store.open(str(tmp_path / "testbed.db")) as store:
         for each in outcomes:
-            values = store.read_outputs(each["evaluation_id"], "text")
+            values = store.outputs.read(each["evaluation_id"], "text")
             assert [value["text"] for value in values] == ["An astronaut.", "None", "", ""]
             assert values[0]["extra"] == {"thinking": "I looked."}
             assert values[3]["finish_reason"] == f"error: {SAID['3']}"

@@ -36,9 +36,9 @@ ASKED = ("--models", "replay:said/*.json", "--eval-settings", "captions:referenc
 def scored(path: Path) -> dict[tuple[str, str], np.ndarray]:
     found = {}
     with Store.open(str(path)) as store:
-        assert list(store.check()) == []
-        for each in store.evaluations():
-            for (_, name), values in store.scores(each.id).items():
+        assert list(store.maintenance.check()) == []
+        for each in store.evaluations.find():
+            for (_, name), values in store.scores.read(each.id).items():
                 found[f"{Path(each.model).stem} on {each.eval_setting.partition('@')[2]}", name] = values
     return found
 

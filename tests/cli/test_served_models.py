@@ -59,8 +59,8 @@ def stored(server: ChatServer, tmp_path: Path) -> Callable[..., list[Any]]:
 
     def read(setting: str) -> list[Any]:
         with Store.open(str(tmp_path / "testbed.db")) as store:
-            (found,) = store.evaluations([f"api:toy@{server.url}"], [setting])
-            return list(store.read_outputs(found.id, "text"))
+            (found,) = store.evaluations.find([f"api:toy@{server.url}"], [setting])
+            return list(store.outputs.read(found.id, "text"))
 
     return read
 

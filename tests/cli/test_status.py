@@ -20,8 +20,8 @@ SAMPLES = samples_of([0, 1])
 
 def another_machine(store: Store, name: str, silent: timedelta, process: int = 7) -> int:
     """A run elsewhere, which was heard of some time ago; the store's connection stays with it."""
-    run_id = store.begin_run(f"eval.py --models {name} --db-url postgresql://me:***@lab/results")
-    with store.writing() as session:
+    run_id = store.leases.begin_run(f"eval.py --models {name} --db-url postgresql://me:***@lab/results")
+    with store.database.writing() as session:
         row = session.get_one(RunRow, run_id)
         row.machine, row.place, row.process = f"node-{name}", "elsewhere", process
         row.started_at -= timedelta(minutes=5)
@@ -30,7 +30,7 @@ def another_machine(store: Store, name: str, silent: timedelta, process: int = 7
 
 
 def begin(store: Store, model: str) -> Any:
-    return store.begin(CellRecord(model, "shown", model, size=2), None, {}, {})
+    return store.evaluations.begin(CellRecord(model, "shown", model, size=2), None, {}, {})
 
 
 @pytest.fixture
@@ -38,15 +38,15 @@ def lab(tmp_path: Path) -> None:
     """Five runs: one complete, one at work, one silent, one lost, one whose cell failed."""
     url = str(tmp_path / "testbed.db")
     with Store.create(url) as store:
-        store.begin_run("eval.py --models done")
+        store.leases.begin_run("eval.py --models done")
         put(store, "done", "shown", SAMPLES, saying([0, 1]))
-        store.end_run("complete")
+        store.leases.end_run("complete")
         for name, silent in (("busy", 3), ("quiet", 40), ("gone", 300)):
             another_machine(store, name, timedelta(seconds=silent))
             begin(store, name)
         another_machine(store, "bad", timedelta(0))
-        store.fail(begin(store, "bad").id, "out of memory")
-        store.end_run("incomplete")
+        store.evaluations.fail(begin(store, "bad").id, "out of memory")
+        store.leases.end_run("incomplete")
 
 
 def test_runs_and_open_cells_are_listed(lab: None, ask: Callable[..., Any]) -> None:
@@ -96,8 +96,8 @@ def test_only_the_last_runs_that_have_ended_are_shown(tmp_path: Path, ask: Calla
     with Store.create(str(tmp_path / "testbed.db")) as store:
         another_machine(store, "busy", timedelta(0))
         for number in range(13):
-            store.begin_run(f"eval.py {number}")
-            store.end_run("complete")
+            store.leases.begin_run(f"eval.py {number}")
+            store.leases.end_run("complete")
     told = ask("store", "status")
     assert told.stderr == "3 earlier runs left out; --json has all\n"
     assert [line.split()[0] for line in told.stdout.splitlines()[2:13]] == ["1", *map(str, range(5, 15))]
@@ -110,6 +110,6 @@ def test_a_password_of_the_command_line_is_not_stored(tmp_path: Path, monkeypatc
     with Store.create(str(tmp_path / "testbed.db")) as store:
         with Presence(store) as presence:
             presence.outcome = "complete"
-        (run,) = store.runs()
+        (run,) = store.leases.runs()
     assert run.command == "eval.py --db-url postgresql://me:***@lab/results --models 'a b'"
     assert run.outcome == "complete"

@@ -56,7 +56,7 @@ def test_ctrl_c_while_files_are_digested_ends_the_run_at_once(
     assert process.returncode == 130
     assert err.strip().endswith("Error: interrupted")
     with Store.open(str(tmp_path / "x.db")) as store:
-        assert [each.outcome for each in store.runs()] == ["interrupted"]
+        assert [each.outcome for each in store.leases.runs()] == ["interrupted"]
 
 
 def reads(pid: int, path: Path) -> bool:

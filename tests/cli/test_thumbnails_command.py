@@ -19,6 +19,6 @@ def test_a_run_stores_thumbnails_once_and_says_how_many(tmp_path, monkeypatch):
     assert "20 new thumbnails, 0.0 MB" in done.output  # each digit as it is, and with noise
     assert "0 new thumbnails, 0.0 MB" in CliRunner().invoke(command, [*words, "--db-url", url]).output
     with Store.open(url) as store:
-        assert len([each for each in store.evaluations() if each.status == "complete"]) == 2
+        assert len([each for each in store.evaluations.find() if each.status == "complete"]) == 2
     done = CliRunner().invoke(command, [*words, "--no-db"])
     assert "--thumbnails stores pictures; it cannot be used with --no-db" in str(done.output)

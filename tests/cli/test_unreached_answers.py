@@ -63,8 +63,8 @@ def test_what_did_not_get_through_is_asked_again_and_nothing_else(model: str, fl
     assert last.asked == Counter(busy[:1])
     assert "1 cell: 1 complete." in last.out
     with Store.open(str(tmp_path / "testbed.db")) as store:
-        (found,) = store.evaluations([model], ["said"])
-        stored = list(store.read_outputs(found.id, "text"))
+        (found,) = store.evaluations.find([model], ["said"])
+        stored = list(store.outputs.read(found.id, "text"))
     assert [each["text"] or None for each in stored] == [None if n == refused else f"a digit, {n}" for n in SAMPLES]
     assert stored[9]["finish_reason"].startswith("error: ")
     assert stored[9]["finish_reason"].endswith("HTTP Error 400: content policy")

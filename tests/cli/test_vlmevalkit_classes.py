@@ -74,9 +74,9 @@ def asked(tmp_path: Path) -> list[Any]:
 def stored(tmp_path: Path, model: str) -> tuple[list[Any], dict[tuple[str, str], float | None]]:
     """The answers of a model, and the metrics of its last evaluation."""
     with Store.open(str(tmp_path / "testbed.db")) as store:
-        last = max(store.evaluations([model], ["Colours"]), key=lambda each: each.id)
-        answers = list(store.read_outputs(last.root, "text"))
-        return answers, {(each.name, each.slice): each.value for each in store.metrics(last.id)}
+        last = max(store.evaluations.find([model], ["Colours"]), key=lambda each: each.id)
+        answers = list(store.outputs.read(last.root, "text"))
+        return answers, {(each.name, each.slice): each.value for each in store.results.metrics(last.id)}
 
 
 def seen(number: int) -> list[list[str]]:

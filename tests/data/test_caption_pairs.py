@@ -138,12 +138,12 @@ def test_digits_in_a_file_of_pairs(tmp_path: Path) -> None:
     report = run(registry, options, ["digits-clip"], [setting, f"{setting}.prefix"])
     assert report.ok, [(each.setting, each.reason) for each in report.outcomes]
     with Store.open(options.db_url) as store:
-        found = {each.metric: each for each in store.results(["digits-clip"], [setting])}
-        other = {each.metric: each for each in store.results(["digits-clip"], [f"{setting}.prefix"])}
+        found = {each.metric: each for each in store.results.find(["digits-clip"], [setting])}
+        other = {each.metric: each for each in store.results.find(["digits-clip"], [f"{setting}.prefix"])}
         assert found["clip_score"].n == other["clip_score"].n == 18
         assert found["clip_score"].value != other["clip_score"].value
-        (evaluation,) = store.evaluations(["digits-clip"], [setting])
-        scores = {name: values for (_, name), values in store.scores(evaluation.id).items() if "cosine" in name}
+        (evaluation,) = store.evaluations.find(["digits-clip"], [setting])
+        scores = {name: values for (_, name), values in store.scores.read(evaluation.id).items() if "cosine" in name}
         assert np.isnan(scores["cosine.2"]).tolist() == [True, False] * 6
         together = np.concatenate([scores["cosine.1"], scores["cosine.2"]])
         assert np.nanmean(together) == pytest.approx(found["clip_score"].value, abs=1e-12)

@@ -61,12 +61,12 @@ def whole(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("whole") / "store.db"
     shutil.copy(root / "tests" / "assets" / "golden_store.db", path)
     with Store.open(str(path), "write") as store:  # two of seven models are enough, and soon checked
-        for each in store.evaluations():
+        for each in store.evaluations.find():
             if each.status == "unsupported" and each.eval_setting != "plain":
-                store.hide_evaluation(each.id)
+                store.removal.hide_evaluation(each.id)
         for name in ("digested", "letters", "net", "normal", "own"):
-            store.hide("model", name)
-        store.purge_hidden()
+            store.names.hide("model", name)
+        store.removal.purge()
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(
             "PRAGMA foreign_keys = ON;"
@@ -100,7 +100,7 @@ class Builder:
             for place, target in zip(places, wanted, strict=True)
         ]
         dataset = dataset_of(name, samples, class_names)
-        return self.store.ensure_dataset(replace(dataset, fingerprint=fingerprint) if fingerprint else dataset)
+        return self.store.datasets.ensure(replace(dataset, fingerprint=fingerprint) if fingerprint else dataset)
 
     def begin(
         self,
@@ -117,7 +117,7 @@ class Builder:
         dataset_id = self.dataset(size) if dataset is None else dataset
         fingerprint = fingerprint or f"fingerprint-{next(self._numbers)}"
         cell = CellRecord(model, setting, fingerprint, size=size, **{"dtype": "float32", **record})
-        return self.store.begin(cell, dataset_id, model_row or {}, setting_row or {})
+        return self.store.evaluations.begin(cell, dataset_id, model_row or {}, setting_row or {})
 
     def logits(self, size: int = 4, classes: int = 3, seed: int = 0) -> np.ndarray[Any, Any]:
         """Random logits [size, classes], float32."""
@@ -138,9 +138,11 @@ class Builder:
         evaluation = self.begin(model, setting, size=size, **record)
         if evaluation.origin == "run":
             values = self.logits(size, seed=evaluation.id) if logits is None else logits
-            self.store.append([Chunk(evaluation.id, "logits", 0, values)])
-        self.store.complete(evaluation.id, scores, metrics or [Metric("top1", top1, size, 0.1, scorer="test@1")])
-        return self.store.evaluation(evaluation.id)
+            self.store.outputs.append([Chunk(evaluation.id, "logits", 0, values)])
+        self.store.evaluations.complete(
+            evaluation.id, scores, metrics or [Metric("top1", top1, size, 0.1, scorer="test@1")]
+        )
+        return self.store.evaluations.get(evaluation.id)
 
 
 @pytest.fixture

@@ -69,13 +69,13 @@ def everything(store: Store) -> dict[tuple[str, str, str], float | None]:
     """What CLIP benchmark's forms can hold."""
     return {
         (each.model, each.eval_setting, each.metric): each.value
-        for each in store.results()
+        for each in store.results.find()
         if each.metric != "nll" and each.value is not None
     }
 
 
 def exported(store: Store) -> list[dict[str, Any]]:
-    results = sorted(store.results(), key=attrgetter("eval_setting", "model"))
+    results = sorted(store.results.find(), key=attrgetter("eval_setting", "model"))
     return [record for _, record in records_by_cell(results)]
 
 
@@ -223,7 +223,7 @@ def record(**changed: Any) -> dict[str, Any]:
 def imported(store: Store, path: Path, *records: dict[str, Any]) -> dict[tuple[str, str], float | None]:
     path.write_text(json.dumps(records))
     import_results(store, path)
-    return {(each.eval_setting, each.metric): each.value for each in store.results()}
+    return {(each.eval_setting, each.metric): each.value for each in store.results.find()}
 
 
 def test_several_tasks_and_languages_of_a_data_set_stand_in_one_file(store: Store, tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_whole_numbers_that_pandas_wrote_with_a_point_are_whole(store: Store, tm
         "cifar10,RN50,openai,zeroshot_classification,,0.4,,\n"
     )
     import_results(store, path)
-    assert {(each.eval_setting, each.value) for each in store.results()} == {
+    assert {(each.eval_setting, each.value) for each in store.results.find()} == {
         ("cifar10.linear_probe.k5", 0.5), ("cifar10.linear_probe.unnormalized", 0.6), ("cifar10", 0.4),
     }  # fmt: skip
 
@@ -303,14 +303,14 @@ def test_one_bad_file_keeps_the_whole_folder_out(store: Store, tmp_path: Path, c
         import_results(store, tmp_path)
     assert str(tmp_path / "bad.json") in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert store.results() == []
+    assert store.results.find() == []
 
 
 def test_a_model_without_a_second_half_keeps_its_name(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "one.json"
     path.write_text(json.dumps([record(model="resnet50", pretrained=""), record(model="ViT-B-32,", pretrained="")]))
     import_results(store, path)
-    assert {each.model for each in store.results()} == {"resnet50", "ViT-B-32,"}
+    assert {each.model for each in store.results.find()} == {"resnet50", "ViT-B-32,"}
 
 
 def test_a_large_store_is_exported_cell_by_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ def test_the_board_of_the_published_files_is_theirs(store: Store, tmp_path: Path
     assert metric == "hm_cf_raw"
     found = borda_ranking(store, ["clip-cc-bench@*"], metric=metric)
     assert list(zip(found.models, [each.points for each in found.places], strict=True)) == board(means)
-    (one,) = store.results(["internvl"], ["clip-cc-bench@kalm"], metrics=["hm_cf_raw"])
+    (one,) = store.results.find(["internvl"], ["clip-cc-bench@kalm"], metrics=["hm_cf_raw"])
     assert (one.value, one.n, one.origin) == (means["kalm", "internvl"], 199, "imported")
     assert one.stderr == pytest.approx(0.1 / np.sqrt(198))
 
@@ -89,7 +89,7 @@ def test_the_csv_has_three_means_of_four_digits(store: Store, tmp_path: Path) ->
     means = published(tmp_path / "aggregated_results")
     report = import_results(store, tmp_path / "aggregated_results" / "aggregated_results.csv")
     assert (report.cells, report.values) == (12, 36)
-    (one,) = store.results(["longva"], ["clip-cc-bench@nemo"], metrics=["hm_cf_raw"])
+    (one,) = store.results.find(["longva"], ["clip-cc-bench@nemo"], metrics=["hm_cf_raw"])
     assert one.value == round(means["nemo", "longva"], 4)
     assert import_results(store, tmp_path / "aggregated_results" / "kalm" / "longva.json").cells == 1
 
@@ -113,8 +113,8 @@ def test_what_is_exported_is_imported_with_the_same_numbers(store: Store, tmp_pa
     with Store.create(str(tmp_path / "other.db")) as other:
         import_results(other, tmp_path / "out" / form / "aggregated_results")
         suffix = "_raw" if scale == "raw" else ""
-        (found,) = other.results(["internvl"], ["clip-cc-bench@kalm"], metrics=[f"hm_cf{suffix}"])
-        (own,) = store.results(metrics=[f"hm_cf{suffix}"])
+        (found,) = other.results.find(["internvl"], ["clip-cc-bench@kalm"], metrics=[f"hm_cf{suffix}"])
+        (own,) = store.results.find(metrics=[f"hm_cf{suffix}"])
         assert (found.value, found.n) == (pytest.approx(own.value, abs=1e-4), 2)
 
 
@@ -127,7 +127,7 @@ def test_a_mean_that_is_no_cosine(store: Store, tmp_path: Path, value: Any) -> N
     path.write_text(json.dumps(content))
     with pytest.raises(StoreError, match=r"longva\.json, hybrid_stats\.hm_cf\.mean: a number between -1 and 1 was"):
         import_results(store, tmp_path)
-    assert store.evaluations() == []
+    assert store.evaluations.find() == []
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ with Store.open(url, "write") as store:
     sys.stdin.readline()
     for start in range(first, stop, step):
         values = np.full(({ROWS}, {CLASSES}), start, np.float32)
-        store.append([Chunk(one, "logits", start, values), Chunk(two, "logits", start, -values)])
+        store.outputs.append([Chunk(one, "logits", start, values), Chunk(two, "logits", start, -values)])
         print(start, flush=True)
 """
 
@@ -67,7 +67,7 @@ def test_several_writers_lose_nothing_and_readers_see_whole_transactions(
     looks, seen = 0, 0
     with Store.open(store_url) as reader:
         while any(process.poll() is None for process in processes):
-            ranges = reader.stored_ranges([one, two])
+            ranges = reader.outputs.stored_ranges([one, two])
             assert ranges[one] == ranges[two], "half of a transaction was seen"
             stored = sum(stop - start for start, stop in ranges[one])
             assert stored >= seen, "what was seen is gone"
@@ -76,9 +76,9 @@ def test_several_writers_lose_nothing_and_readers_see_whole_transactions(
         said, errors = process.communicate(timeout=60)
         assert (errors, process.returncode, len(said.splitlines())) == ("", 0, each)
     assert looks > 1
-    assert (store.read_outputs(one, "logits") == expected(size)).all()
-    assert (store.read_outputs(two, "logits") == -expected(size)).all()
-    assert list(store.check()) == []
+    assert (store.outputs.read(one, "logits") == expected(size)).all()
+    assert (store.outputs.read(two, "logits") == -expected(size)).all()
+    assert list(store.maintenance.check()) == []
 
 
 BEGINNER = """
@@ -90,10 +90,10 @@ with Store.open(sys.argv[1], "write") as store:
     sys.stdin.readline()
     for cell in range(8):
         samples = [SampleInfo(f"{number}.png", f"d{number}", number) for number in range(50)]
-        dataset = store.ensure_dataset(DatasetInfo("photos", f"photos-{cell // 4}", samples))
+        dataset = store.datasets.ensure(DatasetInfo("photos", f"photos-{cell // 4}", samples))
         identity = {"model": {"n": cell // 4}}
         record = CellRecord(f"model-{cell // 4}", f"setting-{cell % 4}", f"f{cell}", identity=identity)
-        print(dataset, store.begin(record, dataset, {"model_type": "x"}, {"parent": "y"}).id, flush=True)
+        print(dataset, store.evaluations.begin(record, dataset, {"model_type": "x"}, {"parent": "y"}).id, flush=True)
 """
 
 
@@ -108,7 +108,7 @@ def test_processes_that_begin_the_same_cells_share_them(
         assert (errors, process.returncode) == ("", 0)
         answers.add(said)
     assert len(answers) == 1, "all were given the same ids"
-    assert len(store.evaluations()) == 8
+    assert len(store.evaluations.find()) == 8
     with raw(store) as connection:
         rows = {table: connection.execute(sa.text(f"SELECT count(*) FROM {table}")).scalar() for table in
                 ("models", "eval_settings", "datasets", "samples", "definitions")}  # fmt: skip
@@ -135,35 +135,35 @@ def test_threads_share_one_store(store: Store, build: Any) -> None:
     def write(first: int) -> None:
         for start in range(first, size, 4 * ROWS):
             values = np.full((ROWS, CLASSES), start, np.float32)
-            store.append([Chunk(one, "logits", start, values), Chunk(two, "logits", start, -values)])
+            store.outputs.append([Chunk(one, "logits", start, values), Chunk(two, "logits", start, -values)])
 
     def read() -> None:
         for _ in range(20):
-            ranges = store.stored_ranges([one, two])
+            ranges = store.outputs.stored_ranges([one, two])
             assert ranges[one] == ranges[two]
 
     at_once(*(lambda number=number: write(number * ROWS) for number in range(4)), read)  # type: ignore[misc]
-    assert (store.read_outputs(one, "logits") == expected(size)).all()
-    assert (store.read_outputs(two, "logits") == -expected(size)).all()
+    assert (store.outputs.read(one, "logits") == expected(size)).all()
+    assert (store.outputs.read(two, "logits") == -expected(size)).all()
 
 
 def test_one_evaluation_completed_by_many_at_once_is_completed_as_by_one(store: Store, build: Any) -> None:
     evaluation = build.begin()
-    store.append([Chunk(evaluation.id, "logits", 0, build.logits())])
+    store.outputs.append([Chunk(evaluation.id, "logits", 0, build.logits())])
     scores = [Score("top1", np.ones(4, np.uint8), "a@1")]
     metrics = [Metric(f"metric-{number}", number / 20, 4) for number in range(20)]
-    at_once(*[lambda: store.complete(evaluation.id, scores, metrics)] * 4)
-    assert {metric.name: metric.value for metric in store.metrics(evaluation.id)} == {
+    at_once(*[lambda: store.evaluations.complete(evaluation.id, scores, metrics)] * 4)
+    assert {metric.name: metric.value for metric in store.results.metrics(evaluation.id)} == {
         metric.name: metric.value for metric in metrics
     }
-    assert len(store.scores(evaluation.id)) == 1
-    assert store.evaluation(evaluation.id).status == "complete"
+    assert len(store.scores.read(evaluation.id)) == 1
+    assert store.evaluations.get(evaluation.id).status == "complete"
 
 
 def test_one_name_added_by_many_at_once_is_new_to_one_of_them(store: Store) -> None:
-    answers = at_once(*[lambda: store.add_name("model", "net", model_type="x")] * 4)
-    assert [each.name for each in store.list_names("model")] == ["net"]
-    if store.url.get_backend_name() == "sqlite":
+    answers = at_once(*[lambda: store.names.add("model", "net", model_type="x")] * 4)
+    assert [each.name for each in store.names.all("model")] == ["net"]
+    if store.database.url.get_backend_name() == "sqlite":
         assert sorted(answers) == [False, False, False, True]
     else:
         assert any(answers)  # two transactions may both have looked before either wrote
@@ -171,10 +171,10 @@ def test_one_name_added_by_many_at_once_is_new_to_one_of_them(store: Store) -> N
 
 def test_the_same_table_imported_by_many_at_once_is_there_once(store: Store) -> None:
     cells = [(f"m{number % 5}", f"s{number}", f"f{number}", [Metric("top1", number / 100)]) for number in range(50)]
-    answers = at_once(*[lambda: store.add_imported(cells, "table.csv", {})] * 3)
+    answers = at_once(*[lambda: store.evaluations.add_imported(cells, "table.csv", {})] * 3)
     assert max(answers) == 50
-    assert len(store.evaluations()) == 50
-    assert [each.value for each in store.results(["m3"], ["s33"])] == [0.33]
+    assert len(store.evaluations.find()) == 50
+    assert [each.value for each in store.results.find(["m3"], ["s33"])] == [0.33]
 
 
 def import_while_another_holds(url: str, insert: sa.TextClause) -> Any:
@@ -188,17 +188,17 @@ def import_while_another_holds(url: str, insert: sa.TextClause) -> Any:
     def work() -> None:
         with Store.open(url, "write") as store:
             try:
-                outcome.append(store.add_imported(cells, "table.csv", {}))
+                outcome.append(store.evaluations.add_imported(cells, "table.csv", {}))
             except Exception as error:
                 outcome.append(error)
 
     thread = threading.Thread(target=work)
-    with Store.open(url, "write") as other, other.writing() as session:
+    with Store.open(url, "write") as other, other.database.writing() as session:
         session.execute(insert, {"name": "b"})
         thread.start()
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
-            with other.reading() as look:
+            with other.database.reading() as look:
                 if look.execute(waiting).scalar_one():
                     break
             time.sleep(0.01)
@@ -234,25 +234,27 @@ def test_a_writer_that_is_killed_leaves_a_sound_store_with_all_that_it_had_store
     assert process.returncode == -signal.SIGKILL
     store.close()
     with Store.open(store_url, "write") as again:
-        assert list(again.check()) == []
-        ranges = again.stored_ranges([one, two])
+        assert list(again.maintenance.check()) == []
+        ranges = again.outputs.stored_ranges([one, two])
         assert ranges[one] == ranges[two], "half of a transaction was stored"
         ((start, stop),) = ranges[one]
         assert start == 0
         assert told[-1] + ROWS <= stop < size, "what was said to be stored is"
         values = expected(size)
         while stop < size:  # the same run goes on; a transaction of the killed one may just have been under way
-            again.append([Chunk(one, "logits", stop, values[stop:]), Chunk(two, "logits", stop, -values[stop:])])
-            stop = again.stored_ranges([one])[one][-1][1]
-        assert (again.read_outputs(one, "logits") == values).all()
-        assert (again.read_outputs(two, "logits") == -values).all()
+            again.outputs.append(
+                [Chunk(one, "logits", stop, values[stop:]), Chunk(two, "logits", stop, -values[stop:])]
+            )
+            stop = again.outputs.stored_ranges([one])[one][-1][1]
+        assert (again.outputs.read(one, "logits") == values).all()
+        assert (again.outputs.read(two, "logits") == -values).all()
 
 
 HALF = """
 import sys, time
 import sqlalchemy as sa
 from testbed.db.store import Store
-with Store.open(sys.argv[1], "write") as store, store.writing() as session:
+with Store.open(sys.argv[1], "write") as store, store.database.writing() as session:
     session.execute(sa.text("INSERT INTO models (name, created_at) VALUES ('half', '2026-01-01 00:00:00')"))
     print("within", flush=True)
     time.sleep(60)
@@ -264,12 +266,12 @@ def test_a_writer_killed_within_a_transaction_leaves_nothing_of_it_and_no_lock(
 ) -> None:
     process = start_python(HALF, store_url)
     assert process.stdout.readline() == "within\n"
-    assert store.list_names("model") == []
+    assert store.names.all("model") == []
     process.kill()
     process.communicate(timeout=60)
-    assert store.add_name("model", "half")
-    assert [each.name for each in store.list_names("model")] == ["half"]
-    assert list(store.check()) == []
+    assert store.names.add("model", "half")
+    assert [each.name for each in store.names.all("model")] == ["half"]
+    assert list(store.maintenance.check()) == []
 
 
 def test_a_reader_that_is_killed_stands_in_nobodys_way(
@@ -279,7 +281,7 @@ def test_a_reader_that_is_killed_stands_in_nobodys_way(
 import sys, time
 import sqlalchemy as sa
 from testbed.db.store import Store
-with Store.open(sys.argv[1]) as store, store.reading() as session:
+with Store.open(sys.argv[1]) as store, store.database.reading() as session:
     session.execute(sa.text("SELECT count(*) FROM models")).scalar()
     print("within", flush=True)
     time.sleep(60)
@@ -290,19 +292,19 @@ with Store.open(sys.argv[1]) as store, store.reading() as session:
     process.kill()
     process.communicate(timeout=60)
     build.complete("other")
-    assert len(store.results()) == 2
-    assert list(store.check()) == []
+    assert len(store.results.find()) == 2
+    assert list(store.maintenance.check()) == []
 
 
 def test_a_run_can_give_up_what_none_of_its_workers_has(store: Store, build: Any) -> None:
     evaluation = build.begin(size=9, dataset=build.dataset(9)).id
     with Store.open(store.full_url, "write") as first, Store.open(store.full_url, "write") as second:
-        first.begin_run("first")
-        second.begin_run("second")
+        first.leases.begin_run("first")
+        second.leases.begin_run("second")
         for start in (0, 3, 6):
-            assert first.lease([evaluation], start, start + 3).free == {evaluation: [(start, start + 3)]}
-        assert first.lease_items("node", ["a", "b"]) == (["a", "b"], [])
-        assert second.lease([evaluation], 0, 9).free == {evaluation: []}
-        first.keep_only({evaluation: [(3, 6)]}, {"node": ["b"]})
-        assert second.lease([evaluation], 0, 9).free == {evaluation: [(0, 3), (6, 9)]}
-        assert second.lease_items("node", ["a", "b"]) == (["a"], ["b"])
+            assert first.leases.lease([evaluation], start, start + 3).free == {evaluation: [(start, start + 3)]}
+        assert first.leases.lease_items("node", ["a", "b"]) == (["a", "b"], [])
+        assert second.leases.lease([evaluation], 0, 9).free == {evaluation: []}
+        first.leases.keep_only({evaluation: [(3, 6)]}, {"node": ["b"]})
+        assert second.leases.lease([evaluation], 0, 9).free == {evaluation: [(0, 3), (6, 9)]}
+        assert second.leases.lease_items("node", ["a", "b"]) == (["a"], ["b"])

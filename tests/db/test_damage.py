@@ -194,7 +194,7 @@ def test_flipped_bits_anywhere_in_the_file_give_lines_and_never_a_traceback(whol
         path.write_bytes(changed)
         try:
             with Store.open(str(path)) as store:
-                faults = list(store.check())
+                faults = list(store.maintenance.check())
         except StoreError as error:
             faults = [str(error)]
         assert all("\n" not in fault for fault in faults)
@@ -220,7 +220,7 @@ def test_reading_a_damaged_row_is_told_in_a_line(lab: Path, db: Any, words: list
 @pytest.mark.parametrize("table", ["metrics", "models", "output_chunks"])
 def test_what_can_be_read_is_salvaged(lab: Path, tmp_path: Path, db: Any, table: str) -> None:
     with Store.open(str(lab)) as store:
-        count = len(list(store.evaluations()))
+        count = len(list(store.evaluations.find()))
     overwrite(lab, table)
     damaged = lab.read_bytes()
     code, said = db("store", "repair", "--db-url", lab)
@@ -233,7 +233,7 @@ def test_what_can_be_read_is_salvaged(lab: Path, tmp_path: Path, db: Any, table:
     assert f"rows of {table}" in said
     assert db("store", "check", "--db-url", tmp_path / "new.db") == (0, "the store is sound\n")
     with Store.open(str(tmp_path / "new.db")) as store:
-        assert len([*store.evaluations(), *store.evaluations(hidden=True)]) == count >= 18
+        assert len([*store.evaluations.find(), *store.evaluations.find(hidden=True)]) == count >= 18
     assert len(damaged) == len(lab.read_bytes())
 
 
@@ -263,7 +263,7 @@ def test_a_store_without_its_first_page_cannot_be_salvaged(lab: Path, tmp_path: 
 
 def test_a_backup_is_the_store_as_it_was(lab: Path, tmp_path: Path, db: Any) -> None:
     with Store.open(str(lab), "write") as store:
-        store.add_name("model", "fresh")  # in the write-ahead log
+        store.names.add("model", "fresh")  # in the write-ahead log
         assert db("store", "backup", tmp_path / "copy.db", "--db-url", lab)[0] == 0
     assert content(tmp_path / "copy.db") == content(lab)
     assert db("store", "check", "--db-url", tmp_path / "copy.db") == (0, "the store is sound\n")

@@ -186,15 +186,15 @@ def test_what_is_unusual_about_an_evaluation_is_said(db: Db, build: Any, store: 
     assert "limited to 4" in said
     assert "RANDOM WEIGHTS" in said
     broken = build.begin("net", "broken")
-    store.append([Chunk(broken.id, "logits", 0, build.logits())], {broken.id: {1: "no file", 2: "no file"}})
-    store.complete(broken.id, [], METRICS)
+    store.outputs.append([Chunk(broken.id, "logits", 0, build.logits())], {broken.id: {1: "no file", 2: "no file"}})
+    store.evaluations.complete(broken.id, [], METRICS)
     assert "2 samples could not be read and counted as wrong" in db("--print-eval", "net", "broken").out
     assert "could not be read" not in said
 
 
 def test_ones_own_and_the_imported_evaluation_are_both_printed(db: Db, build: Any, store: Store) -> None:
     build.complete("net", "val", 0.25)
-    store.add_imported([("net", "val", "p", [Metric("top1", 0.75)])], "table.csv", {})
+    store.evaluations.add_imported([("net", "val", "p", [Metric("top1", 0.75)])], "table.csv", {})
     said = db("--print-eval", "net", "val").out
     assert "imported from table.csv" in said
     assert "25.00" in said
@@ -231,18 +231,20 @@ def fails(said: Said, *words: str) -> None:
 
 @pytest.mark.parametrize("flags", [[], ["--json"], ["--all"]])
 def test_cells_without_a_complete_evaluation_are_explained(db: Db, build: Any, store: Store, flags: list[str]) -> None:
-    store.fail(build.begin("net", "failed").id, "CUDA out of memory")
-    store.record_failure(CellRecord("net", "unsupported", "unidentified"), "unsupported", "it lacks logits", {}, {})
+    store.evaluations.fail(build.begin("net", "failed").id, "CUDA out of memory")
+    store.evaluations.record_failure(
+        CellRecord("net", "unsupported", "unidentified"), "unsupported", "it lacks logits", {}, {}
+    )
     build.begin("net", "running")
-    store.add_name("eval setting", "never")
+    store.names.add("eval setting", "never")
     fails(db("show", "net", "failed", *flags), "net on failed is failed: CUDA out of memory")
     fails(db("show", "net", "unsupported", *flags), "net on unsupported is unsupported: it lacks logits")
     fails(db("show", "net", "running", *flags), "is not complete", "the same command")
     fails(db("show", "net", "never", *flags), "no evaluation of net on never", "testbed run 'net' --on 'never'")
-    store.fail(build.begin("net", "failed").id, "the last one")
+    store.evaluations.fail(build.begin("net", "failed").id, "the last one")
     fails(db("show", "net", "failed", *flags), "the last one")
     build.complete("net", "val")
-    store.fail(build.begin("net", "val").id, "broke")
+    store.evaluations.fail(build.begin("net", "val").id, "broke")
     assert db("--print-eval", "net", "val").code == 0
 
 
@@ -261,7 +263,7 @@ def test_the_models_in_the_store_are_listed(db: Db, build: Any, store: Store) ->
     assert db("--list-models-db").out == ""
     assert db("--list-models-db", "--json").json == []
     build.complete("zebra", "val")
-    store.add_name("model", "ant", model_type="Standard training")
+    store.names.add("model", "ant", model_type="Standard training")
     said = db("--list-models-db")
     assert (said.code, said.out, said.err) == (0, "ant\nzebra\n", "2 models in the store\n")
     assert db("--list-eval-settings-db").err == "1 eval setting in the store\n"
@@ -275,7 +277,7 @@ def test_the_models_in_the_store_are_listed(db: Db, build: Any, store: Store) ->
 
 def test_the_settings_in_the_store_are_listed(db: Db, build: Any, store: Store) -> None:
     build.complete("net", "val")
-    store.add_name("eval setting", "val_10percent", parent="val")
+    store.names.add("eval setting", "val_10percent", parent="val")
     said = db("--list-eval-settings-db")
     assert (said.code, said.out, said.err) == (0, "val\nval_10percent\n", "2 eval settings in the store\n")
     assert db("--list-eval-settings-db", "--json").json == [
@@ -329,12 +331,12 @@ def test_what_is_in_the_registry_can_be_added_to_the_store(db: Db, store: Store)
     assert said.code == 0
     assert said.out == "model digits-cnn: added to the store\nmodel digits-logreg: added to the store\n"
     assert db("--add-model", "digits-cnn").out == "model digits-cnn: already in the store\n"
-    assert {each.name: each.model_type for each in store.list_names("model")} == {
+    assert {each.name: each.model_type for each in store.names.all("model")} == {
         "digits-cnn": "Standard training",
         "digits-logreg": "Linear Classifier on Pixels",
     }
     assert db("--add-eval-setting", "digits_10percent").out == "eval setting digits_10percent: added to the store\n"
-    assert [(each.name, each.parent) for each in store.list_names("eval setting")] == [("digits_10percent", "digits")]
+    assert [(each.name, each.parent) for each in store.names.all("eval setting")] == [("digits_10percent", "digits")]
 
 
 def test_what_is_not_in_the_registry_is_added_only_with_override(program: Callable[..., Said], tmp_path: Path) -> None:
@@ -358,15 +360,15 @@ def test_removing_and_restoring_models_and_settings(db: Db, build: Any, store: S
         "model net and 2 evaluations removed; testbed store restore model net undoes it\n"
         "model other and 1 evaluation removed; testbed store restore model other undoes it\n"
     )
-    assert store.results() == []
+    assert store.results.find() == []
     assert db("--list-models-db").out == ""
     assert db("store", "restore", "model", "net").out == "model net and 2 evaluations restored\n"
-    assert {each.model for each in store.results()} == {"net"}
+    assert {each.model for each in store.results.find()} == {"net"}
     fails(db("store", "restore", "model", "net"), "the model net has nothing to restore")
     fails(db("--print-eval", "other", "val"), "unknown model 'other'")
     said = db("--remove-eval-setting", "val")
     assert said.out == "eval setting val and 1 evaluation removed; testbed store restore setting val undoes it\n"
-    assert {each.eval_setting for each in store.results()} == {"sketch"}
+    assert {each.eval_setting for each in store.results.find()} == {"sketch"}
     assert db("store", "restore", "setting", "val").out == "eval setting val and 1 evaluation restored\n"
 
 
@@ -387,12 +389,12 @@ def test_removing_what_is_not_there_suggests(db: Db, build: Any, store: Store) -
     fails(db("--remove-model", "resnet5"), "unknown model 'resnet5'", "did you mean 'resnet50'")
     fails(db("--remove-eval-setting", "vals"), "did you mean 'val'")
     fails(db("--remove-evaluation", "resnet50", "vals"), "did you mean 'val'")
-    assert len(store.results()) == 1
+    assert len(store.results.find()) == 1
 
 
 def test_renaming(db: Db, build: Any, store: Store) -> None:
     build.complete("old", "val")
-    store.add_name("eval setting", "part", parent="val")
+    store.names.add("eval setting", "part", parent="val")
     said = db("--rename-model", "old", "new")
     assert said.code == 0
     assert said.out == "model old renamed to new in the store; rename its definition too\n"
@@ -400,7 +402,7 @@ def test_renaming(db: Db, build: Any, store: Store) -> None:
     assert db("--print-eval", "new", "validation").code == 0
     assert db("--list-eval-settings-db", "--json").json[0]["parent"] == "validation"
     fails(db("--rename-model", "old", "other"), "unknown model 'old'")
-    store.add_name("model", "taken")
+    store.names.add("model", "taken")
     fails(db("--rename-model", "new", "taken"), "model 'taken' is in the store already", "choose another name")
 
 
@@ -408,10 +410,10 @@ def test_purging_takes_override(db: Db, build: Any, store: Store) -> None:
     build.complete("net", "val")
     db("--remove-model", "net")
     fails(db("store", "purge"), "permanently deletes", "outputs", "add --override")
-    assert len(store.evaluations(hidden=True)) == 1
+    assert len(store.evaluations.find(hidden=True)) == 1
     said = db("store", "purge", "--override")
     assert (said.code, said.out) == (0, "1 evaluation and 1 name deleted\n")
-    assert store.evaluations(hidden=True) == []
+    assert store.evaluations.find(hidden=True) == []
     assert db("store", "purge", "--override").out == "0 evaluations and 0 names deleted\n"
 
 
@@ -598,7 +600,7 @@ def test_a_reader_that_goes_away_is_no_error_to_speak_of(root: Path, tmp_path: P
     url = tmp_path / "store.db"
     with Store.create(str(url)) as store:
         cells = [(f"{'long' * 30}-{number}", "val", f"f{number}", [Metric("top1", 0.5)]) for number in range(2000)]
-        store.add_imported(cells, "t.csv", {})
+        store.evaluations.add_imported(cells, "t.csv", {})
     command = [sys.executable, str(root / "db.py"), "--list-models-db", "--db-url", str(url)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

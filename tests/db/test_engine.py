@@ -50,7 +50,7 @@ every_opening = pytest.mark.parametrize("opening", OPENINGS)
 
 def names(url: str) -> list[str]:
     with Store.open(url) as store:
-        return [each.name for each in store.list_names("model")]
+        return [each.name for each in store.names.all("model")]
 
 
 # URLs -------------------------------------------------------------------------------------------------------------
@@ -91,8 +91,8 @@ def test_a_store_may_lie_at_any_path(tmp_path: Path, name: str) -> None:
     path = tmp_path / name / f"{name}.db"
     path.parent.mkdir()
     with Store.create(str(path)) as store:
-        store.add_name("model", "net")
-        in_full = full_url(store.url)
+        store.names.add("model", "net")
+        in_full = full_url(store.database.url)
         assert in_full == store.full_url
         displayed = store.display_url
     assert path.is_file()
@@ -193,7 +193,7 @@ def test_what_is_displayed_hides_the_password(given: str, shown: str) -> None:
 
 
 def pragma(store: Store, name: str) -> Any:
-    with store.reading() as session:
+    with store.database.reading() as session:
         return session.execute(sa.text(f"PRAGMA {name}")).scalar_one()
 
 
@@ -201,7 +201,7 @@ def test_sqlite_keeps_a_write_ahead_log_and_enforces_foreign_keys(sqlite_store: 
     assert pragma(sqlite_store, "journal_mode") == "wal"
     assert pragma(sqlite_store, "foreign_keys") == 1
     assert pragma(sqlite_store, "synchronous") == 1, "NORMAL: a commit survives a crash of the process"
-    with Store.open(str(sqlite_store.url.database)) as reader:
+    with Store.open(str(sqlite_store.database.url.database)) as reader:
         assert pragma(reader, "foreign_keys") == 1
         assert pragma(reader, "journal_mode") == "wal"
 
@@ -212,10 +212,13 @@ def test_foreign_keys_are_enforced_on_every_connection(sqlite_store: Store) -> N
     )
 
     def insert() -> None:
-        with sqlite_store.writing() as session:
+        with sqlite_store.database.writing() as session:
             session.execute(sa.text(statement))
 
-    with sqlite_store.reading() as one, sqlite_store.reading() as two:  # so that the next connection is a third one
+    with (
+        sqlite_store.database.reading() as one,
+        sqlite_store.database.reading() as two,
+    ):  # so that the next connection is a third one
         for session in (one, two):
             session.execute(sa.text("SELECT 1"))
         with pytest.raises(sa.exc.IntegrityError):
@@ -224,9 +227,9 @@ def test_foreign_keys_are_enforced_on_every_connection(sqlite_store: Store) -> N
 
 def test_deleting_an_evaluation_deletes_what_belongs_to_it(store: Store, build: Any) -> None:
     evaluation = build.complete()
-    with store.writing() as session:
+    with store.database.writing() as session:
         session.execute(sa.text(f"DELETE FROM evaluations WHERE id = {evaluation.id}"))
-    with store.reading() as session:
+    with store.database.reading() as session:
         for table in ("output_chunks", "metrics"):
             assert session.execute(sa.text(f"SELECT count(*) FROM {table}")).scalar_one() == 0
 
@@ -235,7 +238,7 @@ def test_a_transaction_for_reading_cannot_write_into_postgres(postgres_store_url
     """SQLite has no read-only transactions; there, a store opened for reading is read-only as a whole."""
 
     def write() -> None:
-        with store.reading() as session:
+        with store.database.reading() as session:
             session.execute(sa.text("DELETE FROM models"))
 
     with Store.open(postgres_store_url, "write") as store, pytest.raises(ReadOnlyStoreError):
@@ -245,15 +248,15 @@ def test_a_transaction_for_reading_cannot_write_into_postgres(postgres_store_url
 def test_a_store_opened_for_reading_never_writes(store_url: str) -> None:
     with Store.open(store_url, "read") as store:
         with pytest.raises(ReadOnlyStoreError):
-            store.add_name("model", "net")
-        assert store.list_names("model") == []
+            store.names.add("model", "net")
+        assert store.names.all("model") == []
 
 
 def test_a_snapshot_does_not_change_while_it_is_read(sqlite_store: Store) -> None:
-    with Store.open(str(sqlite_store.url.database)) as reader, reader.reading() as session:
+    with Store.open(str(sqlite_store.database.url.database)) as reader, reader.database.reading() as session:
         count = sa.text("SELECT count(*) FROM models")
         assert session.execute(count).scalar_one() == 0
-        sqlite_store.add_name("model", "net")  # the reader does not stand in its way
+        sqlite_store.names.add("model", "net")  # the reader does not stand in its way
         assert session.execute(count).scalar_one() == 0
 
 
@@ -263,7 +266,7 @@ def test_a_snapshot_does_not_change_while_it_is_read(sqlite_store: Store) -> Non
 @pytest.fixture
 def locked(sqlite_store: Store) -> Iterator[sqlite3.Connection]:
     """Another program that is writing into the store; rolling back ends it."""
-    other = sqlite3.connect(str(sqlite_store.url.database), isolation_level=None, check_same_thread=False)
+    other = sqlite3.connect(str(sqlite_store.database.url.database), isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
     yield other
     other.close()
@@ -273,7 +276,7 @@ def test_a_writer_waits_for_another(sqlite_store: Store, locked: sqlite3.Connect
     done = threading.Timer(0.3, locked.rollback)
     started = time.monotonic()
     done.start()
-    assert sqlite_store.add_name("model", "net")
+    assert sqlite_store.names.add("model", "net")
     assert time.monotonic() - started >= 0.25
     done.join()
 
@@ -286,9 +289,9 @@ def test_a_writer_that_waited_too_long_says_why(tmp_path: Path, monkeypatch: pyt
     with Store.open(str(path), "write") as store:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match=r"another program kept the store .* locked.*Nothing that was.*Postgres"):
-            store.add_name("model", "net")
+            store.names.add("model", "net")
         other.execute("ROLLBACK")
-        assert store.add_name("model", "net")
+        assert store.names.add("model", "net")
     other.close()
 
 
@@ -342,8 +345,8 @@ def test_a_damaged_store_says_that_it_is(tmp_path: Path, builder: Any) -> None:
     overwrite(path, "metrics")
     with Store.open(str(path)) as store:
         with pytest.raises(StoreError, match=r"is damaged .*testbed store check"):
-            store.results()
-        assert list(store.check()) != []
+            store.results.find()
+        assert list(store.maintenance.check()) != []
 
 
 # Files and folders that cannot be written -------------------------------------------------------------------------
@@ -386,7 +389,7 @@ def filled(tmp_path: Path, sqlite_template: Path) -> Path:
     path.parent.mkdir()
     shutil.copy(sqlite_template, path)
     with Store.open(str(path), "write") as store:
-        store.add_name("model", "net")
+        store.names.add("model", "net")
     return path
 
 
@@ -398,7 +401,7 @@ def test_a_file_or_folder_that_cannot_be_written_can_be_read(
     before = filled.read_bytes()
     assert names(str(filled)) == ["net"]
     with Store.open(str(filled)) as store:
-        assert list(store.check()) == []
+        assert list(store.maintenance.check()) == []
     assert filled.read_bytes() == before
     assert [path.name for path in filled.parent.iterdir()] == ["store.db"] or of == "file"
 
@@ -412,7 +415,7 @@ def test_writing_a_file_that_cannot_be_written_says_so(
         OPENINGS[opening](str(filled)) as store,
         pytest.raises(ReadOnlyStoreError, match=r"cannot be written.*Nothing that was stored before is lost"),
     ):
-        store.add_name("model", "other")
+        store.names.add("model", "other")
     assert names(str(filled)) == ["net"]
 
 
@@ -431,10 +434,10 @@ def test_what_another_program_writes_is_read_in_a_folder_that_cannot_be_written(
     filled: Path, protect: Callable[[Path], None]
 ) -> None:
     with Store.open(str(filled), "write") as writer:
-        writer.add_name("model", "from the log")
+        writer.names.add("model", "from the log")
         protect(filled.parent)
         assert names(str(filled)) == ["from the log", "net"]
-        writer.add_name("model", "later")
+        writer.names.add("model", "later")
         assert names(str(filled)) == ["from the log", "later", "net"]
 
 
@@ -544,7 +547,7 @@ def test_sqlite_on_a_file_system_of_this_machine_is_fine(filled: Path, mounted: 
     for kind in ("ext4", "xfs", "btrfs", "zfs", "tmpfs", "overlay", "apfs", "fuseblk"):
         mounted(kind)
         with Store.create(str(filled)) as store:
-            assert store.add_name("model", kind)
+            assert store.names.add("model", kind)
 
 
 def test_a_store_that_came_to_lie_on_a_network_file_system_can_be_read_but_not_written(
@@ -562,7 +565,7 @@ def test_a_store_on_a_network_file_system_with_a_log_is_not_read_without_it(
     filled: Path, mounted: Callable[[str], None]
 ) -> None:
     with Store.open(str(filled), "write") as writer:
-        writer.add_name("model", "in the log")
+        writer.names.add("model", "in the log")
         mounted("nfs4")
         with pytest.raises(StoreError, match="network file system"):
             Store.open(str(filled))
@@ -577,7 +580,7 @@ def fill_up(store: Store, evaluation_id: int, start: int = 0) -> int:
     while not told:
         assert start < 8000, "it never became full"
         try:
-            store.append([Chunk(evaluation_id, "logits", start, np.full((8, 500), start, np.float32))])
+            store.outputs.append([Chunk(evaluation_id, "logits", start, np.full((8, 500), start, np.float32))])
             start += 8
         except StoreFullError as error:
             told = str(error)
@@ -589,18 +592,20 @@ def fill_up(store: Store, evaluation_id: int, start: int = 0) -> int:
 def test_a_store_that_reached_its_limit_says_so_and_keeps_what_it_has(sqlite_store: Store, builder: Any) -> None:
     evaluation = builder(sqlite_store).begin(size=8000, dataset=builder(sqlite_store).dataset(4))
     pages: list[int] = []
-    with sqlite_store.reading() as session:
+    with sqlite_store.database.reading() as session:
         pages.append(session.execute(sa.text("PRAGMA page_count")).scalar_one() + 40)
-    sqlite_store.engine.dispose()
+    sqlite_store.database.engine.dispose()
     sa.event.listen(
-        sqlite_store.engine, "connect", lambda raw, _: raw.execute(f"PRAGMA max_page_count = {pages[-1]}").fetchall()
+        sqlite_store.database.engine,
+        "connect",
+        lambda raw, _: raw.execute(f"PRAGMA max_page_count = {pages[-1]}").fetchall(),
     )
     stored = fill_up(sqlite_store, evaluation.id)
     assert stored > 0
-    assert sqlite_store.stored_ranges([evaluation.id]) == {evaluation.id: [(0, stored)]}
-    assert list(sqlite_store.check()) == []
+    assert sqlite_store.outputs.stored_ranges([evaluation.id]) == {evaluation.id: [(0, stored)]}
+    assert list(sqlite_store.maintenance.check()) == []
     pages.append(pages[-1] + 40)  # some space is made
-    sqlite_store.engine.dispose()
+    sqlite_store.database.engine.dispose()
     assert fill_up(sqlite_store, evaluation.id, stored) > stored
 
 
@@ -637,12 +642,12 @@ def test_a_full_disk_is_said_and_a_run_goes_on_when_there_is_space_again(small_d
         stored = fill_up(store, evaluation.id)
         assert stored > 0
         with Store.open(url) as reader:  # what was stored stays readable
-            assert reader.stored_ranges([evaluation.id]) == {evaluation.id: [(0, stored)]}
-            assert list(reader.check()) == []
+            assert reader.outputs.stored_ranges([evaluation.id]) == {evaluation.id: [(0, stored)]}
+            assert list(reader.maintenance.check()) == []
         ballast.unlink()
         more = fill_up(store, evaluation.id, stored)
         assert more > stored
-        assert list(store.check()) == []
+        assert list(store.maintenance.check()) == []
 
 
 def test_a_disk_too_small_for_a_new_store_is_said(small_disk: Path) -> None:
@@ -651,7 +656,7 @@ def test_a_disk_too_small_for_a_new_store_is_said(small_disk: Path) -> None:
         Store.create(str(small_disk / "store.db"))
     filling.unlink()
     with Store.create(str(small_disk / "store.db")) as store:
-        assert store.add_name("model", "net")
+        assert store.names.add("model", "net")
 
 
 def test_a_closed_store_on_a_full_disk_can_be_read(small_disk: Path, filled: Path) -> None:
@@ -664,7 +669,7 @@ def test_opening_a_closed_store_on_a_full_disk_for_writing_says_that_it_is_full(
     shutil.copy(filled, small_disk)
     use_up(small_disk)
     with pytest.raises(StoreFullError), Store.open(str(small_disk / "store.db"), "write") as store:
-        store.add_name("model", "other")
+        store.names.add("model", "other")
 
 
 # Postgres ---------------------------------------------------------------------------------------------------------
@@ -707,23 +712,23 @@ def test_a_database_that_may_only_be_read_is_told(postgres_url: str, postgres_te
     with postgres_server.database(postgres_url, postgres_template) as url:
         name = str(resolve_url(url).database)
         with Store.open(url, "write") as store:
-            store.add_name("model", "net")
-            with store.writing() as session:
+            store.names.add("model", "net")
+            with store.database.writing() as session:
                 session.execute(sa.text(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on'))
         assert names(url) == ["net"]
         with (
             Store.open(url, "write") as store,
             pytest.raises(ReadOnlyStoreError, match=r"cannot be written .*Nothing that was stored before is lost"),
         ):
-            store.add_name("model", "other")
+            store.names.add("model", "other")
 
 
 def test_a_user_who_may_only_read_is_told(postgres_url: str, postgres_template: str) -> None:
     role = f"testbed_reader_{uuid.uuid4().hex[:8]}"
     with postgres_server.database(postgres_url, postgres_template) as url:
         with Store.open(url, "write") as store:
-            store.add_name("model", "net")
-            with store.writing() as session:
+            store.names.add("model", "net")
+            with store.database.writing() as session:
                 session.execute(sa.text(f"CREATE ROLE {role} LOGIN PASSWORD 'secret'"))
                 session.execute(sa.text(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}"))
         try:
@@ -731,10 +736,10 @@ def test_a_user_who_may_only_read_is_told(postgres_url: str, postgres_template: 
             assert names(reader) == ["net"]
             with Store.open(reader, "write") as store:
                 with pytest.raises(ReadOnlyStoreError, match="permission denied") as caught:
-                    store.add_name("model", "other")
+                    store.names.add("model", "other")
                 assert "secret" not in str(caught.value)
         finally:
-            with Store.open(url, "write") as store, store.writing() as session:
+            with Store.open(url, "write") as store, store.database.writing() as session:
                 session.execute(sa.text(f"DROP OWNED BY {role}"))
                 session.execute(sa.text(f"DROP ROLE {role}"))
 
@@ -747,10 +752,10 @@ END_OTHERS = """
 
 def test_a_connection_that_was_cut_while_idle_is_made_again(postgres_store_url: str, raw: Any) -> None:
     with Store.open(postgres_store_url, "write") as store:
-        store.list_names("model")
+        store.names.all("model")
         with raw(postgres_store_url) as connection:
             assert connection.execute(sa.text(END_OTHERS)).all()
-        store.list_names("model")
+        store.names.all("model")
 
 
 def test_a_connection_that_is_cut_in_the_middle_is_told_and_nothing_is_stored(
@@ -759,7 +764,7 @@ def test_a_connection_that_is_cut_in_the_middle_is_told_and_nothing_is_stored(
     insert = sa.text("INSERT INTO models (name, created_at) VALUES ('cut off', '2026-01-01')")
 
     def interrupted(store: Store) -> None:
-        with store.writing() as session:
+        with store.database.writing() as session:
             session.execute(insert)
             with raw(postgres_store_url) as connection:
                 connection.execute(sa.text(END_OTHERS))
@@ -768,7 +773,7 @@ def test_a_connection_that_is_cut_in_the_middle_is_told_and_nothing_is_stored(
     with Store.open(postgres_store_url, "write") as store:
         with pytest.raises(StoreError, match="cannot be reached"):
             interrupted(store)
-        assert "cut off" not in [each.name for each in store.list_names("model")]
+        assert "cut off" not in [each.name for each in store.names.all("model")]
 
 
 class OperationalError(Exception):
@@ -804,9 +809,9 @@ def test_codes_of_postgres_that_a_user_can_do_something_about_are_explained(sqls
 def test_a_number_that_no_row_can_have_is_an_error_that_says_so(store_url: str, number: int) -> None:
     with Store.open(store_url) as store:
         for ask in (
-            store.evaluation,
-            lambda it: store.sample_infos(1, [it]),
-            lambda it: store.sample_ids(1, it, it + 1),
+            store.evaluations.get,
+            lambda it: store.datasets.samples(1, [it]),
+            lambda it: store.datasets.sample_ids(1, it, it + 1),
         ):
             with contextlib.suppress(StoreError):  # any other exception is a traceback
                 assert not ask(number)

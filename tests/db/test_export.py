@@ -122,7 +122,7 @@ class Lab:
         **record: Any,
     ) -> Evaluation:
         fingerprint = f"data-{setting}-{len(samples)}-{class_names}"
-        dataset = self.store.ensure_dataset(DatasetInfo("photos", fingerprint[:64], samples, class_names))
+        dataset = self.store.datasets.ensure(DatasetInfo("photos", fingerprint[:64], samples, class_names))
         forward: dict[str, Any] = {"restricted": restricted}
         if prompts is not None:
             forward["prompts"] = {"class_names": list(prompts), "templates": ["a {c}"]}
@@ -136,17 +136,17 @@ class Lab:
             identity={"forward": forward, "view": {"class_sublist": class_sublist, "class_groups": class_groups}},
             **record,
         )
-        evaluation = self.store.begin(cell, dataset, {}, {})
+        evaluation = self.store.evaluations.begin(cell, dataset, {}, {})
         if source is None:
-            self.store.append([Chunk(evaluation.id, "logits", 0, logits)])
+            self.store.outputs.append([Chunk(evaluation.id, "logits", 0, logits)])
         if metrics is None:
             definition = EvalSetting(
                 setting, StandardDataset(path="."), 1, class_sublist=class_sublist, class_groups=class_groups
             )
-            outputs = Values(self.store.read_outputs(evaluation.id, "logits"), samples, restricted)
+            outputs = Values(self.store.outputs.read(evaluation.id, "logits"), samples, restricted)
             _, metrics = task.score(outputs, definition, None)
-        self.store.complete(evaluation.id, [], metrics)
-        return self.store.evaluation(evaluation.id)
+        self.store.evaluations.complete(evaluation.id, [], metrics)
+        return self.store.evaluations.get(evaluation.id)
 
 
 @pytest.fixture
@@ -199,7 +199,7 @@ def test_logits_are_saved_with_all_that_belongs_to_them(store: Store, lab: Lab, 
     assert arrays["targets"].tolist() == targets
     assert arrays["sample_ids"].tolist() == [f"bild/ü {place}.png" for place in range(40)]
     assert arrays["class_names"].tolist() == CLASSES
-    assert top1(arrays) == store.results(metrics=["top1"])[0].value
+    assert top1(arrays) == store.results.find(metrics=["top1"])[0].value
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float64", "bfloat16"])
@@ -225,7 +225,7 @@ def test_of_a_setting_with_a_class_sublist_the_logits_of_these_classes_are_saved
     assert (arrays["logits"] == logits[:, sublist]).all()
     assert arrays["class_sublist"].tolist() == sublist
     assert arrays["class_names"].tolist() == [CLASSES[index] for index in sublist]
-    assert top1(arrays) == store.results(metrics=["top1"])[0].value
+    assert top1(arrays) == store.results.find(metrics=["top1"])[0].value
 
 
 @pytest.mark.parametrize("prompts", [None, CLASSES])
@@ -239,7 +239,7 @@ def test_of_a_setting_with_groups_of_classes_the_largest_logit_of_each_is_saved(
     arrays = only_file(out, save_logits(store, "val", out))
     assert (arrays["logits"] == np.stack([logits[:, group].max(axis=1) for group in groups], axis=1)).all()
     assert arrays["class_names"].tolist() == names
-    assert top1(arrays) == store.results(metrics=["top1"])[0].value
+    assert top1(arrays) == store.results.find(metrics=["top1"])[0].value
 
 
 def test_logits_that_the_model_restricted_itself_are_saved_as_they_are(store: Store, lab: Lab, out: Path) -> None:
@@ -249,7 +249,7 @@ def test_logits_that_the_model_restricted_itself_are_saved_as_they_are(store: St
     arrays = only_file(out, save_logits(store, "val", out))
     assert (arrays["logits"] == logits).all()
     assert arrays["class_names"].tolist() == names
-    assert top1(arrays) == store.results(metrics=["top1"])[0].value
+    assert top1(arrays) == store.results.find(metrics=["top1"])[0].value
 
 
 def test_a_derived_evaluation_is_saved_with_its_own_samples_and_classes(store: Store, lab: Lab, out: Path) -> None:
@@ -263,7 +263,7 @@ def test_a_derived_evaluation_is_saved_with_its_own_samples_and_classes(store: S
     assert (arrays["logits"] == logits[places][:, [4, 2]]).all()
     assert arrays["sample_ids"].tolist() == [f"bild/ü {place}.png" for place in places]
     assert arrays["class_names"].tolist() == ["elk", "cat"]
-    assert top1(arrays) == store.results(["net"], ["part"], ["top1"])[0].value == entries[0]["metrics"]["top1"]
+    assert top1(arrays) == store.results.find(["net"], ["part"], ["top1"])[0].value == entries[0]["metrics"]["top1"]
 
 
 def test_the_classes_of_a_zero_shot_head_are_those_of_its_prompts(store: Store, lab: Lab, out: Path) -> None:
@@ -345,7 +345,7 @@ def test_the_manifest_says_what_each_file_is(store: Store, lab: Lab, out: Path) 
 def test_the_evaluation_that_counts_is_saved(store: Store, lab: Lab, out: Path) -> None:
     full = lab.evaluate("net", "val", lab.samples([0, 1, 2]), logits_of(3))
     lab.evaluate("net", "val", lab.samples([0, 1]), logits_of(2), sample_limit=2)
-    store.add_imported([("net", "val", "published", [Metric("top1", 0.75)])], "table.csv", {})
+    store.evaluations.add_imported([("net", "val", "published", [Metric("top1", 0.75)])], "table.csv", {})
     (entry,) = save_logits(store, "val", out)
     assert (entry["evaluation"], entry["samples"]) == (full.id, 3)
 
@@ -363,7 +363,7 @@ def test_saving_again_replaces_the_files(store: Store, lab: Lab, out: Path) -> N
 def test_a_model_or_a_setting_without_logits_is_named(store: Store, lab: Lab, out: Path) -> None:
     lab.evaluate("net", "imagenet-a", lab.samples([0]), logits_of(1))
     for setting in ("imagenet-a", "imported"):
-        store.add_imported([("published", setting, f"p-{setting}", [Metric("top1", 0.5)])], "table.csv", {})
+        store.evaluations.add_imported([("published", setting, f"p-{setting}", [Metric("top1", 0.5)])], "table.csv", {})
     for setting, models, said in (
         ("imagenet-b", None, r"unknown eval setting 'imagenet-b'.*did you mean 'imagenet-a'"),
         ("imagenet-a", ["net", "nobody"], "no logits of nobody on imagenet-a"),
@@ -377,7 +377,7 @@ def test_a_model_or_a_setting_without_logits_is_named(store: Store, lab: Lab, ou
 
 def test_damaged_logits_are_not_saved(store: Store, lab: Lab, out: Path) -> None:
     evaluation = lab.evaluate("net", "val", lab.samples([0]), logits_of(1))
-    with store.writing() as session:
+    with store.database.writing() as session:
         session.execute(
             sa.text("UPDATE output_chunks SET checksum = 'another' WHERE evaluation_id = :id"), {"id": evaluation.id}
         )
@@ -387,9 +387,9 @@ def test_damaged_logits_are_not_saved(store: Store, lab: Lab, out: Path) -> None
 
 
 def test_an_evaluation_without_samples_is_told(store: Store, lab: Lab, out: Path) -> None:
-    evaluation = store.begin(CellRecord("net", "val", "f", size=2), None, {}, {})
-    store.append([Chunk(evaluation.id, "logits", 0, logits_of(2))])
-    store.complete(evaluation.id, [], [Metric("top1", 0.5)])
+    evaluation = store.evaluations.begin(CellRecord("net", "val", "f", size=2), None, {}, {})
+    store.outputs.append([Chunk(evaluation.id, "logits", 0, logits_of(2))])
+    store.evaluations.complete(evaluation.id, [], [Metric("top1", 0.5)])
     with pytest.raises(StoreError, match="has no samples"):
         save_logits(store, "val", out)
 
@@ -438,8 +438,8 @@ def test_a_run_is_written_as_metrics_and_outputs(store: Store, lab: Lab, out: Pa
     ]
     first = lab.evaluate("Net/1", "val", lab.samples(targets_of(8)), logits, metrics=metrics)
     derived = lab.evaluate("Net/1", "part", lab.samples([0], [3]), source=first)
-    store.add_imported([("Net/1", "val", "p", [Metric("top1", 0.5)])], "table.csv", {})
-    imported = max(each.id for each in store.evaluations())
+    store.evaluations.add_imported([("Net/1", "val", "p", [Metric("top1", 0.5)])], "table.csv", {})
+    imported = max(each.id for each in store.evaluations.find())
     assert write_run(store, [first.id, derived.id, imported], out / "log" / "dir") == 2
     written = json.loads((out / "log" / "dir" / "metrics.json").read_text(encoding="utf-8"))
     assert [(entry["model"], entry["eval_setting"]) for entry in written] == [

@@ -88,21 +88,21 @@ def victim(request: Any, builder: Any, outside: Store, place: Path, tmp_path: Pa
 
 
 def test_no_file_is_read_or_deleted_that_a_row_was_made_to_name(outside: Store, place: Path, victim: Path) -> None:
-    (evaluation,) = outside.evaluations()
+    (evaluation,) = outside.evaluations.find()
     for ask in (
-        lambda: outside.read_outputs(evaluation.id, "logits"),
-        lambda: outside.read_rows(evaluation.id, "logits", [0]),
-        lambda: outside.output_rows("logits", {evaluation.id: [0, 1]}),
-        lambda: list(outside.output_blocks(evaluation.id, "logits")),
+        lambda: outside.outputs.read(evaluation.id, "logits"),
+        lambda: outside.outputs.read_rows(evaluation.id, "logits", [0]),
+        lambda: outside.samples.output_rows("logits", {evaluation.id: [0, 1]}),
+        lambda: list(outside.samples.output_blocks(evaluation.id, "logits")),
     ):
         with pytest.raises(
             CorruptOutputError, match=r"cannot be read: (this is not the name|the row alone|\[Errno 2\]|.*null)"
         ):
             ask()
-    (fault,) = outside.check()
+    (fault,) = outside.maintenance.check()
     assert "cannot be read" in fault
-    outside.hide("model", "net")
-    assert outside.purge_hidden() == (1, 1)
+    outside.names.hide("model", "net")
+    assert outside.removal.purge() == (1, 1)
     assert victim.exists()
     assert only(place).exists()
 
@@ -116,15 +116,15 @@ def test_a_purge_deletes_what_lies_in_the_folder_of_another_store_only_where_the
         moved.parent.mkdir(parents=True)
         only(place).rename(moved)
         name(store, uri=str(moved))
-        store.hide("model", "net")
+        store.names.hide("model", "net")
     with Store.open(store_url, "write") as store:
         left: list[str] = []
-        with store.writing() as session:  # as a purge would, which is then undone
+        with store.database.writing() as session:  # as a purge would, which is then undone
             files = store.files_of(session, sa.true())
         store.delete_files(files, lambda uri, why: left.append(uri))
         assert left == [str(moved)]
     with Store.open(store_url, "write", str(tmp_path / "moved")) as store:
-        store.purge_hidden()
+        store.removal.purge()
     assert not moved.exists()
 
 
@@ -156,15 +156,15 @@ def test_reading_a_row_is_bounded_and_never_waits(
 
     def ask() -> None:
         for each in (
-            lambda: outside.read_outputs(evaluation.id, "logits"),
-            lambda: outside.read_rows(evaluation.id, "logits", [0]),
-            lambda: list(outside.output_blocks(evaluation.id, "logits")),
+            lambda: outside.outputs.read(evaluation.id, "logits"),
+            lambda: outside.outputs.read_rows(evaluation.id, "logits", [0]),
+            lambda: list(outside.samples.output_blocks(evaluation.id, "logits")),
         ):
             try:
                 each()
             except CorruptOutputError as error:
                 done.append(error)
-        done.append(list(outside.check()))
+        done.append(list(outside.maintenance.check()))
 
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()
@@ -179,7 +179,7 @@ def test_a_wrong_length_in_the_row_is_a_fault_and_takes_no_memory(
 ) -> None:
     builder(outside).complete()
     name(outside, size_bytes=size)
-    (fault,) = outside.check()
+    (fault,) = outside.maintenance.check()
     assert "logits" in fault
 
 
@@ -193,8 +193,8 @@ def test_a_row_alone_makes_nobody_connect_to_anywhere(
     monkeypatch.setattr(fsspec.core, "url_to_fs", lambda *given, **more: pytest.fail("it is opened"))
     name(outside, uri=f"{scheme}://169.254.169.254/outputs/{own.parent.name}/{own.name}")
     with pytest.raises(CorruptOutputError, match=f"set TESTBED_PAYLOADS to a URL of {scheme}"):
-        outside.read_outputs(evaluation.id, "logits")
-    assert "cannot be read" in next(iter(outside.check()))
+        outside.outputs.read(evaluation.id, "logits")
+    assert "cannot be read" in next(iter(outside.maintenance.check()))
 
 
 def test_garbage_is_never_looked_for_where_only_a_row_says_so(
@@ -240,9 +240,9 @@ def test_a_file_that_cannot_be_deleted_is_told_and_the_others_go(
         unlink(self, missing_ok)
 
     monkeypatch.setattr(Path, "unlink", refuse)
-    outside.hide("model", "net"), outside.hide("model", "other")
+    outside.names.hide("model", "net"), outside.names.hide("model", "other")
     left: list[str] = []
-    assert outside.purge_hidden(lambda uri, why: left.append(f"{uri}: {why}")) == (2, 2)
+    assert outside.removal.purge(lambda uri, why: left.append(f"{uri}: {why}")) == (2, 2)
     assert len(left) == 1
     assert "Permission denied" in left[0]
     assert sorted(place.rglob("*.bin")) == [stubborn]
@@ -299,6 +299,6 @@ def test_a_secret_that_an_older_testbed_has_stored_is_not_shown(
     own = only(place)
     name(outside, uri=f"sftp://me:{SECRET}@host/outputs/{own.parent.name}/{own.name}")
     with pytest.raises(CorruptOutputError) as error:
-        outside.read_outputs(evaluation.id, "logits")
+        outside.outputs.read(evaluation.id, "logits")
     assert SECRET not in str(error.value)
-    assert SECRET not in "".join(outside.check())
+    assert SECRET not in "".join(outside.maintenance.check())

@@ -48,15 +48,15 @@ def write(tmp_path: Path) -> Write:
 
 
 def values(store: Store) -> dict[tuple[str, str, str], float | None]:
-    return {(each.model, each.eval_setting, each.metric): each.value for each in store.results()}
+    return {(each.model, each.eval_setting, each.metric): each.value for each in store.results.find()}
 
 
 def refused(store: Store, path: Path, match: str) -> str:
     """Imports what must be refused; nothing may be in the store then. The message."""
     with pytest.raises(StoreError, match=match) as caught:
         import_results(store, path)
-    assert store.evaluations() == []
-    assert store.list_names("model") == []
+    assert store.evaluations.find() == []
+    assert store.names.all("model") == []
     assert str(path) in str(caught.value)
     return str(caught.value)
 
@@ -85,10 +85,10 @@ def test_percent_become_fractions(store: Store, write: Write) -> None:
     assert (report.form, report.values, report.cells, report.new, report.notes) == (
         "ImageNet-testbed's table", 7, 6, 6, [],
     )  # fmt: skip
-    assert {(each.origin, each.source, each.status) for each in store.evaluations()} == {
+    assert {(each.origin, each.source, each.status) for each in store.evaluations.find()} == {
         ("imported", "table.csv", "complete")
     }
-    assert {(each.unit, each.n, each.stderr, each.slice) for each in store.results()} == {
+    assert {(each.unit, each.n, each.stderr, each.slice) for each in store.results.find()} == {
         ("fraction", None, None, "overall")
     }
 
@@ -118,8 +118,8 @@ def test_an_empty_field_is_no_value_and_what_has_none_is_not_added(store: Store,
     report = import_results(store, write([["model", "a", "b"], ["nothing", empty, empty], ["net", empty, "50"]]))
     assert values(store) == {("net", "b", "top1"): 0.5}
     assert report.values == 1
-    assert [each.name for each in store.list_names("eval setting")] == ["b"]
-    assert [each.name for each in store.list_names("model")] == ["net"]
+    assert [each.name for each in store.names.all("eval setting")] == ["b"]
+    assert [each.name for each in store.names.all("model")] == ["net"]
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ def test_a_table_with_low_values_is_not_taken_for_fractions(store: Store, write:
 
 def test_importing_again_after_a_model_was_renamed_makes_no_empty_model(store: Store, write: Write) -> None:
     import_results(store, write(TABLE))
-    store.rename("model", "resnet50", "resnet50-v1")
+    store.names.rename("model", "resnet50", "resnet50-v1")
     import_results(store, write(TABLE))
-    assert all(each.evaluations for each in store.list_names("model"))
+    assert all(each.evaluations for each in store.names.all("model"))
 
 
 def test_of_a_corrected_table_the_new_values_count(store: Store, write: Write) -> None:
@@ -156,7 +156,7 @@ def test_of_a_corrected_table_the_new_values_count(store: Store, write: Write) -
     report = import_results(store, write(corrected))
     assert report.new == 1
     assert values(store)["resnet50", "val", "top1"] == 0.77
-    assert len(store.results(["resnet50"], ["val"])) == 1
+    assert len(store.results.find(["resnet50"], ["val"])) == 1
 
 
 def test_model_types_are_stored_with_the_models(store: Store, write: Write) -> None:
@@ -170,12 +170,12 @@ def test_model_types_are_stored_with_the_models(store: Store, write: Write) -> N
         "types.csv",
     )
     import_results(store, write(TABLE), types)
-    assert {each.name: each.model_type for each in store.list_names("model")} == {
+    assert {each.name: each.model_type for each in store.names.all("model")} == {
         "resnet50": "Standard training",
         "ViT-B-32,openai": "Trained with more data",
         "only-a": None,
     }
-    assert store.results(["resnet50"], ["val"])[0].model_type == "Standard training"
+    assert store.results.find(["resnet50"], ["val"])[0].model_type == "Standard training"
 
 
 def test_a_table_of_types_without_its_columns_is_refused_and_nothing_imported(store: Store, write: Write) -> None:
@@ -184,7 +184,7 @@ def test_a_table_of_types_without_its_columns_is_refused_and_nothing_imported(st
         import_results(store, write(TABLE), types)
     with pytest.raises(StoreError, match="cannot be read"):
         import_results(store, write(TABLE), types.with_name("missing.csv"))
-    assert store.evaluations() == []
+    assert store.evaluations.find() == []
 
 
 # CLIP benchmark's table -------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def test_clip_benchmarks_table_is_recognised(store: Store, write: Write) -> None
         ("RN50,openai", "wds/vtab/cifar10", "top1"): 0.5,
     }
     assert (report.form, report.values, report.cells, report.new) == ("CLIP benchmark's table", 5, 3, 3)
-    assert {each.source for each in store.evaluations()} == {"benchmark.csv"}
+    assert {each.source for each in store.evaluations.find()} == {"benchmark.csv"}
     again = import_results(store, write(CLIP, "benchmark.csv"))
     assert (again.cells, again.new) == (3, 0)
 
@@ -323,7 +323,7 @@ def read(path: Path) -> list[list[str]]:
 
 def test_what_was_imported_is_exported_in_the_same_form(store: Store, write: Write, tmp_path: Path) -> None:
     import_results(store, write(TABLE))
-    assert export_csv(store.results(), tmp_path / "out.csv") == (3, 4)
+    assert export_csv(store.results.find(), tmp_path / "out.csv") == (3, 4)
     header, *rows = read(tmp_path / "out.csv")
     assert header == ["model", "imagenet-a", "imagenet-vid-robust_pm0", "imagenet-vid-robust_pm10", "val"]
     assert rows == [
@@ -345,9 +345,9 @@ def test_models_are_ordered_by_val_and_those_without_it_come_last_by_name(
         ["m", "", "99"],
     ]
     import_results(store, write([["model", "val", "sketch"], *rows]))
-    export_csv(store.results(), tmp_path / "out.csv")
+    export_csv(store.results.find(), tmp_path / "out.csv")
     assert [row[0] for row in read(tmp_path / "out.csv")[1:]] == ["best", "a", "c", "zero", "m", "z"]
-    export_csv(store.results(), tmp_path / "out.csv", sort_by="sketch")
+    export_csv(store.results.find(), tmp_path / "out.csv", sort_by="sketch")
     assert [row[0] for row in read(tmp_path / "out.csv")[1:]] == ["m", "z", "a", "c", "best", "zero"]
 
 
@@ -357,7 +357,7 @@ def test_ones_own_value_is_exported_before_an_imported_one(
     import_results(store, write(TABLE))
     builder(store).complete("resnet50", "val", 0.5)
     builder(store).complete("own", "val", 0.25)
-    export_csv(store.results(), tmp_path / "out.csv")
+    export_csv(store.results.find(), tmp_path / "out.csv")
     table = {row[0]: row[-1] for row in read(tmp_path / "out.csv")}
     assert (table["resnet50"], table["own"], table["ViT-B-32,openai"]) == ("50.0", "25.0", "63.2")
 
@@ -372,12 +372,12 @@ def test_only_rates_of_all_samples_are_exported(store: Store, builder: Any, tmp_
     builder(store).complete("net", "val", metrics=metrics)
     builder(store).complete("net", "own", metrics=[Metric("top1", 12.0, unit="points")])
     builder(store).complete("net", "none", metrics=[Metric("top1", None)])
-    export_csv(store.results(), tmp_path / "out.csv")
+    export_csv(store.results.find(), tmp_path / "out.csv")
     assert read(tmp_path / "out.csv") == [["model", "val"], ["net", "50.0"]]
 
 
 def test_an_empty_store_is_exported_as_a_header(store: Store, tmp_path: Path) -> None:
-    assert export_csv(store.results(), tmp_path / "out.csv") == (0, 0)
+    assert export_csv(store.results.find(), tmp_path / "out.csv") == (0, 0)
     assert read(tmp_path / "out.csv") == [["model"]]
 
 
@@ -405,7 +405,7 @@ def test_percentages_and_their_values_come_back_bit_for_bit(
 ) -> None:
     given = table_of(percentages(kind))
     import_results(store, write(given))
-    export_csv(store.results(), tmp_path / "out.csv", sort_by="none")
+    export_csv(store.results.find(), tmp_path / "out.csv", sort_by="none")
     numbers = [
         {(row[0], column): float(text) for row in rows for column, text in zip(header[1:], row[1:], strict=True)}
         for header, *rows in (given, read(tmp_path / "out.csv"))
@@ -429,8 +429,8 @@ def test_percentages_are_written_as_short_as_they_can_be() -> None:
 
 def test_exporting_twice_writes_the_same_file(store: Store, write: Write, tmp_path: Path) -> None:
     import_results(store, write(table_of(percentages("shares"))))
-    export_csv(store.results(), tmp_path / "one.csv")
-    export_csv(reversed(store.results()), tmp_path / "two.csv")
+    export_csv(store.results.find(), tmp_path / "one.csv")
+    export_csv(reversed(store.results.find()), tmp_path / "two.csv")
     assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
 
 
@@ -451,7 +451,7 @@ def test_a_type_of_models_that_cannot_be_stored_is_refused(store: Store, write: 
     types = write([["model", "model_type"], ["net", "x" * 300]], "types.csv")
     with pytest.raises(StoreError, match=r"model_type of the table models cannot hold .* 300 characters"):
         import_results(store, write([["model", "val"], ["net", "50"]]), types)
-    assert store.evaluations() == []
+    assert store.evaluations.find() == []
 
 
 def test_a_table_of_many_columns_is_read_in_one_go(write: Write) -> None:

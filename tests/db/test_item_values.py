@@ -21,10 +21,10 @@ def values(count: int, width: int = 5, seed: int = 0) -> np.ndarray:
 
 def test_embeddings_come_back_as_they_were_in_the_order_that_is_asked_for(store: Store) -> None:
     given = values(len(TEXTS))
-    store.put_texts("clip", TEXTS, given)
-    np.testing.assert_array_equal(store.read_texts("clip", TEXTS), given)
+    store.items.put("clip", TEXTS, given)
+    np.testing.assert_array_equal(store.items.read("clip", TEXTS), given)
     order = [3, 0, 0, 6, 5]
-    read = store.read_texts("clip", [TEXTS[place] for place in order])
+    read = store.items.read("clip", [TEXTS[place] for place in order])
     assert read.dtype == np.float32
     np.testing.assert_array_equal(read, given[order])
 
@@ -32,58 +32,58 @@ def test_embeddings_come_back_as_they_were_in_the_order_that_is_asked_for(store:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
 def test_embeddings_keep_their_precision(store: Store, dtype: torch.dtype) -> None:
     given = torch.from_numpy(values(2)).to(dtype)
-    store.put_texts("clip", TEXTS[:2], given)
+    store.items.put("clip", TEXTS[:2], given)
     wanted = given.float().numpy() if dtype == torch.bfloat16 else given.numpy()
-    np.testing.assert_array_equal(store.read_texts("clip", TEXTS[:2]), wanted)
+    np.testing.assert_array_equal(store.items.read("clip", TEXTS[:2]), wanted)
 
 
 def test_what_is_lacking_is_told_once_and_in_order(store: Store) -> None:
-    store.put_texts("clip", TEXTS[:2], values(2))
-    assert store.lacking_texts("clip", ["b", "a dog", "a", "b", "a cat"]) == ["b", "a"]
-    assert store.lacking_texts("other", ["a cat"]) == ["a cat"]
-    assert store.lacking_texts("clip", []) == []
+    store.items.put("clip", TEXTS[:2], values(2))
+    assert store.items.lacking("clip", ["b", "a dog", "a", "b", "a cat"]) == ["b", "a"]
+    assert store.items.lacking("other", ["a cat"]) == ["a cat"]
+    assert store.items.lacking("clip", []) == []
 
 
 def test_more_texts_than_a_statement_takes(store: Store) -> None:
     texts = [f"text {number}" for number in range(2500)]
     given = values(len(texts), 2)
-    store.put_texts("clip", texts, given)
-    assert store.lacking_texts("clip", [*texts, "another"]) == ["another"]
-    np.testing.assert_array_equal(store.read_texts("clip", texts[::-1]), given[::-1])
+    store.items.put("clip", texts, given)
+    assert store.items.lacking("clip", [*texts, "another"]) == ["another"]
+    np.testing.assert_array_equal(store.items.read("clip", texts[::-1]), given[::-1])
 
 
 def test_the_first_embedding_of_a_text_stays(store: Store) -> None:
     first, second = values(2), values(2, seed=1)
-    store.put_texts("clip", ["a", "b"], first)
-    store.put_texts("clip", ["b", "c"], second)
-    np.testing.assert_array_equal(store.read_texts("clip", ["a", "b", "c"]), [first[0], first[1], second[1]])
+    store.items.put("clip", ["a", "b"], first)
+    store.items.put("clip", ["b", "c"], second)
+    np.testing.assert_array_equal(store.items.read("clip", ["a", "b", "c"]), [first[0], first[1], second[1]])
 
 
 def test_a_text_that_is_not_embedded_is_an_error_that_says_what_to_do(store: Store) -> None:
-    store.put_texts("clip", ["a"], values(1))
+    store.items.put("clip", ["a"], values(1))
     with pytest.raises(StoreError, match="1 of 2 texts have no stored embedding; testbed run"):
-        store.read_texts("clip", ["a", "b"])
+        store.items.read("clip", ["a", "b"])
 
 
 def test_embeddings_may_take_the_place_of_others(store: Store) -> None:
-    store.put_texts("clip", ["a", "b"], values(2))
-    store.put_texts("clip", ["b", "c"], values(2) + 7)
-    store.put_texts("clip", ["c", "a"], -values(2)[:, :3], replace=True)
-    np.testing.assert_array_equal(store.read_texts("clip", ["c", "a"]), -values(2)[:, :3])
-    np.testing.assert_array_equal(store.read_texts("clip", ["b"]), values(2)[1:])
+    store.items.put("clip", ["a", "b"], values(2))
+    store.items.put("clip", ["b", "c"], values(2) + 7)
+    store.items.put("clip", ["c", "a"], -values(2)[:, :3], replace=True)
+    np.testing.assert_array_equal(store.items.read("clip", ["c", "a"]), -values(2)[:, :3])
+    np.testing.assert_array_equal(store.items.read("clip", ["b"]), values(2)[1:])
     with pytest.raises(StoreError, match="so they must have equally many"):
-        store.read_texts("clip", ["a", "b"])
+        store.items.read("clip", ["a", "b"])
 
 
 def test_no_texts_are_no_embeddings(store: Store) -> None:
-    assert store.read_texts("clip", []).shape == (0, 0)
-    store.put_texts("clip", [], values(0))
+    assert store.items.read("clip", []).shape == (0, 0)
+    store.items.put("clip", [], values(0))
 
 
 def test_damage_is_found(store: Store) -> None:
-    store.put_texts("clip", ["a", "b"], values(2))
-    assert list(store.check()) == []
-    with store.engine.execution_options(testbed_mode="write").connect() as connection, connection.begin():
+    store.items.put("clip", ["a", "b"], values(2))
+    assert list(store.maintenance.check()) == []
+    with store.database.engine.execution_options(testbed_mode="write").connect() as connection, connection.begin():
         connection.execute(
             sa.text("UPDATE item_values SET payload = :bytes WHERE digest = :digest"),
             {
@@ -92,14 +92,14 @@ def test_damage_is_found(store: Store) -> None:
             },
         )
     with pytest.raises(CorruptOutputError, match="the embedding of the text"):
-        store.read_texts("clip", ["a", "b"])
-    (fault,) = store.check()
+        store.items.read("clip", ["a", "b"])
+    (fault,) = store.maintenance.check()
     assert "the embedding of the text" in fault
 
 
 def test_reading_does_not_write(store: Store, store_url: str) -> None:
     with Store.open(store_url) as reading, pytest.raises(ReadOnlyStoreError):
-        reading.put_texts("clip", ["a"], values(1))
+        reading.items.put("clip", ["a"], values(1))
 
 
 def test_two_runs_may_embed_the_same_texts_at_once(store: Store, store_url: str) -> None:
@@ -112,7 +112,7 @@ def test_two_runs_may_embed_the_same_texts_at_once(store: Store, store_url: str)
             with Store.open(store_url, "write") as own:
                 for start in range(0, len(order), 50):
                     part = order[start : start + 50]
-                    own.put_texts("clip", [texts[place] for place in part], given[part])
+                    own.items.put("clip", [texts[place] for place in part], given[part])
         except BaseException as error:
             errors.append(error)
 
@@ -123,4 +123,4 @@ def test_two_runs_may_embed_the_same_texts_at_once(store: Store, store_url: str)
     for thread in threads:
         thread.join()
     assert errors == []
-    np.testing.assert_array_equal(store.read_texts("clip", texts), given)
+    np.testing.assert_array_equal(store.items.read("clip", texts), given)

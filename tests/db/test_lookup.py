@@ -41,7 +41,7 @@ def test_everything_about_evaluations_is_as_the_store_says(store: Store, build: 
     )
     build.complete("net", "val", random_weights=True, dtype="bfloat16")
     build.complete("net", "val", sample_limit=2, size=2, metrics=[Metric("ece", None), Metric("top1", 1 / 3, 2)])
-    store.add_imported([("net", "val", "f", [Metric("top1", 0.761, published="76.1")])], "table.csv", {})
+    store.evaluations.add_imported([("net", "val", "f", [Metric("top1", 0.761, published="76.1")])], "table.csv", {})
     slices = [Metric("accuracy", 0.1 * n, n, 0.5, slice=f"class/{n}", unit="percent", scorer="s@2") for n in range(9)]
     build.complete("net", "val", metrics=slices)
     build.begin("net", "val")
@@ -57,13 +57,13 @@ def test_names_are_as_the_store_lists_them(store: Store, build: Any) -> None:
     build.complete("net", "val", random_weights=True)
     build.complete("Net", NAME)
     build.begin("zebra", "val")
-    store.add_name("model", "alone", model_type="STANDARD")
-    store.add_name("eval setting", "child", parent="val")
+    store.names.add("model", "alone", model_type="STANDARD")
+    store.names.add("eval setting", "child", parent="val")
     build.complete("hidden", "gone")
-    store.hide("model", "hidden")
-    store.hide("eval setting", "gone")
+    store.names.hide("model", "hidden")
+    store.names.hide("eval setting", "gone")
     for kind in ("model", "eval setting"):
-        listed = store.list_names(kind)
+        listed = store.names.all(kind)
         assert names(store.full_url, kind) == listed
         assert len(listed) >= 3
 
@@ -80,8 +80,8 @@ def test_any_name_will_do(store: Store, build: Any) -> None:
 
 def test_samples_that_could_not_be_read_are_counted(store: Store, build: Any) -> None:
     evaluation = build.begin()
-    store.append([], {evaluation.id: {1: "broken", 3: "gone"}})
-    store.complete(evaluation.id, [], [Metric("top1", 0.5)])
+    store.outputs.append([], {evaluation.id: {1: "broken", 3: "gone"}})
+    store.evaluations.complete(evaluation.id, [], [Metric("top1", 0.5)])
     assert both(store)[0].unreadable == 2
 
 
@@ -90,17 +90,17 @@ def test_a_derived_evaluation_is_answered_unless_its_source_lacks_samples(store:
     build.complete("net", "half", origin="derived", derived_from=whole.id)
     assert both(store, "net", "half")[0].evaluation.derived_from == whole.id
     broken = build.begin("net", "torn")
-    store.append([], {broken.id: {1: "broken"}})
-    store.complete(broken.id, [], [Metric("top1", 0.5)])
+    store.outputs.append([], {broken.id: {1: "broken"}})
+    store.evaluations.complete(broken.id, [], [Metric("top1", 0.5)])
     build.complete("net", "half of torn", origin="derived", derived_from=broken.id)
     assert complete_cells(store.full_url, "net", "half of torn") is None
 
 
 def test_what_is_hidden_or_not_complete_is_left_to_the_store(store: Store, build: Any) -> None:
     build.complete("net", "hidden")
-    store.hide_evaluations("net", "hidden")
+    store.removal.hide("net", "hidden")
     build.begin("net", "under way")
-    store.fail(build.begin("net", "failed").id, "out of memory")
+    store.evaluations.fail(build.begin("net", "failed").id, "out of memory")
     for setting in ("hidden", "under way", "failed", "never seen"):
         assert complete_cells(store.full_url, "net", setting) is None
         assert complete_cells_of(store, "net", setting) == []
@@ -136,7 +136,7 @@ def test_other_databases_are_left_to_the_store(url: str) -> None:
 
 def test_the_store_is_found_as_always(sqlite_store: Store, builder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     builder(sqlite_store).complete()
-    path = Path(str(sqlite_store.url.database))
+    path = Path(str(sqlite_store.database.url.database))
     monkeypatch.setenv("TESTBED_DB", str(path))
     assert len(complete_cells(None, "net", "val") or []) == 1
     monkeypatch.delenv("TESTBED_DB")
@@ -170,7 +170,7 @@ def test_looking_imports_nothing_that_takes_long(store: Store, build: Any) -> No
 def test_looking_leaves_the_file_alone(sqlite_store: Store, builder: Any) -> None:
     builder(sqlite_store).complete()
     sqlite_store.close()
-    path = Path(str(sqlite_store.url.database))
+    path = Path(str(sqlite_store.database.url.database))
     before = path.read_bytes()
     assert looking(str(path)).startswith("net on val")
     assert path.read_bytes() == before

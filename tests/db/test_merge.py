@@ -33,24 +33,24 @@ def backend() -> str:
 def content(store: Store) -> dict[str, Any]:
     """All that is visible, without ids."""
     told: dict[str, Any] = {}
-    for each in store.evaluations():
+    for each in store.evaluations.find():
         about = (each.model, each.eval_setting, each.fingerprint)
-        kinds = store.kinds(each.id) if each.status == "complete" and each.origin != "imported" else {}
+        kinds = store.outputs.kinds(each.id) if each.status == "complete" and each.origin != "imported" else {}
         told[str(about)] = (
             each.status, each.origin, each.error, each.size, each.identity, each.environment, each.created_at,
-            sorted(map(repr, store.metrics(each.id))),
-            {key: values.tolist() for key, values in store.scores(each.id).items()},
-            {kind: repr(store.read_outputs(each.id, kind).tolist()) for kind in kinds},
-            store.sample_errors(each.id),
-            sorted(repr(record.content) for record in store.records([each.id])[each.id]),
-            store.certificates([each.id])[each.id],
-            store.dataset(each.dataset_id).fingerprint if each.dataset_id else None,
+            sorted(map(repr, store.results.metrics(each.id))),
+            {key: values.tolist() for key, values in store.scores.read(each.id).items()},
+            {kind: repr(store.outputs.read(each.id, kind).tolist()) for kind in kinds},
+            store.outputs.errors(each.id),
+            sorted(repr(record.content) for record in store.records.of([each.id])[each.id]),
+            store.records.certificates([each.id])[each.id],
+            store.datasets.get(each.dataset_id).fingerprint if each.dataset_id else None,
         )  # fmt: skip
     return told
 
 
 def rows(store: Store) -> dict[str, int]:
-    with store.reading() as session:
+    with store.database.reading() as session:
         tables = [table for table in Base.metadata.sorted_tables if table.name not in NOT_COPIED]
         return {table.name: session.scalar(sa.select(sa.func.count()).select_from(table)) or 0 for table in tables}
 
@@ -61,10 +61,10 @@ def test_a_copy_has_everything_and_every_column_of_every_row(
 ) -> None:
     with Store.open(str(whole)) as source:
         merged = merge(source, store)
-        assert (merged.copied, merged.known, merged.conflicts) == (len(source.evaluations()), 0, [])
+        assert (merged.copied, merged.known, merged.conflicts) == (len(source.evaluations.find()), 0, [])
         assert content(store) == content(source)
         assert rows(store) == rows(source)
-        assert list(store.check()) == []
+        assert list(store.maintenance.check()) == []
         for table in Base.metadata.sorted_tables:
             own = [
                 each
@@ -73,7 +73,7 @@ def test_a_copy_has_everything_and_every_column_of_every_row(
             ]
             found = []
             for where in (source, store) if table.name not in NOT_COPIED else ():
-                with where.reading() as session:
+                with where.database.reading() as session:
                     found.append(sorted(repr(tuple(row)) for row in session.execute(sa.select(*own))))
             assert not found or found[0] == found[1], table.name
         again = merge(source, store)
@@ -83,7 +83,7 @@ def test_a_copy_has_everything_and_every_column_of_every_row(
             with Store.create(str(tmp_path / "back.db")) as back:
                 merge(store, back)
                 assert content(back) == content(source)
-                assert list(back.check()) == []
+                assert list(back.maintenance.check()) == []
 
 
 def test_a_copy_that_was_stopped_goes_on(whole: Path, store: Store) -> None:
@@ -94,8 +94,8 @@ def test_a_copy_that_was_stopped_goes_on(whole: Path, store: Store) -> None:
     with Store.open(str(whole)) as source:
         with pytest.raises(KeyboardInterrupt):
             merge(source, store, tell=stopping)
-        there = len(store.evaluations())
-        assert 0 < there < len(source.evaluations())
+        there = len(store.evaluations.find())
+        assert 0 < there < len(source.evaluations.find())
         assert merge(source, store).known == there
         assert content(store) == content(source)
 
@@ -104,15 +104,18 @@ def test_without_outputs_results_count_as_imported(whole: Path, store: Store) ->
     with Store.open(str(whole)) as source:
         merge(source, store, outputs=False)
         numbers = [
-            sorted((each.model, each.eval_setting, each.metric, each.slice, each.value or 0.0) for each in of.results())
+            sorted(
+                (each.model, each.eval_setting, each.metric, each.slice, each.value or 0.0)
+                for each in of.results.find()
+            )
             for of in (source, store)
         ]
         assert numbers[0] == numbers[1]
-        done = [each for each in store.evaluations() if each.status == "complete"]
+        done = [each for each in store.evaluations.find() if each.status == "complete"]
         assert {each.origin for each in done} == {"imported"}
         assert all(each.source and each.source.endswith("store.db, without outputs") for each in done)
         assert rows(store)["output_chunks"] == rows(store)["item_values"] == 0
-        assert list(store.check()) == []
+        assert list(store.maintenance.check()) == []
 
 
 @pytest.fixture
@@ -126,50 +129,50 @@ def test_what_is_complete_is_not_overwritten(store: Store, other: Store) -> None
     ours = put(store, "net", "shown", SAMPLES, saying([0, 1, 2, 3]))
     theirs = put(other, "net", "shown", SAMPLES, saying([0, 0, 0, 0]))
     put(other, "new", "shown", SAMPLES, saying([0, 1, 2, 3]))
-    other.complete(theirs.id, [], [Metric("top1", 0.25)])
+    other.evaluations.complete(theirs.id, [], [Metric("top1", 0.25)])
     merged = merge(other, store)
     assert (merged.copied, merged.known) == (1, 1)
     assert merged.conflicts == [
         f"net on shown: top1 (overall) is 0.5 here and 0.25 there; the one here is kept (evaluation {ours.id})"
     ]
-    np.testing.assert_array_equal(store.read_outputs(ours.id, "logits"), saying([0, 1, 2, 3]))
+    np.testing.assert_array_equal(store.outputs.read(ours.id, "logits"), saying([0, 1, 2, 3]))
 
 
 @on_both
 def test_a_result_takes_the_place_of_what_was_only_begun(store: Store, other: Store) -> None:
     done = put(other, "net", "shown", SAMPLES, saying([0, 1, 2, 3]))
     record = CellRecord("net", "shown", done.fingerprint, size=4)
-    begun = store.begin(record, None, {}, {})
-    store.append([Chunk(begun.id, "logits", 0, saying([3, 3]))], {begun.id: {3: "broken"}})
+    begun = store.evaluations.begin(record, None, {}, {})
+    store.outputs.append([Chunk(begun.id, "logits", 0, saying([3, 3]))], {begun.id: {3: "broken"}})
     assert merge(other, store).copied == 1
-    (found,) = store.evaluations()
+    (found,) = store.evaluations.find()
     assert (found.id, found.status) == (begun.id, "complete")
-    np.testing.assert_array_equal(store.read_outputs(found.id, "logits"), saying([0, 1, 2, 3]))
-    assert store.sample_errors(found.id) == {}
+    np.testing.assert_array_equal(store.outputs.read(found.id, "logits"), saying([0, 1, 2, 3]))
+    assert store.outputs.errors(found.id) == {}
 
 
 def test_what_a_run_is_computing_is_left_to_it(store: Store, other: Store) -> None:
     done = put(other, "net", "shown", SAMPLES, saying([0, 1, 2, 3]))
-    store.begin_run("eval.py")
-    begun = store.begin(CellRecord("net", "shown", done.fingerprint, size=4), None, {}, {})
-    store.lease([begun.id], 0, 4)
+    store.leases.begin_run("eval.py")
+    begun = store.evaluations.begin(CellRecord("net", "shown", done.fingerprint, size=4), None, {}, {})
+    store.leases.lease([begun.id], 0, 4)
     merged = merge(other, store)
     assert (merged.copied, merged.known) == (0, 1)
-    assert store.evaluation(begun.id).status == "running"
+    assert store.evaluations.get(begun.id).status == "running"
 
 
 def test_hidden_evaluations_stay_behind_but_for_the_outputs_of_others(store: Store, other: Store) -> None:
     root = put(other, "net", "shown", SAMPLES, saying([0, 1, 2, 3]))
     record = CellRecord("net", "part", "derived", size=4, origin="derived", derived_from=root.id)
-    part = other.begin(record, root.dataset_id, {}, {})
-    other.complete(part.id, [], [Metric("top1", 0.5)])
-    other.hide_evaluation(root.id)
+    part = other.evaluations.begin(record, root.dataset_id, {}, {})
+    other.evaluations.complete(part.id, [], [Metric("top1", 0.5)])
+    other.removal.hide_evaluation(root.id)
     gone = put(other, "gone", "shown", SAMPLES, saying([0, 1, 2, 3]))
-    other.hide_evaluation(gone.id)
+    other.removal.hide_evaluation(gone.id)
     assert merge(other, store).copied == 2
-    (found,) = store.evaluations()
-    np.testing.assert_array_equal(store.read_outputs(found.id, "logits"), saying([0, 1, 2, 3]))
-    assert [each.model for each in store.evaluations(hidden=True)] == ["net"]
+    (found,) = store.evaluations.find()
+    np.testing.assert_array_equal(store.outputs.read(found.id, "logits"), saying([0, 1, 2, 3]))
+    assert [each.model for each in store.evaluations.find(hidden=True)] == ["net"]
     assert merge(other, store).copied == 0
 
 
@@ -183,8 +186,8 @@ def test_outputs_at_a_url_are_copied_along(tmp_path: Path, store_url: str, outsi
         with Store.open(store_url, "write", ours) as target:
             assert merge(source, target).copied == 1
             shutil.rmtree(place)
-            (evaluation,) = target.evaluations()
-            assert target.read_outputs(evaluation.id, "logits").argmax(1).tolist() == [0, 1, 2, 3]
+            (evaluation,) = target.evaluations.find()
+            assert target.outputs.read(evaluation.id, "logits").argmax(1).tolist() == [0, 1, 2, 3]
     assert len(list((tmp_path / "ours").rglob("*.bin"))) == (1 if outside else 0)
 
 
@@ -202,12 +205,12 @@ def test_what_cannot_be_read_is_left_out_and_told_and_the_rest_is_copied(tmp_pat
         1,
         ["gone on shown", "cut on shown"],
     )
-    assert [each.model for each in store.evaluations()] == ["whole"]
+    assert [each.model for each in store.evaluations.find()] == ["whole"]
 
 
 def damage(store: Store, table: str) -> None:
     """Changes a byte of all that a table holds, as a failing disk does."""
-    with store.writing() as session:
+    with store.database.writing() as session:
         rows = [dict(row) for row in session.execute(sa.select(Base.metadata.tables[table])).mappings()]
         for row in rows:
             payload = bytes([row["payload"][0] ^ 1]) + row["payload"][1:]
@@ -250,15 +253,15 @@ def test_names_keep_the_time_since_when_they_are_known(store: Store, other: Stor
     put(other, "net", "hidden", SAMPLES, saying([0, 1, 2, 3]))
     put(other, "late", "shown", SAMPLES, saying([0, 1, 2, 3]))
     times = {"net": datetime(2020, 1, 1, tzinfo=UTC), "late": datetime(2021, 1, 1, tzinfo=UTC)}
-    with other.writing() as session:
+    with other.database.writing() as session:
         for name, moment in times.items():
             session.execute(sa.update(ModelRow).where(ModelRow.name == name).values(created_at=moment))
         session.execute(sa.update(EvalSettingRow).values(created_at=times["late"]))
-    with store.writing() as session:
+    with store.database.writing() as session:
         earlier = {"created_at": datetime(2019, 1, 1, tzinfo=UTC)}
         session.execute(sa.update(EvalSettingRow).where(EvalSettingRow.name == "shown").values(earlier))
     merge(other, store)
-    with store.reading() as session:
+    with store.database.reading() as session:
         models, settings = (
             {row.name: row.created_at for row in session.scalars(sa.select(table))}
             for table in (ModelRow, EvalSettingRow)

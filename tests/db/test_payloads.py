@@ -138,9 +138,11 @@ def files(url: str) -> list[str]:
 def test_outputs_go_to_the_url_and_come_back(outside: Store, builder: Any, payload_url: str, raw: Any) -> None:
     values = builder(outside).logits(10)
     evaluation = builder(outside).begin(size=10, dataset=builder(outside).dataset(10))
-    size = outside.append([Chunk(evaluation.id, "logits", start, values[start : start + 5]) for start in (0, 5)])
+    size = outside.outputs.append(
+        [Chunk(evaluation.id, "logits", start, values[start : start + 5]) for start in (0, 5)]
+    )
     assert size == values.nbytes
-    assert outside.read_outputs(evaluation.id, "logits").tobytes() == values.tobytes()
+    assert outside.outputs.read(evaluation.id, "logits").tobytes() == values.tobytes()
     with raw(outside) as connection:
         rows = connection.execute(sa.text("SELECT payload, uri, size_bytes FROM output_chunks ORDER BY start")).all()
     assert [row.payload for row in rows] == [None, None]
@@ -149,7 +151,7 @@ def test_outputs_go_to_the_url_and_come_back(outside: Store, builder: Any, paylo
     contents = [fsspec.open(row.uri, "rb").open().read() for row in rows]
     assert b"".join(contents) == values.tobytes()
     assert len(files(payload_url)) == 2
-    assert list(outside.check()) == []
+    assert list(outside.maintenance.check()) == []
 
 
 def test_outputs_go_to_a_far_place_and_come_back_several_at_once(sqlite_store: Store, builder: Any) -> None:
@@ -164,28 +166,28 @@ def test_outputs_go_to_a_far_place_and_come_back_several_at_once(sqlite_store: S
             return super()._open(path, mode, **more)
 
     fsspec.register_implementation("far", Far, clobber=True)
-    with Store.open(str(sqlite_store.url.database), "write", f"far://{uuid.uuid4().hex}") as store:
+    with Store.open(str(sqlite_store.database.url.database), "write", f"far://{uuid.uuid4().hex}") as store:
         values = builder(store).logits(8)
         evaluation = builder(store).begin(size=8, dataset=builder(store).dataset(8))
-        store.append([Chunk(evaluation.id, "logits", start, values[start : start + 1]) for start in range(8)])
-        assert store.read_outputs(evaluation.id, "logits").tobytes() == values.tobytes()
+        store.outputs.append([Chunk(evaluation.id, "logits", start, values[start : start + 1]) for start in range(8)])
+        assert store.outputs.read(evaluation.id, "logits").tobytes() == values.tobytes()
 
 
 def test_outputs_at_a_url_are_found_by_who_does_not_know_it(outside: Store, builder: Any, store_url: str) -> None:
     evaluation = builder(outside).complete()
     with Store.open(store_url) as reader:
-        assert reader.external is None
-        assert (reader.read_outputs(evaluation.id, "logits") == builder(outside).logits(seed=evaluation.id)).all()
-        assert list(reader.check()) == []
+        assert reader.database.external is None
+        assert (reader.outputs.read(evaluation.id, "logits") == builder(outside).logits(seed=evaluation.id)).all()
+        assert list(reader.maintenance.check()) == []
 
 
 def test_outputs_may_lie_partly_in_the_database(outside: Store, store_url: str, builder: Any) -> None:
     values = builder(outside).logits()
     evaluation = builder(outside).begin()
-    outside.append([Chunk(evaluation.id, "logits", 2, values[2:])])
+    outside.outputs.append([Chunk(evaluation.id, "logits", 2, values[2:])])
     with Store.open(store_url, "write") as inside:
-        inside.append([Chunk(evaluation.id, "logits", 0, values[:2])])
-    assert outside.read_outputs(evaluation.id, "logits").tobytes() == values.tobytes()
+        inside.outputs.append([Chunk(evaluation.id, "logits", 0, values[:2])])
+    assert outside.outputs.read(evaluation.id, "logits").tobytes() == values.tobytes()
 
 
 def test_the_variable_names_where_outputs_go(
@@ -210,13 +212,13 @@ def test_outputs_in_a_relative_folder_are_found_from_everywhere(
         evaluation = builder(store).complete()
         (tmp_path / "elsewhere").mkdir()
         monkeypatch.chdir(tmp_path / "elsewhere")
-        assert len(store.read_outputs(evaluation.id, "logits")) == 4
+        assert len(store.outputs.read(evaluation.id, "logits")) == 4
 
 
 def test_storing_the_same_outputs_again_makes_no_second_file(outside: Store, builder: Any, payload_url: str) -> None:
     evaluation = builder(outside).begin()
     for _ in range(2):
-        outside.append([Chunk(evaluation.id, "logits", 0, builder(outside).logits())])
+        outside.outputs.append([Chunk(evaluation.id, "logits", 0, builder(outside).logits())])
     assert len(files(payload_url)) == 1
 
 
@@ -230,12 +232,12 @@ def test_a_lost_or_changed_file_is_told_and_listed(
     system.rm_file(file) if content is None else system.pipe_file(file, content)
     said = rf"the outputs at .*{evaluation.fingerprint}.* cannot be read" if content is None else "checksum"
     with pytest.raises(CorruptOutputError, match=said):
-        outside.read_outputs(evaluation.id, "logits")
-    (fault,) = outside.check()
+        outside.outputs.read(evaluation.id, "logits")
+    (fault,) = outside.maintenance.check()
     assert (evaluation.fingerprint if content is None else f"evaluation {evaluation.id} (net on val), logits") in fault
-    assert outside.metrics(evaluation.id), "its metrics are there"
-    outside.hide("model", "net")
-    assert outside.purge_hidden() == (1, 1)
+    assert outside.results.metrics(evaluation.id), "its metrics are there"
+    outside.names.hide("model", "net")
+    assert outside.removal.purge() == (1, 1)
 
 
 def test_a_place_that_cannot_be_written_is_told_and_nothing_is_stored(
@@ -246,8 +248,8 @@ def test_a_place_that_cannot_be_written_is_told_and_nothing_is_stored(
         with Store.open(sqlite_store.full_url, "write", url) as store:
             evaluation = builder(store).begin()
             with pytest.raises(StoreError, match=f"outputs cannot be written to {url}"):
-                store.append([Chunk(evaluation.id, "logits", 0, builder(store).logits())])
-            assert store.stored_ranges([evaluation.id]) == {evaluation.id: []}
+                store.outputs.append([Chunk(evaluation.id, "logits", 0, builder(store).logits())])
+            assert store.outputs.stored_ranges([evaluation.id]) == {evaluation.id: []}
 
 
 def test_purging_deletes_the_files_of_what_was_removed_and_no_other(
@@ -256,23 +258,23 @@ def test_purging_deletes_the_files_of_what_was_removed_and_no_other(
     build = builder(outside)
     kept, removed = build.complete("kept"), build.complete("removed")
     assert len(files(payload_url)) == 2
-    outside.hide("model", "removed")
+    outside.names.hide("model", "removed")
     assert len(files(payload_url)) == 2, "removing hides"
-    assert outside.purge_hidden() == (1, 1)
+    assert outside.removal.purge() == (1, 1)
     (left,) = files(payload_url)
     assert kept.fingerprint in left
     assert removed.fingerprint not in left
-    assert len(outside.read_outputs(kept.id, "logits")) == 4
-    assert list(outside.check()) == []
+    assert len(outside.outputs.read(kept.id, "logits")) == 4
+    assert list(outside.maintenance.check()) == []
 
 
 def test_a_purge_that_is_refused_deletes_no_file(outside: Store, builder: Any, payload_url: str) -> None:
     build = builder(outside)
     source = build.complete("net", "all")
     build.begin("net", "part", dataset=source.dataset_id, origin="derived", derived_from=source.id)
-    outside.hide_evaluations("net", "all")
+    outside.removal.hide("net", "all")
     with pytest.raises(StoreError, match="cannot be purged"):
-        outside.purge_hidden()
+        outside.removal.purge()
     assert len(files(payload_url)) == 1
 
 
@@ -280,10 +282,10 @@ def test_purging_leaves_the_files_of_a_cell_that_was_run_again(outside: Store, b
     build = builder(outside)
     values = build.logits()
     build.complete("net", "val", fingerprint="f", logits=values)
-    outside.hide_evaluations("net", "val")
+    outside.removal.hide("net", "val")
     again = build.complete("net", "val", fingerprint="f", logits=values)
-    outside.purge_hidden()
-    assert outside.read_outputs(again.id, "logits").tobytes() == values.tobytes()
+    outside.removal.purge()
+    assert outside.outputs.read(again.id, "logits").tobytes() == values.tobytes()
 
 
 def test_purging_leaves_the_files_of_another_store(
@@ -293,9 +295,9 @@ def test_purging_leaves_the_files_of_another_store(
     with Store.create(str(tmp_path / "another.db"), payload_url) as other:
         theirs = builder(other).complete("net", "val", fingerprint="f", logits=values)
         builder(outside).complete("net", "val", fingerprint="f", logits=values)
-        outside.hide_evaluations("net", "val")
-        outside.purge_hidden()
-        assert other.read_outputs(theirs.id, "logits").tobytes() == values.tobytes()
+        outside.removal.hide("net", "val")
+        outside.removal.purge()
+        assert other.outputs.read(theirs.id, "logits").tobytes() == values.tobytes()
 
 
 def test_a_file_that_cannot_be_written_to_its_end_is_not_there(
@@ -308,7 +310,7 @@ def test_a_file_that_cannot_be_written_to_its_end_is_not_there(
         evaluation = builder(outside).begin()
         monkeypatch.setattr(os, "fsync", full)
         with pytest.raises(StoreError, match="No space left"):
-            outside.append([Chunk(evaluation.id, "logits", 0, builder(outside).logits())])
+            outside.outputs.append([Chunk(evaluation.id, "logits", 0, builder(outside).logits())])
     assert files(str(tmp_path / "outputs")) == []
 
 
@@ -332,7 +334,7 @@ def test_files_that_no_row_names_are_found_and_those_of_other_stores_told_apart(
     for uri in found.own:
         encoding.delete_uri(uri)
     assert not system.exists(orphan)
-    assert len(outside.read_outputs(kept.id, "logits")) == 4
+    assert len(outside.outputs.read(kept.id, "logits")) == 4
 
 
 # Text -------------------------------------------------------------------------------------------------------------
@@ -366,16 +368,16 @@ def test_what_json_has_no_word_for_is_refused(value: Any) -> None:
 
 def test_text_is_stored_in_chunks_and_read_as_one(sqlite_store: Store, builder: Any) -> None:
     begun = builder(sqlite_store).begin("captioner", size=6)
-    sqlite_store.append([Chunk(begun.id, "text", 0, SAID[:2])])
-    sqlite_store.append([Chunk(begun.id, "text", 2, SAID[2:])])
-    assert list(sqlite_store.read_outputs(begun.id, "text")) == SAID
-    assert sqlite_store.kinds(begun.id) == {"text": "json"}
+    sqlite_store.outputs.append([Chunk(begun.id, "text", 0, SAID[:2])])
+    sqlite_store.outputs.append([Chunk(begun.id, "text", 2, SAID[2:])])
+    assert list(sqlite_store.outputs.read(begun.id, "text")) == SAID
+    assert sqlite_store.outputs.kinds(begun.id) == {"text": "json"}
 
 
 def test_text_of_unreadable_samples_is_none(sqlite_store: Store, builder: Any) -> None:
     begun = builder(sqlite_store).begin("captioner", size=3)
-    sqlite_store.append([Chunk(begun.id, "text", 0, ["a", "b"])], {begun.id: {2: "broken"}})
-    assert list(sqlite_store.read_outputs(begun.id, "text")) == ["a", "b", None]
+    sqlite_store.outputs.append([Chunk(begun.id, "text", 0, ["a", "b"])], {begun.id: {2: "broken"}})
+    assert list(sqlite_store.outputs.read(begun.id, "text")) == ["a", "b", None]
 
 
 # What goes wrong far away ------------------------------------------------------------------------------------------
@@ -431,7 +433,7 @@ def unsteady(sqlite_store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[S
     monkeypatch.setattr("testbed.db.payloads.far._given_up", False)
     for name, value in (("times", 0), ("cut", 0), ("error", ClientError("the payload is not completed"))):
         monkeypatch.setattr(Unsteady, name, value)
-    with Store.open(str(sqlite_store.url.database), "write", f"unsteady://{uuid.uuid4().hex}/lab") as store:
+    with Store.open(str(sqlite_store.database.url.database), "write", f"unsteady://{uuid.uuid4().hex}/lab") as store:
         yield store
 
 
@@ -445,10 +447,10 @@ def test_what_fails_for_a_moment_is_done_again(unsteady: Store, builder: Any, er
     evaluation = builder(unsteady).complete()
     assert Unsteady.times == 0
     Unsteady.times = times
-    values = unsteady.read_outputs(evaluation.id, "logits")
+    values = unsteady.outputs.read(evaluation.id, "logits")
     assert values.tobytes() == builder(unsteady).logits(seed=evaluation.id).tobytes()
     Unsteady.times = times
-    assert unsteady.read_rows(evaluation.id, "logits", [0])[0].tolist() == values[0].tolist()
+    assert unsteady.outputs.read_rows(evaluation.id, "logits", [0])[0].tolist() == values[0].tolist()
     assert Unsteady.times == 0
 
 
@@ -456,11 +458,11 @@ def test_what_fails_for_a_moment_is_done_again(unsteady: Store, builder: Any, er
 def test_an_answer_that_ends_early_is_asked_for_again(unsteady: Store, builder: Any, cut: int) -> None:
     evaluation = builder(unsteady).complete()
     Unsteady.cut = cut
-    values = unsteady.read_outputs(evaluation.id, "logits")
+    values = unsteady.outputs.read(evaluation.id, "logits")
     assert values.tobytes() == builder(unsteady).logits(seed=evaluation.id).tobytes()
     Unsteady.cut = 100
     with pytest.raises(CorruptOutputError, match=r"cannot be read: only 0 of \d+ bytes came"):
-        unsteady.read_outputs(evaluation.id, "logits")
+        unsteady.outputs.read(evaluation.id, "logits")
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
@@ -469,30 +471,30 @@ def test_what_goes_on_failing_is_one_clear_line(unsteady: Store, builder: Any, e
     Unsteady.error, Unsteady.times = error, 10**6
     said = str(error) or type(error).__name__
     with pytest.raises(CorruptOutputError, match=f"the outputs at unsteady://.* cannot be read: .*{said}"):
-        unsteady.read_outputs(evaluation.id, "logits")
+        unsteady.outputs.read(evaluation.id, "logits")
     with pytest.raises(StoreError, match=f"outputs cannot be written to unsteady://.*{said}"):
         builder(unsteady).complete("other")
     with pytest.raises(StoreError, match=f"the files at unsteady://.* cannot be listed: .*{said}"):
         garbage(unsteady)
-    (line,) = [each for each in unsteady.check() if "cannot be read" in each]
+    (line,) = [each for each in unsteady.maintenance.check() if "cannot be read" in each]
     assert said in line
     assert "store repair" not in line
     assert "store salvage" not in line
-    done = unsteady.repair()
+    done = unsteady.maintenance.repair()
     assert (len(done.done), [said in each.text for each in done.left]) == (0, [True])
     tries = 10**6 - Unsteady.times
-    list(unsteady.check())
+    list(unsteady.maintenance.check())
     assert 10**6 - Unsteady.times == tries + 1  # while nobody answers, each is asked once
     Unsteady.times = 0
-    assert list(unsteady.check()) == []
+    assert list(unsteady.maintenance.check()) == []
 
 
 def test_files_that_cannot_be_deleted_are_told_and_the_rest_of_the_purge_is_done(unsteady: Store, builder: Any) -> None:
     builder(unsteady).complete()
-    unsteady.hide_evaluations("net", "val")
+    unsteady.removal.hide("net", "val")
     Unsteady.times = 10**6
     left: list[str] = []
-    assert unsteady.purge_hidden(lambda uri, why: left.append(why))[0] == 1
+    assert unsteady.removal.purge(lambda uri, why: left.append(why))[0] == 1
     assert [why.endswith("cannot be deleted: ClientError: the payload is not completed") for why in left] == [True]
 
 
@@ -501,5 +503,5 @@ def test_what_is_not_there_or_not_allowed_is_not_tried_again(unsteady: Store, bu
     for error in (FileNotFoundError("gone"), PermissionError("forbidden")):
         Unsteady.error, Unsteady.times = error, 10**6
         with pytest.raises(CorruptOutputError, match=str(error)):
-            unsteady.read_outputs(evaluation.id, "logits")
+            unsteady.outputs.read(evaluation.id, "logits")
         assert Unsteady.times == 10**6 - 1

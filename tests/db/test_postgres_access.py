@@ -48,16 +48,16 @@ def test_an_owner_makes_the_store_a_writer_writes_and_a_reader_reads(roles: Any)
     assert upgrade(roles("owner"))[0] is None
     assert upgrade(roles("owner")) == (upgrade(roles("owner"))[1],) * 2
     with Store.open(roles("writer"), "write") as store:
-        store.begin_run("eval.py")
+        store.leases.begin_run("eval.py")
         evaluation = put(store, "net", "shown", SAMPLES, saying([0, 1]))
-        assert store.lease([evaluation.id], 0, 4).free == {evaluation.id: [(2, 4)]}
-        store.end_run("complete")
-        store.hide_evaluation(evaluation.id)
-        store.purge_hidden()
+        assert store.leases.lease([evaluation.id], 0, 4).free == {evaluation.id: [(2, 4)]}
+        store.leases.end_run("complete")
+        store.removal.hide_evaluation(evaluation.id)
+        store.removal.purge()
         put(store, "net", "shown", SAMPLES, saying([0, 1]))
     with Store.open(roles("reader")) as store:
-        assert [each.metric for each in store.results()] == ["top1"]
-        assert len(store.runs()) == 1
+        assert [each.metric for each in store.results.find()] == ["top1"]
+        assert len(store.leases.runs()) == 1
     with Store.open(roles("reader"), "write") as store, pytest.raises(ReadOnlyStoreError, match="permission denied"):
         put(store, "other", "shown", SAMPLES, saying([0, 1]))
 
@@ -91,7 +91,7 @@ def test_a_password_comes_from_a_file_and_the_connection_is_encrypted(
         passwords.write_text(f"127.0.0.1:{server.port}:postgres:postgres:secret\n")
         passwords.chmod(0o600)
         monkeypatch.setenv("PGPASSFILE", str(passwords))
-        with Store.create(url) as store, store.engine.connect() as connection:
+        with Store.create(url) as store, store.database.engine.connect() as connection:
             query = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
             assert connection.exec_driver_sql(query).scalar_one() is True
         (tmp_path / "other.pem").write_text("no certificate")
@@ -104,7 +104,7 @@ def test_a_process_has_few_connections(postgres_url: str, postgres_template: str
     with postgres_server.database(postgres_url, postgres_template) as url, Store.open(url) as store:
 
         def look() -> None:
-            with store.reading() as session:
+            with store.database.reading() as session:
                 of_us = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
                 most.append(session.connection().exec_driver_sql(of_us).scalar_one())
 

@@ -122,7 +122,7 @@ def test_a_new_store_is_as_the_migrations_make_one(empty_url: str) -> None:
         connection.execute(sa.text("DROP TABLE alembic_version"))
         Base.metadata.drop_all(connection)
     engine.dispose()
-    with Store.create(empty_url) as store, store.engine.connect() as connection:
+    with Store.create(empty_url) as store, store.database.engine.connect() as connection:
         assert form_of(connection) == before
 
 
@@ -134,10 +134,10 @@ def test_one_visible_evaluation_of_a_cell_is_enforced_by_the_database(empty_url:
     moment = "2026-01-01 00:00:00"
     with Store.create(empty_url) as store:
         for kind in ("model", "eval setting"):
-            store.add_name(kind, "a")  # type: ignore[arg-type]
+            store.names.add(kind, "a")  # type: ignore[arg-type]
 
         def add(hidden: str | None) -> None:
-            with store.writing() as session:
+            with store.database.writing() as session:
                 session.execute(insert, {"no": False, "moment": moment, "hidden": hidden})
 
         add(moment)
@@ -250,8 +250,8 @@ def test_upgrading_an_older_store_keeps_what_is_in_it(
     next_version(ADD_COLUMN)
     assert upgrade(own_url) == (older, "9999")
     with Store.open(own_url) as store:
-        assert [each.value for each in store.results()] == [0.25]
-        assert len(store.read_outputs(evaluation.id, "logits")) == 4
+        assert [each.value for each in store.results.find()] == [0.25]
+        assert len(store.outputs.read(evaluation.id, "logits")) == 4
     with raw(own_url) as connection:
         assert connection.execute(sa.text("SELECT name, note FROM models")).all() == [("net", None)]
     assert upgrade(own_url) == ("9999", "9999")
@@ -321,9 +321,9 @@ def test_an_empty_database_becomes_a_store_when_one_is_made_in_it(empty_url: str
     if empty_url.startswith("sqlite"):
         Path(resolve_url(empty_url).database or "").touch()
     with Store.create(empty_url) as store:
-        assert store.add_name("model", "net")
+        assert store.names.add("model", "net")
     with Store.open(empty_url) as store:
-        assert [each.name for each in store.list_names("model")] == ["net"]
+        assert [each.name for each in store.names.all("model")] == ["net"]
 
 
 # Two at once ------------------------------------------------------------------------------------------------------
@@ -334,7 +334,7 @@ from testbed.db.store import Store
 print("ready", flush=True)
 sys.stdin.readline()
 with Store.create(sys.argv[1]) as store:
-    store.add_name("model", sys.argv[2])
+    store.names.add("model", sys.argv[2])
 print("made", flush=True)
 """
 
@@ -350,7 +350,7 @@ def test_processes_that_make_one_store_at_the_same_moment_all_succeed(empty_url:
         said, errors = process.communicate(timeout=60)
         assert (said, errors, process.returncode) == ("made\n", "", 0)
     with Store.open(empty_url) as store:
-        assert [each.name for each in store.list_names("model")] == ["model-0", "model-1", "model-2"]
+        assert [each.name for each in store.names.all("model")] == ["model-0", "model-1", "model-2"]
 
 
 def test_making_a_store_waits_for_a_process_that_is_at_it(tmp_path: Path) -> None:
@@ -395,13 +395,14 @@ def test_a_kept_store_is_of_the_version_that_it_says_and_small(asset: Path) -> N
 
 
 def test_an_old_store_lists_its_names_and_results(old_store: Store) -> None:
-    assert [fault for fault in old_store.check() if "are not those of its fingerprint" not in fault] == []
-    models = [(each.name, each.model_type, each.evaluations) for each in old_store.list_names("model")]
+    assert [fault for fault in old_store.maintenance.check() if "are not those of its fingerprint" not in fault] == []
+    models = [(each.name, each.model_type, each.evaluations) for each in old_store.names.all("model")]
     assert models == [("clip", None, 0), ("net", "Standard training", 4)]
-    settings = [(each.name, each.parent, each.evaluations) for each in old_store.list_names("eval setting")]
+    settings = [(each.name, each.parent, each.evaluations) for each in old_store.names.all("eval setting")]
     assert settings == [("objectnet", None, 0), ("part", "val", 1), ("sketch", None, 0), ("val", None, 3)]
     shown = [
-        (each.eval_setting, each.origin, each.metric, each.slice, each.value, each.n) for each in old_store.results()
+        (each.eval_setting, each.origin, each.metric, each.slice, each.value, each.n)
+        for each in old_store.results.find()
     ]
     assert shown == [
         ("part", "derived", "top1", "overall", 1.0, 2),
@@ -413,12 +414,12 @@ def test_an_old_store_lists_its_names_and_results(old_store: Store) -> None:
 
 
 def evaluation_of(store: Store, fingerprint: str) -> Any:
-    (found,) = [each for each in store.evaluations() if each.fingerprint == fingerprint]
+    (found,) = [each for each in store.evaluations.find() if each.fingerprint == fingerprint]
     return found
 
 
 def test_an_old_store_gives_its_evaluations(old_store: Store) -> None:
-    assert {each.fingerprint: (each.status, each.origin, each.error) for each in old_store.evaluations()} == {
+    assert {each.fingerprint: (each.status, each.origin, each.error) for each in old_store.evaluations.find()} == {
         "f-run": ("complete", "run", None),
         "f-derived": ("complete", "derived", None),
         "f-limited": ("complete", "run", None),
@@ -427,7 +428,7 @@ def test_an_old_store_gives_its_evaluations(old_store: Store) -> None:
         "f-failed": ("failed", "run", "out of memory"),
         "unidentified": ("unsupported", "run", "lacks logits"),
     }
-    assert [each.fingerprint for each in old_store.evaluations(hidden=True)] == ["f-removed"]
+    assert [each.fingerprint for each in old_store.evaluations.find(hidden=True)] == ["f-removed"]
     limited = evaluation_of(old_store, "f-limited")
     assert (limited.sample_limit, limited.random_weights) == (4, True)
     assert evaluation_of(old_store, "f-imported").source == "table.csv"
@@ -435,40 +436,42 @@ def test_an_old_store_gives_its_evaluations(old_store: Store) -> None:
     assert (run.dtype, run.size, run.forward_fingerprint, run.environment) == (
         "float16", 4, "forward", {"torch": "2.15.0"},
     )  # fmt: skip
-    assert old_store.identity(run) == {
+    assert old_store.evaluations.identity(run) == {
         "model": {"spec": {"name": "net", "layers": [1, 2]}, "weights": "sha256:1"},
         "forward": {"task": "classification", "restricted": False},
         "samples": "fingerprint-photos",
         "dtype": "float16",
     }
-    assert [each.id for each in old_store.sources(["forward"])] == [run.id]
+    assert [each.id for each in old_store.evaluations.sources(["forward"])] == [run.id]
 
 
 def test_an_old_store_gives_its_outputs(old_store: Store) -> None:
     run, derived = evaluation_of(old_store, "f-run"), evaluation_of(old_store, "f-derived")
     logits = np.arange(12, dtype=np.float16).reshape(4, 3) / 8
     logits[2] = np.nan  # its sample could not be read
-    read = old_store.read_outputs(run.id, "logits")
+    read = old_store.outputs.read(run.id, "logits")
     assert read.dtype == np.float16
     np.testing.assert_array_equal(read, logits)
-    assert old_store.kinds(run.id) == {"logits": "float16", "embeddings": "bfloat16"}
-    embeddings = old_store.read_outputs(run.id, "embeddings")
+    assert old_store.outputs.kinds(run.id) == {"logits": "float16", "embeddings": "bfloat16"}
+    embeddings = old_store.outputs.read(run.id, "embeddings")
     assert embeddings[[0, 1, 3]].tolist() == [[0, 1], [2, 3], [6, 7]]
-    assert old_store.read_outputs(derived.id, "logits").tolist() == logits[[3, 0]].tolist()
-    assert old_store.sample_errors(run.id) == {2: "x"}
-    assert old_store.stored_ranges([evaluation_of(old_store, "f-running").id], "logits").popitem()[1] == [(1, 3)]
-    scores = old_store.scores(run.id)
+    assert old_store.outputs.read(derived.id, "logits").tolist() == logits[[3, 0]].tolist()
+    assert old_store.outputs.errors(run.id) == {2: "x"}
+    assert old_store.outputs.stored_ranges([evaluation_of(old_store, "f-running").id], "logits").popitem()[1] == [
+        (1, 3)
+    ]
+    scores = old_store.scores.read(run.id)
     assert scores["classification@1", "top1"].tolist() == [1, 0, 0, 1]
-    (top1,) = [each for each in old_store.metrics(run.id) if (each.name, each.slice) == ("top1", "overall")]
+    (top1,) = [each for each in old_store.results.metrics(run.id) if (each.name, each.slice) == ("top1", "overall")]
     assert (top1.value, top1.n, top1.stderr, top1.unit, top1.scorer) == (0.5, 4, 0.25, "fraction", "classification@1")
-    head = old_store.get_artifact("f-head")
+    head = old_store.artifacts.get("f-head")
     assert head is not None
     assert head.tolist() == np.eye(3).tolist()
 
 
 def test_an_old_store_gives_its_samples(old_store: Store) -> None:
     run = evaluation_of(old_store, "f-run")
-    assert old_store.dataset(run.dataset_id) == DatasetInfo(
+    assert old_store.datasets.get(run.dataset_id) == DatasetInfo(
         "photos",
         "fingerprint-photos",
         [
@@ -484,12 +487,12 @@ def test_an_old_store_gives_its_samples(old_store: Store) -> None:
 def test_an_old_store_can_be_gone_on_with(old_store: Store, tmp_path: Path) -> None:
     old_store.close()
     with Store.open(str(tmp_path / "store.db"), "write") as store:
-        assert store.unhide("model", "removed") == 1
-        store.rename("eval setting", "val", "validation")
-        store.complete(evaluation_of(store, "f-failed").id, [], [Metric("top1", 0.5)])
-        store.hide_evaluations("net", "part")
-        assert store.purge_hidden() == (1, 0)
-        assert {each.eval_setting for each in store.results()} == {"validation", "objectnet"}
+        assert store.names.unhide("model", "removed") == 1
+        store.names.rename("eval setting", "val", "validation")
+        store.evaluations.complete(evaluation_of(store, "f-failed").id, [], [Metric("top1", 0.5)])
+        store.removal.hide("net", "part")
+        assert store.removal.purge() == (1, 0)
+        assert {each.eval_setting for each in store.results.find()} == {"validation", "objectnet"}
 
 
 def test_every_version_has_its_kept_store() -> None:

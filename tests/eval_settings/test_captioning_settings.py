@@ -57,15 +57,15 @@ def run_all(folder: Path, models: list[str], settings: list[str]) -> str:
 
 
 def metrics(store: Store, model: str, setting: str) -> dict[str, Any]:
-    return {each.metric: each for each in store.results([model], [setting]) if each.slice == "overall"}
+    return {each.metric: each for each in store.results.find([model], [setting]) if each.slice == "overall"}
 
 
 @pytest.mark.slow
 def test_digits_are_described_and_scored(tmp_path: Path, reader: str) -> None:
     scored = ["digits-captions.captioning.clip_score@digits-clip", "digits-captions.captioning.coarse@digits-clip"]
     with Store.open(run_all(tmp_path, [reader], ["digits-captions.captioning", *scored])) as store:
-        (evaluation,) = store.evaluations([reader], ["digits-captions.captioning"])
-        said = [value["text"] for value in store.read_outputs(evaluation.id, "text")]
+        (evaluation,) = store.evaluations.find([reader], ["digits-captions.captioning"])
+        said = [value["text"] for value in store.outputs.read(evaluation.id, "text")]
         expected = [f"a photo of the digit {name}" for name in CLASS_NAMES]
         assert [text for text in said if text] == [each for each in expected if not each.endswith(("four", "seven"))]
         assert {(mode, size) for _, mode, size in SEEN} == {("RGB", (8, 8))}
@@ -87,8 +87,8 @@ def test_images_of_a_file_of_pairs_are_described(tmp_path: Path, reader: str) ->
     write(tmp_path / "x.csv", "image,caption\n" + "".join(f"{place}.png,a digit\n" for place in (2, 0, 3, 1)))
     setting = f"pairs:{tmp_path}/x.csv.captioning"
     with Store.open(run_all(tmp_path, [reader], [setting])) as store:
-        (evaluation,) = store.evaluations([reader], [setting])
-        said = [value["text"] or "" for value in store.read_outputs(evaluation.id, "text")]
+        (evaluation,) = store.evaluations.find([reader], [setting])
+        said = [value["text"] or "" for value in store.outputs.read(evaluation.id, "text")]
         names = [CLASS_NAMES[digits.targets[place]] for place in (2, 0, 3, 1)]
         unsaid = ("four", "seven")
         assert said == ["" if name in unsaid else f"a photo of the digit {name}" for name in names]

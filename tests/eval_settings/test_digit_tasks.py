@@ -59,12 +59,12 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def metrics(store: Store, setting: str) -> dict[str, float]:
-    return {each.metric: each.value for each in store.results([MODEL], [setting]) if each.slice == "overall"}
+    return {each.metric: each.value for each in store.results.find([MODEL], [setting]) if each.slice == "overall"}
 
 
 def logits(store: Store, setting: str) -> np.ndarray:
-    (evaluation,) = store.evaluations([MODEL], [setting])
-    return np.array(store.read_outputs(evaluation.id, "logits"))
+    (evaluation,) = store.evaluations.find([MODEL], [setting])
+    return np.array(store.outputs.read(evaluation.id, "logits"))
 
 
 @pytest.mark.slow
@@ -98,8 +98,10 @@ def test_captions_choices_and_pairs_are_told(lab: Store) -> None:
 
 @pytest.mark.slow
 def test_all_is_sound(lab: Store) -> None:
-    assert list(lab.check()) == []
-    sizes = {each.eval_setting: each.size for each in lab.evaluations() if each.eval_setting.endswith("embeddings")}
+    assert list(lab.maintenance.check()) == []
+    sizes = {
+        each.eval_setting: each.size for each in lab.evaluations.find() if each.eval_setting.endswith("embeddings")
+    }
     assert sizes["digits.train.image_embeddings"] == 1257
     assert sum(size or 0 for size in sizes.values()) == 540 + 1257 + 270 + 540 + 1257  # and no image twice
 

@@ -83,13 +83,13 @@ def evaluated(run, tmp_path_factory):
 
 
 def logits_of(store, setting):
-    (evaluation,) = store.evaluations(["little-net"], [setting])
-    samples = store.dataset(evaluation.dataset_id).samples
-    return store.read_outputs(evaluation.id, "logits").astype(float), samples
+    (evaluation,) = store.evaluations.find(["little-net"], [setting])
+    samples = store.datasets.get(evaluation.dataset_id).samples
+    return store.outputs.read(evaluation.id, "logits").astype(float), samples
 
 
 def top1_of(store, setting):
-    (result,) = store.results(["little-net"], [setting], ["top1"], ["overall"])
+    (result,) = store.results.find(["little-net"], [setting], ["top1"], ["overall"])
     return result
 
 
@@ -127,7 +127,8 @@ def test_every_setting_runs(run, tmp_path):
     assert set(statuses) <= {"complete", "derived"}, [each for each in outcomes if each["status"] == "failed"][:3]
     with Store.open(str(tmp_path / "results.db")) as store:
         results = {
-            each.eval_setting: each for each in store.results(metrics=["top1", "pm0", "aupr_msp"], slices=["overall"])
+            each.eval_setting: each
+            for each in store.results.find(metrics=["top1", "pm0", "aupr_msp"], slices=["overall"])
         }
     assert set(results) == set(own)
     whole = set(own) - {"imagenet-real", "imagenet-vid-robust", "ytbb-robust"}
@@ -214,7 +215,7 @@ def test_vid_robust_by_hand(evaluated):
     sets = imagenet_world.VID_SETS
     pm0 = np.mean([right[anchor] for anchor in sets])
     pm10 = np.mean([right[anchor] and all(right[each] for each in around) for anchor, around in sets.items()])
-    found = {each.metric: each for each in evaluated.results(["little-net"], ["imagenet-vid-robust"])}
+    found = {each.metric: each for each in evaluated.results.find(["little-net"], ["imagenet-vid-robust"])}
     assert (found["pm0"].n, found["pm0"].value) == (3, pytest.approx(pm0))
     assert (found["pm10"].n, found["pm10"].value) == (3, pytest.approx(pm10))
 
@@ -249,12 +250,12 @@ def test_openimages_by_hand(evaluated, name):
         logits, samples = logits_of(evaluated, name)
         labels = np.array([imagenet_world.OPENIMAGES_TARGETS[Path(sample.id).stem] for sample in samples])
         assert labels.tolist() == list(imagenet_world.OPENIMAGES_TARGETS.values())
-    found = {each.metric: each for each in evaluated.results(["little-net"], [name], slices=["overall"])}
+    found = {each.metric: each for each in evaluated.results.find(["little-net"], [name], slices=["overall"])}
     top1, balanced = balanced_by_hand(logits, labels, classes)
     assert (found["top1"].n, found["top1"].value) == (4, pytest.approx(top1))
     assert (found["top1_balanced"].n, found["top1_balanced"].value) == (4, pytest.approx(balanced))
     assert found["mean_per_class_recall"].value == found["top1_balanced"].value
-    slices = {each.slice for each in evaluated.results(["little-net"], [name], ["top1"])} - {"overall"}
+    slices = {each.slice for each in evaluated.results.find(["little-net"], [name], ["top1"])} - {"overall"}
     assert slices == {f"class/{synsets()[label]}" for label in labels}
 
 
@@ -264,7 +265,10 @@ def test_derived_val_on_openimages_classes_is_what_running_it_gives(evaluated, r
     assert outcome["status"] == "complete"
     with Store.open(str(tmp_path / "results.db")) as store:
         ran, derived = (
-            {(each.metric, each.slice): each.value for each in one.results(eval_settings=["val-on-openimages-classes"])}
+            {
+                (each.metric, each.slice): each.value
+                for each in one.results.find(eval_settings=["val-on-openimages-classes"])
+            }
             for one in (store, evaluated)
         )
     assert ran.keys() == derived.keys()
@@ -272,8 +276,8 @@ def test_derived_val_on_openimages_classes_is_what_running_it_gives(evaluated, r
 
 
 def test_models_are_compared_on_openimages_by_sample(evaluated):
-    (evaluation,) = evaluated.evaluations(["little-net"], ["openimages_test_ilsvrc_subset"])
-    scores = {name: values for (_, name), values in evaluated.scores(evaluation.id).items()}
+    (evaluation,) = evaluated.evaluations.find(["little-net"], ["openimages_test_ilsvrc_subset"])
+    scores = {name: values for (_, name), values in evaluated.scores.read(evaluation.id).items()}
     assert {"top1", "nll", "confidence"} <= scores.keys()
     assert np.mean(scores["top1"]) == top1_of(evaluated, "openimages_test_ilsvrc_subset").value
 
@@ -293,9 +297,9 @@ def test_imagenet_o_by_hand(evaluated):
         "max_logit": -few.amax(dim=1).numpy(),
         "energy": -few.logsumexp(dim=1).numpy(),
     }
-    (evaluation,) = evaluated.evaluations(["little-net"], ["imagenet-o"])
-    stored = {name: values for (_, name), values in evaluated.scores(evaluation.id).items()}
-    found = {each.metric: each for each in evaluated.results(["little-net"], ["imagenet-o"])}
+    (evaluation,) = evaluated.evaluations.find(["little-net"], ["imagenet-o"])
+    stored = {name: values for (_, name), values in evaluated.scores.read(evaluation.id).items()}
+    found = {each.metric: each for each in evaluated.results.find(["little-net"], ["imagenet-o"])}
     assert len(found) == 9
     for name, values in scores.items():
         np.testing.assert_allclose(stored[name], values, atol=1e-5)

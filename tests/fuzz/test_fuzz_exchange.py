@@ -88,7 +88,7 @@ def test_imports(content: bytes, table: bool, types: bytes, tmp_path: Path, sqli
         path.write_bytes(content)
         (folder / "types.csv").write_bytes(types)
         report = import_results(store, path)
-        assert report.new == report.cells == len({(each.model, each.eval_setting) for each in store.results()})
+        assert report.new == report.cells == len({(each.model, each.eval_setting) for each in store.results.find()})
         assert import_results(store, path).new == 0
         import_results(store, path, folder / "types.csv")
 
@@ -113,14 +113,14 @@ def test_exports_are_imported_as_they_were(
     cells: dict[tuple[str, str], float], tmp_path: Path, sqlite_template: Path
 ) -> None:
     with trial(tmp_path, sqlite_template.parent) as folder, store_in(folder, sqlite_template) as store:
-        store.add_imported(
+        store.evaluations.add_imported(
             [(*cell, f"{number}", (Metric("top1", value),)) for number, (cell, value) in enumerate(cells.items())],
             "x",
             {},
         )
-        wanted = {(each.model, each.eval_setting): each.value for each in store.results()}
-        export_csv(store.results(), folder / "table.csv")
-        records = [record for _, record in clip_benchmark_files.records_by_cell(store.results())]
+        wanted = {(each.model, each.eval_setting): each.value for each in store.results.find()}
+        export_csv(store.results.find(), folder / "table.csv")
+        records = [record for _, record in clip_benchmark_files.records_by_cell(store.results.find())]
         clip_benchmark_files.write_json(records, folder / "records")
         clip_benchmark_files.write_csv(records, folder / "records.csv")
         for number, name in enumerate(("table.csv", "records", "records.csv")):
@@ -130,7 +130,9 @@ def test_exports_are_imported_as_they_were(
                     continue  # a table of such numbers is taken for one of fractions
                 import_results(other, folder / name)
                 found = {
-                    (each.model, each.eval_setting): each.value for each in other.results() if each.metric == "top1"
+                    (each.model, each.eval_setting): each.value
+                    for each in other.results.find()
+                    if each.metric == "top1"
                 }
                 assert found == wanted
 

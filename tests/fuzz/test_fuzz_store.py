@@ -112,9 +112,9 @@ def test_values_of_items(texts: list[str], data: st.DataObject, tmp_path: Path, 
         trial(tmp_path, sqlite_template.parent) as folder,
         Store.open(f"sqlite:///{shutil.copy(sqlite_template, folder / 'store.db')}", "write") as store,
     ):
-        store.put_texts("node", texts, values)
-        assert store.read_answers("node", texts) == values
-        assert store.lacking_texts("node", [*texts, "another one"]) in (["another one"], [])
+        store.items.put("node", texts, values)
+        assert store.items.read_answers("node", texts) == values
+        assert store.items.lacking("node", [*texts, "another one"]) in (["another one"], [])
 
 
 # Files that rows name ------------------------------------------------------------------------------------------------

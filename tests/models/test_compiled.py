@@ -41,8 +41,8 @@ def outputs(url, made, model, settings, **options):
     """The outputs of each setting, and the environment of the last."""
     assert run(made, RunOptions(db_url=url, executor="inline", **options), [model], settings, SilentProgress()).ok
     with Store.open(url) as store:
-        found = [store.evaluations([model], [setting])[0] for setting in settings]
-        arrays = [np.array(store.read_outputs(each.id, next(iter(store.kinds(each.id))))) for each in found]
+        found = [store.evaluations.find([model], [setting])[0] for setting in settings]
+        arrays = [np.array(store.outputs.read(each.id, next(iter(store.outputs.kinds(each.id))))) for each in found]
         return arrays, found[-1].environment
 
 

@@ -81,11 +81,13 @@ def test_a_sweep_encodes_each_image_once(world: Path, encoded: Counter[str], tmp
     assert report.ok, [(each.setting, each.reason) for each in report.outcomes]
     assert encoded["images"] == len(SETS) * (4 + 3)
     with Store.open(url) as store:
-        assert list(store.check()) == []
-        shown = {each.eval_setting for each in store.results() if each.metric in ("top1", "text_retrieval_recall@1")}
+        assert list(store.maintenance.check()) == []
+        shown = {
+            each.eval_setting for each in store.results.find() if each.metric in ("top1", "text_retrieval_recall@1")
+        }
         logits = {
-            each.eval_setting: store.read_outputs(each.id, "logits")
-            for each in store.evaluations(eval_settings=["wds/one", "wds/one.zeroshot.it"])
+            each.eval_setting: store.outputs.read(each.id, "logits")
+            for each in store.evaluations.find(eval_settings=["wds/one", "wds/one.zeroshot.it"])
         }
     assert shown == set(settings)
     assert abs(logits["wds/one"] - logits["wds/one.zeroshot.it"]).max() > 0

@@ -361,14 +361,14 @@ def test_answers_to_tables_of_photos_whatever_the_batch_and_after_a_kill(
     def done_with(store: str) -> set[str]:
         """The questions whose answers are stored."""
         with Store.open(f"sqlite:///{tmp_path}/{store}.db") as opened:
-            names = {each.id: each.eval_setting for each in opened.evaluations()}
-            ranges = opened.stored_ranges(names)
+            names = {each.id: each.eval_setting for each in opened.evaluations.find()}
+            ranges = opened.outputs.stored_ranges(names)
         return {f"{names[own]} {place} 0" for own, of in ranges.items() for pair in of for place in range(*pair)}
 
     def stored(store: str) -> dict[str, list[Any]]:
         """The answers to each set."""
         with Store.open(f"sqlite:///{tmp_path}/{store}.db") as opened:
-            return {each.eval_setting: list(opened.read_outputs(each.id, "text")) for each in opened.evaluations()}
+            return {each.eval_setting: list(opened.outputs.read(each.id, "text")) for each in opened.evaluations.find()}
 
     code, every = run("alone", 1)
     assert code == 0

@@ -145,11 +145,11 @@ def cell_of(explorer, number: int) -> dict[str, Any]:
 
 def test_an_evaluation_says_what_it_was_computed_from(own):
     store, explorer = own
-    (evaluation,) = store.evaluations(["one"], ["toy"])
+    (evaluation,) = store.evaluations.find(["one"], ["toy"])
     found = cell_of(explorer, evaluation.id)
     assert found["n"] == evaluation.size
     assert found["command"] == "testbed run one --on toy"
-    assert {name for name, *_ in found["metrics"]} == {each.name for each in store.metrics(evaluation.id)}
+    assert {name for name, *_ in found["metrics"]} == {each.name for each in store.results.metrics(evaluation.id)}
     assert found["preprocessing"]["transform"]
     assert found["environment"]["libraries"]["torch"]
     assert [(status, hidden) for _, status, _, hidden in found["history"]] == [("complete", False), ("complete", True)]
@@ -158,7 +158,7 @@ def test_an_evaluation_says_what_it_was_computed_from(own):
 
 def test_its_command_is_safe_to_paste(own):
     store, _ = own
-    (evaluation,) = store.evaluations(["two"], ["toy"])
+    (evaluation,) = store.evaluations.find(["two"], ["toy"])
     from dataclasses import replace
 
     changed = replace(evaluation, model="a;rm -rf $HOME", sample_limit=5, dtype="bfloat16", random_weights=True)
@@ -386,7 +386,7 @@ def test_effective_robustness_is_sorted_and_severities_are_averaged(page, table)
 def test_an_evaluation_opens_beside_the_table_and_the_focus_returns(browser, own, own_site):
     page = browser.new_page()
     page.goto(own_site)
-    (evaluation,) = own[0].evaluations(["one"], ["toy"])
+    (evaluation,) = own[0].evaluations.find(["one"], ["toy"])
     page.wait_for_selector("#board")
     link = page.locator(f'#board a[href$="cell/{evaluation.id}"]')
     link.focus()
@@ -396,13 +396,13 @@ def test_an_evaluation_opens_beside_the_table_and_the_focus_returns(browser, own
     page.keyboard.press("Escape")
     page.wait_for_selector("dialog:not([open])", state="attached")
     assert page.evaluate("document.activeElement.getAttribute('href')").endswith(f"cell/{evaluation.id}")
-    (other,) = own[0].evaluations(["two"], ["toy"])
+    (other,) = own[0].evaluations.find(["two"], ["toy"])
     go(page, f"difference/{evaluation.id}/{other.id}", "#numbers")
     said = page.locator("main").inner_text()
     assert "model" in page.locator("#identity").inner_text()
     assert f"evaluation {other.id}" in said
     assert page.locator("#numbers tbody tr").count() == len(
-        [each for each in own[0].metrics(evaluation.id) if each.slice == "overall"]
+        [each for each in own[0].results.metrics(evaluation.id) if each.slice == "overall"]
     )
     page.close()
 

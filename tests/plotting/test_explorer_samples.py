@@ -18,7 +18,7 @@ from scipy.special import softmax
 from stored_cells import NAMES, put, samples_of, saying
 from toy_captions import hashed, vary
 
-from testbed.db.sample_rows import SampleRows
+from testbed.db.parts.samples import SampleRows
 from testbed.db.store import Store
 from testbed.plotting.explorer.evaluated import SettingSamples
 from testbed.plotting.explorer.export import choose_samples
@@ -38,7 +38,7 @@ def opened(world: tuple[str, Catalog]) -> Iterator[Store]:
 
 @pytest.fixture(scope="module")
 def names(opened: Store) -> list[str]:
-    return sorted({each.eval_setting for each in opened.evaluations()})
+    return sorted({each.eval_setting for each in opened.evaluations.find()})
 
 
 @pytest.fixture
@@ -74,12 +74,12 @@ def test_a_sample_has_every_models_five_best_classes_with_their_confidence(opene
     assert head["classes"][3] == "class 3"
     classes, shares = (unpacked(chunk["top"][name]).reshape(2, -1, 5) for name in ("classes", "shares"))
     for row, evaluation in enumerate(head["evaluations"]):
-        logits = opened.read_outputs(evaluation["id"], "logits")[head["chunk"] :]
+        logits = opened.outputs.read(evaluation["id"], "logits")[head["chunk"] :]
         probabilities = softmax(logits, axis=1)
         best = np.argsort(-logits, axis=1)[:, :5]
         assert (classes[row] == best).all()
         assert shares[row] == pytest.approx(np.take_along_axis(probabilities, best, axis=1), abs=1e-4)
-        right = opened.scores(evaluation["id"], "top1")["classification@2", "top1"][head["chunk"] :]
+        right = opened.scores.read(evaluation["id"], "top1")["classification@2", "top1"][head["chunk"] :]
         assert (unpacked(chunk["scores"]["top1"]).reshape(2, -1)[row] == right).all()
     samples = chunk["samples"]
     assert [each["position"] for each in samples] == list(range(head["chunk"], COUNT))
@@ -100,10 +100,10 @@ def test_a_reason_does_not_name_the_folder_of_the_data():
 
 def test_labels_of_several_classes_are_ranked_by_their_logits(opened, of):
     chunk = of("labels", "/chunk/0")
-    logits = opened.read_outputs(of("labels")["evaluations"][0]["id"], "logits")
+    logits = opened.outputs.read(of("labels")["evaluations"][0]["id"], "logits")
     assert chunk["top"]["meaning"] == "logit"
     assert unpacked(chunk["top"]["shares"]).reshape(2, SMALL, 5)[0] == pytest.approx(-np.sort(-logits)[:, :5], abs=1e-5)
-    assert chunk["samples"][0]["target"] == opened.dataset(of("labels")["dataset"]).samples[0].target
+    assert chunk["samples"][0]["target"] == opened.datasets.get(of("labels")["dataset"]).samples[0].target
 
 
 def test_captions_come_with_references_and_scores_and_answers_with_verdicts(of):
@@ -130,8 +130,8 @@ def test_retrieved_items_are_in_the_order_of_the_ranks(opened, part, of):
     (evaluation,) = of("captions")["evaluations"]
     assert evaluation["details"] == "retrieval"
     details = part.document(f"details/{evaluation['id']}/0")
-    ranks = next(iter(opened.scores(evaluation["id"], "text_retrieval_rank").values()))
-    first = next(iter(opened.scores(evaluation["id"], "image_retrieval_rank.1").values()))
+    ranks = next(iter(opened.scores.read(evaluation["id"], "text_retrieval_rank").values()))
+    first = next(iter(opened.scores.read(evaluation["id"], "image_retrieval_rank.1").values()))
     shown = 0
     for position, found in enumerate(details):
         right = [each["right"] for each in found["captions"]]
@@ -148,7 +148,7 @@ def test_retrieved_items_are_in_the_order_of_the_ranks(opened, part, of):
 
 def test_choices_are_compared_by_cosine_and_pairs_have_a_score_for_each_caption(opened, part, of):
     (evaluation,) = of("choices")["evaluations"]
-    right = next(iter(opened.scores(evaluation["id"], "text_acc").values()))
+    right = next(iter(opened.scores.read(evaluation["id"], "text_acc").values()))
     for position, found in enumerate(part.document(f"details/{evaluation['id']}/0")):
         (row,) = found["images"]
         assert (row["cosines"][0] > row["cosines"][1]) == bool(right[position])
@@ -177,14 +177,14 @@ def test_judged_answers_show_what_the_judge_said_of_those_that_it_was_asked_abou
 
 def test_filters_count_the_models_that_are_right(opened, of, part):
     found = of("plain", "/filters")
-    scores = [next(iter(opened.scores(each["id"], "top1").values())) for each in of("plain")["evaluations"]]
+    scores = [next(iter(opened.scores.read(each["id"], "top1").values())) for each in of("plain")["evaluations"]]
     assert (unpacked(found["right"]) == np.sum(scores, axis=0)).all()
     assert (unpacked(found["counted"]) == 2).all()
-    targets = [each.target for each in opened.dataset(of("plain")["dataset"]).samples]
+    targets = [each.target for each in opened.datasets.get(of("plain")["dataset"]).samples]
     assert unpacked(found["target"]).tolist() == targets
     assert of("questions", "/filters")["slices"]["category"]["names"] == ["even", "odd"]
     packed = part.document(f"packed/{of('plain')['evaluations'][0]['id']}")
-    logits = opened.read_outputs(packed["id"], "logits")
+    logits = opened.outputs.read(packed["id"], "logits")
     known = np.arange(COUNT) != BROKEN
     assert (unpacked(packed["prediction"])[known] == logits.argmax(axis=1)[known]).all()
     assert unpacked(packed["confidence"])[known] == pytest.approx(softmax(logits, axis=1).max(axis=1)[known], abs=1e-4)
@@ -220,20 +220,20 @@ def test_rows_are_read_from_both_databases_as_the_whole_is(store, tmp_path):
     logits = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
     one = put(store, "a", "photos", samples_of([0, 1, 2, 3, 1, 2]), logits)
     rows: SampleRows = store
-    found = rows.output_rows("logits", {one.id: [4, None, 0]})[one.id]
+    found = rows.samples.output_rows("logits", {one.id: [4, None, 0]})[one.id]
     assert (found[0] == logits[4]).all()
     assert found[1] is None
     assert (found[2] == logits[0]).all()
-    whole = next(iter(store.scores(one.id, "top1").values()))
-    assert rows.score_rows({one.id: [5, 1]}, ["top1"])[one.id]["top1"] == [whole[5], whole[1]]
-    blocks = [(start, values.shape) for start, values in rows.output_blocks(one.id, "logits")]
+    whole = next(iter(store.scores.read(one.id, "top1").values()))
+    assert rows.scores.rows({one.id: [5, 1]}, ["top1"])[one.id]["top1"] == [whole[5], whole[1]]
+    blocks = [(start, values.shape) for start, values in rows.samples.output_blocks(one.id, "logits")]
     assert blocks == [(0, (6, 4))]
     with Store.open(store.full_url, "write", str(tmp_path / "outputs")) as outside:
         other = put(outside, "outside", "photos", samples_of([0, 1, 2, 3, 1, 2]), logits)
-        assert (np.stack(outside.output_rows("logits", {other.id: [3, 5]})[other.id]) == logits[[3, 5]]).all()
-    before = rows.state()
+        assert (np.stack(outside.samples.output_rows("logits", {other.id: [3, 5]})[other.id]) == logits[[3, 5]]).all()
+    before = rows.results.state()
     put(store, "b", "photos", samples_of([0, 1]), saying([0, 1]))
-    assert rows.state() != before
+    assert rows.results.state() != before
 
 
 # Pictures ---------------------------------------------------------------------------------------------------------
@@ -249,7 +249,9 @@ def test_a_perturbed_picture_stands_beside_the_clean_one(opened, world):
 
     _, catalog = world
     samples, pictures = SettingSamples.of(opened, "noisy"), Pictures(opened, catalog)
-    clean, own = (pictures.image(samples, opened.dataset(samples.dataset).samples[3], each) for each in (CLEAN, OWN))
+    clean, own = (
+        pictures.image(samples, opened.datasets.get(samples.dataset).samples[3], each) for each in (CLEAN, OWN)
+    )
     source = catalog.get_eval_setting("noisy").dataset.open().image(3)
     assert np.asarray(clean) == pytest.approx(np.asarray(source), abs=1)
     assert (
@@ -275,12 +277,12 @@ def test_thumbnails_stand_in_for_data_that_are_not_there(world, tmp_path):
     copy = shutil.copy(Path(url), tmp_path / "copy.db")
     elsewhere = Catalog(packages=(), entry_points=False)
     with Store.open(str(copy), "write") as store:
-        before = [(each.fingerprint, each.identity) for each in store.evaluations()]
+        before = [(each.fingerprint, each.identity) for each in store.evaluations.find()]
         done = store_thumbnails(store, catalog, ["plain", "noisy"])
         assert (done.number, done.skipped) == (COUNT - 1 + COUNT - 1, 3)  # of noisy, the clean ones are plain's
         assert store_thumbnails(store, catalog, ["plain"]).number == 0
         assert done.size < 12_000 * done.number
-        assert [(each.fingerprint, each.identity) for each in store.evaluations()] == before
+        assert [(each.fingerprint, each.identity) for each in store.evaluations.find()] == before
         for name in ("plain", "noisy"):
             samples = SettingSamples.of(store, name)
             here, gone = Pictures(store, catalog), Pictures(store, elsewhere)
@@ -299,7 +301,7 @@ def test_an_export_has_the_hardest_samples_and_others_evenly_spread(opened):
     assert len(chosen["plain"]) == 10
     assert set(range(0, COUNT, COUNT // 5)) <= set(chosen["plain"])
     samples = SettingSamples.of(opened, "plain")
-    scores = [next(iter(opened.scores(each.id, "top1").values())) for each in samples.shown]
+    scores = [next(iter(opened.scores.read(each.id, "top1").values())) for each in samples.shown]
     others = sorted(set(chosen["plain"]) - set(range(0, COUNT, COUNT // 5)))
     assert (np.sum(scores, axis=0)[others] == 0).all()
     assert choose_samples(opened, ["plain"], 0)["plain"] == list(range(COUNT))

@@ -264,7 +264,7 @@ def test_what_is_served_follows_the_store(world, tmp_path):
     served = Served(str(copy), world[1], None, "copy.db")
     assert b'"one"' in served.document("samples/5")
     with Store.open(str(copy), "write") as store:
-        store.hide_evaluations("one", "plain")
+        store.removal.hide("one", "plain")
     served._asked = 0.0
     index = json.loads(served.document("index"))
     place = [each["name"] for each in index["settings"]].index("plain")
@@ -348,7 +348,7 @@ def tab_to(opened: Any, wanted: str) -> None:
 @drive
 def test_the_keyboard_goes_from_the_leaderboard_to_samples_to_a_comparison_and_filters_it(page, world):
     with Store.open(world[0]) as store:
-        ids = {each.model: each.id for each in store.evaluations(["one", "two"], ["noisy"])}
+        ids = {each.model: each.id for each in store.evaluations.find(["one", "two"], ["noisy"])}
     opened = page("leaderboard?find=on:noisy")
     opened.wait_for_selector(f'#board a[href*="cell/{ids["one"]}"]')
     for wanted, shown in (
@@ -378,8 +378,10 @@ def test_the_keyboard_goes_from_the_leaderboard_to_samples_to_a_comparison_and_f
     opened.keyboard.press("Enter")
     opened.wait_for_selector("table.squares")
     with Store.open(world[0]) as store:
-        scores = [next(iter(store.scores(ids[model], "top1").values())).astype(bool) for model in ("one", "two")]
-        targets = np.array([each.target for each in store.dataset(store.evaluation(ids["one"]).dataset_id).samples])
+        scores = [next(iter(store.scores.read(ids[model], "top1").values())).astype(bool) for model in ("one", "two")]
+        targets = np.array(
+            [each.target for each in store.datasets.get(store.evaluations.get(ids["one"]).dataset_id).samples]
+        )
     expected = {"both": scores[0] & scores[1], "a": scores[0] & ~scores[1], "b": ~scores[0] & scores[1]}
     expected["none"] = ~scores[0] & ~scores[1]
     for key, found in expected.items():
@@ -427,8 +429,8 @@ def test_a_page_of_another_port_can_neither_run_nor_show_nor_read_what_is_served
 def test_the_grid_is_filtered_by_what_models_say_and_leads_to_samples_in_its_order(page, world, server):
     opened = page("samples/plain?wrong=disagree&sort=hardest", address=f"{server}/")
     with Store.open(world[0]) as store:
-        ids = [each.id for each in store.evaluations(["one", "two"], ["plain"])]
-        right = np.sum([next(iter(store.scores(each, "top1").values())) for each in ids], axis=0)
+        ids = [each.id for each in store.evaluations.find(["one", "two"], ["plain"])]
+        right = np.sum([next(iter(store.scores.read(each, "top1").values())) for each in ids], axis=0)
     opened.wait_for_selector("#count")
     assert opened.locator("#count").inner_text() == f"{(right == 1).sum()} of {COUNT} samples."
     first = [f"toy/{place:04d}" for place in np.flatnonzero(right == 1)]
@@ -449,10 +451,10 @@ def test_the_grid_is_filtered_by_what_models_say_and_leads_to_samples_in_its_ord
 @drive
 def test_confidence_and_slices_filter_and_a_model_is_compared_on_two_settings(page, world, server):
     with Store.open(world[0]) as store:
-        ids = {name: store.evaluations(["one"], [name])[-1].id for name in ("plain", "noisy")}
-        logits = store.read_outputs(ids["plain"], "logits")
-        right = [next(iter(store.scores(ids[name], "top1").values())).astype(bool) for name in ("plain", "noisy")]
-        samples = store.dataset(store.evaluations(["varied"], ["questions"])[-1].dataset_id).samples
+        ids = {name: store.evaluations.find(["one"], [name])[-1].id for name in ("plain", "noisy")}
+        logits = store.outputs.read(ids["plain"], "logits")
+        right = [next(iter(store.scores.read(ids[name], "top1").values())).astype(bool) for name in ("plain", "noisy")]
+        samples = store.datasets.get(store.evaluations.find(["varied"], ["questions"])[-1].dataset_id).samples
     sure = (np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)).max(axis=1)
     middle = float(np.nanmedian(100 * sure)) + 0.001
     even = sum(each.slices == {"category": "even"} for each in samples)
@@ -507,7 +509,7 @@ VIEWS = (
 @drive
 def test_pages_of_samples_fit_a_phone_and_have_no_faults_that_axe_finds(page, world):
     with Store.open(world[0]) as store:
-        ids = [each.id for each in store.evaluations(["one", "two"], ["plain"])]
+        ids = [each.id for each in store.evaluations.find(["one", "two"], ["plain"])]
     others = [f"{name}/{ids[0]}/{ids[1]}" for name in ("compare", "difference")]
     every = (*VIEWS, *others, f"cell/{ids[0]}", f"confusion/{ids[0]}")
     for scheme, views in (("light", every), ("dark", every[::4])):  # another palette of the same elements

@@ -67,9 +67,9 @@ def test_the_main_metric_of_each_setting_is_found_without_reading_the_others(tmp
         for setting, values in of.items():
             record = CellRecord("net", setting, setting)
             metrics = [declared(Metric(name, value, 9, scorer="test@1")) for name, value in values.items()]
-            store.complete(store.begin(record, None, {}, {}).id, [], metrics)
+            store.evaluations.complete(store.evaluations.begin(record, None, {}, {}).id, [], metrics)
     read = []
-    real = Store.result_rows
+    real = Store.results.rows
 
     def watch(self, fields, *wanted):
         rows = real(self, fields, *wanted)

@@ -54,8 +54,8 @@ def drawn(digits, tmp_path_factory):
 def right(url, model, setting, score="top1"):
     """The scores of the samples."""
     with Store.open(url) as store:
-        (evaluation,) = store.evaluations([model], [setting])
-        (values,) = store.scores(evaluation.id, score).values()
+        (evaluation,) = store.evaluations.find([model], [setting])
+        (values,) = store.scores.read(evaluation.id, score).values()
         return values.astype(float)
 
 
@@ -117,7 +117,7 @@ def test_the_calibration_error_is_the_stored_one(drawn, digits):
     with Store.open(digits) as store:
         stored = {
             each.model: each.value
-            for each in store.results(eval_settings=["digits"])
+            for each in store.results.find(eval_settings=["digits"])
             if (each.metric, each.slice) == ("ece", "overall")
         }
     for each in drawn[0]["reliability--digits"]["models"]:
@@ -151,9 +151,9 @@ def test_no_samples_have_no_error():
 def test_confusions_are_those_of_scikit_learn(drawn, digits):
     found = drawn[0]["confusion--digits--digits-mlp"]
     with Store.open(digits) as store:
-        (evaluation,) = store.evaluations(["digits-mlp"], ["digits"])
-        targets = [sample.target for sample in store.dataset(evaluation.dataset_id).samples]
-        predicted = store.read_outputs(evaluation.id, "logits").argmax(axis=1)
+        (evaluation,) = store.evaluations.find(["digits-mlp"], ["digits"])
+        targets = [sample.target for sample in store.datasets.get(evaluation.dataset_id).samples]
+        predicted = store.outputs.read(evaluation.id, "logits").argmax(axis=1)
     np.testing.assert_array_equal(found["counts"], confusion_matrix(targets, predicted))
 
 

@@ -39,8 +39,8 @@ class Lab:
 
     def outputs(self, model: str, setting: str, kind: str) -> np.ndarray:
         with self.open() as store:
-            (evaluation,) = [each for each in store.evaluations([model], [setting]) if each.status == "complete"]
-            return np.array(store.read_outputs(evaluation.id, kind))
+            (evaluation,) = [each for each in store.evaluations.find([model], [setting]) if each.status == "complete"]
+            return np.array(store.outputs.read(evaluation.id, kind))
 
     def logits(self, model: str, setting: str) -> np.ndarray:
         return self.outputs(model, setting, "logits")
@@ -48,12 +48,12 @@ class Lab:
     def logits_of_all(self, model: str, setting: str) -> np.ndarray:
         """The logits of the evaluation with the most samples."""
         with self.open() as store:
-            found = [each for each in store.evaluations([model], [setting]) if each.status == "complete"]
-            return np.array(store.read_outputs(max(found, key=lambda each: each.size or 0).id, "logits"))
+            found = [each for each in store.evaluations.find([model], [setting]) if each.status == "complete"]
+            return np.array(store.outputs.read(max(found, key=lambda each: each.size or 0).id, "logits"))
 
     def metrics(self, model: str, setting: str) -> dict[str, Any]:
         with self.open() as store:
-            results = store.results([model], [setting])
+            results = store.results.find([model], [setting])
             return {each.metric: each for each in results if not each.slice.startswith("class/")}
 
 

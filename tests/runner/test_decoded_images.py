@@ -54,8 +54,8 @@ def test_the_next_model_with_the_same_transform_decodes_nothing(tmp_path: Path, 
     outputs = []
     for url in (cached.db_url, plain.db_url):
         with Store.open(url) as store:
-            (evaluation,) = store.evaluations(["second"], ["toy-all"])
-            outputs.append(store.read_outputs(evaluation.id, "logits").tobytes())
+            (evaluation,) = store.evaluations.find(["second"], ["toy-all"])
+            outputs.append(store.outputs.read(evaluation.id, "logits").tobytes())
     assert outputs[0] == outputs[1]
 
 

@@ -119,8 +119,8 @@ def test_zero_shot_logits_are_the_same_with_and_without_stored_embeddings(new_la
     stored.run(toy_catalog(toy_encoder(), zero_shot()))
     np.testing.assert_array_equal(direct.logits("tower", "shown"), stored.logits("tower", "shown"))
     with direct.open() as one, stored.open() as other:
-        (a,) = one.evaluations(["tower"], ["shown"])
-        (b,) = other.evaluations(["tower"], ["shown"])
+        (a,) = one.evaluations.find(["tower"], ["shown"])
+        (b,) = other.evaluations.find(["tower"], ["shown"])
         assert a.fingerprint == b.fingerprint
 
 
@@ -156,7 +156,7 @@ def test_nothing_depends_on_the_batch_size(new_lab: Any) -> None:
     usual.run(toy_catalog(toy_encoder(), *everything()), settings=ASKED)
     other.run(toy_catalog(toy_encoder(), *everything()), settings=ASKED, batch_size=7)
     for setting in ASKED:
-        there = other.metrics("tower", setting)
+        there = other.results.metrics("tower", setting)
         for name, metric in usual.metrics("tower", setting).items():
             assert there[name].value == pytest.approx(metric.value, abs=1e-5), (setting, name)
 
@@ -167,8 +167,8 @@ def test_another_precision_has_embeddings_of_its_own(lab: Any, work: Any) -> Non
     lab.run(catalog, settings=["captions"], dtype="bfloat16")
     assert work["images embedded"] == 180
     with lab.open() as store:
-        embedded = [each for each in store.evaluations() if each.eval_setting.endswith(".image_embeddings")]
-        assert [store.kinds(each.id) for each in embedded] == [
+        embedded = [each for each in store.evaluations.find() if each.eval_setting.endswith(".image_embeddings")]
+        assert [store.outputs.kinds(each.id) for each in embedded] == [
             {"image_embeddings": "float32"}, {"image_embeddings": "bfloat16"},
         ]  # fmt: skip
 
@@ -190,7 +190,7 @@ def test_heads_can_be_saved_and_their_mean_be_used(lab: Any, tmp_path: Any) -> N
     settings = [zero_shot(), zero_shot("other", "some {c}")]
     lab.run(toy_catalog(toy_encoder(), *settings))
     with lab.open() as store:
-        saved = save_heads(store, store.evaluations(), tmp_path)
+        saved = save_heads(store, store.evaluations.find(), tmp_path)
     assert [path.name for path in saved] == ["tower_other.npy", "tower_shown.npy"]
     heads = [np.load(path) for path in saved]
     images = torch.nn.functional.normalize(plain_embeddings(), dim=1).numpy()
@@ -199,7 +199,7 @@ def test_heads_can_be_saved_and_their_mean_be_used(lab: Any, tmp_path: Any) -> N
     assert lab.run(toy_catalog(toy_encoder(), wordless), inputs=Inputs().but(heads=saved)).ok
     np.testing.assert_allclose(lab.logits("tower", "mean"), 100 * images @ np.mean(heads, axis=0), atol=1e-4)
     with lab.open() as store:
-        assert save_heads(store, store.evaluations(eval_settings=["mean"]), tmp_path / "none") == []
+        assert save_heads(store, store.evaluations.find(eval_settings=["mean"]), tmp_path / "none") == []
 
 
 # The store --------------------------------------------------------------------------------------------------------
@@ -217,12 +217,12 @@ def test_what_is_stored_is_sound_and_can_be_scored_again(lab: Any, work: Any) ->
     )  # fmt: skip
     work.clear()
     with lab.open() as store:
-        assert list(store.check()) == []
+        assert list(store.maintenance.check()) == []
     from testbed.db.store import Store
 
     with Store.open(lab.url, "write") as store:
         done = rescore(store, changed, eval_settings=["captions"])
-        assert list(store.check()) == []
+        assert list(store.maintenance.check()) == []
     assert [each.status for each in done] == ["rescored"], done
     after = lab.metrics("tower", "captions")
     assert before["image_retrieval_recall@1"].value <= after["image_retrieval_recall@3"].value
@@ -240,10 +240,10 @@ def test_an_image_that_cannot_be_read_is_a_miss_everywhere(lab: Any) -> None:
     assert report.ok
     with lab.open() as store:
         for outcome in report.outcomes:
-            assert sorted(store.sample_errors(outcome.evaluation_id)) == broken
+            assert sorted(store.outputs.errors(outcome.evaluation_id)) == broken
         assert np.isnan(lab.outputs("tower", "captions", "image_embeddings")[broken]).all()
         captions = next(each for each in report.outcomes if each.setting == "captions")
-        ranks = store.scores(captions.evaluation_id, "text_retrieval_rank")
+        ranks = store.scores.read(captions.evaluation_id, "text_retrieval_rank")
     (of_images,) = ranks.values()
     assert np.isinf(of_images[broken]).all()
 
@@ -301,19 +301,19 @@ def test_image_embeddings_can_be_asked_for_and_are_not_among_the_results(lab: An
     report = lab.run(catalog, settings=["captions.image_embeddings"])
     assert report.ok
     with lab.open() as store:
-        (evaluation,) = store.evaluations(["tower"], ["captions.image_embeddings"])
-        (norm,) = store.metrics(evaluation.id)
+        (evaluation,) = store.evaluations.find(["tower"], ["captions.image_embeddings"])
+        (norm,) = store.results.metrics(evaluation.id)
         assert (norm.name, norm.value) == (
             "embedding_norm", pytest.approx(float(plain_embeddings().norm(dim=1).mean()), rel=1e-5)
         )  # fmt: skip
-        assert store.results() == []
-        assert store.list_names("eval setting") == names(lab.url, "eval setting") == []
+        assert store.results.find() == []
+        assert store.names.all("eval setting") == names(lab.url, "eval setting") == []
     work.clear()
     assert lab.run(catalog, settings=["captions", "choices"]).ok
     assert work["images embedded"] == 0
     assert "captions.image_embeddings.image_embeddings" not in catalog.eval_settings
     with lab.open() as store:
-        assert [each.name for each in store.list_names("eval setting")] == ["captions", "choices"]
+        assert [each.name for each in store.names.all("eval setting")] == ["captions", "choices"]
 
 
 @pytest.mark.parametrize(

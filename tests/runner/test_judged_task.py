@@ -61,7 +61,7 @@ class Toys:
 
     def accuracy(self, setting: str) -> tuple[float | None, int | None]:
         with Store.open(self.options["db_url"]) as store:
-            (found,) = [each for each in store.results(["toy-student"], [setting]) if each.metric == "accuracy"]
+            (found,) = [each for each in store.results.find(["toy-student"], [setting]) if each.metric == "accuracy"]
             return found.value, found.n
 
 

@@ -46,13 +46,13 @@ def dies(lab: Any, made: Catalog, model: str, setting: str, after: dict[str, int
 
 def stored_outputs(lab: Any, setting: str) -> int:
     with lab.open() as store:
-        (evaluation,) = store.evaluations(eval_settings=[setting])
+        (evaluation,) = store.evaluations.find(eval_settings=[setting])
         assert evaluation.status == "running"
-        return sum(stop - start for start, stop in store.stored_ranges([evaluation.id])[evaluation.id])
+        return sum(stop - start for start, stop in store.outputs.stored_ranges([evaluation.id])[evaluation.id])
 
 
 def stored_items(lab: Any) -> int:
-    with lab.open() as store, store.reading() as session:
+    with lab.open() as store, store.database.reading() as session:
         return int(session.scalar(sa.select(sa.func.count()).select_from(ItemValueRow)) or 0)
 
 

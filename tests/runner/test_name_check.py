@@ -45,7 +45,7 @@ def stored(evaluated: Path, tmp_path: Path) -> Iterator[Store]:
 
 
 def exchange(store: Store, table: str, one: str, other: str) -> None:
-    with store.writing() as session:
+    with store.database.writing() as session:
         for old, new in ((one, "?"), (other, one), ("?", other)):
             statement = sa.text(f"UPDATE {table} SET name = :new WHERE name = :old")
             session.execute(statement, {"old": old, "new": new})
@@ -82,10 +82,10 @@ def test_two_settings_that_were_exchanged_are_named(stored: Store, pair: tuple[s
 
 
 def test_evaluations_that_were_given_to_another_model_or_setting_are_named(stored: Store) -> None:
-    with stored.writing() as session:
+    with stored.database.writing() as session:
         session.execute(sa.text("UPDATE models SET name = 'three' WHERE name = 'one'"))
     assert len(found(stored, catalog_of("one", "two", "three"))[1]) == len(SETTINGS)  # nothing here is called one
-    with stored.writing() as session:
+    with stored.database.writing() as session:
         session.execute(sa.text("UPDATE models SET name = 'one' WHERE name = 'three'"))
         two, few = (
             session.scalar(sa.text(f"SELECT id FROM {table} WHERE name = '{name}'"))

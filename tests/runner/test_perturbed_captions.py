@@ -71,8 +71,8 @@ def said(folder: Path, model: str, setting: str, **options: Any) -> list[str]:
     )
     assert report.ok, [(each.setting, each.reason) for each in report.outcomes]
     with Store.open(url) as store:
-        (evaluation,) = store.evaluations([model], [setting])
-        return [value["text"] for value in store.read_outputs(evaluation.id, "text")]
+        (evaluation,) = store.evaluations.find([model], [setting])
+        return [value["text"] for value in store.outputs.read(evaluation.id, "text")]
 
 
 def reasons(folder: Path, model: str, settings: list[str]) -> dict[str, str]:
@@ -152,7 +152,7 @@ def test_what_cannot_be_shown_is_said(world, tmp_path):
 
 def overall(url: str, metric: str) -> dict[tuple[str, str], float]:
     with Store.open(url) as store:
-        return {(each.model, each.eval_setting): each.value for each in store.results() if each.metric == metric}
+        return {(each.model, each.eval_setting): each.value for each in store.results.find() if each.metric == metric}
 
 
 @pytest.mark.slow
@@ -170,12 +170,12 @@ def test_clip_score_compares_with_the_images_as_they_were(world, tmp_path):
         report = run(registry, options, ["describer"], [f"{CLEAN}.clip_score@digits-clip", *settings])
         assert report.ok, [(each.setting, each.reason) for each in report.outcomes]
         with Store.open(options.db_url) as store:
-            cells = {each.eval_setting: each for each in store.evaluations(["describer"])}
-            embedded = [each for each in store.evaluations(["digits-clip"]) if each.origin == "run"]
+            cells = {each.eval_setting: each for each in store.evaluations.find(["describer"])}
+            embedded = [each for each in store.evaluations.find(["digits-clip"]) if each.origin == "run"]
             for name in settings:
-                ((_, cosines),) = store.scores(cells[name].id, "cosine").items()
+                ((_, cosines),) = store.scores.read(cells[name].id, "cosine").items()
                 assert len({round(float(each), 4) for each in cosines}) > 1  # black to the captioner alone
-            said = {value["text"] for value in store.read_outputs(cells[settings[-1]].root, "text")}
+            said = {value["text"] for value in store.outputs.read(cells[settings[-1]].root, "text")}
             assert len(said) == 1
         assert len(embedded) == 1 or limit is not None  # whatever shows them
     values = overall(str(tmp_path / "None.db"), "clip_score")

@@ -63,15 +63,15 @@ class Bench:
 
     def logits(self, model: str, setting: str) -> np.ndarray:
         with Store.open(self.url) as store:
-            (evaluation,) = [each for each in store.evaluations([model], [setting]) if each.status == "complete"]
-            return np.array(store.read_outputs(evaluation.id, "logits"))
+            (evaluation,) = [each for each in store.evaluations.find([model], [setting]) if each.status == "complete"]
+            return np.array(store.outputs.read(evaluation.id, "logits"))
 
     def metrics(self, model: str, setting: str) -> dict[tuple[str, str], Any]:
         """Rates as they are; functions of all logits to five digits, since float32 rounds by batch."""
         with Store.open(self.url) as store:
             return {
                 (each.metric, each.slice): f"{each.value:.5g}" if each.metric in ROUNDED else each.value
-                for each in store.results([model], [setting])
+                for each in store.results.find([model], [setting])
             }
 
     def stored_samples(self, model: str) -> int:
@@ -79,8 +79,8 @@ class Bench:
         if not Path(self.url).exists():
             return 0
         with contextlib.suppress(Exception), Store.open(self.url) as store:
-            ids = [each.id for each in store.evaluations([model])]
-            ranges = store.stored_ranges(ids, "logits")
+            ids = [each.id for each in store.evaluations.find([model])]
+            ranges = store.outputs.stored_ranges(ids, "logits")
             return sum(stop - start for pieces in ranges.values() for start, stop in pieces)
         return 0
 

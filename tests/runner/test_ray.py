@@ -73,15 +73,17 @@ def command(root: Path, cluster: RayNodes, warm_python: WarmPython) -> Command:
 
 def stored(url: str) -> int:
     with contextlib.suppress(StoreError), Store.open(url) as store:  # it may not have been made yet
-        ids = [each.id for each in store.evaluations(["world-slow"])]
-        return sum(stop - start for found in store.stored_ranges(ids, "logits").values() for start, stop in found)
+        ids = [each.id for each in store.evaluations.find(["world-slow"])]
+        return sum(
+            stop - start for found in store.outputs.stored_ranges(ids, "logits").values() for start, stop in found
+        )
     return 0
 
 
 def logits(url: str) -> list[np.ndarray]:
     with Store.open(url) as store:
-        found = [store.evaluations([model], [setting])[0] for model, setting in CELLS]
-        return [np.array(store.read_outputs(each.id, "logits")) for each in found]
+        found = [store.evaluations.find([model], [setting])[0] for model, setting in CELLS]
+        return [np.array(store.outputs.read(each.id, "logits")) for each in found]
 
 
 @pytest.mark.slow
@@ -135,7 +137,7 @@ def test_a_run_that_finds_no_room_after_its_worker_died_leaves_its_share_to_the_
 
 def has_run(url: str, process: subprocess.Popen[str]) -> bool:
     with Store.open(url) as store:
-        return process.pid in [each.process for each in store.runs()]
+        return process.pid in [each.process for each in store.leases.runs()]
 
 
 def is_worker(process: int) -> bool:
@@ -165,7 +167,7 @@ def test_the_loss_of_the_head_is_told_at_once_and_the_run_ends_with_its_summary(
     assert "Traceback" not in err
     assert stored(url)  # what the worker that was left computed until the end
     with Store.open(url) as store:
-        assert [each.outcome for each in store.runs()] == ["failed"]
+        assert [each.outcome for each in store.leases.runs()] == ["failed"]
 
 
 @pytest.mark.long

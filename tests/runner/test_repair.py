@@ -49,7 +49,7 @@ def numbers(store: Store) -> dict[tuple[str, ...], tuple[float | None, int | Non
     """Every metric that is stored."""
     return {
         (each.model, each.eval_setting, each.scorer, each.metric, each.slice): (each.value, each.n)
-        for each in store.results()
+        for each in store.results.find()
     }
 
 
@@ -67,7 +67,7 @@ def _close(one: float | None, other: float | None) -> bool:
 def all_faults(path: Path, catalog: Catalog) -> list[str]:
     with Store.open(str(path)) as store:
         deep = [fault.text for fault in deep_faults(store, catalog, lambda evaluation, why: pytest.fail(why))]
-        return [*store.check(), *deep]
+        return [*store.maintenance.check(), *deep]
 
 
 @pytest.mark.parametrize(
@@ -87,9 +87,11 @@ def test_a_run_completes_what_a_repair_dropped(lab: Path, statement: str) -> Non
         before = numbers(store)
     damage(lab, statement)
     with Store.open(str(lab), "write") as store:
-        repaired = store.repair()
+        repaired = store.maintenance.repair()
         if "item_values" in statement:  # whose texts they are is found by scoring again
-            store.repair(lambda: deep_faults(store, golden_catalog(), lambda evaluation, why: pytest.fail(why)))
+            store.maintenance.repair(
+                lambda: deep_faults(store, golden_catalog(), lambda evaluation, why: pytest.fail(why))
+            )
     assert repaired.done
     assert not repaired.left
     assert not evaluate(lab).of("failed")
@@ -115,9 +117,9 @@ def test_a_deep_check_computes_scores_and_metrics_again(lab: Path, statement: st
     damage(lab, statement)
     assert any("(towers on shown-noisy)" in fault and named in fault for fault in all_faults(lab, catalog))
     with Store.open(str(lab), "write") as store:
-        store.repair(lambda: deep_faults(store, catalog, lambda evaluation, why: None))
-        found = store.evaluations(["towers"], ["shown-noisy"])
-        assert ("failed", []) in [(each.status, store.metrics(each.id)) for each in found]
+        store.maintenance.repair(lambda: deep_faults(store, catalog, lambda evaluation, why: None))
+        found = store.evaluations.find(["towers"], ["shown-noisy"])
+        assert ("failed", []) in [(each.status, store.results.metrics(each.id)) for each in found]
 
 
 def test_the_metrics_of_a_changed_definition_are_no_fault(lab: Path) -> None:

@@ -23,8 +23,8 @@ def scaled(factor: float) -> Any:
 
 def reported(store: Store) -> set[int]:
     """What all that shows numbers takes: the view, the entities, the lookup without SQLAlchemy."""
-    viewed = {each.evaluation_id for each in store.results(["toy"], ["shade"])}
-    known = [each for each in store.evaluations(["toy"], ["shade"]) if each.status == "complete"]
+    viewed = {each.evaluation_id for each in store.results.find(["toy"], ["shade"])}
+    known = [each for each in store.evaluations.find(["toy"], ["shade"]) if each.status == "complete"]
     (chosen,) = current(known)
     looked_up = complete_cells(store.full_url, "toy", "shade")
     assert looked_up is not None
@@ -51,14 +51,14 @@ def test_so_it_is_after_a_merge(lab: Any, tmp_path: Path) -> None:
     for factor in (0.5, 0.8, 0.5):
         lab.run(scaled(factor))
     with lab.open() as store, Store.create(str(tmp_path / "target.db")) as target:
-        values = {each.metric: each.value for each in store.results(["toy"], ["shade"]) if each.slice == "overall"}
+        values = {each.metric: each.value for each in store.results.find(["toy"], ["shade"]) if each.slice == "overall"}
         merge(store, target)
-        found = {each.metric: each.value for each in target.results(["toy"], ["shade"]) if each.slice == "overall"}
+        found = {each.metric: each.value for each in target.results.find(["toy"], ["shade"]) if each.slice == "overall"}
         assert found == values
         lab.run(scaled(0.8))  # found again there; the target has both already
         merge(store, target)
-        values = {each.metric: each.value for each in store.results(["toy"], ["shade"]) if each.slice == "overall"}
-        found = {each.metric: each.value for each in target.results(["toy"], ["shade"]) if each.slice == "overall"}
+        values = {each.metric: each.value for each in store.results.find(["toy"], ["shade"]) if each.slice == "overall"}
+        found = {each.metric: each.value for each in target.results.find(["toy"], ["shade"]) if each.slice == "overall"}
         assert found == values
 
 
@@ -82,7 +82,7 @@ def test_swapped_names_of_classes_swap_the_slices(lab: Any, work: Any, monkeypat
 
     def recalls() -> dict[str, float | None]:
         with lab.open() as store:
-            rows = store.results(["toy"], ["named"])
+            rows = store.results.find(["toy"], ["named"])
             return {each.slice: each.value for each in rows if each.metric == "top1" and each.slice != "overall"}
 
     before = recalls()

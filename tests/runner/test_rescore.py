@@ -39,11 +39,11 @@ def again(metric):
 
 
 def values(store, setting):
-    return {each.metric: each.value for each in store.results(["toy"], [setting], slices=["overall"])}
+    return {each.metric: each.value for each in store.results.find(["toy"], [setting], slices=["overall"])}
 
 
 def test_a_changed_metric_is_computed_from_the_stored_outputs_and_counts_from_now_on(scored, work):
-    old = {each.eval_setting: each for each in scored.evaluations()}
+    old = {each.eval_setting: each for each in scored.evaluations.find()}
     work.clear()
     done = {each.eval_setting: each for each in rescore(scored, again(second))}
     assert {name: each.status for name, each in done.items()} == {
@@ -53,13 +53,13 @@ def test_a_changed_metric_is_computed_from_the_stored_outputs_and_counts_from_no
     }
     assert work["images through networks"] == work["images read"] == work["models loaded"] == 0
     for name in ("own", "part"):
-        new = scored.evaluation(done[name].evaluation)
+        new = scored.evaluations.get(done[name].evaluation)
         root = old[name].derived_from or old[name].id
         assert (new.origin, new.derived_from, new.dataset_id) == ("derived", root, old[name].dataset_id)
-        logits = scored.read_outputs(new.id, "logits")
+        logits = scored.outputs.read(new.id, "logits")
         assert values(scored, name) == {"mine": pytest.approx(logits.argmax(axis=1).mean())}
         # What there was is still there.
-        (kept,) = scored.metrics(old[name].id)
+        (kept,) = scored.results.metrics(old[name].id)
         assert kept == Metric("mine", 1.0, len(logits), unit="", scorer="metrics_fn", headline=kept.headline)
 
 
@@ -73,9 +73,9 @@ def test_the_result_is_that_of_a_run_and_a_run_finds_it(scored, lab, work):
     }
     assert report.checks == []
     assert work["images through networks"] == 0
-    before = scored.evaluations()
+    before = scored.evaluations.find()
     assert {each.status for each in rescore(scored, again(second))} == {"current"}
-    assert scored.evaluations() == before
+    assert scored.evaluations.find() == before
 
 
 def test_a_metric_that_fails_is_told_and_the_old_one_counts(scored):
@@ -109,7 +109,7 @@ def test_names_and_patterns_choose(scored):
 
 
 def test_imported_numbers_have_nothing_to_score(scored):
-    scored.add_imported([("published", "own", "f", [Metric("top1", 0.5)])], "table.csv", {})
+    scored.evaluations.add_imported([("published", "own", "f", [Metric("top1", 0.5)])], "table.csv", {})
     assert {each.model for each in rescore(scored, again(second))} == {"toy"}
 
 
@@ -124,4 +124,4 @@ def test_unreadable_samples_stay_wrong(lab):
         before = values(store, "toy-all")["top1"]
         (one,) = rescore(store, toy_catalog(toy_model(), toy_setting(broken=[3, 599], metrics_fn=right)))
         assert values(store, "toy-all") == {"right": pytest.approx(before)}
-        assert np.isnan(store.read_outputs(one.evaluation, "logits")[[3, 599]]).all()
+        assert np.isnan(store.outputs.read(one.evaluation, "logits")[[3, 599]]).all()

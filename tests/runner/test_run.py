@@ -45,8 +45,8 @@ def test_logits_metrics_and_scores_are_those_of_a_plain_loop_and_how_they_came_a
     assert top1.stderr == pytest.approx(scipy.stats.sem(correct), rel=1e-9)
     assert top1.n == 600
     with lab.open() as store:
-        (evaluation,) = store.evaluations()
-        identity, stored = store.identity(evaluation), store.scores(evaluation.id)
+        (evaluation,) = store.evaluations.find()
+        identity, stored = store.evaluations.identity(evaluation), store.scores.read(evaluation.id)
     assert evaluation.environment["batch_size"] == 50
     assert evaluation.environment["libraries"]["torch"] == torch.__version__.split("+")[0]
     assert identity["model"]["weights"].startswith("state:")
@@ -84,10 +84,10 @@ def test_logits_do_not_depend_on_sharing_a_pass(new_lab):
 def test_outputs_are_stored_at_the_precision_they_were_computed_in(lab):
     lab.run(toy_catalog(toy_model(), toy_setting()), dtype="bfloat16")
     with lab.open() as store:
-        (evaluation,) = store.evaluations()
-        assert store.kinds(evaluation.id) == {"logits": "bfloat16"}
+        (evaluation,) = store.evaluations.find()
+        assert store.outputs.kinds(evaluation.id) == {"logits": "bfloat16"}
         assert evaluation.dtype == "bfloat16"
-        stored = store.read_outputs(evaluation.id, "logits")
+        stored = store.outputs.read(evaluation.id, "logits")
     exact = plain_loop(toy_setting())
     assert np.abs(stored - exact).max() > 0
     np.testing.assert_allclose(stored, exact, atol=1.0)
@@ -106,11 +106,11 @@ def test_outputs_stored_in_float16_are_half_as_large_and_evaluations_of_their_ow
     assert work["images through networks"] == 1200  # neither is taken for the other
     assert lab.run(catalog, store_dtype="float16").passes == 0
     with lab.open() as store:
-        full, rounded = sorted(store.evaluations(["toy"]), key=lambda each: len(each.dtype))
+        full, rounded = sorted(store.evaluations.find(["toy"]), key=lambda each: len(each.dtype))
         assert (full.dtype, rounded.dtype) == ("float32", "float32/float16")
-        outputs = store.read_outputs(rounded.id, "logits")
+        outputs = store.outputs.read(rounded.id, "logits")
         assert outputs.dtype == np.float16
-        np.testing.assert_array_equal(outputs, store.read_outputs(full.id, "logits").astype(np.float16))
+        np.testing.assert_array_equal(outputs, store.outputs.read(full.id, "logits").astype(np.float16))
 
 
 def test_each_image_is_read_once_for_all_settings_and_models(lab, work):
@@ -158,8 +158,8 @@ def test_override_computes_all_samples_again_and_keeps_the_old_evaluation(lab, w
     second = lab.run(catalog, override=True).outcomes[0].evaluation_id
     assert work["images through networks"] == 1200
     with lab.open() as store:
-        assert second in [each.id for each in store.evaluations()]
-        assert [each.id for each in store.evaluations(hidden=True)] == [first]
+        assert second in [each.id for each in store.evaluations.find()]
+        assert [each.id for each in store.evaluations.find(hidden=True)] == [first]
 
 
 # Derived cells ----------------------------------------------------------------------------------------------------
@@ -228,10 +228,10 @@ def test_a_limited_run_is_a_subset_of_a_full_one_and_does_not_replace_it(lab, wo
     report = lab.run(catalog, limit=10)
     assert report.outcomes[0].status == "derived"
     with lab.open() as store:
-        assert {each.evaluation_id for each in store.results()} == {full.evaluation_id}
-        limited = store.evaluation(report.outcomes[0].evaluation_id)
+        assert {each.evaluation_id for each in store.results.find()} == {full.evaluation_id}
+        limited = store.evaluations.get(report.outcomes[0].evaluation_id)
         assert (limited.size, limited.sample_limit) == (10, 10)
-        ids = [sample.id for sample in store.dataset(limited.dataset_id).samples]
+        ids = [sample.id for sample in store.datasets.get(limited.dataset_id).samples]
     assert ids == [f"toy/{index:04d}" for index in range(0, 600, 60)]
 
 
@@ -272,7 +272,7 @@ def test_settings_that_fail_fail_alone(lab):
         "toy-all"
     ]
     with lab.open() as store:
-        errors = {each.eval_setting: each.error for each in store.evaluations() if each.status == "failed"}
+        errors = {each.eval_setting: each.error for each in store.evaluations.find() if each.status == "failed"}
     assert errors.keys() == functions.keys()
     assert all(reason in error for reason, error in errors.items())
 
@@ -305,8 +305,8 @@ def test_an_unreadable_sample_counts_as_wrong_and_is_recorded(new_lab):
     expected[[3, 599]] = np.nan
     np.testing.assert_allclose(hurt.logits("toy", "toy-all"), expected, atol=1e-5)
     with hurt.open() as store:
-        (evaluation,) = store.evaluations()
-        assert store.sample_errors(evaluation.id) == {3: "toy/0003 is broken", 599: "toy/0599 is broken"}
+        (evaluation,) = store.evaluations.find()
+        assert store.outputs.errors(evaluation.id) == {3: "toy/0003 is broken", 599: "toy/0599 is broken"}
     targets = np.array(toy.ToyDataset().open().targets)
     correct = whole.logits("toy", "toy-all").argmax(1) == targets
     correct[[3, 599]] = False
@@ -389,7 +389,7 @@ def test_what_failed_is_tried_again(lab, tmp_path):
     marker.touch()
     assert lab.run(catalog).outcomes[0].status == "complete"
     with lab.open() as store:
-        assert [each.status for each in store.evaluations()] == ["complete"]
+        assert [each.status for each in store.evaluations.find()] == ["complete"]
 
 
 # What settings and models may ask for -----------------------------------------------------------------------------
@@ -498,7 +498,7 @@ def test_unsupported_cells_say_why_and_are_rows(lab):
     }
     assert report.ok  # nothing went wrong
     with lab.open() as store:
-        rows = {each.eval_setting: (each.status, each.error) for each in store.evaluations()}
+        rows = {each.eval_setting: (each.status, each.error) for each in store.evaluations.find()}
     assert rows["attack"][0] == "unsupported"
     assert "gradients" in rows["attack"][1]
     assert "11 classes" in rows["more-classes"][1]
@@ -535,7 +535,7 @@ def test_a_classify_that_draws_gives_the_same_numbers_in_every_run_and_others_fo
         lab = new_lab(name)
         lab.run(toy_catalog(toy_model(classify=drawing), toy_setting(), *settings), **given)
         with lab.open() as store:
-            (evaluation,) = store.evaluations(["toy"], ["toy-all"])
+            (evaluation,) = store.evaluations.find(["toy"], ["toy-all"])
         return lab.logits("toy", "toy-all"), evaluation.fingerprint
 
     once, again, beside, other = (
@@ -565,7 +565,7 @@ class Fragile(ToyDataset):
 def test_samples_that_could_not_be_read_are_read_again_when_the_cell_is(lab, away, monkeypatch):
     monkeypatch.setattr(Fragile, "away", away)
     if away == "some":  # interrupted before it was complete: here by a metric that fails
-        stop = lambda store, *_: store.fail(1, "stopped") or "stopped"  # noqa: E731
+        stop = lambda store, *_: store.evaluations.fail(1, "stopped") or "stopped"  # noqa: E731
         monkeypatch.setattr("testbed.execution.outcomes.finish", stop)
     catalog = toy_catalog(toy_model(), toy_setting(dataset=Fragile()))
     assert [each.status for each in lab.run(catalog).outcomes] == ["failed"]
@@ -574,7 +574,7 @@ def test_samples_that_could_not_be_read_are_read_again_when_the_cell_is(lab, awa
     assert lab.run(catalog).ok
     np.testing.assert_allclose(lab.logits("toy", "toy-all"), plain_loop(toy_setting()), atol=1e-5)
     with lab.open() as store:
-        assert store.unreadable([1]) == {}
+        assert store.outputs.unreadable([1]) == {}
 
 
 def test_a_device_that_answers_nothing_but_errors_ends_the_worker_and_fails_one_cell_only(lab):
@@ -585,7 +585,7 @@ def test_a_device_that_answers_nothing_but_errors_ends_the_worker_and_fails_one_
     with pytest.raises(DeviceError):
         lab.run(toy_catalog(toy_model(), *settings))
     with lab.open() as store:
-        statuses = {each.eval_setting: each.status for each in store.evaluations()}
+        statuses = {each.eval_setting: each.status for each in store.evaluations.find()}
     assert statuses == {"bad": "failed", "good": "running"}  # which another worker would go on with
 
 
@@ -636,8 +636,8 @@ def test_a_sample_that_could_not_be_read_is_read_again_in_another_set(lab, work)
     assert work["images read"] == 301
     assert np.isnan(lab.logits("toy", "toy-all")[5]).all()
     with lab.open() as store:
-        (whole,) = store.evaluations(["toy"], ["toy-all"])
-        assert list(store.sample_errors(whole.id)) == [5]
+        (whole,) = store.evaluations.find(["toy"], ["toy-all"])
+        assert list(store.outputs.errors(whole.id)) == [5]
 
 
 def test_what_depends_on_the_batch_is_not_put_together_from_several_runs(lab, work):

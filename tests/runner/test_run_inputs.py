@@ -46,7 +46,7 @@ for number, (model, setting, fields) in enumerate(cases):
     )
     (outcome,) = run(registry, options, [model], [setting]).outcomes
     with Store.open(url) as store:
-        found = store.evaluation(outcome.evaluation_id)
+        found = store.evaluations.get(outcome.evaluation_id)
     print(json.dumps([outcome.status, found.fingerprint, found.forward_fingerprint]))
 """
 
@@ -123,7 +123,7 @@ def told(url: str, model: str, setting: str, inputs: Inputs) -> list[Any]:
     (outcome,) = run(registry, options, [model], [setting]).outcomes
     assert outcome.evaluation_id is not None, outcome.reason
     with Store.open(url) as store:
-        found = store.evaluation(outcome.evaluation_id)
+        found = store.evaluations.get(outcome.evaluation_id)
     return [outcome.status, found.fingerprint, found.forward_fingerprint]
 
 
@@ -168,7 +168,7 @@ def test_without_inputs_the_variables_count_as_they_are_when_the_run_starts(
         options = RunOptions(db_url=str(tmp_path / "v.db"), plugins=(PLUGIN,), executor="inline", data_workers=0)
         (outcome,) = run(registry, options, [model], [setting]).outcomes
         with Store.open(options.db_url) as store:
-            assert store.evaluation(outcome.evaluation_id or 0).fingerprint == expected[number][1]
+            assert store.evaluations.get(outcome.evaluation_id or 0).fingerprint == expected[number][1]
 
 
 # Threads and processes --------------------------------------------------------------------------------------------

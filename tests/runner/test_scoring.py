@@ -54,20 +54,20 @@ def world(*others: Any) -> Catalog:
 
 def evaluation(lab: Any, model: str, name: str) -> Any:
     with lab.open() as store:
-        (found,) = [each for each in store.evaluations([model], [name]) if each.status == "complete"]
+        (found,) = [each for each in store.evaluations.find([model], [name]) if each.status == "complete"]
         return found
 
 
 def scores(lab: Any, model: str, name: str) -> dict[str, np.ndarray]:
     found = evaluation(lab, model, name)
     with lab.open() as store:
-        return {score: values for (_, score), values in store.scores(found.id).items()}
+        return {score: values for (_, score), values in store.scores.read(found.id).items()}
 
 
 def texts(lab: Any, model: str, name: str = SETTING) -> list[Any]:
     found = evaluation(lab, model, name)
     with lab.open() as store:
-        return list(store.read_outputs(found.id, "text"))
+        return list(store.outputs.read(found.id, "text"))
 
 
 REFERENCES = [list(target) for target in Targets("captions", count=COUNT).open().targets]
@@ -139,7 +139,7 @@ def test_what_cannot_be_answered_is_a_row_with_its_reason_and_the_rest_goes_on(l
     assert metrics["coverage"].value == pytest.approx(26 / 30)
     assert metrics["empty"].value == pytest.approx(1 / 30)
     with lab.open() as store:
-        assert store.sample_errors(evaluation(lab, "moody", SETTING).id) == {6: "toy/0006 is broken"}
+        assert store.outputs.errors(evaluation(lab, "moody", SETTING).id) == {6: "toy/0006 is broken"}
 
 
 def test_a_captioner_that_fails_on_all_of_a_batch_is_given_up_at_once(lab: Any, work: Any) -> None:
@@ -249,11 +249,11 @@ def test_the_evaluation_says_whose_captions_and_which_scorer(lab: Any) -> None:
     found = evaluation(lab, "vary", SIMILAR)
     assert (found.origin, found.derived_from) == ("derived", evaluation(lab, "vary", SETTING).id)
     with lab.open() as store:
-        view = store.identity(found)["view"]
+        view = store.evaluations.identity(found)["view"]
     assert view["splitter"] == get_splitter().id
     assert view["scored_by"]["model"]["weights"] == "named:1"
     assert view["scored_by"]["dtype"] == "float32"
-    assert list(lab.open().check()) == []
+    assert list(lab.open().maintenance.check()) == []
 
 
 def test_another_scorer_of_that_name_is_another_evaluation(lab: Any, work: Any) -> None:
@@ -262,7 +262,7 @@ def test_another_scorer_of_that_name_is_another_evaluation(lab: Any, work: Any) 
     changed = catalog(setting(), captioner("vary", vary), hash_encoder(instruction="Say: "))
     lab.run(changed, ["vary"], [SIMILAR])
     with lab.open() as store:
-        both = store.evaluations(["vary"], [SIMILAR])
+        both = store.evaluations.find(["vary"], [SIMILAR])
     assert {each.fingerprint for each in both} > {before.fingerprint}
     assert work["texts hashed"] == 2 * hashed_texts
     assert work["answers"] == COUNT
@@ -361,9 +361,9 @@ def test_captions_that_are_derived_themselves_are_scored(lab: Any, work: Any, mo
         assert {each.status for each in rescore(store, made, eval_settings=[SETTING])} == {"rescored"}
     assert lab.run(made, ["vary"], ["shown.coarse@hash"]).of("scored")
     with lab.open() as store:
-        sources = {each.derived_from for each in store.evaluations() if each.origin == "derived"}
-        assert {store.evaluation(each).origin for each in sources} == {"run"}
-        assert list(store.check()) == []
+        sources = {each.derived_from for each in store.evaluations.find() if each.origin == "derived"}
+        assert {store.evaluations.get(each).origin for each in sources} == {"run"}
+        assert list(store.maintenance.check()) == []
 
 
 def test_scoring_again_runs_no_model(lab: Any, work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -378,8 +378,8 @@ def test_scoring_again_runs_no_model(lab: Any, work: Any, monkeypatch: pytest.Mo
     with Store.open(lab.url, "write") as store:
         done = rescore(store, unloadable, eval_settings=[SIMILAR])
         assert [each.status for each in done] == ["rescored"]
-        found = store.evaluation(done[0].evaluation)
-        after = {name: values for (_, name), values in store.scores(found.id).items()}
+        found = store.evaluations.get(done[0].evaluation)
+        after = {name: values for (_, name), values in store.scores.read(found.id).items()}
     for name, values in before.items():
         np.testing.assert_array_equal(after[name], values)
     assert not work
@@ -432,7 +432,7 @@ def test_strict_says_whose_captions_lack_a_sample(lab: Any) -> None:
 def test_override_of_scores_goes_on_with_captions_that_are_not_complete(lab: Any, work: Any) -> None:
     lab.run(world(), ["vary"], [SETTING], limit=10)
     with lab.open() as store:
-        (found,) = store.evaluations(["vary"], [SETTING])
+        (found,) = store.evaluations.find(["vary"], [SETTING])
     work.clear()
     assert lab.run(world(), ["vary"], [SIMILAR], override=True, limit=10).of("scored")
     assert not work["answers"]
@@ -540,16 +540,16 @@ def test_embeddings_of_several_widths_are_told(lab: Any) -> None:
 
 def test_damaged_embeddings_fail_their_cells_alone_and_override_repairs_them(lab: Any) -> None:
     lab.run(world(), ["vary", "repeat"], [SIMILAR])
-    with Store.open(lab.url, "write") as store, store.writing() as session:
+    with Store.open(lab.url, "write") as store, store.database.writing() as session:
         damaged = sa.update(ItemValueRow).where(ItemValueRow.digest == digest_bytes(vary(0).encode()))
         assert session.execute(damaged.values(payload=b"0" * 256)).rowcount == 1  # type: ignore[attr-defined]
     report = lab.run(world(), ["vary", "repeat"], ["shown.coarse@hash"])
     assert [each.status for each in report.outcomes] == ["failed", "scored"]
     assert "--override computes it again" in report.outcomes[0].reason
-    (fault,) = lab.open().check()
+    (fault,) = lab.open().maintenance.check()
     assert "--override computes it again" in fault
     assert lab.run(world(), ["vary"], ["shown.coarse@hash"], override=True).of("scored")
-    assert list(lab.open().check()) == []
+    assert list(lab.open().maintenance.check()) == []
 
 
 def test_texts_that_cannot_be_cut_fail_their_cells_alone(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -595,8 +595,8 @@ def test_scoring_again_where_other_texts_are_needed_goes_on_and_a_run_embeds_the
 
 def evaluation_of_split(lab: Any) -> str:
     with lab.open() as store:
-        (result, *_) = store.results(["vary"], [SIMILAR])
-        return str(store.identity(store.evaluation(result.evaluation_id))["view"]["splitter"])
+        (result, *_) = store.results.find(["vary"], [SIMILAR])
+        return str(store.evaluations.identity(store.evaluations.get(result.evaluation_id))["view"]["splitter"])
 
 
 def test_scoring_again_without_the_scorers_images_says_so(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -605,7 +605,7 @@ def test_scoring_again_without_the_scorers_images_says_so(lab: Any, monkeypatch:
     lab.run(world(), ["vary"], [SIMILAR, CLIP])
     monkeypatch.setattr(caption_clip_score, "SCORER", "clip_score@2")
     with Store.open(lab.url, "write") as store:
-        store.hide_evaluations("tower", "shown.image_embeddings")
+        store.removal.hide("tower", "shown.image_embeddings")
         done = {each.eval_setting: each for each in rescore(store, world())}
     assert done[CLIP].status == "failed"
     assert "the judge's image embeddings" in done[CLIP].reason
@@ -667,7 +667,7 @@ def test_the_scorers_embeddings_serve_other_tasks_too(lab: Any, work: Any) -> No
         {say(number) for say in (vary, repeat) for number in range(COUNT)}
     )
     with lab.open() as store:
-        assert {(each.model, each.eval_setting) for each in store.evaluations()} == {
+        assert {(each.model, each.eval_setting) for each in store.evaluations.find()} == {
             ("tower", "pairs"),
             ("tower", "pairs.image_embeddings"),
             ("vary", SETTING),
@@ -785,5 +785,5 @@ def test_a_growing_limit_asks_about_each_sample_once(lab: Any, work: Any) -> Non
         assert lab.run(world(), ["vary"], [SETTING], limit=limit).ok
     assert work["answers"] == work["images read"] == COUNT
     with lab.open() as store:
-        whole = max(store.evaluations(["vary"], [SETTING]), key=lambda each: each.size or 0)
-        assert [each["text"] for each in store.read_outputs(whole.id, "text")] == [vary(n) for n in range(COUNT)]
+        whole = max(store.evaluations.find(["vary"], [SETTING]), key=lambda each: each.size or 0)
+        assert [each["text"] for each in store.outputs.read(whole.id, "text")] == [vary(n) for n in range(COUNT)]

@@ -110,8 +110,8 @@ def reasons(done: Scrubbed) -> dict[str, int]:
 
 def certificates(lab: Any) -> dict[tuple[str, str], list[Any]]:
     with lab.open() as store:
-        found = store.evaluations()
-        known = store.certificates([each.id for each in found])
+        found = store.evaluations.find()
+        known = store.records.certificates([each.id for each in found])
         return {(each.model, each.eval_setting): known[each.id] for each in found}
 
 
@@ -139,11 +139,11 @@ def test_nothing_of_the_results_changes(lab: Any) -> None:
     catalog = toy_catalog(known("a", kind=Moody), toy_setting(count=40))
     lab.run(catalog)
     with lab.open() as store:
-        before = store.evaluations(), store.results()
+        before = store.evaluations.find(), store.results.find()
     WORK.mood = 2.0  # type: ignore[attr-defined]
     assert not verify(lab, catalog).ok
     with lab.open() as store:
-        assert (store.evaluations(), store.results()) == before
+        assert (store.evaluations.find(), store.results.find()) == before
     report = lab.run(catalog)
     assert [each.status for each in report.outcomes] == ["stored"]
 
@@ -388,7 +388,7 @@ def test_published_numbers_are_no_cells_to_verify(lab: Any) -> None:
     catalog = toy_catalog(known("a"), toy_setting("s", count=40))
     with Store.create(lab.url) as store:
         assert not verify(lab, catalog).tally.cells
-        store.add_imported([("a", "s", "f", [Metric("top1", 0.5)])], "table.csv", {})
+        store.evaluations.add_imported([("a", "s", "f", [Metric("top1", 0.5)])], "table.csv", {})
     done = verify(lab, catalog)
     assert (done.ok, done.tally.cells, done.verified) == (True, 0, [])
     lab.run(catalog)
@@ -469,7 +469,7 @@ def test_ctrl_c_keeps_what_was_found(lab: Any, monkeypatch: pytest.MonkeyPatch) 
     rest = verify(lab, catalog, timedelta(seconds=8 * (8 - len(done.verified)) - 1), days=1)
     assert not set(cells(rest)) & set(cells(done))
     with lab.open() as store:
-        assert [each.outcome for each in store.runs()][1:] == ["interrupted", "complete"]
+        assert [each.outcome for each in store.leases.runs()][1:] == ["interrupted", "complete"]
 
 
 def test_two_runs_at_once_share_the_cells(store_url: str, lab: Any, work: Any) -> None:
@@ -505,12 +505,12 @@ def test_the_claims_of_a_run_that_died_do_not_count(lab: Any) -> None:
     catalog = toy_catalog(known("a"), toy_setting("s", count=40))
     lab.run(catalog)
     with Store.open(lab.url, "write") as store:
-        (evaluation,) = store.evaluations()
-        run_id = store.begin_run("dead")
-        assert store.lease_items(scrub.CLAIMS, [str(evaluation.id)], anew=True)[0]
+        (evaluation,) = store.evaluations.find()
+        run_id = store.leases.begin_run("dead")
+        assert store.leases.lease_items(scrub.CLAIMS, [str(evaluation.id)], anew=True)[0]
         assert reasons(verify(lab, catalog)) == {scrub.ELSEWHERE: 1}
-        store.run_id = run_id
-        store.end_run("failed")
+        store.leases.run_id = run_id
+        store.leases.end_run("failed")
     assert cells(verify(lab, catalog)) == [("a", "s")]
 
 

@@ -14,8 +14,8 @@ import psycopg
 import pytest
 from toy import WORK, SlowNetwork, toy_catalog, toy_model, toy_setting
 
-from testbed.db import leases
 from testbed.db.connection import steady
+from testbed.db.parts import leases
 from testbed.db.store import Store
 from testbed.errors import StoreUnreachableError
 from testbed.execution.progress import SilentProgress
@@ -68,26 +68,26 @@ def test_runs_go_on_when_the_server_restarts(tmp_path: Path, mode: str) -> None:
         assert all(each["ok"] for each in told), told
         assert sum(each["images"] for each in told) == COUNT
         with Store.open(server.url) as store:
-            assert [each.outcome for each in store.runs()] == ["complete", "complete"]
-            (evaluation,) = store.evaluations()
-            logits = store.read_outputs(evaluation.id, "logits")
+            assert [each.outcome for each in store.leases.runs()] == ["complete", "complete"]
+            (evaluation,) = store.evaluations.find()
+            logits = store.outputs.read(evaluation.id, "logits")
     quiet = str(tmp_path / "quiet.db")
     run(made(), RunOptions(db_url=quiet, executor="inline"), ["toy"], ["toy-all"], SilentProgress())
     with Store.open(quiet) as store:
-        np.testing.assert_array_equal(logits, store.read_outputs(1, "logits"))
+        np.testing.assert_array_equal(logits, store.outputs.read(1, "logits"))
 
 
 def test_whoever_was_silent_because_the_server_was_down_is_not_taken_for_dead(monkeypatch: pytest.MonkeyPatch) -> None:
     with postgres_server.own_server() as server, Store.create(server.url) as store:
-        run_id = store.begin_run("eval.py")
-        with store.writing() as session:
+        run_id = store.leases.begin_run("eval.py")
+        with store.database.writing() as session:
             row = session.get_one(leases.RunRow, run_id)
             row.place = "another machine"
             row.beat_at -= leases.EXPIRES * 2
-        assert [each.outcome for each in store.runs()] == [None]
+        assert [each.outcome for each in store.leases.runs()] == [None]
         monkeypatch.setattr(leases, "EXPIRES", leases.EXPIRES / 1000)
         time.sleep(0.1)
-        assert [each.outcome for each in store.runs()] == ["lost"]
+        assert [each.outcome for each in store.leases.runs()] == ["lost"]
 
 
 def test_a_server_that_does_not_come_back_is_an_error_at_last(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +96,7 @@ def test_a_server_that_does_not_come_back_is_an_error_at_last(monkeypatch: pytes
         server.stop("fast")
         began = time.monotonic()
         with pytest.raises(StoreUnreachableError, match="cannot be reached"):
-            store.evaluations()
+            store.evaluations.find()
         assert time.monotonic() - began > 1
         began = time.monotonic()
         with pytest.raises(StoreUnreachableError):  # a wrong address should be told at once
@@ -118,5 +118,5 @@ def test_what_can_be_read_once_is_there_for_the_second_attempt(
             return whole(self)
 
         monkeypatch.setattr(type(store), "reading", cut_off)
-        assert store.stored_ranges(iter([1, 2])) == {1: [], 2: []}
+        assert store.outputs.stored_ranges(iter([1, 2])) == {1: [], 2: []}
         assert len(calls) == 2

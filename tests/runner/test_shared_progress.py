@@ -87,7 +87,7 @@ def test_runs_that_share_stored_embeddings_and_texts_count_them_once(lab: Any, t
 def test_a_run_that_resumes_cells_of_unequal_progress_counts_each_image_once(lab: Any) -> None:
     made = toy_catalog(toy_model(), toy_setting("plain"), toy_setting("dim", perturbation_fn_gpu=darker))
     lab.run(made)
-    with Store.open(lab.url, "write") as store, store.writing() as session:
+    with Store.open(lab.url, "write") as store, store.database.writing() as session:
         connection = session.connection()
         connection.exec_driver_sql("UPDATE evaluations SET status = 'running'")
         connection.exec_driver_sql("DELETE FROM output_chunks WHERE evaluation_id = 1 AND start = 256")
@@ -127,7 +127,7 @@ def test_a_cell_that_kills_its_workers_is_given_up_and_does_not_make_others_coun
     ]
     assert "SIGKILL" in report.outcomes[0].reason
     with Store.open(options.db_url) as store:
-        (failed,) = store.evaluations(["world-stubborn"])
+        (failed,) = store.evaluations.find(["world-stubborn"])
         assert (failed.status, "worker died" in (failed.error or "")) == ("failed", True)
     for label, several in _as_told(out.getvalue()):
         assert max(several) <= 200, label

@@ -22,7 +22,7 @@ from toy import WORK, SlowNetwork, ToyNetwork, toy_catalog, toy_model, toy_setti
 from toy_captions import captioner, captions, catalog, hash_encoder, vary
 from toy_towers import everything, toy_encoder
 
-from testbed.db import leases
+from testbed.db.parts import leases
 from testbed.db.store import Store
 from testbed.db.tables import ItemLeaseRow, LeaseRow, RunRow
 from testbed.eval_settings.eval_setting_base import Scoring
@@ -46,7 +46,7 @@ def slowly(number: int) -> str:
 
 def runs_on(url: str) -> list[Any]:
     with Store.open(url) as store:
-        return store.runs()
+        return store.leases.runs()
 
 
 class Together:
@@ -90,21 +90,21 @@ class Together:
 
     def outputs(self, setting: str) -> Any:
         with Store.open(self.url) as store:
-            (evaluation,) = store.evaluations(eval_settings=[setting])
+            (evaluation,) = store.evaluations.find(eval_settings=[setting])
             assert evaluation.status == "complete"
-            return np.array(store.read_outputs(evaluation.id, next(iter(store.kinds(evaluation.id)))))
+            return np.array(store.outputs.read(evaluation.id, next(iter(store.outputs.kinds(evaluation.id)))))
 
     def wait_for_a_lease(self) -> None:
         """Until one of the runs has begun to compute."""
         for _ in range(600):
-            with Store.open(self.url) as store, store.reading() as session:
+            with Store.open(self.url) as store, store.database.reading() as session:
                 if session.scalar(sa.select(sa.func.count()).select_from(LeaseRow)):
                     return
             time.sleep(0.05)
         raise AssertionError("nothing was leased")
 
     def leases_left(self) -> list[int]:
-        with Store.open(self.url) as store, store.reading() as session:
+        with Store.open(self.url) as store, store.database.reading() as session:
             tables = (LeaseRow, ItemLeaseRow)
             return [session.scalar(sa.select(sa.func.count()).select_from(table)) or 0 for table in tables]
 
@@ -209,9 +209,9 @@ def test_what_a_killed_run_had_leased_is_computed_by_the_one_that_waits(on_sqlit
 def elsewhere(url: str, silent: timedelta, start: int = 0, stop: int = 256) -> int:
     """A run on another machine that leased a range of the only evaluation, and was heard of some time ago."""
     with Store.open(url, "write") as store:
-        run_id = store.begin_run("eval.py")
-        (evaluation,) = store.evaluations()
-        with store.writing() as session:
+        run_id = store.leases.begin_run("eval.py")
+        (evaluation,) = store.evaluations.find()
+        with store.database.writing() as session:
             row = session.get_one(RunRow, run_id)
             row.place, row.machine, row.process = "another", "node7", 4711
             row.beat_at = row.beat_at - silent
@@ -222,7 +222,7 @@ def elsewhere(url: str, silent: timedelta, start: int = 0, stop: int = 256) -> i
 def begun(together: Together, made: Catalog) -> None:
     """An evaluation of which nothing is stored."""
     together.run(made, ["toy"], ["toy-all"])
-    with Store.open(together.url, "write") as store, store.writing() as session:
+    with Store.open(together.url, "write") as store, store.database.writing() as session:
         session.execute(sa.text("DELETE FROM output_chunks"))
         session.execute(sa.text("UPDATE evaluations SET status = 'running'"))
     WORK.clear()
@@ -265,7 +265,7 @@ def test_a_run_waits_for_another_machine_and_takes_what_that_gives_up(
         """The other machine falls silent when this run holds nothing but waits."""
         with Store.open(on_sqlite.url, "write") as store:
             for _ in range(600):
-                with store.writing() as session:
+                with store.database.writing() as session:
                     held = {(row.start, row.stop) for row in session.scalars(sa.select(LeaseRow))}
                     if WORK["images through networks"] == 600 - 256 and held == {(0, 256)}:
                         waited.append(True)
@@ -312,7 +312,7 @@ def test_a_cell_that_fails_in_one_run_is_computed_by_the_other(on_sqlite: Togeth
 
 def foreign_record(store: Store, evaluation_id: int) -> dict[str, Any]:
     """The record of a run with another version of torch."""
-    content = store.records([evaluation_id])[evaluation_id][0].content
+    content = store.records.of([evaluation_id])[evaluation_id][0].content
     return {**content, "libraries": {**content["libraries"], "torch": "1.0"}}
 
 
@@ -337,15 +337,15 @@ def test_what_two_versions_computed_together_is_checked_by_the_next_run(on_sqlit
     made = toy_catalog(toy_model(classifier_loader=lambda: Visited(0)), toy_setting())
     on_sqlite.run(made, ["toy"], ["toy-all"])
     with Store.open(on_sqlite.url, "write") as store:
-        (evaluation,) = store.evaluations()
+        (evaluation,) = store.evaluations.find()
         foreign = foreign_record(store, evaluation.id)
-        store.hide_evaluation(evaluation.id)
-        store.purge_hidden()
+        store.removal.hide_evaluation(evaluation.id)
+        store.removal.purge()
 
     def visit() -> None:
         with Store.open(on_sqlite.url, "write") as store:
-            (evaluation,) = store.evaluations()
-            store.add_records({evaluation.id: foreign}, metrics=False)
+            (evaluation,) = store.evaluations.find()
+            store.records.add({evaluation.id: foreign}, metrics=False)
 
     VISITS.append(visit)
     assert on_sqlite.run(made, ["toy"], ["toy-all"]).ok
@@ -366,9 +366,9 @@ def test_a_result_that_another_version_completed_meanwhile_is_not_taken_as_it_is
     made = toy_catalog(toy_model(), toy_setting())
     on_sqlite.run(made, ["toy"], ["toy-all"])
     with Store.open(on_sqlite.url, "write") as store:
-        (evaluation,) = store.evaluations()
+        (evaluation,) = store.evaluations.find()
         foreign = foreign_record(store, evaluation.id)
-        with store.writing() as session:
+        with store.database.writing() as session:
             session.execute(sa.text("CREATE TABLE kept AS SELECT * FROM output_chunks"))
             session.execute(sa.text("DELETE FROM output_chunks"))
             session.execute(sa.text("DELETE FROM evaluation_records"))
@@ -378,13 +378,13 @@ def test_a_result_that_another_version_completed_meanwhile_is_not_taken_as_it_is
     def complete() -> None:
         time.sleep(1.5)
         with Store.open(on_sqlite.url, "write") as store:
-            with store.writing() as session:
+            with store.database.writing() as session:
                 session.execute(sa.text("INSERT INTO output_chunks SELECT * FROM kept"))
-            store.add_records({evaluation.id: foreign})
-            with store.writing() as session:
+            store.records.add({evaluation.id: foreign})
+            with store.database.writing() as session:
                 session.execute(sa.text("UPDATE evaluations SET status = 'complete'"))
-            store.run_id = other
-            store.end_run("complete")
+            store.leases.run_id = other
+            store.leases.end_run("complete")
 
     thread = threading.Thread(target=complete)
     thread.start()

@@ -82,7 +82,7 @@ def results(report: Any) -> dict[str, str]:
 
 def evaluations(lab: Any) -> dict[int, Any]:
     with lab.open() as store:
-        return {each.id: each for each in store.evaluations()}
+        return {each.id: each for each in store.evaluations.find()}
 
 
 # Equal, different -------------------------------------------------------------------------------------------------
@@ -120,13 +120,13 @@ def test_a_changed_file_with_an_effect_makes_a_new_evaluation(lab: Any, number: 
     assert check.certificate.flips == 0
     assert report.ok
     with lab.open() as store:
-        old, new = store.evaluations()
+        old, new = store.evaluations.find()
         assert old.id == before.evaluation_id
         np.testing.assert_allclose(
-            store.read_outputs(new.id, "logits"), 2 * store.read_outputs(old.id, "logits"), rtol=1e-6
+            store.outputs.read(new.id, "logits"), 2 * store.outputs.read(old.id, "logits"), rtol=1e-6
         )
-        assert {each.evaluation_id for each in store.results()} == {new.id}  # which counts from now on
-        assert store.identity(old)["set_aside"]["because"] == [f"{number.path} changed"]
+        assert {each.evaluation_id for each in store.results.find()} == {new.id}  # which counts from now on
+        assert store.evaluations.identity(old)["set_aside"]["because"] == [f"{number.path} changed"]
     work.clear()
     assert status(lab.run(catalog)) == {"toy-all": "stored"}
     assert work["images through networks"] == 0
@@ -224,8 +224,8 @@ def test_what_a_data_worker_reads_is_recorded(lab: Any, number: Number) -> None:
     catalog = toy_catalog(toy_model(), toy_setting("dimmed", perturbation_fn_cpu=dimmed))
     lab.run(catalog)
     with lab.open() as store:
-        (evaluation,) = store.evaluations()
-        (stored,) = store.records([evaluation.id])[evaluation.id]
+        (evaluation,) = store.evaluations.find()
+        (stored,) = store.records.of([evaluation.id])[evaluation.id]
         assert number.path in stored.content["files"]
 
 
@@ -243,8 +243,8 @@ def test_a_variable_that_is_read_on_the_way_is_recorded_without_its_value(
     monkeypatch.setenv("TOY_SCALE", "0.73125")
     lab.run(catalog)
     with lab.open() as store:
-        (evaluation,) = store.evaluations()
-        assert "0.73125" not in str(store.records([evaluation.id])[evaluation.id][0].content)
+        (evaluation,) = store.evaluations.find()
+        assert "0.73125" not in str(store.records.of([evaluation.id])[evaluation.id][0].content)
     monkeypatch.setenv("TOY_SCALE", "0.5")
     report = lab.run(catalog)
     assert status(report) == {"dimmed": "complete"}
@@ -320,7 +320,7 @@ def main_values(lab: Any) -> dict[str, float]:
         wanted = ("nll", "image_retrieval_recall@1", "text_retrieval_recall@1", "acc", "top1")
         return {
             f"{each.eval_setting}/{each.metric}": each.value
-            for each in store.results()
+            for each in store.results.find()
             if each.slice == OVERALL and each.metric in wanted
         }
 
@@ -503,9 +503,9 @@ def test_outputs_of_two_definitions_are_not_mixed(lab: Any, number: Number, monk
     reference = lab.run(toy_catalog(scaled_model(number, "reference"), toy_setting(count=MANY)))
     assert reference.ok
     with lab.open() as store:
-        (new,) = [each for each in store.evaluations(["toy"]) if each.status == "complete"]
-        (right,) = [each for each in store.evaluations(["reference"]) if each.status == "complete"]
-        np.testing.assert_array_equal(store.read_outputs(new.id, "logits"), store.read_outputs(right.id, "logits"))
+        (new,) = [each for each in store.evaluations.find(["toy"]) if each.status == "complete"]
+        (right,) = [each for each in store.evaluations.find(["reference"]) if each.status == "complete"]
+        np.testing.assert_array_equal(store.outputs.read(new.id, "logits"), store.outputs.read(right.id, "logits"))
 
 
 def test_a_file_that_changes_while_it_is_read_is_looked_at_the_next_time(lab: Any, number: Number) -> None:
@@ -550,8 +550,8 @@ def test_verify_certifies_what_is_stored(lab: Any, work: Any, asked: str, sample
     assert (status(report), results(report), report.ok) == ({"toy-all": "stored"}, {"toy-all": "equal"}, True)
     assert work["images through networks"] == samples
     with lab.open() as store:
-        (evaluation,) = store.evaluations()
-        (certificate,) = store.certificates([evaluation.id])[evaluation.id]
+        (evaluation,) = store.evaluations.find()
+        (certificate,) = store.records.certificates([evaluation.id])[evaluation.id]
         assert (certificate.samples, certificate.differing, certificate.flip_rate) == (samples, 0, 0)
         assert certificate.largest_difference < 1e-5
         assert certificate.environment["batch_size"] == 7

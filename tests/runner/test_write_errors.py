@@ -85,7 +85,7 @@ def _too_late(number: int, frame: Any) -> None:
 
 def nobody_waits_for(url: str) -> bool:
     with Store.open(url) as store:
-        return all(each.outcome == "failed" for each in store.runs())
+        return all(each.outcome == "failed" for each in store.leases.runs())
 
 
 def ends_and_is_completed(url: str, reads: str, executor: str) -> None:

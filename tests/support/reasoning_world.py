@@ -82,13 +82,13 @@ class World:
         assert report.ok, report
         with Store.open(self.url) as store:
             return {
-                name: {(each.metric, each.slice): each.value for each in store.results([model], [name])}
+                name: {(each.metric, each.slice): each.value for each in store.results.find([model], [name])}
                 for name in settings
             }
 
     def scores(self, setting: str, model: str = "model", what: str = "score") -> list[float]:
         """A stored score of each answer; NaN for none."""
         with Store.open(self.url) as store:
-            (evaluation,) = store.evaluations([model], [setting])
-            (found,) = (values for (_, name), values in store.scores(evaluation.id).items() if name == what)
+            (evaluation,) = store.evaluations.find([model], [setting])
+            (found,) = (values for (_, name), values in store.scores.read(evaluation.id).items() if name == what)
             return [float(each) for each in found]

@@ -62,14 +62,14 @@ def put_scored(
         dtype="float32",
         identity={"view": {"by": view}},
     )
-    evaluation = store.begin(record, store.ensure_dataset(info), {}, {})
+    evaluation = store.evaluations.begin(record, store.datasets.ensure(info), {}, {})
     names = [f"{name}{suffix}" for suffix in ("", "_raw") for name in (NAMES if fine else NAMES[:1])]
     columns: dict[str, Any] = {name: [_value(given, name) for given in rows.values()] for name in names}
     columns["status"] = [given if isinstance(given, int) else SCORED for given in rows.values()]
     scores = [SPECS[name].score(np.asarray(values, dtype=np.float64), SCORER) for name, values in columns.items()]
     metrics = [_mean(name, columns[name]) for name in names]
-    store.complete(evaluation.id, scores, metrics)
-    return store.evaluation(evaluation.id)
+    store.evaluations.complete(evaluation.id, scores, metrics)
+    return store.evaluations.get(evaluation.id)
 
 
 def _value(given: dict[str, float] | int, name: str) -> float:

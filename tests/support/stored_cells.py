@@ -71,16 +71,18 @@ def put(
         dtype="float32",
         identity=known if identity else None,
     )
-    evaluation = store.begin(record, store.ensure_dataset(info), {}, {})
+    evaluation = store.evaluations.begin(record, store.datasets.ensure(info), {}, {})
     if logits is not None:
         values = np.asarray(logits, dtype=np.float32)
-        store.append([Chunk(evaluation.id, "logits", 0, values)])
+        store.outputs.append([Chunk(evaluation.id, "logits", 0, values)])
         if scores is None:
             restrictions = known["view"].get("class_sublist"), known["view"].get("class_groups")
             seen = viewed_logits(values, *restrictions, bool(known["forward"].get("restricted")), setting)
             scores, _ = score_classes(seen, samples, class_names, setting)
-    store.complete(evaluation.id, [declared(each) for each in scores or []], [declared(Metric("top1", 0.5))])
-    return store.evaluation(evaluation.id)
+    store.evaluations.complete(
+        evaluation.id, [declared(each) for each in scores or []], [declared(Metric("top1", 0.5))]
+    )
+    return store.evaluations.get(evaluation.id)
 
 
 def saying(classes: Sequence[int], width: int = len(NAMES), sure: float = 2.0) -> np.ndarray[Any, Any]:

@@ -100,10 +100,10 @@ def test_digits_with_their_captions(tmp_path: Any) -> None:
     assert report.ok, [(each.setting, each.reason) for each in report.outcomes]
     model = registry.get_model("digits-clip").load(LoadOptions())
     with Store.open(options.db_url) as store:
-        (evaluation,) = store.evaluations(["digits-clip"], ["digits-captions.image_embeddings"])
-        images = np.array(store.read_outputs(evaluation.id, "image_embeddings"), dtype=np.float64)
+        (evaluation,) = store.evaluations.find(["digits-clip"], ["digits-captions.image_embeddings"])
+        images = np.array(store.outputs.read(evaluation.id, "image_embeddings"), dtype=np.float64)
         for place, before in enumerate(("", "A photo depicts ")):
-            found = {each.metric: each.value for each in store.results(["digits-clip"], [settings[place]])}
+            found = {each.metric: each.value for each in store.results.find(["digits-clip"], [settings[place]])}
             texts = [before + each.replace("{c}", name) for name in CLASS_NAMES for each in CAPTIONS]
             embedded = model.embed_text(texts).double().numpy().reshape(10, 4, -1)
             products = np.einsum("nd,ncd->nc", images, embedded)

@@ -93,17 +93,17 @@ class Lab:
 
     def metrics(self, model: str, setting: str) -> dict[str, Any]:
         with Store.open(self.url) as store:
-            return {each.metric: each.value for each in store.results([model], [setting], slices=["overall"])}
+            return {each.metric: each.value for each in store.results.find([model], [setting], slices=["overall"])}
 
     def outputs(self, model: str, setting: str) -> list[Any]:
         with Store.open(self.url) as store:
-            (evaluation,) = store.evaluations([model], [setting])
-            return list(store.read_outputs(evaluation.id, "text"))
+            (evaluation,) = store.evaluations.find([model], [setting])
+            return list(store.outputs.read(evaluation.id, "text"))
 
     def scores(self, model: str, setting: str) -> dict[str, list[float]]:
         with Store.open(self.url) as store:
-            (evaluation,) = store.evaluations([model], [setting])
-            return {name: values.tolist() for (_, name), values in store.scores(evaluation.id).items()}
+            (evaluation,) = store.evaluations.find([model], [setting])
+            return {name: values.tolist() for (_, name), values in store.scores.read(evaluation.id).items()}
 
 
 @pytest.fixture
@@ -289,7 +289,7 @@ def test_the_digits_are_asked_about_without_a_download(tmp_path: Path) -> None:
     with Store.open(options.db_url) as store:
         found = {
             (each.model.removeprefix("digits-"), each.eval_setting.removeprefix("digits-vqa."), each.metric): each.value
-            for each in store.results(slices=["overall"])
+            for each in store.results.find(slices=["overall"])
         }
     assert found["reader", "choice", "accuracy"] > 0.97
     assert found["reader", "choice", "unparsed"] == 0

@@ -103,7 +103,7 @@ def test_the_same_reply_has_the_same_score_in_every_form(world: World, kind: str
     assert found["cut_off", ALL] == pytest.approx(1 - len(whole) / len(said))
     assert found["empty", ALL] == pytest.approx(1 - len(whole) / len(said))
     with Store.open(world.url) as store:
-        counted = {each.metric: each.n for each in store.results(["model"], [setting], slices=[ALL])}
+        counted = {each.metric: each.n for each in store.results.find(["model"], [setting], slices=[ALL])}
     assert counted["cut_off"] == len(said)
     assert not any(DOUBT[:12] in part for message in judge.seen for part in message.parts)
     assert len(judge.seen) == bool(verdicts)
@@ -152,8 +152,8 @@ def test_captions_are_compared_without_thoughts(tmp_path: Path) -> None:
     assert run(made, options, ["forms"], ["captions", "captions@hash"]).ok
     with Store.open(url) as store:
         found = {}
-        for evaluation in store.evaluations(["forms"]):
-            found |= {name: values for (_, name), values in store.scores(evaluation.id).items()}
+        for evaluation in store.evaluations.find(["forms"]):
+            found |= {name: values for (_, name), values in store.scores.read(evaluation.id).items()}
     words = dict(zip([*whole, *(f"cut: {each}" for each in cut)], found["words"].tolist(), strict=True))
     assert words == dict.fromkeys(whole, 6) | {f"cut: {each}": 0 for each in cut}
     assert set(found["status"][: len(whole)]) == {0}

@@ -35,8 +35,8 @@ def fill(store: Store) -> None:
         SampleInfo("photos/2.png", "d2", None),
         SampleInfo("photos/3.png", "d3", ["yes", {"n": 1.5}]),
     ]
-    photos = store.ensure_dataset(DatasetInfo("photos", "fingerprint-photos", samples, ["cat", "dog", "owl"]))
-    part = store.ensure_dataset(DatasetInfo("part", "fingerprint-part", [samples[3], samples[0]]))
+    photos = store.datasets.ensure(DatasetInfo("photos", "fingerprint-photos", samples, ["cat", "dog", "owl"]))
+    part = store.datasets.ensure(DatasetInfo("part", "fingerprint-part", [samples[3], samples[0]]))
 
     record = CellRecord(
         model="net",
@@ -48,10 +48,10 @@ def fill(store: Store) -> None:
         identity=IDENTITY,
         environment={"torch": "2.15.0"},
     )
-    run = store.begin(record, photos, {"model_type": "Standard training"}, {"task": "classification"})
+    run = store.evaluations.begin(record, photos, {"model_type": "Standard training"}, {"task": "classification"})
     logits = (np.arange(12).reshape(4, 3) / 8).astype(np.float16)
-    store.append([Chunk(run.id, "logits", 0, logits[:3]), Chunk(run.id, "logits", 3, logits[3:])])
-    store.append(
+    store.outputs.append([Chunk(run.id, "logits", 0, logits[:3]), Chunk(run.id, "logits", 3, logits[3:])])
+    store.outputs.append(
         [Chunk(run.id, "embeddings", 0, torch.arange(8.0).reshape(4, 2).to(torch.bfloat16))], {run.id: {2: "x"}}
     )
     scores = [Score("top1", np.array([1, 0, 0, 1], np.uint8), "classification@1")]
@@ -60,29 +60,31 @@ def fill(store: Store) -> None:
         Metric("top1", 1.0, 1, None, "hard", "fraction", "classification@1"),
         Metric("top5", None, 4, scorer="classification@1"),
     ]
-    store.complete(run.id, scores, metrics)
+    store.evaluations.complete(run.id, scores, metrics)
 
     record = CellRecord(
         model="net", eval_setting="part", fingerprint="f-derived", size=2, origin="derived", derived_from=run.id
     )
-    derived = store.begin(record, part, {}, {"parent": "val", "task": "classification"})
-    store.complete(derived.id, [], [Metric("top1", 1.0, 2)])
+    derived = store.evaluations.begin(record, part, {}, {"parent": "val", "task": "classification"})
+    store.evaluations.complete(derived.id, [], [Metric("top1", 1.0, 2)])
 
     limited = CellRecord("net", "val", "f-limited", size=4, sample_limit=4, random_weights=True)
-    evaluation = store.begin(limited, photos, {}, {})
-    store.append([Chunk(evaluation.id, "logits", 0, np.zeros((4, 3), np.float32))])
-    store.complete(evaluation.id, [], [Metric("top1", 0.0, 4)])
+    evaluation = store.evaluations.begin(limited, photos, {}, {})
+    store.outputs.append([Chunk(evaluation.id, "logits", 0, np.zeros((4, 3), np.float32))])
+    store.evaluations.complete(evaluation.id, [], [Metric("top1", 0.0, 4)])
 
-    store.add_imported([("net", "val", "f-imported", [Metric("top1", 0.75)])], "table.csv", {})
-    running = store.begin(CellRecord("net", "sketch", "f-running", size=4), photos, {}, {})
-    store.append([Chunk(running.id, "logits", 1, np.ones((2, 3), np.float32))])
-    failed = store.begin(CellRecord("net", "objectnet", "f-failed", size=4), photos, {}, {})
-    store.fail(failed.id, "out of memory")
-    store.record_failure(CellRecord("clip", "sketch", "unidentified"), "unsupported", "lacks logits", {}, {})
-    store.begin(CellRecord("removed", "val", "f-removed", size=4), photos, {}, {})
-    store.hide("model", "removed")
-    store.put_texts("f-texts", ["a dog", "ein Hund ü"], np.arange(6, dtype=np.float16).reshape(2, 3))  # since 0004
-    store.put_artifact("f-head", "zero-shot head", np.eye(3, dtype=np.float32), {"prompts": ["a {c}"]})
+    store.evaluations.add_imported([("net", "val", "f-imported", [Metric("top1", 0.75)])], "table.csv", {})
+    running = store.evaluations.begin(CellRecord("net", "sketch", "f-running", size=4), photos, {}, {})
+    store.outputs.append([Chunk(running.id, "logits", 1, np.ones((2, 3), np.float32))])
+    failed = store.evaluations.begin(CellRecord("net", "objectnet", "f-failed", size=4), photos, {}, {})
+    store.evaluations.fail(failed.id, "out of memory")
+    store.evaluations.record_failure(
+        CellRecord("clip", "sketch", "unidentified"), "unsupported", "lacks logits", {}, {}
+    )
+    store.evaluations.begin(CellRecord("removed", "val", "f-removed", size=4), photos, {}, {})
+    store.names.hide("model", "removed")
+    store.items.put("f-texts", ["a dog", "ein Hund ü"], np.arange(6, dtype=np.float16).reshape(2, 3))  # since 0004
+    store.artifacts.put("f-head", "zero-shot head", np.eye(3, dtype=np.float32), {"prompts": ["a {c}"]})
 
 
 def main(path: Path) -> None:
