@@ -1,4 +1,4 @@
-"""The results store: tables and the one class that holds sessions."""
+"""The results store: tables, and the class whose parts read and write them."""
 
 if __name__ != "testbed.db":
     raise ImportError(

@@ -1,4 +1,4 @@
-"""The base of the store's parts: the engine, transactions, and a few statements for both databases."""
+"""The database of a store, which its parts share: transactions, and a few statements for both kinds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from testbed.errors import ReadOnlyStoreError, StoreError, shortened
 MANY = 900
 
 
-class StoreBase:
+class Database:
     """A connection to a store, and its transactions.
 
     Args:
@@ -29,6 +29,10 @@ class StoreBase:
         url: The database, for messages.
         mode: ``"read"`` or ``"write"``.
         payload_url: An fsspec URL for outputs; None stores them in the database.
+
+    Attributes:
+        run_id: The run that this connection belongs to; None for one that computes nothing.
+        kept_samples: The samples of the data sets that were read last, by fingerprint.
     """
 
     def __init__(self, engine: Engine, url: URL, mode: Mode, payload_url: str | None = None) -> None:
@@ -36,7 +40,8 @@ class StoreBase:
         self.url = url
         self.mode = mode
         self.external = External(payload_url) if payload_url else None
-        self.kept_samples: dict[str, SampleColumns] = {}  # of the data sets that were last read, by fingerprint
+        self.run_id: int | None = None
+        self.kept_samples: dict[str, SampleColumns] = {}
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -57,15 +62,13 @@ class StoreBase:
         with clear_errors(self.url), Session(engine) as session, session.begin():
             yield session
 
-    def close(self) -> None:
-        """Closes all connections."""
-        self.engine.dispose()
 
-    def __enter__(self) -> Any:
-        return self
+class Part:
+    """A part of a store: the operations on one subject, each a transaction of its database."""
 
-    def __exit__(self, *exception: object) -> None:
-        self.close()
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.reading, self.writing = database.reading, database.writing
 
 
 def insert_new(session: Session, table: type[Any], rows: Sequence[dict[str, Any]]) -> None:

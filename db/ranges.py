@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import sqlalchemy as sa
 from sqlalchemy.orm import Session, aliased
 
+from testbed.db.base import Database, in_parts
 from testbed.db.tables import OutputChunkRow, SampleErrorRow
 
 Ranges = list[tuple[int, int]]  # pairs (start, stop)
@@ -51,6 +52,15 @@ def ranges_of(
     for evaluation_id, position in session.execute(errors):
         pieces[evaluation_id].append((position, position + 1))
     return {evaluation_id: merged(ranges) for evaluation_id, ranges in pieces.items()}
+
+
+def stored_ranges(database: Database, evaluation_ids: Iterable[int], kind: str | None = None) -> dict[int, Ranges]:
+    """What `ranges_of` returns, for any number of evaluations."""
+    found: dict[int, Ranges] = {}
+    with database.reading() as session:
+        for part in in_parts(evaluation_ids):
+            found |= ranges_of(session, part, kind=kind)
+    return found
 
 
 def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:

@@ -1,7 +1,7 @@
 """The results store. Callers see values of `entities`, never sessions or rows.
 
 with Store.open("sqlite:///testbed.db") as store:
-    for result in store.results(models=["resnet50"]):
+    for result in store.results.find(models=["resnet50"]):
         print(result.eval_setting, result.metric, result.value)
 """
 
@@ -13,25 +13,61 @@ from pathlib import Path
 from sqlalchemy.engine import URL
 
 from testbed.db import migrations, schema
+from testbed.db.base import Database
 from testbed.db.connection.engine import Mode, connect, keep_write_ahead_log
 from testbed.db.connection.faults import clear_errors
-from testbed.db.connection.steady import steady
 from testbed.db.connection.urls import display_url, full_url, resolve_url
-from testbed.db.evaluations import Evaluations
-from testbed.db.item_values import ItemValues
-from testbed.db.names import Names
-from testbed.db.records import Records
-from testbed.db.results import Results
-from testbed.db.sample_rows import SampleRows
+from testbed.db.parts.artifacts import Artifacts
+from testbed.db.parts.datasets import Datasets
+from testbed.db.parts.evaluations import Evaluations
+from testbed.db.parts.items import ItemValues
+from testbed.db.parts.leases import Leases
+from testbed.db.parts.names import Names
+from testbed.db.parts.outputs import Outputs
+from testbed.db.parts.records import Records
+from testbed.db.parts.results import Results
+from testbed.db.parts.samples import SampleRows
+from testbed.db.parts.scores import Scores
 from testbed.db.upkeep.removal import Removal
-from testbed.db.upkeep.repair import Repair
-from testbed.db.values import Values
+from testbed.db.upkeep.repair import Maintenance
 from testbed.paths import ENV_PAYLOADS
 
 
-@steady(exclude=("reading", "writing", "close", "beat"))
-class Store(Names, Evaluations, Records, Values, ItemValues, SampleRows, Results, Removal, Repair):
-    """Everything that was evaluated: models, settings, samples, outputs, scores, metrics."""
+class Store:
+    """Everything that was evaluated: models, settings, samples, outputs, scores, metrics.
+
+    Attributes:
+        database: The connection, for transactions of one's own.
+        names: Models and eval settings.
+        datasets: Lists of samples.
+        evaluations: A model on a setting each, from its beginning to its end.
+        leases: Runs, and what each of them computes.
+        outputs: What models said, sample by sample.
+        samples: A few samples of many evaluations.
+        items: What models made of texts and messages, found by content.
+        artifacts: Prepared arrays, found by content.
+        scores: What each sample scored.
+        results: The reported metrics.
+        records: What evaluations were computed from, and checks of them.
+        removal: What is hidden, and what is deleted for good.
+        maintenance: Checks and repairs.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.names = Names(database)
+        self.datasets = Datasets(database)
+        self.evaluations = Evaluations(database)
+        self.leases = Leases(database)
+        self.outputs = Outputs(database)
+        self.samples = SampleRows(database)
+        self.items = ItemValues(database)
+        self.artifacts = Artifacts(database)
+        self.scores = Scores(database)
+        self.results = Results(database)
+        self.records = Records(database)
+        self.removal = Removal(database)
+        self.maintenance = Maintenance(database)
 
     @classmethod
     def open(cls, url: str | None = None, mode: Mode = "read", payload_url: str | None = None) -> Store:
@@ -71,17 +107,28 @@ class Store(Names, Evaluations, Records, Values, ItemValues, SampleRows, Results
             engine = connect(url, "write")
             with clear_errors(url):
                 keep_write_ahead_log(engine)
-        return cls(engine, url, mode, os.environ.get(ENV_PAYLOADS) if payload_url is None else payload_url)
+        payloads = os.environ.get(ENV_PAYLOADS) if payload_url is None else payload_url
+        return cls(Database(engine, url, mode, payloads))
+
+    def close(self) -> None:
+        """Closes all connections."""
+        self.database.engine.dispose()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
     @property
     def display_url(self) -> str:
         """The database as a person would write it, without the password."""
-        return display_url(self.url)
+        return display_url(self.database.url)
 
     @property
     def full_url(self) -> str:
         """The database for another process of this run, with the password; never to be shown."""
-        return full_url(self.url)
+        return full_url(self.database.url)
 
 
 def _is_new(url: URL) -> bool:

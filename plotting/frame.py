@@ -72,7 +72,7 @@ def results_frame(
     if origin not in ("own", "imported", "any"):
         raise ValueError(f"origin is 'own', 'imported' or 'any', not {origin!r}")
     with Store.open(db_url) as store:
-        rows = store.result_rows(FIELDS, models, eval_settings, metrics, [OVERALL], headlines)
+        rows = store.results.rows(FIELDS, models, eval_settings, metrics, [OVERALL], headlines)
     frame = pd.DataFrame(rows, columns=list(FIELDS))
     frame["n"] = pd.to_numeric(frame["n"]).astype(np.float64)
     for name in ("value", "stderr"):

@@ -275,7 +275,7 @@ class Evaluation:
     """A stored evaluation.
 
     Attributes:
-        identity: The content of the fingerprint, with large parts as digests; `Store.identity` has the full content.
+        identity: The content of the fingerprint, large parts as digests; `Store.evaluations.identity` has it in full.
         run_id: The run that was the last to begin it, if that is known.
     """
 

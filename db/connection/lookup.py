@@ -21,7 +21,7 @@ from testbed.errors import StoreError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from testbed.db.names import Kind
+    from testbed.db.parts.names import Kind
     from testbed.db.store import Store
 
 Answer = TypeVar("Answer")
@@ -91,7 +91,7 @@ def complete_cells(url: str | None, model: str, eval_setting: str) -> list[Store
 
 
 def names(url: str | None, kind: Kind) -> list[Named] | None:
-    """The result of `Store.list_names`; None if that has to be called."""
+    """The result of `Store.names.all`; None if that has to be called."""
     return _asked(url, lambda ask: [Named(hidden=False, **row) for row in ask(_NAMES_OF[kind], ())])
 
 
@@ -99,9 +99,12 @@ def complete_cells_of(store: Store, model: str, eval_setting: str) -> list[Store
     """The complete visible evaluations of a model on a setting, oldest first, from any store."""
     return [
         StoredCell(
-            each, store.metrics(each.id), len(store.sample_errors(each.id)), store.certificates([each.id])[each.id]
+            each,
+            store.results.metrics(each.id),
+            len(store.outputs.errors(each.id)),
+            store.records.certificates([each.id])[each.id],
         )
-        for each in store.evaluations([model], [eval_setting])
+        for each in store.evaluations.find([model], [eval_setting])
         if each.status == "complete"
     ]
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import StoreBase
+from testbed.db.base import Database
 from testbed.db.connection.urls import display_url
 from testbed.db.payloads.encoding import delete_uri
 from testbed.db.payloads.locations import Location
@@ -32,43 +32,42 @@ class File(NamedTuple):
     ours: bool
 
 
-class OutputFiles(StoreBase):
-    """The files of outputs of a store."""
+def payload_owner(database: Database, row: EvaluationRow) -> str:
+    """The folder for an evaluation's outputs outside the database: no other evaluation of any store has it."""
+    return f"{row.fingerprint}-{digest([display_url(database.url), row.id, row.created_at.isoformat()])[:8]}"
 
-    def payload_owner(self, row: EvaluationRow) -> str:
-        """The folder for an evaluation's outputs outside the database: no other evaluation of any store has it."""
-        return f"{row.fingerprint}-{digest([display_url(self.url), row.id, row.created_at.isoformat()])[:8]}"
 
-    def files_of(self, session: Session, condition: Any) -> list[File]:
-        """The files that chunks name, for `delete_files`; found before the rows are deleted."""
-        trusted = {self.external.base} if self.external is not None else set()
-        rows = session.execute(
-            sa.select(OutputChunkRow, EvaluationRow)
-            .join(EvaluationRow, EvaluationRow.id == OutputChunkRow.evaluation_id)
-            .options(sa.orm.defer(OutputChunkRow.payload))
-            .where(OutputChunkRow.uri.is_not(None), condition)
-        )
-        found = []
-        for chunk, evaluation in rows:
-            owner = self.payload_owner(evaluation)
-            ours = Location.of(chunk).is_deletable(evaluation.fingerprint, owner, trusted)
-            found.append(File(str(chunk.uri), ours))
-        return found
+def files_of(database: Database, session: Session, condition: Any) -> list[File]:
+    """The files that chunks name, for `delete_files`; found before the rows are deleted."""
+    trusted = {database.external.base} if database.external is not None else set()
+    rows = session.execute(
+        sa.select(OutputChunkRow, EvaluationRow)
+        .join(EvaluationRow, EvaluationRow.id == OutputChunkRow.evaluation_id)
+        .options(sa.orm.defer(OutputChunkRow.payload))
+        .where(OutputChunkRow.uri.is_not(None), condition)
+    )
+    found = []
+    for chunk, evaluation in rows:
+        owner = payload_owner(database, evaluation)
+        ours = Location.of(chunk).is_deletable(evaluation.fingerprint, owner, trusted)
+        found.append(File(str(chunk.uri), ours))
+    return found
 
-    def delete_files(
-        self, files: Iterable[File], left: Callable[[str, str], None] = lambda uri, why: log.debug("%s: %s", uri, why)
-    ) -> None:
-        """Deletes those of the files that are ours.
 
-        Args:
-            files: From `files_of`.
-            left: Called with each of the others and why it stays.
-        """
-        for file in files:
-            if not file.ours:
-                left(file.uri, "it does not have the name or the place of this store's outputs")
-                continue
-            try:
-                delete_uri(file.uri)
-            except StoreError as error:
-                left(file.uri, str(error))
+def delete_files(
+    files: Iterable[File], left: Callable[[str, str], None] = lambda uri, why: log.debug("%s: %s", uri, why)
+) -> None:
+    """Deletes those of the files that are ours.
+
+    Args:
+        files: From `files_of`.
+        left: Called with each of the others and why it stays.
+    """
+    for file in files:
+        if not file.ours:
+            left(file.uri, "it does not have the name or the place of this store's outputs")
+            continue
+        try:
+            delete_uri(file.uri)
+        except StoreError as error:
+            left(file.uri, str(error))

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.item_values import AGAIN
+from testbed.db.parts.items import AGAIN
 from testbed.db.payloads import encoding
 from testbed.db.payloads.locations import Location
 from testbed.db.ranges import Ranges, merged

@@ -10,9 +10,9 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from testbed.data.source import dataset_of
-from testbed.db.names import check_name
-from testbed.db.outputs import source_positions
-from testbed.db.records import RECORD, SET_ASIDE
+from testbed.db.parts.names import check_name
+from testbed.db.parts.outputs import source_positions
+from testbed.db.parts.records import RECORD, SET_ASIDE
 from testbed.db.tables import (
     CertificateRow,
     EvalSettingRow,

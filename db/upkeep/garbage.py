@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from testbed.db.payloads import far
+from testbed.db.payloads.deletion import payload_owner
 from testbed.db.payloads.encoding import absolute_url
 from testbed.db.payloads.locations import Location, is_outputs_name
 from testbed.db.store import Store
@@ -52,12 +53,14 @@ def garbage(store: Store, bases: Iterable[str] = ()) -> Garbage:
     Raises:
         StoreError: If a place cannot be listed.
     """
-    with store.reading() as session:
+    with store.database.reading() as session:
         rows = list(session.execute(sa.select(*_COLUMNS).where(OutputChunkRow.uri.is_not(None))))
         evaluations = session.scalars(sa.select(EvaluationRow))
-        owners = {store.payload_owner(row) for row in evaluations}
+        owners = {payload_owner(store.database, row) for row in evaluations}
     named = {row.uri for row in rows}
-    trusted = {absolute_url(base) for base in bases} | ({store.external.base} if store.external else set())
+    trusted = {absolute_url(base) for base in bases} | (
+        {store.database.external.base} if store.database.external else set()
+    )
     places = {Location.of(row) for row in rows}
     said = {each.base for each in places if each.folder in owners and each.is_deletable("", each.folder, ())}
     found = Garbage()

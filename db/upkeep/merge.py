@@ -15,10 +15,11 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from testbed.db.base import insert_new
-from testbed.db.evaluations import UNIDENTIFIED
-from testbed.db.leases import is_shared
-from testbed.db.names import ensure_row
+from testbed.db.parts.evaluations import UNIDENTIFIED
+from testbed.db.parts.leases import is_shared
+from testbed.db.parts.names import ensure_row
 from testbed.db.payloads import encoding
+from testbed.db.payloads.deletion import payload_owner
 from testbed.db.payloads.locations import Location
 from testbed.db.store import Store
 from testbed.db.tables import (
@@ -105,7 +106,7 @@ class _Merge:
     def run(self) -> Merged:
         for table in _BY_CONTENT if self.outputs else (DefinitionRow,):
             self._copy_content(table)
-        with self.source.reading() as session:
+        with self.source.database.reading() as session:
             rows = [dict(row) for row in session.execute(_wanted()).mappings()]
         rows.sort(key=lambda row: (row["derived_from_id"] is not None, row["id"]))
         for number, row in enumerate(rows):
@@ -125,15 +126,15 @@ class _Merge:
 
     def _copy_content(self, table: Any) -> None:
         keys = [getattr(table, name) for name in _BY_CONTENT[table]]
-        with self.source.reading() as session:
+        with self.source.database.reading() as session:
             wanted = [tuple(row) for row in session.execute(sa.select(*keys).order_by(*keys))]
         for part in _in_batches(wanted, AT_ONCE):
-            with self.target.reading() as session:
+            with self.target.database.reading() as session:
                 known = {tuple(row) for row in session.execute(sa.select(*keys).where(sa.tuple_(*keys).in_(part)))}
             if lacking := [key for key in part if key not in known]:
-                with self.source.reading() as session:
+                with self.source.database.reading() as session:
                     rows = list(_rows(session, table, sa.tuple_(*keys).in_(lacking)))
-                with self.target.writing() as session:
+                with self.target.database.writing() as session:
                     insert_new(session, table, [row for row in rows if self._is_whole(table, row)])
 
     def _is_whole(self, table: Any, row: dict[str, Any]) -> bool:
@@ -152,10 +153,10 @@ class _Merge:
         if dataset_id is None:
             return None
         if dataset_id not in self._datasets:
-            with self.source.reading() as session:
+            with self.source.database.reading() as session:
                 (row,) = _rows(session, DatasetRow, DatasetRow.id == dataset_id)
             del row["id"]
-            with self.target.writing() as session:
+            with self.target.database.writing() as session:
                 found = sa.select(DatasetRow.id).where(DatasetRow.fingerprint == row["fingerprint"])
                 known = session.scalar(found)
                 if known is None:
@@ -166,7 +167,7 @@ class _Merge:
         return self._datasets[dataset_id]
 
     def _copy_samples(self, session: Session, dataset_id: int, known: int) -> None:
-        with self.source.reading() as reading:
+        with self.source.database.reading() as reading:
             samples = _rows(reading, SampleRow, SampleRow.dataset_id == dataset_id)
             for part in _in_batches(samples, AT_ONCE):
                 insert_new(session, SampleRow, [{**each, "dataset_id": known} for each in part])
@@ -187,7 +188,7 @@ class _Merge:
                 "derived_from_id": None,
             }
         row["run_id"] = None
-        with self.target.writing() as session:
+        with self.target.database.writing() as session:
             model = ensure_row(session, "model", names["model_name"], model_type=names["model_type"])
             model.parameters = model.parameters or names["parameters"]
             setting = ensure_row(
@@ -231,7 +232,7 @@ class _Merge:
         return session.scalars(sa.select(own).where(*same, own.fingerprint == row["fingerprint"])).first()
 
     def _copy_parts(self, session: Session, source_id: int, made: EvaluationRow) -> None:
-        with self.source.reading() as reading:
+        with self.source.database.reading() as reading:
             for table in (*_PARTS, OutputChunkRow) if self.outputs else _PARTS:
                 size = OUTPUTS_AT_ONCE if table is OutputChunkRow else AT_ONCE
                 rows = _rows(reading, table, table.evaluation_id == source_id, size)
@@ -255,14 +256,16 @@ class _Merge:
         data = encoding.read(Location.of(chunk)) if chunk["uri"] else _bytes_of(chunk)
         encoding.verify(data, chunk["checksum"], where)
         chunk |= {"uri": None, "payload": data}
-        if self.target.external is not None:
+        if self.target.database.external is not None:
             whole = encoding.Payload(data, chunk["dtype"], chunk["count"], tuple(chunk["shape"]), chunk["checksum"])
-            uri = self.target.external.write(self.target.payload_owner(made), chunk["kind"], chunk["start"], whole)
+            uri = self.target.database.external.write(
+                payload_owner(self.target.database, made), chunk["kind"], chunk["start"], whole
+            )
             chunk |= {"uri": uri, "payload": None}
 
     def _note_known(self, session: Session, source_id: int, known: EvaluationRow, names: dict[str, Any]) -> None:
         self.merged.known += 1
-        with self.source.reading() as reading:
+        with self.source.database.reading() as reading:
             theirs, ours = (_metrics(where, which) for where, which in ((reading, source_id), (session, known.id)))
         differing = [key for key in theirs.keys() & ours.keys() if not _same(theirs[key], ours[key])]
         if known.status == "complete" and differing:

@@ -8,8 +8,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.names import Kind, row_of
-from testbed.db.payloads.deletion import OutputFiles
+from testbed.db.base import Part
+from testbed.db.connection.retry import retried
+from testbed.db.parts.names import Kind, row_of
+from testbed.db.payloads.deletion import delete_files, files_of
 from testbed.db.rows import with_names
 from testbed.db.tables import EvalSettingRow, EvaluationRow, ModelRow, OutputChunkRow, now
 from testbed.errors import StoreError, UnknownNameError
@@ -17,10 +19,11 @@ from testbed.errors import StoreError, UnknownNameError
 _SHOWN = 20
 
 
-class Removal(OutputFiles):
+class Removal(Part):
     """What is out of sight, and what is gone."""
 
-    def hide_evaluations(self, model: str, eval_setting: str) -> int:
+    @retried
+    def hide(self, model: str, eval_setting: str) -> int:
         """Removes the evaluations of a cell from sight; returns how many there were."""
         with self.writing() as session:
             ids = self._ids(session, model, eval_setting, hidden=False)
@@ -29,13 +32,15 @@ class Removal(OutputFiles):
             session.execute(sa.update(EvaluationRow).where(EvaluationRow.id.in_(ids)).values(hidden_at=now()))
             return len(ids)
 
+    @retried
     def hide_evaluation(self, evaluation_id: int) -> None:
         """Removes one evaluation from sight."""
         with self.writing() as session:
             session.execute(sa.update(EvaluationRow).where(EvaluationRow.id == evaluation_id).values(hidden_at=now()))
 
-    def unhide_evaluations(self, model: str, eval_setting: str) -> int:
-        """Undoes the last `hide_evaluations` of a cell; returns how many came back.
+    @retried
+    def unhide(self, model: str, eval_setting: str) -> int:
+        """Undoes the last `hide` of a cell; returns how many came back.
 
         Raises:
             StoreError: If the cell was run again meanwhile, or its model or its setting is removed as well.
@@ -62,7 +67,8 @@ class Removal(OutputFiles):
                 row.hidden_at = None
             return len(back)
 
-    def purge_hidden(self, left: Callable[[str, str], None] = lambda uri, why: None) -> tuple[int, int]:
+    @retried
+    def purge(self, left: Callable[[str, str], None] = lambda uri, why: None) -> tuple[int, int]:
         """Deletes all removed evaluations with their outputs, and removed names without any evaluation left.
 
         Args:
@@ -88,11 +94,11 @@ class Removal(OutputFiles):
                     f"{some}: derived from the outputs of removed evaluations, which therefore cannot be purged; remove"
                     " them all too (--remove-evaluation MODEL SETTING), or restore their sources"
                 )
-            files = self.files_of(session, OutputChunkRow.evaluation_id.in_(hidden))
+            files = files_of(self.database, session, OutputChunkRow.evaluation_id.in_(hidden))
             session.execute(sa.update(EvaluationRow).where(EvaluationRow.id.in_(hidden)).values(derived_from_id=None))
             gone = session.execute(sa.delete(EvaluationRow).where(EvaluationRow.hidden_at.is_not(None))).rowcount  # type: ignore[attr-defined]
             names = sum(_purge_names(session, table, link) for table, link in _LINKS)
-        self.delete_files(files, left)
+        delete_files(files, left)
         return int(gone), names
 
     def _ids(self, session: Session, model: str, eval_setting: str, hidden: bool) -> list[int]:

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from testbed.db.base import in_parts, insert_new
+from testbed.db.connection.retry import retried
 from testbed.db.rows import entity, with_names
 from testbed.db.tables import EvaluationRow, MetricRow, ScoreRow, now
 from testbed.db.upkeep.damage import Change, Fault
@@ -23,7 +24,7 @@ _ROUNDS = 4
 
 @dataclass(frozen=True)
 class Repaired:
-    """What `Repair.repair` did.
+    """What `Maintenance.repair` did.
 
     Attributes:
         done: The faults about which something was done.
@@ -38,9 +39,10 @@ class Repaired:
     hidden: Sequence[Evaluation]
 
 
-class Repair(Soundness):
+class Maintenance(Soundness):
     """What can be done about damage."""
 
+    @retried
     def repair(self, look: Callable[[], Iterable[Fault]] | None = None) -> Repaired:
         """Deletes what is damaged and marks what depends on it, until nothing is found that could be repaired.
 
@@ -56,7 +58,7 @@ class Repair(Soundness):
             if not curable:
                 break
             self._cure(curable)
-            self.kept_samples.clear()
+            self.database.kept_samples.clear()
             done += curable
         else:
             found = list((look or self.faults)())
@@ -98,9 +100,10 @@ class Repair(Soundness):
             ]
             return [entity(*row) for row in rows]
 
+    @retried
     def reindex(self) -> None:
         """Builds all indices of a SQLite file again, from the tables."""
-        if self.url.get_backend_name() == "sqlite":
+        if self.database.url.get_backend_name() == "sqlite":
             with self.writing() as session:
                 session.execute(sa.text("REINDEX"))
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from testbed.calls import reason_of
-from testbed.db.base import StoreBase
+from testbed.db.base import Part
 from testbed.db.tables import Base
 from testbed.db.upkeep import check_payloads, check_rows
 from testbed.db.upkeep.damage import Fault, Known
@@ -30,7 +30,7 @@ _CHECKS: tuple[Callable[[Known, Session], Iterator[Fault]], ...] = (
 )
 
 
-class Soundness(StoreBase):
+class Soundness(Part):
     """Whether what is stored is whole and unchanged."""
 
     def check(self) -> Iterator[str]:
@@ -57,7 +57,7 @@ class Soundness(StoreBase):
             yield Fault(f"a part of the store cannot be read: {reason_of(error)}", lasts=SALVAGE)
 
     def _check_file(self) -> Iterator[Fault]:
-        if self.url.get_backend_name() == "sqlite":
+        if self.database.url.get_backend_name() == "sqlite":
             with self.reading() as session:
                 for (line,) in session.execute(sa.text("PRAGMA integrity_check")):
                     if line != "ok":

@@ -104,7 +104,7 @@ class Served:
     def _refresh(self) -> None:
         if self._store is None:
             self._store = Store.open(self._db_url)
-        state = self._store.state()
+        state = self._store.results.state()
         if self._explorer is None or state != self._state:
             self._explorer = make_explorer(self._store, self._catalog, self._metric, self._shown)
             self._pictures = Pictures(self._store, self._catalog)

@@ -60,9 +60,9 @@ def arrays_of(samples: SettingSamples, shown: Shown, keep: Sequence[int], multil
         keep: Positions of the samples whose best classes are kept, in order.
         multilabel: Whether a sample may have several classes.
     """
-    errors = samples.store.sample_errors(shown.id)
+    errors = samples.store.outputs.errors(shown.id)
     own = samples.places_in(shown)
-    there = {int(at): place for place, at in enumerate(own) if at >= 0} if errors else {}
+    there = {int(at): index for index, at in enumerate(own) if at >= 0} if errors else {}
     unread = frozenset(there[at] for at in errors if at in there)
     score = _score(samples, shown, own)
     kept = np.asarray(keep, dtype=np.int64)
@@ -95,7 +95,7 @@ def _score(samples: SettingSamples, shown: Shown, own: Array) -> Array:
     found = np.full(samples.size, np.nan, dtype=np.float32)
     if name is None:
         return found
-    values = next(iter(samples.store.scores(shown.id, name).values()))
+    values = next(iter(samples.store.scores.read(shown.id, name).values()))
     known = (own >= 0) & (own < len(values))
     found[known] = values[own[known]]
     return np.where(np.isfinite(found), found, np.nan)
@@ -150,8 +150,8 @@ def top_of_all(shown: Sequence[Shown], outputs: Sequence[Sequence[Any]], multila
             classes, shares = np.full((len(together), 1), -1), np.full((len(together), 1), np.nan)
         else:
             classes, shares = top_classes(shown[numbers[0]], _stacked(together, shape[0]), multilabel)
-        for place, number in enumerate(numbers):
-            part = slice(place * length, (place + 1) * length)
+        for index, number in enumerate(numbers):
+            part = slice(index * length, (index + 1) * length)
             found[number] = classes[part], shares[part]
     width = max(classes.shape[1] for classes, _ in found.values())
     return [(_wide(found[each][0], width), _wide(found[each][1], width)) for each in range(len(shown))]
@@ -159,7 +159,7 @@ def top_of_all(shown: Sequence[Shown], outputs: Sequence[Sequence[Any]], multila
 
 def filters_of(samples: SettingSamples) -> dict[str, Any]:
     """What the grid of samples filters by: their class, their slices, and how many models are right and wrong."""
-    infos = samples.store.dataset(samples.dataset).samples
+    infos = samples.store.datasets.get(samples.dataset).samples
     right, counted = right_counts(samples)
     slices = {}
     groups = [info.group for info in infos]

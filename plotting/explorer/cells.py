@@ -31,7 +31,9 @@ class Cells:
 
     def paths(self) -> Iterator[str]:
         """All documents of cells; none where there are too many evaluations for files."""
-        every = [each for each in (*self.store.evaluations(), *self.store.evaluations(hidden=True)) if _own(each)]
+        every = [
+            each for each in (*self.store.evaluations.find(), *self.store.evaluations.find(hidden=True)) if _own(each)
+        ]
         if len(every) <= MOST_EXPORTED:
             yield from (f"cells/{number}" for number in sorted({each.id // PER_DOCUMENT for each in every}))
         if len(every) <= MOST_CONFUSIONS:
@@ -59,7 +61,7 @@ class Cells:
     def _evaluation(self, number: int) -> Evaluation | None:
         """An evaluation that was run here."""
         try:
-            found = self.store.evaluation(number)
+            found = self.store.evaluations.get(number)
         except StoreError:
             return None
         return found if _own(found) else None
@@ -75,11 +77,11 @@ class Cells:
             return None
 
     def _cell(self, each: Evaluation) -> dict[str, Any]:
-        identity = self.store.identity(each)
-        records = self.store.records([each.id])[each.id]
-        metrics = self.store.metrics(each.id)
+        identity = self.store.evaluations.identity(each)
+        records = self.store.records.of([each.id])[each.id]
+        metrics = self.store.results.metrics(each.id)
         cell = ([each.model], [each.eval_setting])
-        history = (*self.store.evaluations(*cell), *self.store.evaluations(*cell, hidden=True))
+        history = (*self.store.evaluations.find(*cell), *self.store.evaluations.find(*cell, hidden=True))
         spec = (identity.get("model") or {}).get("spec") or {}
         return {
             "id": each.id,
@@ -100,7 +102,7 @@ class Cells:
             "environment": each.environment,
             "identity": {key: _short(value) for key, value in identity.items()},
             "record": _short(records[0].content) if records else None,
-            "logits": "logits" in self.store.kinds(each.id),
+            "logits": "logits" in self.store.outputs.kinds(each.id),
             "command": command(each),
             "metrics": [_metric(each) for each in metrics[:MOST_METRICS]],
             "moreMetrics": max(0, len(metrics) - MOST_METRICS),

@@ -98,7 +98,7 @@ class SettingSamples:
     @classmethod
     def of(cls, store: Store, name: str) -> SettingSamples | None:
         """The samples of a setting; None if no evaluation on it has any, or its outputs only serve other settings."""
-        if store.tasks().get(name, (None, None))[0] == image_embedding.name:
+        if store.names.tasks().get(name, (None, None))[0] == image_embedding.name:
             return None
         try:
             found = [each for each in evaluations_on(store, name).values() if each.dataset_id is not None]
@@ -109,11 +109,11 @@ class SettingSamples:
     @classmethod
     def among(cls, store: Store, name: str, evaluations: Sequence[Evaluation]) -> SettingSamples:
         """The samples of some evaluations on a setting."""
-        kinds = store.first_kinds(each.root for each in evaluations)
-        specs = store.score_specs(each.id for each in evaluations)
+        kinds = store.samples.first_kinds(each.root for each in evaluations)
+        specs = store.scores.specs(each.id for each in evaluations)
         identities = [each.identity or {} for each in evaluations]
         digests = {str(each[part]) for each in identities for part in _PARTS if part in each}
-        contents = store.definitions(digests)
+        contents = store.evaluations.definitions(digests)
         shown = [
             Shown(
                 evaluation=each,
@@ -135,7 +135,7 @@ class SettingSamples:
     @cached_property
     def head(self) -> Any:
         """The data set, without its samples."""
-        return self.store.dataset_head(self.dataset)
+        return self.store.datasets.head(self.dataset)
 
     @property
     def size(self) -> int:
@@ -189,7 +189,7 @@ class SettingSamples:
 
     def _width(self, shown: Shown) -> int | None:
         """The number of classes that targets index; None if it cannot be told."""
-        rows = self.store.output_rows(LOGITS, {shown.root: [0]})[shown.root]
+        rows = self.store.samples.output_rows(LOGITS, {shown.root: [0]})[shown.root]
         return None if rows[0] is None else int(shown.logits(rows[0][None]).shape[1])
 
     def positions_in(self, shown: Shown, positions: Sequence[int]) -> list[int | None]:
@@ -199,7 +199,7 @@ class SettingSamples:
             size = shown.evaluation.size
             return [position if size is None or position < size else None for position in positions]
         there = self._where(dataset)
-        infos = self.store.sample_infos(self.dataset, positions)
+        infos = self.store.datasets.samples(self.dataset, positions)
         return [there.get((infos[each].id, infos[each].digest)) if each in infos else None for each in positions]
 
     def places_in(self, shown: Shown) -> Array:
@@ -212,20 +212,20 @@ class SettingSamples:
 
     def _where(self, dataset: int) -> dict[tuple[str, str], int]:
         if dataset not in self._places:
-            samples = self.store.dataset(dataset).samples
-            self._places[dataset] = {(each.id, each.digest): place for place, each in enumerate(samples)}
+            samples = self.store.datasets.get(dataset).samples
+            self._places[dataset] = {(each.id, each.digest): index for index, each in enumerate(samples)}
         return self._places[dataset]
 
     def output_rows(self, shown: Shown, positions: Sequence[int]) -> list[Any]:
         """The outputs of samples: arrays, or JSON values; None where there is none."""
         own = self.positions_in(shown, positions)
         if shown.root == shown.id:
-            return self.store.output_rows(shown.kind, {shown.id: own})[shown.id]
+            return self.store.samples.output_rows(shown.kind, {shown.id: own})[shown.id]
         known = [place for place in own if place is not None]
-        root, places = self.store.source_places(shown.id, known)
+        root, places = self.store.samples.source_places(shown.id, known)
         there = dict(zip(known, places, strict=True))
         wanted = [None if place is None else there[place] for place in own]
-        return self.store.output_rows(shown.kind, {root: wanted})[root]
+        return self.store.samples.output_rows(shown.kind, {root: wanted})[root]
 
     def outputs(self, positions: Sequence[int]) -> list[list[Any]]:
         """The outputs of samples for every evaluation, as `output_rows`."""
@@ -235,18 +235,18 @@ class SettingSamples:
                 together.setdefault(each.kind, {})[each.id] = self.positions_in(each, positions)
         found: dict[int, list[Any]] = {}
         for kind, wanted in together.items():
-            found.update(self.store.output_rows(kind, wanted))
+            found.update(self.store.samples.output_rows(kind, wanted))
         return [found[each.id] if each.id in found else self.output_rows(each, positions) for each in self.shown]
 
     def blocks(self, shown: Shown) -> Iterator[tuple[Array, Array]]:
         """The outputs of an evaluation, a stored chunk at a time: positions of samples [m], their outputs [m, …]."""
         own = self.places_in(shown)
         known = np.flatnonzero(own >= 0)
-        root, places = self.store.source_places(shown.id, own[known].tolist())
+        root, places = self.store.samples.source_places(shown.id, own[known].tolist())
         there = np.array([-1 if place is None else place for place in places], dtype=np.int64)
         position = np.full(max(int(there.max(initial=-1)) + 1, 1), -1)
         position[there[there >= 0]] = known[there >= 0]
-        for start, values in self.store.output_blocks(root, shown.kind):
+        for start, values in self.store.samples.output_blocks(root, shown.kind):
             at = position[start : start + len(values)]
             if (at >= 0).any():
                 yield at[at >= 0], values[: len(at)][at >= 0]

@@ -28,9 +28,9 @@ def make_explorer(
         shown: The store's name on the page.
         chosen: For an export, setting → the positions of its samples that are in it; None for all samples of all.
     """
-    found = store.sampled_settings()
+    found = store.results.sampled_settings()
     settings = sorted(found)
-    embedded = {name for name, (task, _) in store.tasks().items() if task == image_embedding.name}
+    embedded = {name for name, (task, _) in store.names.tasks().items() if task == image_embedding.name}
     complete = {name for name, there in found.items() if there}
     sampled = complete - embedded if chosen is None else set(chosen)
     overview = Overview(store, settings, shown, metric, sampled)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from testbed.db.names import matching_names
+from testbed.db.parts.names import matching_names
 from testbed.errors import TestbedError
 from testbed.plotting.explorer.arrays import right_counts
 from testbed.plotting.explorer.documents import Explorer, script
@@ -54,7 +54,7 @@ def choose_samples(store: Store, words: Sequence[str], limit: int) -> dict[str, 
     """
     if not words:
         return {}
-    known = [name for name, sampled in store.sampled_settings().items() if sampled]
+    known = [name for name, sampled in store.results.sampled_settings().items() if sampled]
     found = {}
     for name in sorted(matching_names("eval setting", words, known)):
         samples = SettingSamples.of(store, name)
@@ -66,7 +66,7 @@ def choose_samples(store: Store, words: Sequence[str], limit: int) -> dict[str, 
 def _chosen(samples: SettingSamples, limit: int) -> list[int]:
     if not limit or samples.size <= limit:
         return list(range(samples.size))
-    spread = {place * samples.size // (limit - limit // 2) for place in range(limit - limit // 2)}
+    spread = {index * samples.size // (limit - limit // 2) for index in range(limit - limit // 2)}
     right, counted = right_counts(samples)
     hardest = (int(each) for each in np.argsort(right - counted, kind="stable") if int(each) not in spread)
     return sorted(spread | {each for _, each in zip(range(limit - len(spread)), hardest, strict=False)})

@@ -89,8 +89,8 @@ class Overview:
         yield "index"
         for number in range(len(self._columns)):
             yield f"values/{number}"
-        for place, metrics in enumerate(self._index["settings"]):
-            yield from (f"metric/{place}/{number}" for number in range(len(metrics["metrics"])))
+        for index, metrics in enumerate(self._index["settings"]):
+            yield from (f"metric/{index}/{number}" for number in range(len(metrics["metrics"])))
 
     def document(self, path: str) -> Any:
         """One of these."""
@@ -110,15 +110,15 @@ class Overview:
     @cached_property
     def _metrics(self) -> dict[str, dict[str, tuple[MetricSpec, int | None]]]:
         """Setting → metric → what it declares and the largest number of samples."""
-        return self.store.metric_specs()
+        return self.store.results.metric_specs()
 
     @cached_property
     def _models(self) -> list[ModelFacts]:
-        return sorted(self.store.model_facts(), key=lambda each: natural_key(each.name))
+        return sorted(self.store.results.model_facts(), key=lambda each: natural_key(each.name))
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        return {each.name: place for place, each in enumerate(self._models)}
+        return {each.name: index for index, each in enumerate(self._models)}
 
     @cached_property
     def _columns(self) -> list[dict[str, Any]]:
@@ -239,7 +239,7 @@ class Overview:
     def _rows(self, setting: str, metric: str) -> list[tuple[Any, ...]]:
         """The reported value of each model; its own evaluation takes precedence over an imported one."""
         found: dict[str, tuple[Any, ...]] = {}
-        for row in self.store.result_rows(FIELDS, None, [setting], [metric], [OVERALL]):
+        for row in self.store.results.rows(FIELDS, None, [setting], [metric], [OVERALL]):
             if row[1] is not None and (row[0] not in found or row[4] != "imported"):
                 found[row[0]] = tuple(row)
         return list(found.values())

@@ -93,7 +93,7 @@ class Pictures:
         return made
 
     def _picture(self, samples: SettingSamples, position: int, which: str) -> bytes | str:
-        infos = samples.store.sample_infos(samples.dataset, [position])
+        infos = samples.store.datasets.samples(samples.dataset, [position])
         if position not in infos:
             return "there is no such sample"
         try:
@@ -163,7 +163,7 @@ class Pictures:
                 source: ImageSource | str
                 try:
                     source = with_images(setting.dataset.open())
-                    places = {sample: place for place, sample in enumerate(source.ids)}
+                    places = {sample: index for index, sample in enumerate(source.ids)}
                 except TestbedError as error:
                     source, places = str(error), {}
                 self._sources[key] = (setting.dataset, source, places)
@@ -192,7 +192,7 @@ class Pictures:
             keys.append(key_of(samples, info, False))
         for key in keys:
             try:
-                return bytes(self.store.read_texts(NODE, [key])[0].tobytes())
+                return bytes(self.store.items.read(NODE, [key])[0].tobytes())
             except LackingEmbeddingsError:
                 continue
         return None

@@ -134,7 +134,7 @@ class SamplesPart:
             KeyError: If there is none, or it has no samples.
         """
         try:
-            evaluation = self.store.evaluation(number)
+            evaluation = self.store.evaluations.get(number)
         except StoreError:
             raise KeyError(number) from None
         samples = self._samples(evaluation.eval_setting)
@@ -155,13 +155,13 @@ class SamplesPart:
         return self._arrays[shown.id]
 
     def _multilabel(self, samples: SettingSamples) -> bool:
-        return self.store.tasks().get(samples.name, (None, None))[0] == "multilabel"
+        return self.store.names.tasks().get(samples.name, (None, None))[0] == "multilabel"
 
     # Documents ----------------------------------------------------------------------------------------------------
 
     def _setting(self, number: int) -> dict[str, Any]:
         samples = self.samples_of(number)
-        task, parent = self.store.tasks().get(samples.name, (None, None))
+        task, parent = self.store.names.tasks().get(samples.name, (None, None))
         size = size_of_chunk(samples)
         return {
             "setting": samples.name,
@@ -205,7 +205,7 @@ class SamplesPart:
         samples = self.samples_of(number)
         if block * BLOCK >= samples.size:
             raise KeyError(block)
-        return self.store.sample_ids(samples.dataset, block * BLOCK, (block + 1) * BLOCK)
+        return self.store.datasets.sample_ids(samples.dataset, block * BLOCK, (block + 1) * BLOCK)
 
     def _filters(self, number: int) -> dict[str, Any]:
         return filters_of(self.samples_of(number))
@@ -232,7 +232,7 @@ class SamplesPart:
         positions = list(every[chunk * size : (chunk + 1) * size])
         if not positions:
             raise KeyError(chunk)
-        infos = self.store.sample_infos(samples.dataset, positions)
+        infos = self.store.datasets.samples(samples.dataset, positions)
         own = {each.id: samples.positions_in(each, positions) for each in samples.shown}
         found: dict[str, Any] = {
             "samples": [_sample(position, infos[position]) for position in positions],
@@ -266,7 +266,7 @@ class SamplesPart:
     def _scores(self, samples: SettingSamples, own: Mapping[int, Sequence[int | None]]) -> dict[str, Any]:
         """The scores of each model and each sample; of logits only the main one."""
         names = [samples.main] if samples.kind == LOGITS and samples.main else None
-        found = self.store.score_rows(own, names)
+        found = self.store.scores.rows(own, names)
         every = sorted({name for scores in found.values() for name in scores})
         length = len(next(iter(own.values()), ()))
         lacking: list[float | None] = [None] * length
@@ -281,11 +281,11 @@ class SamplesPart:
         self, samples: SettingSamples, own: Mapping[int, Sequence[int | None]], ids: Sequence[str]
     ) -> dict[str, dict[str, str]]:
         """Place of the evaluation → place of the sample → why it could not be read, without the folder of the data."""
-        errors = self.store.error_rows(each.root for each in samples.shown)
+        errors = self.store.samples.error_rows(each.root for each in samples.shown)
         found: dict[str, dict[str, str]] = {}
         for number, each in enumerate(samples.shown):
             if each.root in errors:
-                of = errors[each.root] if each.root == each.id else self.store.sample_errors(each.id)
+                of = errors[each.root] if each.root == each.id else self.store.outputs.errors(each.id)
                 there = [(place, at) for place, at in enumerate(own[each.id]) if at is not None and at in of]
                 if there:
                     found[str(number)] = {str(place): without_folder(of[at], ids[place]) for place, at in there}

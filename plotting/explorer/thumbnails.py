@@ -68,14 +68,14 @@ def store_thumbnails(
 
 def _lacking(store: Store, catalog: Catalog, samples: SettingSamples) -> Iterator[tuple[str, dict[str, Any]]]:
     """Which pictures of a setting have no thumbnail: key → sample, for pictures as they are and perturbed ones."""
-    infos = store.dataset(samples.dataset).samples
+    infos = store.datasets.get(samples.dataset).samples
     perturbation = catalog.get_eval_setting(samples.name).perturbation
     whole = {key_of(samples, each, False): each for each in infos}
     changed = {key_of(samples, each, True): each for each in infos} if perturbation else {}
     if perturbation.attacks or perturbation.needs_targets:
         changed = {}
     for which, every in ((CLEAN if perturbation else OWN, whole), (OWN, changed)):
-        yield which, {key: every[key] for key in store.lacking_texts(NODE, every)}
+        yield which, {key: every[key] for key in store.items.lacking(NODE, every)}
 
 
 def _store(
@@ -89,7 +89,7 @@ def _store(
             made = dict(zip(part, pool.map(make, [wanted[key] for key in part]), strict=True))
             known = {key: value for key, value in made.items() if value is not None}
             values = tuple(np.frombuffer(value, dtype=np.uint8) for value in known.values())
-            store.put_texts(NODE, list(known), values)
+            store.items.put(NODE, list(known), values)
             done.number += len(known)
             done.size += sum(len(value) for value in known.values())
             done.skipped += len(made) - len(known)

@@ -69,7 +69,7 @@ def confusions(own: Own, evaluation: Evaluation) -> Confusions:
     """
     from testbed.errors import StoreError
 
-    dataset = own.store.dataset(evaluation.dataset_id or 0)
+    dataset = own.store.datasets.get(evaluation.dataset_id or 0)
     predicted = predictions_of(own.store, evaluation, dataset)
     targets = [sample.target for sample in dataset.samples]
     size = len(predicted.classes_named.names)

@@ -23,7 +23,7 @@ MOST_MODELS = 100  # that were never loaded here: each is built, without weights
 def figures(own: Own) -> Found:
     """One for each setting that departs from no other one."""
     models = list(dict.fromkeys(own.frame["model"]))
-    stored = {each.name: each.parameters for each in own.store.model_facts()}
+    stored = {each.name: each.parameters for each in own.store.results.model_facts()}
     unloaded = [model for model in models if stored.get(model) is None]
     sizes = {**stored, **{model: _parameters(model) for model in unloaded[:MOST_MODELS]}}
     unknown = sorted(model for model in models if sizes.get(model) is None)

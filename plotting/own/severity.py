@@ -125,8 +125,8 @@ def draw(curves: Curves) -> Figure:
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    for place, (model, points) in enumerate(curves.points.groupby("model", sort=False)):
-        colour = COLOURS[place % len(COLOURS)]
+    for index, (model, points) in enumerate(curves.points.groupby("model", sort=False)):
+        colour = COLOURS[index % len(COLOURS)]
         known = points.dropna()
         figure.add_trace(
             go.Scatter(
@@ -149,7 +149,7 @@ def draw(curves: Curves) -> Figure:
                 name=short(str(model)),
                 legendgroup=str(model),
                 line={"color": colour},
-                marker={"symbol": ("circle", "square", "diamond", *OTHER_SYMBOLS)[place], "size": 9},
+                marker={"symbol": ("circle", "square", "diamond", *OTHER_SYMBOLS)[index], "size": 9},
                 hovertemplate=f"<b>{model}</b><br>severity %{{x}}: %{{y:.2f}} %<extra></extra>",
             )
         )

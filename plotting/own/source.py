@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from testbed.db.names import matching_names
+from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import FRACTION, Evaluation
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
@@ -114,7 +114,7 @@ class Own:
         """Setting → model → the reported evaluation."""
         wanted = set(self.frame["evaluation_id"])
         found: dict[str, dict[str, Evaluation]] = {}
-        for each in self.store.evaluations():
+        for each in self.store.evaluations.find():
             if each.id in wanted:
                 found.setdefault(each.eval_setting, {})[each.model] = each
         return found
@@ -162,7 +162,7 @@ class Own:
         return [setting for setting in self.metrics if setting not in self.cleans]
 
     def _is_perturbed(self, evaluation: Evaluation) -> bool:
-        forward = self.store.identity(evaluation).get("forward") or {}
+        forward = self.store.evaluations.identity(evaluation).get("forward") or {}
         return any(value for key, value in forward.items() if key.startswith(("perturbation", "attack", "adversarial")))
 
     # Samples ------------------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ class Own:
     def scores(self, setting: str, model: str, name: str) -> np.ndarray[Any, Any] | None:
         """A score of each sample, float64 [samples]; None if there is none."""
         evaluation = self.evaluations.get(setting, {}).get(model)
-        found = list(self.store.scores(evaluation.id, name).values()) if evaluation is not None else []
+        found = list(self.store.scores.read(evaluation.id, name).values()) if evaluation is not None else []
         return found[0].astype(np.float64) if found else None
 
 

@@ -17,7 +17,7 @@ from testbed.analyses.side_by_side import (
     odd_ones,
     tell_of_other_scorers,
 )
-from testbed.db.names import matching_names
+from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import OVERALL, Better, Result
 from testbed.errors import StoreError
@@ -104,7 +104,7 @@ def borda_ranking(
 
 def usual_metric(store: Store, settings: Sequence[str] = ()) -> str:
     """``hm_cf``; where settings have only that of unchanged cosines, as CLIP-CC-Bench's published results, this one."""
-    rows = store.result_rows(["eval_setting", "metric"], metrics=[HM_CF, HM_CF_RAW], slices=[OVERALL])
+    rows = store.results.rows(["eval_setting", "metric"], metrics=[HM_CF, HM_CF_RAW], slices=[OVERALL])
     wanted = set(matching_settings(store, settings, imported=True)) if settings else {row[0] for row in rows}
     metrics = {row[1] for row in rows if row[0] in wanted}
     return HM_CF_RAW if metrics == {HM_CF_RAW} else HM_CF
@@ -116,7 +116,7 @@ def _scored(store: Store, metric: str) -> list[str]:
     Raises:
         StoreError: If there is none, or they judge different captions.
     """
-    rows = store.result_rows(["eval_setting"], metrics=[metric], slices=[OVERALL])
+    rows = store.results.rows(["eval_setting"], metrics=[metric], slices=[OVERALL])
     references = {row[0]: SettingReference.parse(row[0]) for row in rows}
     names = sorted(name for name, reference in references.items() if reference.judge)
     if not names:
@@ -137,7 +137,7 @@ def _values(store: Store, found: Chosen, metric: str) -> dict[str, dict[str, Res
     """Setting → model → result, for those with a finite value."""
     cells = {each.id: (setting, model) for setting, on in found.items() for model, each in on.items()}
     values: dict[str, dict[str, Result]] = {setting: {} for setting in found}
-    for result in store.results_of(cells):
+    for result in store.results.of(cells):
         known = result.metric == metric and result.slice == OVERALL
         if known and result.value is not None and math.isfinite(result.value):
             setting, model = cells[result.evaluation_id]

@@ -94,7 +94,7 @@ def calibrate(
         given = {**labels.get("", {}), **labels.get(model, {})}
         if not given or evaluation.dataset_id is None:
             continue
-        ids = [sample.id for sample in store.dataset(evaluation.dataset_id).samples]
+        ids = [sample.id for sample in store.datasets.get(evaluation.dataset_id).samples]
         unknown = sorted(set(given) - set(ids))
         if unknown:
             raise DataError(
@@ -130,7 +130,7 @@ def _of_answers(
     """
     texts: Sequence[str | None] = [None] * len(ids)
     if any(label.answer.strip() for several in given.values() for label in several):
-        texts, _ = texts_and_status(store.read_outputs(evaluation.id, "text"))
+        texts, _ = texts_and_status(store.outputs.read(evaluation.id, "text"))
     pairs = list(zip(ids, texts, strict=True))
     kept = [[label.score for label in given.get(each, ()) if label.is_of(text)] for each, text in pairs]
     outdated = sum(map(len, given.values())) - sum(map(len, kept))

@@ -58,7 +58,7 @@ def unreported(
 ) -> dict[int, str]:
     """The complete evaluations that are not the reported ones of their cells, each with its label."""
     cells: dict[tuple[str, str], list[Evaluation]] = {}
-    for each in store.evaluations(models, eval_settings):
+    for each in store.evaluations.find(models, eval_settings):
         if each.status == "complete":
             cells.setdefault((each.model, each.eval_setting), []).append(each)
     found = {}
@@ -71,7 +71,7 @@ def unreported(
 
 def prompts(store: Store, evaluation: Evaluation) -> dict[str, Any] | None:
     """The class names and templates of a zero-shot evaluation, or the digests of its heads; None without either."""
-    found = store.identity(evaluation).get("forward", {})
+    found = store.evaluations.identity(evaluation).get("forward", {})
     given = found.get("prompts") if isinstance(found, dict) else None
     return given if isinstance(given, dict) else None
 
@@ -111,7 +111,7 @@ def _otherwise(given: dict[str, Any] | None) -> str:
 
 def _files(store: Store, evaluation_id: int) -> set[File]:
     """The files that an evaluation was first computed from, apart from code."""
-    records = store.records([evaluation_id])[evaluation_id]
+    records = store.records.of([evaluation_id])[evaluation_id]
     files = records[-1].content.get("files", {}) if records else {}
     return {
         (path, str(digest)) for path, digest in files.items() if not path.startswith("testbed:") and path[-3:] != ".py"

@@ -37,7 +37,7 @@ def larger_is_better(spec: MetricSpec, asked: Better | None = None) -> bool:
 
 def score_spec(store: Store, evaluations: Iterable[Evaluation], score: str) -> MetricSpec:
     """What evaluations declare about a per-sample score; nothing where none has it."""
-    found = store.score_specs(each.id for each in evaluations)
+    found = store.scores.specs(each.id for each in evaluations)
     return agreed([specs[score] for specs in found.values() if score in specs] or [MetricSpec(score, "")])
 
 
@@ -60,7 +60,7 @@ def main_score(store: Store, cells: Mapping[str, Iterable[Evaluation]], binary: 
         return found.name
     for setting, has in specs.items():
         if not has:
-            metrics = {metric.name for each in cells[setting] for metric in store.metrics(each.id)}
+            metrics = {metric.name for each in cells[setting] for metric in store.results.metrics(each.id)}
             raise StoreError(
                 f"{setting} has no per-sample scores; its metrics are {_listed(metrics)}; testbed grid"
                 f" '{setting}' shows one for all models"
@@ -73,7 +73,7 @@ def main_score(store: Store, cells: Mapping[str, Iterable[Evaluation]], binary: 
 
 def _scores(store: Store, evaluations: Iterable[Evaluation]) -> dict[str, MetricSpec]:
     several: dict[str, list[MetricSpec]] = {}
-    for specs in store.score_specs(each.id for each in evaluations).values():
+    for specs in store.scores.specs(each.id for each in evaluations).values():
         for name, spec in specs.items():
             several.setdefault(name, []).append(spec)
     return {name: agreed(each) for name, each in several.items()}

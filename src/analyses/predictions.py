@@ -65,13 +65,13 @@ def predictions_of(store: Store, evaluation: Evaluation, dataset: DatasetInfo) -
     what = f"{evaluation.model} on {evaluation.eval_setting}"
     if not has_logits(store, evaluation):
         raise StoreError(f"{what} has no stored logits to take predicted classes from")
-    identity = store.identity(evaluation)
+    identity = store.evaluations.identity(evaluation)
     view = identity.get("view")
     if not isinstance(view, dict):
         raise StoreError(f"{what} has no record of which logits count; run it again with testbed run --override")
     restricted = bool(identity.get("forward", {}).get("restricted"))
     logits = viewed_logits(
-        store.read_outputs(evaluation.id, LOGITS),
+        store.outputs.read(evaluation.id, LOGITS),
         view.get("class_sublist"),
         view.get("class_groups"),
         restricted,
@@ -101,7 +101,7 @@ def best_names(given: Iterable[ClassNames]) -> ClassNames:
 
 def has_logits(store: Store, evaluation: Evaluation) -> bool:
     """Whether an evaluation has logits, and so predicted classes."""
-    return LOGITS in store.kinds(evaluation.id)
+    return LOGITS in store.outputs.kinds(evaluation.id)
 
 
 def _distinct(names: list[str]) -> list[str]:
@@ -109,7 +109,7 @@ def _distinct(names: list[str]) -> list[str]:
     seen: dict[str, int] = {}
     for name in names:
         seen[name] = seen.get(name, 0) + 1
-    return [name if seen[name] == 1 else f"{name} ({place})" for place, name in enumerate(names)]
+    return [name if seen[name] == 1 else f"{name} ({index})" for index, name in enumerate(names)]
 
 
 def viewed_class_names(identity: dict[str, Any], dataset_names: Sequence[str] | None, classes: int) -> list[str]:

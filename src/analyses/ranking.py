@@ -93,8 +93,8 @@ def ranking(
     strata: dict[str, Array] = {}
     on: list[tuple[SideBySide, Array, Array]] = []
     binary = True
-    for place, setting in enumerate(sorted(settings)):
-        progress("reading scores", place / len(settings))
+    for index, setting in enumerate(sorted(settings)):
+        progress("reading scores", index / len(settings))
         table = side_by_side(store, samples, setting, chosen[setting], score, tell)
         binary = binary and table.binary
         values = table.scores.mean(axis=0)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from testbed.db.names import matching_names
+from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import DatasetInfo, Evaluation, current
 from testbed.errors import StoreError
@@ -63,7 +63,7 @@ class Samples:
     """The data sets of a store; the last eight are cached."""
 
     def __init__(self, store: Store) -> None:
-        self.dataset: Callable[[int], DatasetInfo] = lru_cache(maxsize=8)(store.dataset)
+        self.dataset: Callable[[int], DatasetInfo] = lru_cache(maxsize=8)(store.datasets.get)
         self.places: Callable[[int], dict[Key, int]] = lru_cache(maxsize=8)(self._places)
 
     def of(self, evaluation: Evaluation) -> DatasetInfo:
@@ -73,8 +73,8 @@ class Samples:
     def _places(self, dataset_id: int) -> dict[Key, int]:
         """The position of each sample; of duplicates the first."""
         places: dict[Key, int] = {}
-        for place, sample in enumerate(self.dataset(dataset_id).samples):
-            places.setdefault((sample.id, sample.digest), place)
+        for index, sample in enumerate(self.dataset(dataset_id).samples):
+            places.setdefault((sample.id, sample.digest), index)
         return places
 
 
@@ -94,10 +94,10 @@ def evaluation_of(store: Store, model: str, setting: str) -> Evaluation:
     Raises:
         StoreError: If there is none.
     """
-    own = _own(store.evaluations([model], [setting]))
+    own = _own(store.evaluations.find([model], [setting]))
     if not own:
-        store.require_name("model", model)
-        store.require_name("eval setting", setting)
+        store.names.require("model", model)
+        store.names.require("eval setting", setting)
         raise StoreError(
             f"the store has no outputs of {model} on {setting}; run: testbed run '{model}' --on '{setting}'"
         )
@@ -119,10 +119,10 @@ def evaluations_on(
         StoreError: If there is none.
     """
     by_model: dict[str, list[Evaluation]] = {}
-    for each in _own(store.evaluations(None, [setting]), imported):
+    for each in _own(store.evaluations.find(None, [setting]), imported):
         by_model.setdefault(each.model, []).append(each)
     if not by_model:
-        store.require_name("eval setting", setting)
+        store.names.require("eval setting", setting)
         raise StoreError(f"the store has no outputs on {setting}; run: testbed run MODEL… --on '{setting}'")
     return {
         model: current([each for each in by_model[model] if each.id in first] or by_model[model])[0]
@@ -212,7 +212,7 @@ def _words(number: int) -> str:
 def _without_score(store: Store, found: Chosen, wanted: set[str], named: Sequence[str], score: str) -> dict[str, str]:
     """The wanted models that lack the score on some setting, and what they lack."""
     cells = [on[model] for on in found.values() for model in sorted(wanted & set(on))]
-    names = store.score_names(each.id for each in cells)
+    names = store.scores.names(each.id for each in cells)
     lacking = {}
     for each in cells:
         if score not in names[each.id]:
@@ -247,7 +247,7 @@ def matching_settings(store: Store, words: Iterable[str], imported: bool = False
     for word in words:
         if any(character in "*?[" for character in word):
             if known is None:
-                names = {each.eval_setting for each in _own(store.evaluations(), imported)}
+                names = {each.eval_setting for each in _own(store.evaluations.find(), imported)}
                 known = {name for name in names if not SettingReference.parse(name).node}
             chosen.update(dict.fromkeys(sorted(matching_names("eval setting", [word], known))))
         else:
@@ -272,10 +272,10 @@ def all_scores(store: Store, evaluations: Sequence[Evaluation], score: str) -> I
     """What `scores_of` returns, of many evaluations: read together, and not all held at once."""
     for start in range(0, len(evaluations), _READ_AT_ONCE):
         part = evaluations[start : start + _READ_AT_ONCE]
-        found = store.scores_of_each([each.id for each in part], score)
+        found = store.scores.of_each([each.id for each in part], score)
         for each in part:
             if each.id not in found:
-                raise no_score(each, score, store.score_names([each.id])[each.id])
+                raise no_score(each, score, store.scores.names([each.id])[each.id])
             yield each, found[each.id].astype(np.float64)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from testbed.db.records import SET_ASIDE
+from testbed.db.parts.records import SET_ASIDE
 from testbed.db.store import Store
 from testbed.entities import OVERALL, Certificate, Evaluation
 from testbed.errors import StoreError
@@ -65,9 +65,9 @@ class Why:
 def why(store: Store, first: Evaluation, second: Evaluation) -> Why:
     """What differs between two evaluations."""
     found = Why(_label(first), _label(second))
-    one, other = store.identity(first), store.identity(second)
+    one, other = store.evaluations.identity(first), store.evaluations.identity(second)
     found.identity = list(changes(_content(one), _content(other)))
-    records = store.records([first.id, second.id])
+    records = store.records.of([first.id, second.id])
     latest = [records[each.id][0].content if records[each.id] else None for each in (first, second)]
     if latest[0] is None or latest[1] is None:
         found.record = [MISSING_RECORD.format(_label(each)) for each in (first, second) if not records[each.id]]
@@ -96,17 +96,17 @@ def why_today(store: Store, catalog: Catalog, evaluation: Evaluation) -> Why:
     cell = Planner(catalog, store, options, fetch=False).plan([evaluation.model], [evaluation.eval_setting]).cells[0]
     if not cell.identity:
         raise StoreError(f"{cell.name} cannot be opened today: {cell.reason}")
-    identity = store.identity(evaluation)
+    identity = store.evaluations.identity(evaluation)
     found = Why(_label(evaluation), "today's definition")
     found.identity = list(changes(_content(identity), _content(cell.identity)))
     found.because = list(identity.get(SET_ASIDE, {}).get("because", ()))
     today = Today(catalog.plugins)
-    records = store.records([evaluation.id])[evaluation.id]
+    records = store.records.of([evaluation.id])[evaluation.id]
     if records:
         found.record = min((today.differences(each.content) for each in records), key=len)
     else:
         found.record = [MISSING_RECORD.format(_label(evaluation))]
-    found.certificates = store.certificates([evaluation.id])[evaluation.id]
+    found.certificates = store.records.certificates([evaluation.id])[evaluation.id]
     return found
 
 
@@ -117,8 +117,8 @@ def changes(before: Any, after: Any, where: str = "") -> Iterator[Change]:
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         yield from _mapping_changes(before, after, where)
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        for place, (old, new) in enumerate(zip(before, after, strict=True)):
-            yield from changes(old, new, f"{where} / {place}")
+        for index, (old, new) in enumerate(zip(before, after, strict=True)):
+            yield from changes(old, new, f"{where} / {index}")
     elif isinstance(before, str) and isinstance(after, str) and "\n" in f"{before}{after}":
         lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "A", "B", lineterm="", n=1)
         yield Change(where, before, after, tuple(lines))
@@ -159,22 +159,22 @@ def _compare_outputs(store: Store, first: Evaluation, second: Evaluation) -> Cer
     """Compares the outputs of two evaluations sample by sample."""
     from testbed.runner.comparison import Comparison, places_in, tolerance
 
-    kind = next((kind for kind in KINDS if all(kind in store.kinds(each.id) for each in (first, second))), None)
+    kind = next((kind for kind in KINDS if all(kind in store.outputs.kinds(each.id) for each in (first, second))), None)
     if kind is None or first.dataset_id is None or second.dataset_id is None:
         return None
-    there = places_in(store.dataset(first.dataset_id), store.dataset(second.dataset_id).samples)
-    before, now = store.read_outputs(first.id, kind), store.read_outputs(second.id, kind)
-    unread = store.sample_errors(first.id), store.sample_errors(second.id)
+    there = places_in(store.datasets.get(first.dataset_id), store.datasets.get(second.dataset_id).samples)
+    before, now = store.outputs.read(first.id, kind), store.outputs.read(second.id, kind)
+    unread = store.outputs.errors(first.id), store.outputs.errors(second.id)
     comparison = Comparison(tolerance(first.dtype or "float32"))
-    for place, position in enumerate(there):
-        if position is not None and position not in unread[0] and place not in unread[1]:
-            comparison.add(before[position], now[place], answers=kind == "logits")
+    for index, position in enumerate(there):
+        if position is not None and position not in unread[0] and index not in unread[1]:
+            comparison.add(before[position], now[index], answers=kind == "logits")
     return comparison.certificate() if comparison.samples else None
 
 
 def _metrics(store: Store, first: int, second: int) -> list[tuple[str, float | None, float | None]]:
     before, now = (
-        {each.name: each.value for each in store.metrics(evaluation) if each.slice == OVERALL}
+        {each.name: each.value for each in store.results.metrics(evaluation) if each.slice == OVERALL}
         for evaluation in (first, second)
     )
     return [

@@ -10,8 +10,8 @@ def edit_distance(first: str, second: str) -> int:
     if len(first) > len(second):
         first, second = second, first
     row = list(range(len(first) + 1))
-    for place, character in enumerate(second, start=1):
-        before, row[0] = row[0], place
+    for index, character in enumerate(second, start=1):
+        before, row[0] = row[0], index
         for column, other in enumerate(first, start=1):
             kept = before if character == other else before + 1
             before = row[column]

@@ -232,8 +232,8 @@ def placed(row: Row, text: str) -> Turn:
     if len(parts) == 1:
         return [*row.pictures, text]
     turn: Turn = []
-    for place, part in enumerate(parts):
-        if place % 2 == 0:
+    for index, part in enumerate(parts):
+        if index % 2 == 0:
             if part:
                 turn.append(part)
         elif row.pictures:

@@ -42,11 +42,11 @@ def results(
         StoreError: If there is no store.
         UnknownNameError: If a name or pattern matches nothing.
     """
-    from testbed.db.names import matching_names
+    from testbed.db.parts.names import matching_names
 
     db = None if db is None else str(db)
     with Store.open(db) as store:
-        found = store.results()
+        found = store.results.find()
     chosen = matching_names("model", _words(models), {each.model for each in found})
     wanted = matching_names("eval setting", _words(eval_settings), {each.eval_setting for each in found})
     return Results(db, [each for each in found if each.model in chosen and each.eval_setting in wanted])
@@ -90,7 +90,7 @@ class Results:
 
         with Store.open(db) as store:
             done = [each.evaluation_id for each in report.of(*DONE) if each.evaluation_id is not None]
-            found = store.results_of(done)
+            found = store.results.of(done)
         return cls(db, found, report.outcomes, lines_of_models(report), lines_of(report.left_out))
 
     # As frames ----------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ class Results:
 
         for each in self._found:
             if (each.model, each.eval_setting) == (model, eval_setting):
-                found = store.evaluation(each.evaluation_id)
+                found = store.evaluations.get(each.evaluation_id)
                 if found.origin == "imported":
                     raise StoreError(f"{model} on {eval_setting} is an imported result; it has no samples")
                 return found

@@ -21,17 +21,17 @@ def sample_frame(store: Store, evaluation: Evaluation) -> pd.DataFrame:
     """A row for each sample; see `testbed.api.results.Results.samples`."""
     import pandas as pd
 
-    dataset = store.dataset(evaluation.dataset_id or 0)
+    dataset = store.datasets.get(evaluation.dataset_id or 0)
     columns: dict[str, Any] = {"sample": [each.id for each in dataset.samples]}
     columns |= _classes(store, evaluation, dataset)
-    if TEXT in store.kinds(evaluation.id):
+    if TEXT in store.outputs.kinds(evaluation.id):
         from testbed.tasks.parts.generation import texts_and_status
 
-        columns["text"], _ = texts_and_status(store.read_outputs(evaluation.id, TEXT))
-    for (scorer, name), values in store.scores(evaluation.id).items():
+        columns["text"], _ = texts_and_status(store.outputs.read(evaluation.id, TEXT))
+    for (scorer, name), values in store.scores.read(evaluation.id).items():
         columns[name if name not in columns and name not in OWN else f"{name} ({scorer})"] = values
-    errors = store.sample_errors(evaluation.id)
-    columns["error"] = [errors.get(place) for place in range(len(dataset.samples))]
+    errors = store.outputs.errors(evaluation.id)
+    columns["error"] = [errors.get(index) for index in range(len(dataset.samples))]
     return pd.DataFrame(columns)
 
 

@@ -246,12 +246,12 @@ def _run(
             progress.close()
         with Store.open(options.db_url) as store:
             finished = [each.evaluation_id for each in report.of(*FINISHED) if each.evaluation_id is not None]
-            results = store.results_of(finished)
+            results = store.results.of(finished)
         sizes = other_sizes(catalog, options, report, results)
         if bench is not None and options.limit is None:
             log_outcomes(report, results)
     with Store.open(options.db_url) as store:
-        unreadable = store.unreadable(finished)
+        unreadable = store.outputs.unreadable(finished)
         broken = {each.evaluation_id for each in not_finite(results)}
         if logdir is not None:
             write_logdir(store, report, logdir)

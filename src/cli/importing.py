@@ -34,7 +34,7 @@ def command(
         raise TestbedError(f"there is no file {redacted_word(file)}")
     registry.load(plugins)
     with Store.create(db_url) as store:
-        known = {*registry.eval_settings.names(), *(each.name for each in store.list_names("eval setting"))}
+        known = {*registry.eval_settings.names(), *(each.name for each in store.names.all("eval setting"))}
         report = import_results(store, file, model_types, None if override else known)
     if as_json:
         print_json(vars(report))

@@ -12,7 +12,7 @@ from testbed.console.options import data_root_option, plugin_option, store_comma
 from testbed.console.output import count, metric_value, print_json, table
 
 if TYPE_CHECKING:
-    from testbed.db.names import Kind
+    from testbed.db.parts.names import Kind
 
 
 @store_command
@@ -46,12 +46,12 @@ def results(
 ) -> int:
     """Results in the store, one line each."""
     from testbed.cli.run.report import headlines
-    from testbed.db.names import matching_names
+    from testbed.db.parts.names import matching_names
     from testbed.db.store import Store
     from testbed.entities import OVERALL
 
     with Store.open(db_url) as store:
-        found = store.results(slices=[OVERALL])
+        found = store.results.find(slices=[OVERALL])
     named = matching_names("model", models, {each.model for each in found})
     on = matching_names("eval setting", settings, {each.eval_setting for each in found})
     main = dict.fromkeys(on, metric) if metric else headlines(found)
@@ -82,7 +82,7 @@ def _list_stored(kind: Kind, db_url: str | None, as_json: bool, parents: bool = 
         from testbed.db.store import Store
 
         with Store.open(db_url) as store:
-            names = store.list_names(kind)
+            names = store.names.all(kind)
     names = [each for each in names if not parents or each.parent is None]
     if as_json:
         extra = "model_type" if kind == "model" else "parent"

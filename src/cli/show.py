@@ -105,14 +105,14 @@ def _ask_store(db_url: str | None, model: str, eval_setting: str) -> list[Stored
     with Store.open(db_url) as store:
         cells = complete_cells_of(store, model, eval_setting)
         if not cells:
-            store.require_name("model", model)
-            store.require_name("eval setting", eval_setting)
+            store.names.require("model", model)
+            store.names.require("eval setting", eval_setting)
             _explain_absence(store, model, eval_setting)
         return cells
 
 
 def _explain_absence(store: Store, model: str, eval_setting: str) -> None:
-    for each in reversed(store.evaluations([model], [eval_setting])):
+    for each in reversed(store.evaluations.find([model], [eval_setting])):
         if each.status == "running":
             raise StoreError(
                 f"{model} on {eval_setting} is not complete: a run is in progress or was interrupted; run the same"

@@ -80,7 +80,7 @@ def import_results(
     report.values = sum(len(cell.metrics) for cell in cells)
     before = _reported(store)
     try:
-        report.new = store.add_imported(
+        report.new = store.evaluations.add_imported(
             [(c.model, c.eval_setting, c.fingerprint, c.metrics) for c in cells], name, types
         )
     except StoreError as error:
@@ -108,7 +108,7 @@ def _check_columns(columns: Sequence[str], settings: Collection[str] | None, pat
 def _reported(store: Store) -> dict[tuple[str, str], Evaluation]:
     """The imported evaluation of each cell that is reported."""
     cells: dict[tuple[str, str], list[Evaluation]] = {}
-    for each in store.evaluations(statuses=["complete"]):
+    for each in store.evaluations.find(statuses=["complete"]):
         if each.origin == "imported":
             cells.setdefault((each.model, each.eval_setting), []).append(each)
     return {cell: current(several)[0] for cell, several in cells.items()}

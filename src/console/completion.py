@@ -12,7 +12,7 @@ from testbed.errors import TestbedError
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from testbed.db.names import Kind
+    from testbed.db.parts.names import Kind
 
 Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 
@@ -55,7 +55,7 @@ def _stored_names(url: Any, kind: Kind) -> list[str]:
         from testbed.db.store import Store
 
         with Store.open(url) as store:
-            found = store.list_names(kind)
+            found = store.names.all(kind)
     return [each.name for each in found]
 
 

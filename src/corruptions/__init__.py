@@ -93,9 +93,9 @@ def corrupt(images: torch.Tensor, corruption: str, severity: int, seeds: Sequenc
     seeds = range(len(images)) if seeds is None else seeds
     if len(seeds) != len(images):
         raise ValueError(f"expected one seed for each of {len(images)} images, got {len(seeds)}")
-    for place, seed in enumerate(seeds):
+    for index, seed in enumerate(seeds):
         if isinstance(seed, bool) or not isinstance(seed, SupportsIndex) or not 0 <= operator.index(seed) < 2**63:
-            raise ValueError(f"expected seeds from 0 to 2^63 - 1, got {seed!r} for image {place}")
+            raise ValueError(f"expected seeds from 0 to 2^63 - 1, got {seed!r} for image {index}")
     if len(images):
         least, most = images.aminmax()
         if not (least >= 0 and most <= 1):  # so for NaN, too

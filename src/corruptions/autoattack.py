@@ -167,7 +167,7 @@ class AutoAttack:
         from pyautoattack.square import SquareAttack
 
         found = []
-        for place, seed in enumerate(seeds):
+        for index, seed in enumerate(seeds):
             attack = SquareAttack(
                 logits_of,
                 n_queries=QUERIES,
@@ -178,7 +178,7 @@ class AutoAttack:
                 p_init=0.8,
                 resc_schedule=False,
             )
-            found.append(attack.perturb(images[[place]], right[[place]]))
+            found.append(attack.perturb(images[[index]], right[[index]]))
         return torch.cat(found)
 
     @property

@@ -91,8 +91,8 @@ def gpu_call(function: Callable[..., Any]) -> GpuCall:
         return GpuCall(_BY_PLACE, by_name=False)
     misplaced = [
         each.name
-        for place, each in enumerate(required)
-        if each.kind is kinds.KEYWORD_ONLY or (each.name in GPU_ARGUMENTS and _BY_PLACE[place:][:1] != (each.name,))
+        for index, each in enumerate(required)
+        if each.kind is kinds.KEYWORD_ONLY or (each.name in GPU_ARGUMENTS and _BY_PLACE[index:][:1] != (each.name,))
     ]
     if not 1 <= len(required) <= len(_BY_PLACE) or misplaced:
         raise DefinitionError(

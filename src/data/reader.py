@@ -173,9 +173,9 @@ class Reader:
             if self.decoded is not None:
                 self.decoded.put(self.digests[item.index], image)
         item.image = image if self.plain else None
-        for place, perturbation in enumerate(self.perturbations):
+        for index, perturbation in enumerate(self.perturbations):
             with access_log.watch(access_log.setting(perturbation.setting)), profiling.stage("perturb"):
-                self._perturb(item, place, perturbation, image, self.source.ids[position])
+                self._perturb(item, index, perturbation, image, self.source.ids[position])
 
     def _transformed(self, position: int) -> torch.Tensor:
         """An image of the source, decoded and transformed."""

@@ -55,7 +55,7 @@ def save_logits(
     """
     chosen = sorted(reported_with(store, LOGITS, "logits", eval_setting, models), key=lambda each: each.model)
     others = unreported(store, models, [eval_setting]) if everything else {}
-    chosen += [each for each in map(store.evaluation, others) if LOGITS in store.kinds(each.id)]
+    chosen += [each for each in map(store.evaluations.get, others) if LOGITS in store.outputs.kinds(each.id)]
     folder.mkdir(parents=True, exist_ok=True)
     entries = []
     for evaluation in chosen:
@@ -72,14 +72,14 @@ def write_run(store: Store, evaluation_ids: Iterable[int], folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     metrics, files = [], 0
     for evaluation_id in evaluation_ids:
-        evaluation = store.evaluation(evaluation_id)
+        evaluation = store.evaluations.get(evaluation_id)
         entry: dict[str, Any] = {"model": evaluation.model, "eval_setting": evaluation.eval_setting}
         entry["metrics"] = [
             {"metric": each.name, "slice": each.slice, "value": each.value, "unit": each.unit, "n": each.n,
              "stderr": each.stderr}
-            for each in store.metrics(evaluation_id)
+            for each in store.results.metrics(evaluation_id)
         ]  # fmt: skip
-        kinds = store.kinds(evaluation_id)
+        kinds = store.outputs.kinds(evaluation_id)
         form = "npz" if LOGITS in kinds else "json" if TEXT in kinds and evaluation.origin == "run" else None
         if form is not None:
             path = folder / safe_name(evaluation.eval_setting) / f"{safe_name(evaluation.model)}.{form}"
@@ -101,9 +101,9 @@ def _arrays(store: Store, evaluation: Evaluation) -> dict[str, np.ndarray[Any, A
 
     if evaluation.dataset_id is None:
         raise StoreError(f"evaluation {evaluation.id} has no samples")
-    logits = store.read_outputs(evaluation.id, LOGITS)
-    dataset = store.dataset(evaluation.dataset_id)
-    identity = store.identity(evaluation)
+    logits = store.outputs.read(evaluation.id, LOGITS)
+    dataset = store.datasets.get(evaluation.dataset_id)
+    identity = store.evaluations.identity(evaluation)
     view: dict[str, Any] = identity.get("view", {})
     sublist = view.get("class_sublist")
     arrays: dict[str, Any] = {
@@ -157,12 +157,12 @@ def _write(store: Store, evaluation: Evaluation, path: Path, form: Format) -> di
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
         "samples": rows,
         "classes": classes,
-        "stored_dtype": store.kinds(evaluation.id)[LOGITS],
+        "stored_dtype": store.outputs.kinds(evaluation.id)[LOGITS],
         "evaluation": evaluation.id,
         "fingerprint": evaluation.fingerprint,
         "random_weights": evaluation.random_weights,
         "sample_limit": evaluation.sample_limit,
-        "metrics": {each.name: each.value for each in store.metrics(evaluation.id) if each.slice == "overall"},
+        "metrics": {each.name: each.value for each in store.results.metrics(evaluation.id) if each.slice == "overall"},
     }
 
 

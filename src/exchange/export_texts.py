@@ -42,9 +42,11 @@ def reported_with(
     Raises:
         UnknownNameError: If the setting, or one of the models on it, has none.
     """
-    store.require_name("eval setting", eval_setting)
-    ids = sorted({each.evaluation_id for each in store.results(models, [eval_setting]) if each.origin != "imported"})
-    found = [each for each in map(store.evaluation, ids) if kind in store.kinds(each.id)]
+    store.names.require("eval setting", eval_setting)
+    ids = sorted(
+        {each.evaluation_id for each in store.results.find(models, [eval_setting]) if each.origin != "imported"}
+    )
+    found = [each for each in map(store.evaluations.get, ids) if kind in store.outputs.kinds(each.id)]
     missing = [name for name in models or () if name not in {each.model for each in found}]
     if missing or not found:
         raise UnknownNameError(f"the store has no {what} {f'of {missing[0]} ' if missing else ''}on {eval_setting}")
@@ -55,8 +57,8 @@ def write_texts(store: Store, evaluation: Evaluation, path: Path) -> Path:
     """Writes the texts of one evaluation."""
     if evaluation.dataset_id is None:
         raise StoreError(f"evaluation {evaluation.id} has no samples")
-    samples = store.dataset(evaluation.dataset_id).samples
-    values = store.read_outputs(evaluation.id, TEXT)
+    samples = store.datasets.get(evaluation.dataset_id).samples
+    values = store.outputs.read(evaluation.id, TEXT)
     said = {sample.id: _text(value) for sample, value in zip(samples, values, strict=True)}
     write_atomically(path, to_json(said).encode("utf-8", "replace"))
     return path

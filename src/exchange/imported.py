@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from testbed.db.names import Kind, check_name
+from testbed.db.parts.names import Kind, check_name
 from testbed.entities import FRACTION, Metric
 from testbed.errors import StoreError, shortened
 from testbed.identity.describe import digest

@@ -93,9 +93,9 @@ def suggest_labels(
     rows: list[list[Any]] = []
     for evaluation in _evaluations(store, models, eval_settings, QUESTIONS):
         assert evaluation.dataset_id is not None
-        samples = store.dataset(evaluation.dataset_id).samples
-        texts, _ = texts_and_status(store.read_outputs(evaluation.id, "text"))
-        scores = next((found for (_, name), found in store.scores(evaluation.id).items() if name == "score"), None)
+        samples = store.datasets.get(evaluation.dataset_id).samples
+        texts, _ = texts_and_status(store.outputs.read(evaluation.id, "text"))
+        scores = next((found for (_, name), found in store.scores.read(evaluation.id).items() if name == "score"), None)
         there = np.array([place for place, text in enumerate(texts) if text is not None])
         drawn = np.random.default_rng(seed).permutation(there)[:number]
         for place in sorted(drawn):
@@ -117,10 +117,10 @@ def _evaluations(
     """The reported evaluations, of one setting: a file of labels knows samples by their ids alone."""
     ids = {
         each.evaluation_id
-        for each in store.results(models, eval_settings)
+        for each in store.results.find(models, eval_settings)
         if each.scorer.startswith(tuple(scorers)) and each.origin != "imported"
     }
-    found = [store.evaluation(each) for each in sorted(ids)]
+    found = [store.evaluations.get(each) for each in sorted(ids)]
     several = sorted({each.eval_setting for each in found})
     if len(several) > 1:
         raise StoreError(f"a file is of one setting, but there are {', '.join(several)}; name one with --on")

@@ -90,7 +90,7 @@ class Computation:
         anew = self._anew()
         members = self._begin_all(cells, anew)
         passes = make_passes(members, [cell for cell in (*cells, *derived) if cell.items], self.options)
-        stored = self.store.stored_ranges([each.evaluation_id for each in members])
+        stored = self.store.outputs.stored_ranges([each.evaluation_id for each in members])
         numbers = count()
         shards = [shard for each in passes for shard in shards_of(each, stored, numbers)]
         open_cells = {evaluation_id for shard in shards for evaluation_id in shard.cells}
@@ -100,7 +100,7 @@ class Computation:
         }
         self._announce(passes, shards, stored)
         scheduler = Scheduler(passes, shards, lacking)
-        shared = self.store.run_id is not None
+        shared = self.store.leases.run_id is not None
         sharing = Sharing(self.store, scheduler, self.progress, anew) if shared else None
         events = WorkerEvents(self.state, passes, scheduler, sharing, derived, anew, self.over)
         for each in members:
@@ -115,7 +115,7 @@ class Computation:
         self.state.outcomes.wait()
         for pass_id, times in self.report.times.items():
             evaluations = [each.evaluation_id for each in passes[pass_id].cells if each.evaluation_id]
-            self.store.note_times(evaluations, times.as_object())
+            self.store.evaluations.note_times(evaluations, times.as_object())
         if sharing is not None:
             self.report.reused += sharing.elsewhere
         events.end()
@@ -125,7 +125,7 @@ class Computation:
         members: list[Member] = []
         for cell in sorted(cells, key=lambda cell: bool(cell.inputs)):
             inputs = {
-                role: (self.state.holder(edge.holder), self.store.ensure_dataset(edge.dataset))
+                role: (self.state.holder(edge.holder), self.store.datasets.ensure(edge.dataset))
                 for role, edge in cell.inputs.items()
                 if cell.rows is not None and role in cell.rows.inputs
             }

@@ -142,7 +142,7 @@ class LateItems:
         if one_pass.models[0] in self.anew:
             lacking = [request for request in requests if request not in made]
         else:
-            lacking = self.store.lacking_texts(one_pass.node, requests)
+            lacking = self.store.items.lacking(one_pass.node, requests)
         made.update(lacking)
         return lacking
 
@@ -151,7 +151,7 @@ def requests_of(store: Store, cell: Cell, evaluation_id: int, node: ItemNode) ->
     """The requests that a cell is scored with the values of; some are made from the outputs of an evaluation."""
     assert cell.opened_setting is not None
     setting = cell.opened_setting.setting
-    values = EvaluationValues(store, store.evaluation(evaluation_id), setting)
+    values = EvaluationValues(store, store.evaluations.get(evaluation_id), setting)
     return [request_text(each) for each in node.items.requests(setting, values)]
 
 

@@ -114,7 +114,7 @@ class Outcomes:
         return [self.of(cell) or other for cell, other in zip(plan.cells, stopped, strict=True)]
 
     def _finish(self, evaluation_id: int, cell: Cell) -> None:
-        if self.scored and self.store.evaluation(evaluation_id).status == "complete":  # by another run
+        if self.scored and self.store.evaluations.get(evaluation_id).status == "complete":  # by another run
             self.end_elsewhere(cell, evaluation_id)
             return
         reason = self._complete(evaluation_id, cell)
@@ -126,7 +126,7 @@ class Outcomes:
     def _complete(self, evaluation_id: int, cell: Cell) -> str | None:
         """Scores and completes an evaluation; returns the reason if that fails."""
         if not self.scored:
-            self.store.complete(evaluation_id, [], [])
+            self.store.evaluations.complete(evaluation_id, [], [])
             return None
         record = partial(self.records.complete, evaluation_id, cell)
         reason = finish(self.store, self.catalog, evaluation_id, record)

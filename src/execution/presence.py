@@ -8,7 +8,7 @@ import sys
 import threading
 from types import TracebackType
 
-from testbed.db.leases import BEAT_SECONDS
+from testbed.db.parts.leases import BEAT_SECONDS
 from testbed.db.store import Store
 from testbed.redaction import HIDDEN, redacted_word
 
@@ -19,7 +19,7 @@ class Presence:
     """While this context is open, other runs see that this one is alive, and what it has leased.
 
     Attributes:
-        outcome: How the run has ended; see `testbed.db.leases.RunInfo`.
+        outcome: How the run has ended; see `testbed.db.parts.leases.RunInfo`.
     """
 
     def __init__(self, store: Store) -> None:
@@ -29,7 +29,7 @@ class Presence:
         self._thread = threading.Thread(target=self._beat, name="presence", daemon=True)
 
     def __enter__(self) -> Presence:
-        self.store.begin_run(" ".join(map(_shown, sys.argv)))
+        self.store.leases.begin_run(" ".join(map(_shown, sys.argv)))
         self._thread.start()
         return self
 
@@ -40,7 +40,7 @@ class Presence:
         self._thread.join()
         try:
             failed = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-            self.store.end_run(self.outcome if error is None else failed)
+            self.store.leases.end_run(self.outcome if error is None else failed)
         except Exception:  # such as a store that is full; the leases expire without it
             if error is None:
                 raise
@@ -49,7 +49,7 @@ class Presence:
     def _beat(self) -> None:
         while not self._ended.wait(BEAT_SECONDS):
             try:
-                self.store.beat()
+                self.store.leases.beat()
             except Exception:  # a server that restarts, a file that is locked for long; the next one may get through
                 log.debug("the run's sign of life cannot be stored", exc_info=True)
 

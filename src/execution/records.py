@@ -63,13 +63,13 @@ class Records:
             if self._made.get(evaluation_id) is not record:
                 fresh[evaluation_id] = self._made[evaluation_id] = record
                 self._own.setdefault(evaluation_id, set()).add(self._digest(record))
-        self.store.add_records(fresh, metrics=False)
+        self.store.records.add(fresh, metrics=False)
 
     def complete(self, evaluation_id: int, cell: Cell) -> None:
         """Stores the record of a complete evaluation, of which other runs may have computed a part meanwhile."""
         record = self.of(cell)
         known = self._own.get(evaluation_id, set()) | self.judged.get(evaluation_id, set())
-        for each in self.store.records([evaluation_id])[evaluation_id]:
+        for each in self.store.records.of([evaluation_id])[evaluation_id]:
             if each.key not in known:
                 record = mixed(record, each.content)
         for source in (*cell.sources, *cell.partly):
@@ -77,11 +77,11 @@ class Records:
                 record = mixed(record, self.doubtful[source.id])
         self._made[evaluation_id] = record
         self._completed.add(evaluation_id)
-        self.store.add_records({evaluation_id: record}, replace=True)
+        self.store.records.add({evaluation_id: record}, replace=True)
 
     def differences(self, evaluation_id: int) -> list[str]:
         """What is not as it was for another run, which has completed an evaluation."""
-        stored = [each.content for each in self.store.records([evaluation_id])[evaluation_id] if each.metrics]
+        stored = [each.content for each in self.store.records.of([evaluation_id])[evaluation_id] if each.metrics]
         return min((self.today.differences(each) for each in stored), key=len, default=[])
 
     def mark_changed(self) -> list[str]:
@@ -95,7 +95,7 @@ class Records:
             marked = {name: f"{content}, changed meanwhile" for name, content in files.items() if name in changed}
             if marked:
                 record = {**self._made[evaluation_id], FILE: {**files, **marked}}
-                self.store.add_records({evaluation_id: record}, replace=True)
+                self.store.records.add({evaluation_id: record}, replace=True)
         return sorted(changed)
 
     def _digest(self, record: Record) -> str:

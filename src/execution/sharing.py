@@ -51,11 +51,11 @@ class Sharing:
             Whether there were any, and the evaluations without remaining shards.
         """
         if self.scheduler.idle:
-            self.store.release_all()  # else two runs could wait for what has failed in the other one
+            self.store.leases.release_all()  # else two runs could wait for what has failed in the other one
         held = self.scheduler.held
         cells = {each for shard in held if not self._of_items(shard) for each in shard.cells}
-        others = self.store.others_at(cells)  # before what is stored: what is let go meanwhile is stored already
-        stored = self.store.stored_ranges(cells)
+        others = self.store.leases.others_at(cells)  # before what is stored: what is let go meanwhile is stored already
+        stored = self.store.outputs.stored_ranges(cells)
         done = [shard for shard in held if self._is_stored(shard, stored)]
         free = [shard for shard in held if shard not in done and self._may_be_free(shard, stored, others)]
         self.scheduler.resume(free)
@@ -72,7 +72,7 @@ class Sharing:
                 requests.setdefault(self.scheduler.passes[shard.pass_id].node, []).extend(shard.requests)
             for each in shard.cells if not self._of_items(shard) else ():
                 ranges.setdefault(each, []).append((shard.start, shard.stop))
-        self.store.keep_only(ranges, requests)
+        self.store.leases.keep_only(ranges, requests)
 
     def _of_items(self, shard: Shard) -> bool:
         return self.scheduler.passes[shard.pass_id].of_items
@@ -80,7 +80,7 @@ class Sharing:
     def _is_stored(self, shard: Shard, stored: Mapping[int, Ranges]) -> bool:
         one_pass = self.scheduler.passes[shard.pass_id]
         if one_pass.of_items:
-            return one_pass.models[0] not in self.anew and not self.store.lacking_texts(one_pass.node, shard.requests)
+            return one_pass.models[0] not in self.anew and not self.store.items.lacking(one_pass.node, shard.requests)
         return not any(lacking(shard.start, shard.stop, stored[each]) for each in shard.cells)
 
     def _may_be_free(self, shard: Shard, stored: Mapping[int, Ranges], others: Mapping[int, Ranges]) -> bool:
@@ -97,7 +97,7 @@ class Sharing:
 
     def _ranges(self, shard: Shard) -> tuple[list[Shard], list[Shard]]:
         """What is this run's of a shard of samples, and what other runs compute."""
-        leased = self.store.lease(shard.cells, shard.start, shard.stop, self.scheduler.is_first(shard.pass_id))
+        leased = self.store.leases.lease(shard.cells, shard.start, shard.stop, self.scheduler.is_first(shard.pass_id))
         self._tell(leased.runs)
         return self._parts(shard, leased.free), self._parts(shard, leased.held)
 
@@ -123,7 +123,7 @@ class Sharing:
     def _items(self, one_pass: Pass, shard: Shard) -> tuple[list[Shard], list[Shard]]:
         """What is this run's of a shard of requests, and what other runs compute."""
         anew = one_pass.models[0] in self.anew
-        free, held = self.store.lease_items(one_pass.node, shard.requests, anew)
+        free, held = self.store.leases.lease_items(one_pass.node, shard.requests, anew)
         own, others = set(free), set(held)
         parts = []
         for chosen in (own, others):
@@ -136,7 +136,7 @@ class Sharing:
         """Tells the user once of every other run."""
         if runs <= self._told:
             return
-        for run in self.store.runs(runs - self._told):
+        for run in self.store.leases.runs(runs - self._told):
             self.progress.note(
                 f"process {run.process} on {run.machine} computes some of the same; each part is computed once"
             )

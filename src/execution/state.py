@@ -64,8 +64,8 @@ class RunState:
         """The evaluation of a cell, begun or gone on with; None when somebody has completed it meanwhile."""
         opened = cell.opened_setting
         assert opened is not None
-        dataset_id = self.store.ensure_dataset(opened.dataset)
-        evaluation = self.store.begin(self.record(cell, derived_from), dataset_id, *columns_of(cell))
+        dataset_id = self.store.datasets.ensure(opened.dataset)
+        evaluation = self.store.evaluations.begin(self.record(cell, derived_from), dataset_id, *columns_of(cell))
         self._ids[id(cell)] = evaluation.root
         self.evaluations[evaluation.id] = cell
         if evaluation.status == "complete":
@@ -95,7 +95,7 @@ class RunState:
         """Hides the stored evaluations of cells that are to be run again."""
         for cell in cells:
             if cell.stored is not None and cell.stored.status in ("complete", "failed") and cell.owned:
-                self.store.hide_evaluation(cell.stored.id)
+                self.store.removal.hide_evaluation(cell.stored.id)
 
     def holder(self, source: Evaluation | Cell) -> int:
         """The evaluation that has the outputs of a source: not one that is derived itself."""
@@ -104,7 +104,7 @@ class RunState:
     def record_failure(self, cell: Cell, ended: str = "failed") -> None:
         """Stores that a cell cannot be run, with its reason."""
         status: Status = "unsupported" if cell.action is Action.UNSUPPORTED else "failed"
-        self.store.record_failure(self.record(cell), status, cell.reason, *columns_of(cell))
+        self.store.evaluations.record_failure(self.record(cell), status, cell.reason, *columns_of(cell))
         self.outcomes.end(cell, ended if status == "failed" else status, cell.reason)
 
     def record(self, cell: Cell, derived_from: int | None = None) -> CellRecord:

@@ -172,7 +172,7 @@ class WorkerEvents:
         one_pass = next(holding, None)
         if one_pass is None:
             return False
-        stored = self.store.stored_ranges([evaluation_id])
+        stored = self.store.outputs.stored_ranges([evaluation_id])
         shards = shards_of(one_pass, stored, iter(self._scheduler.fresh_id, None), only={evaluation_id})
         if not shards:
             return False
@@ -191,16 +191,16 @@ class WorkerEvents:
         """Ends a cell some of whose samples, or questions to its judge, got no answer; the others are stored."""
         reasons = self._unreached.pop(evaluation_id)
         judged = self._items.holds(evaluation_id)
-        what = "questions to its judge" if judged else f"of {self.store.evaluation(evaluation_id).size:,} samples"
+        what = "questions to its judge" if judged else f"of {self.store.evaluations.get(evaluation_id).size:,} samples"
         first = reasons[min(reasons)]
         reason = f"{len(reasons):,} {what} got no answer ({first}); run again to ask for these only"
         self.cell_failed(evaluation_id, reason, "incomplete")
 
     def _give_up(self, evaluation_id: int, reason: str, status: str = "failed") -> None:
         """A cell cannot be finished, and nothing is under way for it."""
-        self.store.fail(evaluation_id, reason)
-        if self.store.run_id is not None:
-            self.store.release([evaluation_id])  # another run may fare better
+        self.store.evaluations.fail(evaluation_id, reason)
+        if self.store.leases.run_id is not None:
+            self.store.leases.release([evaluation_id])  # another run may fare better
         self.state.progress.note(f"{self._cells[evaluation_id].name} {ENDED[status]}: {reason}")
         self.outcomes.end(self._cells[evaluation_id], status, reason, evaluation_id)
 

@@ -99,8 +99,8 @@ def group(members: Sequence[Member], batch_size: int | None, share: bool, cached
         The passes, in the order of their first cells.
     """
     groups: dict[str, list[Member]] = defaultdict(list)
-    for place, member in enumerate(members):
-        key = _pixels(member) + f"/{_batch_size(member, batch_size)}" if share else str(place)
+    for index, member in enumerate(members):
+        key = _pixels(member) + f"/{_batch_size(member, batch_size)}" if share else str(index)
         groups[key].append(member)
     numbers = count()
     return [

@@ -32,8 +32,8 @@ class StoredOutputs:
         """Stored evaluations with one of these fingerprints whose outputs may be reused."""
         if self.store is None:
             return []
-        found = self.store.sources(forward_fingerprints)
-        unread = self.store.unreadable([each.id for each in found]) if self.strict else {}
+        found = self.store.evaluations.sources(forward_fingerprints)
+        unread = self.store.outputs.unreadable([each.id for each in found]) if self.strict else {}
         return [each for each in found if each.id not in unread]
 
     def covering(self, cell: Cell, stored: Iterable[Evaluation], ran: Iterable[Cell]) -> Evaluation | Cell | None:
@@ -59,7 +59,7 @@ class StoredOutputs:
             return frozenset()
         key = f"stored/{evaluation.dataset_id}"
         if key not in self._keys:
-            self._keys[key] = _keys_of(self.store.dataset(evaluation.dataset_id))
+            self._keys[key] = _keys_of(self.store.datasets.get(evaluation.dataset_id))
         return self._keys[key]
 
     def _keys_of(self, dataset: DatasetInfo) -> Keys:
@@ -72,7 +72,7 @@ def given_outputs(store: Store, cell: Cell) -> dict[int, tuple[int, int]]:
     """Position of a sample of a cell → the evaluation that has its outputs already, and the position there."""
     if not cell.partly or cell.rows is None:
         return {}
-    return store.find_outputs(_dataset(cell), [each.id for each in cell.partly], cell.rows.op.kind)
+    return store.outputs.find(_dataset(cell), [each.id for each in cell.partly], cell.rows.op.kind)
 
 
 def depends_on_batch(cell: Cell) -> bool:
@@ -118,7 +118,7 @@ def lacks_artifacts(store: Store, cell: Cell) -> bool:
         raise
     except TestbedError:  # the worker reports it
         return False
-    return any(not store.has_artifact(each) for each in prints if each)
+    return any(not store.artifacts.has(each) for each in prints if each)
 
 
 def _no_rows(role: str) -> RowValues:

@@ -245,14 +245,14 @@ def _globals(function: types.FunctionType) -> dict[str, Any]:
 
 def _follow(module: types.ModuleType, chain: Chain) -> list[tuple[str, Any]]:
     """The values that a chain of attributes of a module leads to, by name; without those that do not count."""
-    for place, name in enumerate(chain[1:], start=2):
+    for index, name in enumerate(chain[1:], start=2):
         own = source_code.is_own_module(module)
         try:  # a library may import a lot to answer, and a function __getattr__ of the user's may raise anything
             item = getattr(module, name) if own else vars(module)[name]
         except Exception:
             return []
         if not isinstance(item, types.ModuleType):
-            return [(".".join(chain[:place]), item)] if own or _counts(module, item) else []
+            return [(".".join(chain[:index]), item)] if own or _counts(module, item) else []
         module = item
     # It is passed on, and anything may be read from it.
     return [(f"{'.'.join(chain)}.*", module)] if source_code.is_own_module(module) else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from testbed.db.evaluations import UNIDENTIFIED
+from testbed.db.parts.evaluations import UNIDENTIFIED
 from testbed.entities import CellRecord
 from testbed.graph.cells import Cell
 from testbed.graph.options import RunOptions

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from testbed.db.records import SET_ASIDE
+from testbed.db.parts.records import SET_ASIDE
 from testbed.db.store import Store
 from testbed.entities import DatasetInfo, Evaluation, current
 from testbed.graph.cells import Action, Cell, Edge
@@ -223,7 +223,7 @@ class Planner:
         """Marks the cells whose evaluation is stored and complete."""
         if self.store is None or not cells:
             return
-        evaluations = self.store.evaluations({cell.model for cell in cells}, {cell.setting for cell in cells})
+        evaluations = self.store.evaluations.find({cell.model for cell in cells}, {cell.setting for cell in cells})
         by_cell = {(each.model, each.eval_setting, each.fingerprint): each for each in evaluations}
         complete: dict[tuple[str, str], list[Evaluation]] = defaultdict(list)
         for each in evaluations:
@@ -267,7 +267,7 @@ class Planner:
         reported = current(complete)
         if cell.fingerprint is None or not reported or not self._is_of_kind(reported[0]):
             return None
-        return reported[0] if self._says_the_same(cell, self.store.identity(reported[0])) else None
+        return reported[0] if self._says_the_same(cell, self.store.evaluations.identity(reported[0])) else None
 
     def _is_of_kind(self, evaluation: Evaluation) -> bool:
         """Whether an evaluation is one of this kind of run, and not outdated."""
@@ -284,7 +284,7 @@ class Planner:
     def _refuse_unread(self, cells: Sequence[Cell]) -> None:
         """Under --strict, an evaluation some of whose samples could not be read is as good as none."""
         assert self.store is not None
-        unread = self.store.unreadable([cell.stored.id for cell in cells if cell.stored is not None])
+        unread = self.store.outputs.unreadable([cell.stored.id for cell in cells if cell.stored is not None])
         for cell in cells:
             if cell.stored is not None and cell.stored.id in unread:
                 cell.action = Action.FAILED

@@ -25,7 +25,7 @@ def settings_of_folders(registry: Any, words: Sequence[str], inputs: Inputs) -> 
         UnknownNameError: If a word is neither a name nor a folder.
     """
     known, found = registry.eval_settings, list(words)
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         if word in registry.eval_setting_collections or word in known:
             continue
         if not _is_folder(word):
@@ -40,7 +40,7 @@ def settings_of_folders(registry: Any, words: Sequence[str], inputs: Inputs) -> 
             raise DataError(
                 f"the folder {word} is not below the data root {root}; give --data-root {path.parent}, or run it alone"
             )
-        found[place] = PREFIX + path.relative_to(base).as_posix()
+        found[index] = PREFIX + path.relative_to(base).as_posix()
     return found, inputs
 
 

@@ -176,7 +176,7 @@ class Settings(Registry["EvalSetting"]):
 
     def _cuts(self, text: str) -> Iterator[tuple[SettingReference, str]]:
         """The settings (with words) that may stand before an ``@``, and what stands after it."""
-        for cut in [] if self.defines(text) else [place for place, mark in enumerate(text) if mark == JUDGED]:
+        for cut in [] if self.defines(text) else [index for index, mark in enumerate(text) if mark == JUDGED]:
             found = self._worded(text[:cut])
             if found is not None and text[cut + 1 :]:
                 yield found, text[cut + 1 :]

@@ -93,7 +93,7 @@ def planned_passes(plan: Plan, store: Store | None, options: RunOptions) -> list
 def _stored_ranges(members: Sequence[Member], store: Store) -> Mapping[int, Sequence[tuple[int, int]]]:
     """The ranges of samples that interrupted runs have stored, by the number of the cell."""
     begun = {each.evaluation_id: each.cell.stored.id for each in members if each.cell.stored is not None}
-    ranges = store.stored_ranges(begun.values())
+    ranges = store.outputs.stored_ranges(begun.values())
     return {number: ranges[evaluation_id] for number, evaluation_id in begun.items()}
 
 
@@ -107,7 +107,7 @@ def _count_requests(
         if found is None:
             return None, None
         requests.update(dict.fromkeys(found))
-    lacking = list(requests) if store is None else store.lacking_texts(one_pass.node, requests)
+    lacking = list(requests) if store is None else store.items.lacking(one_pass.node, requests)
     return len(requests), len(lacking)
 
 
@@ -119,7 +119,7 @@ def _requests(cell: Cell, node: ItemNode, store: Store | None) -> list[str] | No
     def read() -> object:
         if store is None or not isinstance(source, Evaluation) or source.dataset_id is None:
             raise StoreError("the outputs are not stored yet")
-        if store.dataset(source.dataset_id).fingerprint != opened.dataset.fingerprint:
+        if store.datasets.get(source.dataset_id).fingerprint != opened.dataset.fingerprint:
             raise StoreError("it takes some of these outputs")
         return read_outputs(store, source.id)
 

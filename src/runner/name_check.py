@@ -40,7 +40,7 @@ def misnamed(store: Store, catalog: Catalog, skipped: Callable[[Evaluation, str]
         skipped: Called with each evaluation that cannot be compared, and why.
     """
     alike: dict[tuple[Any, ...], list[Evaluation]] = defaultdict(list)
-    for each in (*store.evaluations(), *store.evaluations(hidden=True)):
+    for each in (*store.evaluations.find(), *store.evaluations.find(hidden=True)):
         if each.status == "complete" and each.origin != "imported" and not each.random_weights:
             alike[each.dtype, each.sample_limit].append(each)
     for (dtype, limit), evaluations in alike.items():
@@ -48,7 +48,7 @@ def misnamed(store: Store, catalog: Catalog, skipped: Callable[[Evaluation, str]
         options = RunOptions(dtype=computed, store_dtype=stored or None, limit=limit)
         names = _Names(catalog, options, evaluations)
         for each in evaluations:
-            found = names.wrong(each, _identity(store.identity(each)))
+            found = names.wrong(each, _identity(store.evaluations.identity(each)))
             if isinstance(found, Fault):
                 yield found
             elif found:

@@ -194,13 +194,13 @@ class Recomputation:
         opened = cell.opened_setting
         assert opened is not None
         if candidate.evaluation.status == "complete":
-            unread = self.store.sample_errors(candidate.evaluation.id) if candidate.metrics else {}
+            unread = self.store.outputs.errors(candidate.evaluation.id) if candidate.metrics else {}
             there: Sequence[int] = [place for place in range(cell.size) if place not in unread]
             if candidate.evaluation in cell.partly:
                 among = places_in(self._dataset(candidate.evaluation), opened.dataset.samples)
                 there = [place for place in there if among[place] is not None]
         else:
-            ranges = self.store.stored_ranges([candidate.evaluation.id])[candidate.evaluation.id]
+            ranges = self.store.outputs.stored_ranges([candidate.evaluation.id])[candidate.evaluation.id]
             there = [place for start, stop in ranges for place in range(start, min(stop, cell.size))]
         number = amount.of(len(there))
         first = self._first.get(candidate.evaluation.id, 0) % max(1, len(there))
@@ -274,7 +274,7 @@ class Recomputation:
     def _holder(self, cell: Cell) -> Evaluation | None:
         """A stored evaluation with the outputs of these very samples."""
         assert cell.opened_setting is not None
-        for evaluation in self.store.sources({cell.forward or ""}):
+        for evaluation in self.store.evaluations.sources({cell.forward or ""}):
             if None not in places_in(self._dataset(evaluation), cell.opened_setting.dataset.samples):
                 return evaluation
         return None
@@ -282,7 +282,7 @@ class Recomputation:
     def _dataset(self, evaluation: Evaluation) -> DatasetInfo:
         assert evaluation.dataset_id is not None
         if evaluation.dataset_id not in self._datasets:
-            self._datasets[evaluation.dataset_id] = self.store.dataset(evaluation.dataset_id)
+            self._datasets[evaluation.dataset_id] = self.store.datasets.get(evaluation.dataset_id)
         return self._datasets[evaluation.dataset_id]
 
     def _compare_outputs(
@@ -291,11 +291,11 @@ class Recomputation:
         """Compares the outputs of samples; returns the ids of those that differ."""
         assert cell.opened_setting is not None
         samples = cell.opened_setting.dataset.samples
-        kind = next(iter(scratch.kinds(evaluation_id)), "")
+        kind = next(iter(scratch.outputs.kinds(evaluation_id)), "")
         found = enumerate(places_in(self._dataset(stored), samples))
         places = [(place, position) for place, position in found if position is not None]
-        before = self.store.read_rows(stored.id, kind, [position for _, position in places])
-        now = scratch.read_rows(evaluation_id, kind, [place for place, _ in places])
+        before = self.store.outputs.read_rows(stored.id, kind, [position for _, position in places])
+        now = scratch.outputs.read_rows(evaluation_id, kind, [place for place, _ in places])
         return [
             samples[place].id
             for (place, _), old, new in zip(places, before, now, strict=True)
@@ -310,17 +310,17 @@ class Recomputation:
                 before = self._stored_texts(cell, own, requests)
                 known = [request for request in requests if request in before]
                 if known:
-                    comparison.add_texts([before[text] for text in known], scratch.read_texts(node.node, known))
+                    comparison.add_texts([before[text] for text in known], scratch.items.read(node.node, known))
             else:
-                stored = self.store.read_answers(own.node, requests)
-                comparison.add_answers(stored, scratch.read_answers(node.node, requests))
+                stored = self.store.items.read_answers(own.node, requests)
+                comparison.add_answers(stored, scratch.items.read_answers(node.node, requests))
 
     def _stored_texts(self, cell: Cell, node: ItemNode, texts: Sequence[str]) -> dict[str, Any]:
         """The stored embeddings of those of some texts that have one."""
-        lacking = set(self.store.lacking_texts(node.node, texts))
+        lacking = set(self.store.items.lacking(node.node, texts))
         known = [text for text in texts if text not in lacking]
         if known:
-            return dict(zip(known, self.store.read_texts(node.node, known), strict=True))
+            return dict(zip(known, self.store.items.read(node.node, known), strict=True))
         opened = cell.opened_setting
         if cell.judges or opened is None:
             return {}

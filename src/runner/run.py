@@ -101,7 +101,7 @@ def _run(computation: Computation, models: Sequence[str], settings: Sequence[str
         plan = checker.check(planner, pairs)
         if options.verify is not None:
             checker.verify(plan, amount(options.verify))
-        store.confirm([each.stored.id for each in plan.of(Action.DONE) if each.stored is not None])
+        store.evaluations.confirm([each.stored.id for each in plan.of(Action.DONE) if each.stored is not None])
     except KeyboardInterrupt:
         if not planner.planned:
             raise  # making a plan may take as long as what the user has interrupted

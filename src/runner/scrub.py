@@ -235,13 +235,13 @@ class _Scrub:
             if candidates and not self._ends():
                 self._compare(options, candidates, first)
         done = [str(each.evaluation.id) for each in self.done.verified]
-        self.store.keep_only({}, {CLAIMS: done})  # another run may have what the others lack here
+        self.store.leases.keep_only({}, {CLAIMS: done})  # another run may have what the others lack here
 
     def _claim(self, group: Sequence[Standing]) -> dict[int, int]:
         """Claims cells; returns those that are this run's, each with the place of the first sample to compare."""
         ids = [each.evaluation.id for each in group]
-        own, _ = self.store.lease_items(CLAIMS, list(map(str, ids)), anew=True)
-        known = self.store.certificates(ids)
+        own, _ = self.store.leases.lease_items(CLAIMS, list(map(str, ids)), anew=True)
+        known = self.store.records.certificates(ids)
         claimed: dict[int, int] = {}
         for each in group:
             evaluation, certificates = each.evaluation, known[each.evaluation.id]
@@ -263,7 +263,7 @@ class _Scrub:
             store_dtype=stored or None,
             limit=evaluation.sample_limit,
             random_weights=evaluation.random_weights,
-            seed=_seed(self.store.identity(evaluation)),
+            seed=_seed(self.store.evaluations.identity(evaluation)),
         )
 
     def _candidates(self, options: RunOptions, evaluations: Sequence[Evaluation]) -> list[StaleCandidate]:
@@ -316,13 +316,13 @@ class _Scrub:
             more |= {DIFFERING: ids[:SHOWN_SAMPLES]} if ids else {}
             certificate = replace(each, environment={**here, **more}, created_at=self.clock.now())
             kept.append(Verified(evaluation, certificate, ids))
-        self.store.add_certificates([(each.evaluation.id, each.certificate) for each in kept])
+        self.store.records.add_certificates([(each.evaluation.id, each.certificate) for each in kept])
         self.done.verified += kept
         self._verified.update(each.evaluation.id for each in kept)
 
     def _rotation(self, candidate: StaleCandidate, certificate: Certificate, first: int) -> dict[str, int]:
         """Which samples were compared, in the order of `Recomputation`, and where the next verification begins."""
-        readable = candidate.cell.size - len(self.store.sample_errors(candidate.evaluation.id))
+        readable = candidate.cell.size - len(self.store.outputs.errors(candidate.evaluation.id))
         number = self.amount.of(readable)
         after = (first + number) % readable if certificate.equal and readable > 0 else first
         return {"first": first, "samples": number, "of": readable, "next": after}

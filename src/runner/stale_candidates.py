@@ -59,7 +59,7 @@ def find_stale_candidates(
         (id(each.cell), each.evaluation.id): each for each in _used(plan) if each.evaluation.id not in trusted
     }
     candidates = _with_outputs(candidates, store)
-    records = store.records({each.evaluation.id for each in candidates.values()})
+    records = store.records.of({each.evaluation.id for each in candidates.values()})
     known: dict[int, list[str]] = {}
     found = []
     for candidate in candidates.values():
@@ -82,7 +82,7 @@ def find_stale_candidates(
 def _with_outputs(candidates: dict[Any, StaleCandidate], store: Store) -> dict[Any, StaleCandidate]:
     """Drops evaluations that have begun but stored nothing yet."""
     begun = [each.evaluation.id for each in candidates.values() if each.evaluation.status != "complete"]
-    ranges = store.stored_ranges(begun) if begun else {}
+    ranges = store.outputs.stored_ranges(begun) if begun else {}
     return {key: each for key, each in candidates.items() if ranges.get(each.evaluation.id, True)}
 
 

@@ -68,7 +68,7 @@ class StalenessChecker:
         """The plan, in which every stored evaluation that it reuses is checked or trusted."""
         plan = planner.plan_pairs(pairs)
         opened = [each.opened_setting for each in (*plan.cells, *plan.others) if each.opened_setting is not None]
-        if self.store.restore_samples({each.dataset.fingerprint: each.dataset for each in opened}):
+        if self.store.datasets.restore_samples({each.dataset.fingerprint: each.dataset for each in opened}):
             plan = planner.plan_pairs(pairs)
         if not self.options.trust and self._bring_back(self._candidates(plan)):
             plan = planner.plan_pairs(pairs)
@@ -95,7 +95,7 @@ class StalenessChecker:
                 self._add(candidate, "not checked", reason=found)
                 continue
             found = replace(found, environment=self.environment)
-            self.store.add_certificates([(candidate.evaluation.id, found)])
+            self.store.records.add_certificates([(candidate.evaluation.id, found)])
             self._add(candidate, "equal" if found.equal else "differs", found)
 
     # Doubts -------------------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ class StalenessChecker:
     def _candidates(self, plan: Plan) -> list[StaleCandidate]:
         found = self._find(plan)
         while begun := [each.evaluation.id for each in found if _has_no_record_yet(each)]:
-            others = self.store.others_at(begun)
+            others = self.store.leases.others_at(begun)
             found = self._find(plan)  # after the leases: a run stores records before it gives these up
             if not others:
                 break
@@ -121,11 +121,11 @@ class StalenessChecker:
         taken = 0
         for candidate in [each for each in candidates if each.metrics and not each.adopt]:
             cell = candidate.cell
-            for earlier in self.store.set_aside_before(cell.fingerprint or "", cell.model, cell.setting):
-                stored = self.store.records([earlier])[earlier]
+            for earlier in self.store.records.set_aside_before(cell.fingerprint or "", cell.model, cell.setting):
+                stored = self.store.records.of([earlier])[earlier]
                 if any(each.metrics and not self.records.today.differences(each.content) for each in stored):
-                    self.store.set_aside(candidate.evaluation.id, candidate.differences)
-                    self.store.bring_back(earlier)
+                    self.store.records.set_aside(candidate.evaluation.id, candidate.differences)
+                    self.store.records.bring_back(earlier)
                     taken += 1
                     break
         if taken:
@@ -136,7 +136,7 @@ class StalenessChecker:
         for candidate in candidates:
             self._leave(candidate, "--trust")
             if candidate.adopt:
-                self.store.adopt(candidate.evaluation.id, self.cell_record(candidate.cell))
+                self.store.records.adopt(candidate.evaluation.id, self.cell_record(candidate.cell))
         return any(candidate.adopt for candidate in candidates)
 
     def _leave(self, candidate: StaleCandidate, reason: str) -> None:
@@ -171,7 +171,9 @@ class StalenessChecker:
             else:
                 results.append((candidate, self._with_metrics(candidate, certificate)))
                 self._add(candidate, "equal" if results[-1][1].equal else "differs", results[-1][1])
-        self.store.add_certificates([(candidate.evaluation.id, certificate) for candidate, certificate in results])
+        self.store.records.add_certificates(
+            [(candidate.evaluation.id, certificate) for candidate, certificate in results]
+        )
         for candidate in [candidate for candidate, certificate in results if not certificate.equal]:
             self._suspects.add(candidate.cell.model)
             self._suspects.update(judge.definition.name for judge in candidate.cell.judges)
@@ -191,11 +193,13 @@ class StalenessChecker:
         if certificate.differing and candidate.adopt:
             pass  # it is of another definition, and stays what it is
         elif certificate.differing:
-            self._checked.update(self.store.set_aside(evaluation.id, because))
+            self._checked.update(self.store.records.set_aside(evaluation.id, because))
         elif candidate.adopt:
-            self.store.adopt(evaluation.id, self.cell_record(candidate.cell), metrics=bool(certificate.same_metrics))
+            self.store.records.adopt(
+                evaluation.id, self.cell_record(candidate.cell), metrics=bool(certificate.same_metrics)
+            )
         elif certificate.same_metrics is False:
-            self.store.set_aside(evaluation.id, because, outputs=False)
+            self.store.records.set_aside(evaluation.id, because, outputs=False)
         return candidate.adopt or not certificate.equal
 
     def _note_records(self, results: Sequence[tuple[StaleCandidate, Certificate]]) -> None:
@@ -209,8 +213,8 @@ class StalenessChecker:
                 (whole if metrics else outputs)[candidate.evaluation.id] = record
                 if candidate.evaluation.root != candidate.evaluation.id:
                     outputs.setdefault(candidate.evaluation.root, record)
-        self.store.add_records(outputs, metrics=False)
-        self.store.add_records(whole)
+        self.store.records.add(outputs, metrics=False)
+        self.store.records.add(whole)
 
     def _metrics_in_doubt(self, candidate: StaleCandidate) -> bool:
         """Whether the metrics could differ even if the outputs are equal.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from testbed.db.names import matching_names
+from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import Certificate, Evaluation, current
 
@@ -65,11 +65,11 @@ def standings(store: Store, models: Sequence[str] = (), eval_settings: Sequence[
         UnknownNameError: If a name or pattern matches nothing in the store.
     """
     cells: dict[tuple[str, str], list[Evaluation]] = {}
-    for each in store.evaluations(statuses=("complete",)):
+    for each in store.evaluations.find(statuses=("complete",)):
         cells.setdefault((each.model, each.eval_setting), []).append(each)
     chosen = matching_names("model", models, {model for model, _ in cells})
     settings = matching_names("eval setting", eval_settings, {setting for _, setting in cells})
-    last = store.last_certificates()
+    last = store.records.last_certificates()
     found = [
         Standing(evaluation, last.get(evaluation.id))
         for (model, setting), evaluations in cells.items()

@@ -29,7 +29,7 @@ def deep_faults(store: Store, catalog: Catalog, skipped: Callable[[Evaluation, s
         skipped: Called with each evaluation that cannot be computed again, and why.
     """
     for hidden in (False, True):
-        for evaluation in store.evaluations(hidden=hidden):
+        for evaluation in store.evaluations.find(hidden=hidden):
             if evaluation.status != "complete" or evaluation.origin == "imported":
                 continue
             try:
@@ -49,7 +49,7 @@ def _outdated(store: Store, catalog: Catalog, evaluation: Evaluation) -> str | N
     """Why today's metrics of an evaluation need not be the stored ones; None if they must be."""
     if not catalog.contains_eval_setting(evaluation.eval_setting):
         return "the setting is not in the registry; load its definition with --plugin FILE"
-    identity = store.identity(evaluation)
+    identity = store.evaluations.identity(evaluation)
     setting = catalog.get_eval_setting(evaluation.eval_setting)
     if "view" not in identity or digest(view_of(setting) | recorded_view(identity)) != digest(identity["view"]):
         return "the definition of its metrics has changed since"

@@ -52,9 +52,9 @@ def finish(store: Store, catalog: Catalog, evaluation_id: int, before: Callable[
         reason = f"scoring failed: {reason_of(error)}"
     else:
         before()
-        store.complete(evaluation_id, scores, metrics)
+        store.evaluations.complete(evaluation_id, scores, metrics)
         return None
-    store.fail(evaluation_id, reason)
+    store.evaluations.fail(evaluation_id, reason)
     return reason
 
 
@@ -63,10 +63,10 @@ def compute_scores(store: Store, catalog: Catalog, evaluation_id: int) -> tuple[
 
     Where outputs are not finite, the metric `NOT_FINITE` says so beside the task's own.
     """
-    evaluation = store.evaluation(evaluation_id)
+    evaluation = store.evaluations.get(evaluation_id)
     setting = catalog.get_eval_setting(evaluation.eval_setting)
     task = get_task(setting.task)
-    unreadable = store.sample_errors(evaluation_id)
+    unreadable = store.outputs.errors(evaluation_id)
     if unreadable and len(unreadable) == evaluation.size:
         raise TestbedError(f"none of the {evaluation.size} samples could be read; the first: {unreadable[0]}")
     values = EvaluationValues(store, evaluation, setting, unreadable)
@@ -79,8 +79,8 @@ def compute_scores(store: Store, catalog: Catalog, evaluation_id: int) -> tuple[
 
 def same_scores(store: Store, evaluation_id: int, scores: Sequence[Score], metrics: Sequence[Metric]) -> bool:
     """Whether scores and metrics are those that are stored for an evaluation."""
-    before = store.metrics(evaluation_id)
-    return not differing_metrics(before, metrics) and not _differing_scores(store.scores(evaluation_id), scores)
+    before = store.results.metrics(evaluation_id)
+    return not differing_metrics(before, metrics) and not _differing_scores(store.scores.read(evaluation_id), scores)
 
 
 def differences(store: Store, evaluation_id: int, scores: Sequence[Score], metrics: Sequence[Metric]) -> list[str]:
@@ -88,7 +88,7 @@ def differences(store: Store, evaluation_id: int, scores: Sequence[Score], metri
 
     Of a scorer that came later, of which nothing at all is stored, nothing is missed.
     """
-    before, stored = store.metrics(evaluation_id), store.scores(evaluation_id)
+    before, stored = store.results.metrics(evaluation_id), store.scores.read(evaluation_id)
     known = {each.scorer for each in before} | {scorer for scorer, _ in stored}
     metrics = [each for each in metrics if each.scorer in known or not known]
     found = differing_metrics(before, metrics)

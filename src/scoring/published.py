@@ -27,14 +27,14 @@ def disagreements(store: Store, catalog: Catalog, evaluation_id: int) -> list[st
         catalog: The registry, with the model's definition if it still exists.
         evaluation_id: The evaluation. Untrained models have no published numbers.
     """
-    evaluation = store.evaluation(evaluation_id)
+    evaluation = store.evaluations.get(evaluation_id)
     if evaluation.random_weights:
         return []
     model, setting = evaluation.model, evaluation.eval_setting
     published = [*_carried(catalog, model, setting), *_imported(store, model, setting)]
     if not published:
         return []
-    own = {result.metric: result for result in store.results_of([evaluation_id]) if result.slice == OVERALL}
+    own = {result.metric: result for result in store.results.of([evaluation_id]) if result.slice == OVERALL}
     lines = [_disagreement(own[each.metric], each) for each in published if each.metric in own]
     return [line for line in lines if line is not None]
 
@@ -47,11 +47,11 @@ def _carried(catalog: Catalog, model: str, setting: str) -> list[Published]:
 
 def _imported(store: Store, model: str, setting: str) -> Iterable[Published]:
     """The imported results of a cell, from the latest import only."""
-    imported = [each for each in store.evaluations([model], [setting]) if each.origin == "imported"]
+    imported = [each for each in store.evaluations.find([model], [setting]) if each.origin == "imported"]
     if not imported:
         return
     last = max(imported, key=lambda each: each.id)
-    for result in store.results_of([last.id]):
+    for result in store.results.of([last.id]):
         if result.slice == OVERALL and result.value is not None and result.unit == FRACTION:
             yield Published(setting, result.metric, result.value, f"imported from {last.source}")
 

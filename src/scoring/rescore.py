@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from testbed.db.names import matching_names
+from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Evaluation, current
 from testbed.errors import TestbedError
@@ -59,7 +59,7 @@ def rescore(
         UnknownNameError: If a name or pattern matches nothing in the store.
     """
     cells: dict[tuple[str, str], list[Evaluation]] = {}
-    for each in store.evaluations():
+    for each in store.evaluations.find():
         if each.status == "complete" and each.origin != "imported":
             cells.setdefault((each.model, each.eval_setting), []).append(each)
     chosen = matching_names("model", models, {model for model, _ in cells})
@@ -76,7 +76,7 @@ def rescore(
 
 def _metrics_hold(store: Store, catalog: Catalog, evaluation: Evaluation, today: Today) -> bool:
     """Whether the metrics of an evaluation with today's definition also match today's code."""
-    records = store.records([evaluation.id])[evaluation.id]
+    records = store.records.of([evaluation.id])[evaluation.id]
     if any(each.metrics and not today.differences(each.content) for each in records):
         return True
     try:
@@ -90,7 +90,7 @@ def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Toda
     def ended(status: str, reason: str = "", evaluation_id: int | None = None) -> Rescored:
         return Rescored(evaluation.model, evaluation.eval_setting, status, reason, evaluation_id)
 
-    identity = store.identity(evaluation)
+    identity = store.evaluations.identity(evaluation)
     if evaluation.dataset_id is None or not {"view", "samples"} <= set(identity) or not evaluation.forward_fingerprint:
         return ended("skipped", "it has no outputs with a full identity")
     if not catalog.contains_eval_setting(evaluation.eval_setting):
@@ -103,7 +103,9 @@ def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Toda
     if digest(view) == digest(identity["view"]):
         if _metrics_hold(store, catalog, evaluation, today):
             return ended("current", evaluation_id=evaluation.id)
-        store.set_aside(evaluation.id, ["today's code computes different metrics from the same outputs"], outputs=False)
+        store.records.set_aside(
+            evaluation.id, ["today's code computes different metrics from the same outputs"], outputs=False
+        )
     record = CellRecord(
         model=evaluation.model,
         eval_setting=evaluation.eval_setting,
@@ -118,12 +120,12 @@ def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Toda
         identity={**identity, "view": view},
         environment=evaluation.environment,
     )
-    begun = store.begin(record, evaluation.dataset_id, {}, {})
+    begun = store.evaluations.begin(record, evaluation.dataset_id, {}, {})
     if begun.status == "complete":
         return ended("current", evaluation_id=begun.id)
     reason = finish(store, catalog, begun.id)
-    if reason is None and (records := store.records([evaluation.id])[evaluation.id]):
-        store.add_records({begun.id: records[0].content})
+    if reason is None and (records := store.records.of([evaluation.id])[evaluation.id]):
+        store.records.add({begun.id: records[0].content})
     return ended("failed", reason, begun.id) if reason else ended("rescored", evaluation_id=begun.id)
 
 

@@ -70,10 +70,10 @@ class EvaluationValues(LateValues):
         self.store = store
         self._texts: list[Any] = []  # which embeddings of texts are not finite, one array for each question
         self._evaluation = evaluation
-        self._identity = store.identity(evaluation)
+        self._identity = store.evaluations.identity(evaluation)
         self._nodes = recorded_nodes(self._identity)
         self._language = setting.language
-        dataset = store.dataset(evaluation.dataset_id)
+        dataset = store.datasets.get(evaluation.dataset_id)
         super().__init__(
             lambda: read_outputs(store, evaluation.id),
             dataset.samples,
@@ -87,10 +87,10 @@ class EvaluationValues(LateValues):
         if role not in self._nodes:
             return [None] * len(messages)
         node, requests = self._nodes[role], [request_text(each) for each in messages]
-        answers = self.store.read_answers(node, requests)
+        answers = self.store.items.read_answers(node, requests)
         if all(each is not None for each in answers):
             return answers
-        refusals = self.store.read_answers(refusals_of(node), requests)
+        refusals = self.store.items.read_answers(refusals_of(node), requests)
         return [refusal if answer is None else answer for answer, refusal in zip(answers, refusals, strict=True)]
 
     def texts(self, texts: Sequence[str]) -> Any:
@@ -128,7 +128,7 @@ class EvaluationValues(LateValues):
             return np.zeros((0, width), dtype=np.float32)
         try:
             return (
-                self.store.read_texts(self._nodes["texts"], texts) if "texts" in self._nodes else super().texts(texts)
+                self.store.items.read(self._nodes["texts"], texts) if "texts" in self._nodes else super().texts(texts)
             )
         except LackingEmbeddingsError:
             if not {"model", "dtype"} <= set(self._identity) or scorer_of(self._identity) is not None:
@@ -144,9 +144,9 @@ class EvaluationValues(LateValues):
         if not forward:
             return super().images()
         assert self._evaluation.dataset_id is not None
-        evaluations = [each.id for each in self.store.sources({forward})]
+        evaluations = [each.id for each in self.store.evaluations.sources({forward})]
         try:
-            values, errors = self.store.read_values(self._evaluation.dataset_id, evaluations, KIND)
+            values, errors = self.store.outputs.read_values(self._evaluation.dataset_id, evaluations, KIND)
         except LackingEmbeddingsError as error:
             raise LackingEmbeddingsError(f"the judge's image embeddings: {error}") from None
         return RowValues(values, self.samples, errors)
@@ -158,10 +158,10 @@ def read_outputs(store: Store, evaluation_id: int) -> Any:
     Raises:
         StoreError: If they are missing.
     """
-    kinds = list(store.kinds(evaluation_id))
+    kinds = list(store.outputs.kinds(evaluation_id))
     if not kinds:
         raise StoreError(f"evaluation {evaluation_id} has no stored outputs; run its model and setting again")
-    return store.read_outputs(evaluation_id, kinds[0])
+    return store.outputs.read(evaluation_id, kinds[0])
 
 
 def stored_array(store: Store, identity: str, texts: Sequence[str], language: str) -> Any | None:
@@ -174,4 +174,4 @@ def stored_array(store: Store, identity: str, texts: Sequence[str], language: st
         language: Of the texts.
     """
     named = {"texts": list(texts), "language": language, "model": identity, "text_revision": TEXT_REVISION}
-    return store.get_artifact(digest(named))
+    return store.artifacts.get(digest(named))

@@ -56,7 +56,7 @@ class AskedOnce:
 
     def _stored(self, texts: Sequence[str]) -> dict[str, Output]:
         wanted = list(dict.fromkeys(text for text in texts if not self.anew or (self.node, text) in self.context.asked))
-        found = zip(wanted, self.context.store.read_answers(self.node, wanted), strict=True)
+        found = zip(wanted, self.context.store.items.read_answers(self.node, wanted), strict=True)
         answers = {text: answer for text, answer in found if answer is not None}
         self.context.found[self.model] += len(answers)
         self.answerer.answered |= bool(answers)
@@ -64,5 +64,5 @@ class AskedOnce:
 
     def _store(self, new: Mapping[str, dict[str, Any]]) -> None:
         if new:
-            self.context.store.put_texts(self.node, list(new), list(new.values()), replace=self.anew)
+            self.context.store.items.put(self.node, list(new), list(new.values()), replace=self.anew)
             self.context.asked.update((self.node, text) for text in new)

@@ -97,7 +97,7 @@ class Context:
         found = None if anew and fingerprint not in self._made else self._artifact(fingerprint)
         if found is None:
             value, about = one.make(loaded, given)
-            self.store.put_artifact(fingerprint, one.kind, value, about, replace=anew)
+            self.store.artifacts.put(fingerprint, one.kind, value, about, replace=anew)
             self._made.add(fingerprint)
             found = self._artifact(fingerprint)  # use the stored one, in case another process made it too
             if found is None:
@@ -107,8 +107,8 @@ class Context:
 
     def _artifact(self, fingerprint: str) -> Any | None:
         """A stored head or probe; a check also looks into the store that it checks."""
-        found = self.store.get_artifact(fingerprint)
-        return found if found is not None or self._checked is None else self._checked.get_artifact(fingerprint)
+        found = self.store.artifacts.get(fingerprint)
+        return found if found is not None or self._checked is None else self._checked.artifacts.get(fingerprint)
 
     def given(self, cell: PassCell, kind: str, positions: Sequence[int]) -> list[Any]:
         """The outputs of samples of a cell that other evaluations have; see `PassCell.given`.
@@ -122,7 +122,7 @@ class Context:
             wanted.setdefault(evaluation_id, []).append((position, there))
         found: dict[int, Any] = {}
         for evaluation_id, pairs in wanted.items():
-            rows = self.store.read_rows(evaluation_id, kind, [there for _, there in pairs])
+            rows = self.store.outputs.read_rows(evaluation_id, kind, [there for _, there in pairs])
             found.update({position: row for (position, _), row in zip(pairs, rows, strict=True)})
         if any(row is None for row in found.values()):
             raise StoreError(f"outputs of {cell.model} on {cell.setting} were removed from the store during the run")
@@ -156,7 +156,7 @@ class Context:
     def _tell_size(self, name: str) -> None:
         count = parameters_of(self._loaded[name])
         if count is not None:
-            self.store.set_parameters(name, count)
+            self.store.names.set_parameters(name, count)
 
     def load_one(self, name: str) -> Any:
         """Loads one model; raises its error if it cannot be loaded."""

@@ -26,7 +26,7 @@ OpenStore = Callable[[str, "Mode", str | None], "Store"]
 
 def open_store(url: str, mode: Mode, payload_url: str | None) -> Store:
     """Opens a store as soon as it answers."""
-    from testbed.db.connection.steady import patiently
+    from testbed.db.connection.retry import patiently
     from testbed.db.store import Store
 
     return patiently(lambda: Store.open(url, mode, payload_url))

@@ -53,8 +53,8 @@ class Writer:
         with stage("store"):
             if done.items is not None:
                 each = done.items
-                self._store.put_texts(each.node, each.requests, each.values, replace=each.replace)
-            return self._store.append([self._as_stored(chunk) for chunk in done.chunks], done.errors)
+                self._store.items.put(each.node, each.requests, each.values, replace=each.replace)
+            return self._store.outputs.append([self._as_stored(chunk) for chunk in done.chunks], done.errors)
 
     def _as_stored(self, chunk: Chunk) -> Chunk:
         """A chunk at the precision at which it is to be stored."""

@@ -163,7 +163,7 @@ def raw() -> Callable[[Any], AbstractContextManager[sa.Connection]]:
 
     @contextmanager
     def connect(to: Store | str) -> Iterator[sa.Connection]:
-        engine = sa.create_engine(to.url if isinstance(to, Store) else resolve_url(to))
+        engine = sa.create_engine(to.database.url if isinstance(to, Store) else resolve_url(to))
         try:
             with engine.begin() as connection:
                 yield connection

@@ -12,6 +12,7 @@ import pytest
 from scored_captions import EMPTY, ERROR, MISSING, NAMES, put_scored, row
 
 from testbed.compat.clip_cc_bench.clip_cc_files import export_clip_cc, short_name
+from testbed.db.parts.outputs import Outputs
 from testbed.db.store import Store
 from testbed.errors import StoreError, UnknownNameError
 
@@ -195,8 +196,8 @@ def test_reasons_come_from_what_captioners_said(store: Store, tmp_path: Path, mo
     said: list[Any] = [{"text": "x", "finish_reason": "stop"} for _ in ROWS]
     said[1] = {"text": "", "finish_reason": "missing"}
     said[4] = {"text": "", "finish_reason": "error: a text was expected, the value 3 was found"}
-    monkeypatch.setattr(Store, "kinds", lambda self, evaluation_id: {"text": "json"})
-    monkeypatch.setattr(Store, "read_outputs", lambda self, evaluation_id, kind: np.array(said, dtype=object))
+    monkeypatch.setattr(Outputs, "kinds", lambda self, evaluation_id: {"text": "json"})
+    monkeypatch.setattr(Outputs, "read", lambda self, evaluation_id, kind: np.array(said, dtype=object))
     export_clip_cc(store, tmp_path / "out")
     found = {each["video_id"]: each["reason"] for each in read(results(tmp_path / "out", "gte", "a", "status"))}
     assert found == {

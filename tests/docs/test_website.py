@@ -59,7 +59,7 @@ def test_the_reference_has_what_definition_files_import(website: Path) -> None:
     for page, name in (
         ("models", "testbed.models.model_base.Model"),
         ("settings", "testbed.eval_settings.eval_setting_base.EvalSetting"),
-        ("store", "testbed.db.store.Store.read_outputs"),
+        ("store", "testbed.db.parts.outputs.Outputs.read"),
         ("metrics", "testbed.metrics.inference.paired.compare"),
     ):
         assert f'id="{name}"' in (website / "api" / f"{page}.html").read_text(encoding="utf-8"), name

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from testbed.cli.options.run import Bytes
 from testbed.console.options import spread, with_dashes, with_full_path
 from testbed.db.connection.urls import display_url, full_url, resolve_url
-from testbed.db.names import check_name, matching_names
+from testbed.db.parts.names import check_name, matching_names
 from testbed.errors import WeightsError
 from testbed.eval_settings.benchmark_families.benchmark_names import BenchmarkName
 from testbed.eval_settings.benchmark_families.clip_benchmark_names import place_of, setting_of

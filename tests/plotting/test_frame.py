@@ -11,6 +11,7 @@ from stored_cells import declared
 from toy import toy_catalog, toy_model, toy_setting
 
 from testbed.compat.importing import import_results
+from testbed.db.parts.results import Results
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Metric
 from testbed.errors import StoreError, UnknownNameError
@@ -76,7 +77,7 @@ def test_the_main_metric_of_each_setting_is_found_without_reading_the_others(tmp
         read.extend(row[list(fields).index("metric")] for row in rows)
         return rows
 
-    monkeypatch.setattr(Store, "result_rows", watch)
+    monkeypatch.setattr(Results, "rows", watch)
     found = load_grid(url, None, sizes=False)
     assert found.values.loc["net"].to_dict() == {"classes": 0.5, "photos": 0.3, "wide": 0.7}
     assert found.others == {"photos": "image_retrieval_recall@5", "wide": "text_retrieval_recall@10"}

@@ -91,7 +91,7 @@ def test_whoever_was_silent_because_the_server_was_down_is_not_taken_for_dead(mo
 
 
 def test_a_server_that_does_not_come_back_is_an_error_at_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steady, "PATIENCE_SECONDS", 2.0)
+    monkeypatch.setattr(retry, "PATIENCE_SECONDS", 2.0)
     with postgres_server.own_server() as server, Store.create(server.url) as store:
         server.stop("fast")
         began = time.monotonic()
@@ -109,9 +109,9 @@ def test_what_can_be_read_once_is_there_for_the_second_attempt(
 ) -> None:
     with postgres_server.database(postgres_url, postgres_template) as url, Store.open(url) as store:
         calls: list[list[int]] = []
-        whole = type(store).reading
+        whole = type(store.database).reading
 
-        def cut_off(self: Store) -> Any:
+        def cut_off(self: Database) -> Any:
             calls.append([])
             if len(calls) == 1:
                 raise StoreUnreachableError("gone")

@@ -247,14 +247,14 @@ def test_a_run_waits_for_another_machine_and_takes_what_that_gives_up(
     made = toy_catalog(toy_model(), toy_setting())
     begun(on_sqlite, made)
     monkeypatch.setattr("testbed.execution.inline.LOOK_SECONDS", 0.2)
-    append = Store.append
+    append = Outputs.append
 
     def slowly(*arguments: Any) -> int:
         """So that the last outputs are stored when the run waits already."""
         time.sleep(1)
         return append(*arguments)
 
-    monkeypatch.setattr(Store, "append", slowly)
+    monkeypatch.setattr(Outputs, "append", slowly)
     other = elsewhere(on_sqlite.url, timedelta(0))
     notes: list[str] = []
     progress = SilentProgress()

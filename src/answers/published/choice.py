@@ -85,8 +85,8 @@ def video_mme(columns: Mapping[str, str], text: str) -> Verdict:
     if letter is not None:
         return _verdict(letter, "first capital", truth(columns))
     choices = options(columns)
-    for place, line in enumerate(columns.get("question", "").split("\n")[1:]):
-        name = chr(ord("A") + place)
+    for index, line in enumerate(columns.get("question", "").split("\n")[1:]):
+        name = chr(ord("A") + index)
         if f"{name}." in line and name in ascii_uppercase:
             choices[name] = line[line.find(f"{name}.") + 2 :].strip(". \n")
     return _verdict(*infer(text, choices), truth(columns))

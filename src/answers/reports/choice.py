@@ -94,11 +94,11 @@ def circular(answered: Answered, scorer: str) -> list[Metric]:
     rows = Scored.of(answered)
     bases = [base_index(row_id, columns.get("g_index")) for row_id, columns in zip(rows.ids, rows.columns, strict=True)]
     own = [_whole(row_id) for row_id in rows.ids]
-    first = {number: place for place, number in enumerate(own) if number == bases[place]}
-    together = [place for place, base in enumerate(bases) if base in first]
-    together.sort(key=lambda place: own[place] != bases[place])  # base rows first: groups have their columns
+    first = {number: index for index, number in enumerate(own) if number == bases[index]}
+    together = [index for index, base in enumerate(bases) if base in first]
+    together.sort(key=lambda index: own[index] != bases[index])  # base rows first: groups have their columns
     rows = rows.clustered(bases)
-    groups = rows.take(together).all_right([bases[place] for place in together])
+    groups = rows.take(together).all_right([bases[index] for index in together])
     base_rows = rows.take(first.values())
     metrics = []
     for spec, part in ((CIRCULAR, groups), (VANILLA_BASE, base_rows), (VANILLA_ALL, rows)):
@@ -226,7 +226,7 @@ def mm_sci(answered: Answered, scorer: str) -> list[Metric]:
     category, and their averages.
     """
     rows = Scored.of(answered)
-    rows = rows.take(place for place, each in enumerate(rows.labels(_SETTING)) if each in _MM_SCI)
+    rows = rows.take(index for index, each in enumerate(rows.labels(_SETTING)) if each in _MM_SCI)
     metrics = _mm_sci(rows, scorer)
     for column in ("subject", CATEGORY):
         for label in values_of(rows.labels(column)):

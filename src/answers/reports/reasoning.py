@@ -85,7 +85,7 @@ def dyna_math(answered: Answered, scorer: str) -> list[Metric]:
     subject and level of knowledge. A part of the set may lack variants.
     """
     rows = Scored.of(answered)
-    rows = rows.clustered([each if each is not None else place for place, each in enumerate(rows.labels("qid"))])
+    rows = rows.clustered([each if each is not None else index for index, each in enumerate(rows.labels("qid"))])
     metrics = []
     for spec, scored in ((ACCURACY, rows), (WORST_CASE, rows.all_right(rows.labels("qid")))):
         metrics.append(mean(scored, spec, scorer))
@@ -189,7 +189,7 @@ def _names(cell: str | None) -> list[str]:
 def _by_each(rows: Scored, spec: MetricSpec, scorer: str, what: str, held: Sequence[Sequence[str]]) -> list[Metric]:
     """The mean of the rows that have each label, of which a row may have several."""
     return [
-        mean(rows.take(place for place, own in enumerate(held) if label in own), spec, scorer, slice_name(what, label))
+        mean(rows.take(index for index, own in enumerate(held) if label in own), spec, scorer, slice_name(what, label))
         for label in values_of([each for own in held for each in own])
     ]
 

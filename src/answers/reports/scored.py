@@ -79,7 +79,7 @@ class Scored:
 
     def where(self, labels: Labels, label: str) -> Scored:
         """The rows with a label."""
-        return self.take(place for place, each in enumerate(labels) if each == label)
+        return self.take(index for index, each in enumerate(labels) if each == label)
 
     def all_right(self, keys: Sequence[Hashable | None]) -> Scored:
         """The groups of rows with the same key: 1 if all are right, else 0, NaN if one has no answer.
@@ -90,9 +90,9 @@ class Scored:
             keys: The group of each row; None for a row in no group.
         """
         groups: dict[Hashable, list[int]] = {}
-        for place, key in enumerate(keys):
+        for index, key in enumerate(keys):
             if key is not None:
-                groups.setdefault(key, []).append(place)
+                groups.setdefault(key, []).append(index)
         members = list(groups.values())
         right = [np.nan if np.isnan(self.scores[each]).any() else (self.scores[each] == 1).all() for each in members]
         firsts = self.take(each[0] for each in members)
@@ -104,7 +104,7 @@ def _clusters(answered: Answered) -> Array:
     if groups is None:
         column = next((each for each in _GROUPS if any(each in row for row in answered.columns)), None)
         groups = [None if column is None else row.get(column) for row in answered.columns]
-    return _numbered([place if group is None else group for place, group in enumerate(groups)])
+    return _numbered([index if group is None else group for index, group in enumerate(groups)])
 
 
 def _numbered(keys: Sequence[Hashable]) -> Array:

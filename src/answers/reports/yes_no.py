@@ -117,9 +117,9 @@ def pope(answered: Answered, scorer: str) -> list[Metric]:
     rows = Scored.of(answered)
     repeated: list[int] = []
     categories: list[str | None] = []
-    for place, cell in enumerate(rows.labels(CATEGORY)):
+    for index, cell in enumerate(rows.labels(CATEGORY)):
         own = [None] if cell is None else [each.strip() for each in cell.split(",")]
-        repeated += [place] * len(own)
+        repeated += [index] * len(own)
         categories += own
     rows = rows.take(repeated)
     metrics = _yes(rows, scorer, OVERALL, answered.published)

@@ -104,7 +104,7 @@ def _note_not_finite(db_url: str | None, models: Set[str]) -> None:
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
-        rows = store.result_rows(["model", "eval_setting"], metrics=[NOT_FINITE])
+        rows = store.results.rows(["model", "eval_setting"], metrics=[NOT_FINITE])
     settings: dict[str, set[str]] = {}
     for model, setting in rows:
         if model in models:

@@ -92,7 +92,7 @@ def tied_ranks(tied: Sequence[int], every: Collection[int]) -> str:
         tied: The ranks to format.
         every: All ranks that occur.
     """
-    order = {rank: place for place, rank in enumerate(sorted(set(every)))}
+    order = {rank: index for index, rank in enumerate(sorted(set(every)))}
     runs: list[list[int]] = []
     for rank in sorted(set(tied)):
         if runs and order[rank] == order[runs[-1][-1]] + 1:

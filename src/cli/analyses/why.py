@@ -51,9 +51,9 @@ def _ask(store: Store, first: str, second: str, plugins: Any) -> Why:
     from testbed.registry import registry
 
     if first.isdecimal() and second.isdecimal():
-        return why(store, store.evaluation(int(first)), store.evaluation(int(second)))
+        return why(store, store.evaluations.get(int(first)), store.evaluations.get(int(second)))
     if first.isdecimal() and second == TODAY:
-        evaluation = store.evaluation(int(first))
+        evaluation = store.evaluations.get(int(first))
     elif first.isdecimal() or second == TODAY:
         raise TestbedError("give two evaluation ids, an id and 'today', or a model and a setting")
     else:
@@ -64,9 +64,9 @@ def _ask(store: Store, first: str, second: str, plugins: Any) -> Why:
 
 def _counting(store: Store, model: str, setting: str) -> Evaluation:
     """The reported evaluation of a cell."""
-    store.require_name("model", model)
-    store.require_name("eval setting", setting)
-    complete = [each for each in store.evaluations([model], [setting]) if each.status == "complete"]
+    store.names.require("model", model)
+    store.names.require("eval setting", setting)
+    complete = [each for each in store.evaluations.find([model], [setting]) if each.status == "complete"]
     found = [each for each in current(complete) if each.origin != "imported"]
     if not found:
         raise UnknownNameError(f"the store has no complete evaluation of {model} on {setting} apart from imported ones")

@@ -43,9 +43,9 @@ def command(path: Path, everything: bool, dump_classnames: bool, dump_templates:
 
     with Store.open(db_url) as store:
         others = labels.unreported(store) if everything else {}
-        more = store.results_of(others)
+        more = store.results.of(others)
         more.sort(key=lambda each: (each.eval_setting, each.model, others[each.evaluation_id]))
-        results: Iterable[Result] = chain(store.stream_results(slices=[OVERALL]), more)
+        results: Iterable[Result] = chain(store.results.stream(slices=[OVERALL]), more)
         texts = {}
         if dumped:
             results = list(results)

@@ -18,7 +18,7 @@ def command(file: Path, db_url: str | None) -> int:
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
-        results = store.results(metrics=["top1", *importing.METRIC_SUFFIXES], slices=["overall"])
+        results = store.results.find(metrics=["top1", *importing.METRIC_SUFFIXES], slices=["overall"])
     rows, columns = importing.export_csv(results, file)
     click.echo(f"{count(rows, 'model')} × {count(columns, 'column')} written to {file}")
     return 0

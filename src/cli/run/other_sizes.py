@@ -123,7 +123,7 @@ def _tried(
             report = run(catalog, trial, models, [setting])
             with Store.open(trial.db_url) as store:
                 done = [each.evaluation_id for each in report.of("complete") if each.evaluation_id is not None]
-                for result in store.results_of(done):
+                for result in store.results.of(done):
                     if (result.metric, result.slice) == ("top1", OVERALL) and result.value is not None:
                         yield result.model, result
 

@@ -74,7 +74,7 @@ def print_ended(report: Report, options: RunOptions, models: Sequence[str], sett
         return  # nothing was begun
     with suppress(TestbedError), Store.open(options.db_url) as store:
         finished = [each.evaluation_id for each in report.of(*FINISHED) if each.evaluation_id is not None]
-        results, unreadable = store.results_of(finished), store.unreadable(finished)
+        results, unreadable = store.results.of(finished), store.outputs.unreadable(finished)
         print_report(report, results, unreadable, models, settings, options.override, store.display_url)
 
 

@@ -90,7 +90,7 @@ def _line(fault: Fault) -> str:
 
 
 def _faults(store: Store, deep: bool, plugins: Sequence[str]) -> Iterable[Fault]:
-    yield from store.faults()
+    yield from store.maintenance.faults()
     if not deep:
         return
     from testbed.registry import registry
@@ -106,8 +106,8 @@ def _faults(store: Store, deep: bool, plugins: Sequence[str]) -> Iterable[Fault]
 
 
 def _repair(store: Store, deep: bool, plugins: Sequence[str], as_json: bool) -> int:
-    store.reindex()
-    done = store.repair(lambda: _faults(store, deep, plugins))
+    store.maintenance.reindex()
+    done = store.maintenance.repair(lambda: _faults(store, deep, plugins))
     left = [_line(fault) for fault in done.left]
     commands = _commands(done)
     if as_json:

@@ -15,7 +15,7 @@ from testbed.console.output import count
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from testbed.db.names import Kind
+    from testbed.db.parts.names import Kind
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,7 +73,7 @@ def add(kind: str, names: Sequence[str], override: bool, plugins: Sequence[str],
         )
     with Store.create(db_url) as store:
         for name in names:
-            fresh = store.add_name(KINDS[kind], name, **fields[name])
+            fresh = store.names.add(KINDS[kind], name, **fields[name])
             click.echo(f"{KINDS[kind]} {name}: {'added to the store' if fresh else 'already in the store'}")
     return 0
 
@@ -86,7 +86,7 @@ def rename(kind: str, names: tuple[str, str], db_url: str | None) -> int:
 
     old, new = names
     with Store.open(db_url, "write") as store:
-        store.rename(KINDS[kind], old, new)
+        store.names.rename(KINDS[kind], old, new)
     click.echo(f"{KINDS[kind]} {old} renamed to {new} in the store; rename its definition too")
     return 0
 
@@ -109,11 +109,11 @@ def remove(kind: str, names: Sequence[str], db_url: str | None) -> int:
     with Store.open(db_url, "write") as store:
         if kind == EVALUATION:
             model, setting = _cell(names)
-            hidden = count(store.hide_evaluations(model, setting), "evaluation")
+            hidden = count(store.removal.hide(model, setting), "evaluation")
             click.echo(f"{hidden} of {model} on {setting} removed; {undo(model, setting)}")
             return 0
         for name in names:
-            hidden = count(store.hide(KINDS[kind], name), "evaluation")
+            hidden = count(store.names.hide(KINDS[kind], name), "evaluation")
             click.echo(f"{KINDS[kind]} {name} and {hidden} removed; {undo(name)}")
     return 0
 
@@ -127,11 +127,11 @@ def restore(kind: str, names: Sequence[str], db_url: str | None) -> int:
     with Store.open(db_url, "write") as store:
         if kind == EVALUATION:
             model, setting = _cell(names)
-            shown = count(store.unhide_evaluations(model, setting), "evaluation")
+            shown = count(store.removal.unhide(model, setting), "evaluation")
             click.echo(f"{shown} of {model} on {setting} restored")
             return 0
         for name in names:
-            shown = count(store.unhide(KINDS[kind], name), "evaluation")
+            shown = count(store.names.unhide(KINDS[kind], name), "evaluation")
             click.echo(f"{KINDS[kind]} {name} and {shown} restored")
     return 0
 

@@ -64,7 +64,7 @@ def purge(payload_url: str | None, override: bool, db_url: str | None) -> int:
         )
     left: list[tuple[str, str]] = []
     with Store.open(db_url, "write", payload_url) as store:
-        evaluations, names = store.purge_hidden(lambda uri, why: left.append((uri, why)))
+        evaluations, names = store.removal.purge(lambda uri, why: left.append((uri, why)))
     click.echo(f"{count(evaluations, 'evaluation')} and {count(names, 'name')} deleted")
     for uri, why in left[:_SHOWN]:
         click.echo(f"note: the file {uri} stays: {why}", err=True)

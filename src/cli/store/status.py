@@ -14,7 +14,7 @@ from testbed.console.options import store_command
 from testbed.console.output import count, print_json, table
 
 if TYPE_CHECKING:
-    from testbed.db.leases import RunInfo
+    from testbed.db.parts.leases import RunInfo
     from testbed.entities import Evaluation
     from testbed.runner.standing import Standing, Tally
 
@@ -30,10 +30,10 @@ def command(db_url: str | None, as_json: bool) -> int:
     from testbed.runner.standing import standings, tally
 
     with Store.open(db_url) as store:
-        runs = store.runs()
-        open_ones = store.evaluations(statuses=("running", "failed"))
-        complete = store.count_complete()
-        silent = silences(store.stream_results(metrics=[UNREAD]))
+        runs = store.leases.runs()
+        open_ones = store.evaluations.find(statuses=("running", "failed"))
+        complete = store.results.count_complete()
+        silent = silences(store.results.stream(metrics=[UNREAD]))
         verified = standings(store)
     known, differing = tally(verified, datetime.now(UTC)), [each for each in verified if each.differs]
     alive = {run.id for run in runs if run.outcome is None}

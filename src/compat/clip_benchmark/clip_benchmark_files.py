@@ -270,7 +270,7 @@ def dumped_texts(store: Store, results: Iterable[Result], keys: Sequence[str]) -
         results: Of the evaluations.
         keys: ``"classnames"``, ``"templates"`` or both.
     """
-    found = {each: prompts(store, store.evaluation(each)) for each in {result.evaluation_id for result in results}}
+    found = {each: prompts(store, store.evaluations.get(each)) for each in {result.evaluation_id for result in results}}
     names = {"classnames": "class_names", "templates": "templates"}
     return {
         each: {key: given[names[key]] for key in keys if given.get(names[key]) is not None}

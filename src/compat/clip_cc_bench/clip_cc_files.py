@@ -22,7 +22,7 @@ from testbed.compat.clip_cc_bench.clip_cc_forms import (
     todays_summary,
     videos_json,
 )
-from testbed.db.names import matching_names
+from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.errors import StoreError
@@ -144,7 +144,7 @@ def _scored(
         if SettingReference.parse(setting).judge
         for each in evaluations_on(store, setting, first).values()
     ]
-    names = store.score_names(each.id for each in found)
+    names = store.scores.names(each.id for each in found)
     found = [each for each in found if f"{COLUMNS[0]}{suffix}" in names[each.id]]
     if found and models:
         wanted = matching_names("model", models, [each.model for each in found])
@@ -181,7 +181,9 @@ def settings_beside(store: Store, settings: Sequence[str]) -> list[str]:
 
 def _settings_with_decoder(store: Store) -> list[str]:
     names = (
-        each.eval_setting for each in store.evaluations() if each.status == "complete" and each.origin != "imported"
+        each.eval_setting
+        for each in store.evaluations.find()
+        if each.status == "complete" and each.origin != "imported"
     )
     return sorted({name for name in names if SettingReference.parse(name).judge})
 
@@ -225,11 +227,11 @@ def _sheet(store: Store, each: Scored, scale: str) -> Sheet:
     evaluation = each.evaluation
     if evaluation.dataset_id is None:
         raise StoreError(f"evaluation {evaluation.id} has no samples")
-    samples = store.dataset(evaluation.dataset_id).samples
-    scores = {name: values for (_, name), values in store.scores(evaluation.id).items()}
+    samples = store.datasets.get(evaluation.dataset_id).samples
+    scores = {name: values for (_, name), values in store.scores.read(evaluation.id).items()}
     status = [STATUS[int(code)] for code in scores["status"]]
-    stored = TEXT in store.kinds(evaluation.id)
-    values = store.read_outputs(evaluation.id, TEXT) if stored else [None] * len(samples)
+    stored = TEXT in store.outputs.kinds(evaluation.id)
+    values = store.outputs.read(evaluation.id, TEXT) if stored else [None] * len(samples)
     counted = {"sentences", "reference_sentences"} <= scores.keys()
     return Sheet(
         captioner=each.captioner,

@@ -159,7 +159,7 @@ def videos_json(sheet: Sheet) -> str:
 
 
 def _predicted(sheet: Sheet) -> list[int]:
-    return [place for place, status in enumerate(sheet.status) if status != "missing"]
+    return [index for index, status in enumerate(sheet.status) if status != "missing"]
 
 
 def _video(sheet: Sheet, place: int) -> dict[str, Any]:

@@ -143,12 +143,12 @@ def compare_recorded(store: Store, model: str, eval_setting: str) -> Compared:
             f"nothing is recorded beside {path}; VLMEvalKit writes {path.stem}_acc.csv, _score.csv, _score.json, and"
             " tables such as _JUDGE_result.xlsx"
         )
-    identity = store.identity(evaluation).get("view", {})
+    identity = store.evaluations.identity(evaluation).get("view", {})
     if not {"scoring", "report"} <= set(identity) or evaluation.dataset_id is None:
         raise StoreError(f"{eval_setting} asks no questions of a table, so it has no such scores")
     scoring, chosen = str(identity["scoring"][0]), str(identity["report"][0])
-    dataset = store.dataset(evaluation.dataset_id)
-    replies = replies_of(store.read_outputs(evaluation.id, "text"))
+    dataset = store.datasets.get(evaluation.dataset_id)
+    replies = replies_of(store.outputs.read(evaluation.id, "text"))
     answered = {each: _answered(dataset, replies, scoring, each, eval_setting) for each in RULES}
     return compared(recorded, answered, chosen, scoring, set_name_of(eval_setting))
 
@@ -176,11 +176,11 @@ def compared(
 
 
 def _evaluation(store: Store, model: str, eval_setting: str) -> Evaluation:
-    done = [each for each in store.evaluations([model], [eval_setting]) if each.status == "complete"]
+    done = [each for each in store.evaluations.find([model], [eval_setting]) if each.status == "complete"]
     found = [each for each in current(done) if each.origin != "imported"]
     if not found:
-        store.require_name("model", model)
-        store.require_name("eval setting", eval_setting)
+        store.names.require("model", model)
+        store.names.require("eval setting", eval_setting)
         raise StoreError(
             f"the store has no answers of {model} to {eval_setting}; run: testbed run '{model}' --on '{eval_setting}'"
         )

@@ -100,11 +100,11 @@ def export_vlmevalkit(
 def _exported(store: Store, models: Sequence[str] | None, eval_settings: Sequence[str] | None) -> Iterable[Exported]:
     ids = {
         each.evaluation_id
-        for each in store.results(models, eval_settings, slices=[OVERALL])
+        for each in store.results.find(models, eval_settings, slices=[OVERALL])
         if each.scorer.startswith(_SCORERS) and each.origin != "imported"
     }
-    for evaluation in (store.evaluation(each) for each in sorted(ids)):
-        identity = store.identity(evaluation)
+    for evaluation in (store.evaluations.get(each) for each in sorted(ids)):
+        identity = store.evaluations.identity(evaluation)
         view = identity.get("view", {})
         reference = SettingReference.parse(evaluation.eval_setting)
         yield Exported(
@@ -113,7 +113,7 @@ def _exported(store: Store, models: Sequence[str] | None, eval_settings: Sequenc
             report=str(view.get("report", ["accuracy"])[0]),
             scoring=str(view.get("scoring", ["multiple_choice"])[0]),
             judge=reference.judge or EXACT_MATCHING,
-            metrics={(each.name, each.slice): each for each in store.metrics(evaluation.id)},
+            metrics={(each.name, each.slice): each for each in store.results.metrics(evaluation.id)},
         )
 
 
@@ -134,8 +134,8 @@ def _file_name(name: str) -> str:
 def _predictions(store: Store, each: Exported, stem: Path) -> Path:
     """The table of predictions."""
     assert each.evaluation.dataset_id is not None
-    samples = store.dataset(each.evaluation.dataset_id).samples
-    outputs = store.read_outputs(each.evaluation.id, "text")
+    samples = store.datasets.get(each.evaluation.dataset_id).samples
+    outputs = store.outputs.read(each.evaluation.id, "text")
     columns = list(dict.fromkeys(name for sample in samples for name in sample.target))
     thinking = any(value and "thinking" in value.get("extra", {}) for value in outputs)
     header = ["index", *columns, "prediction", *(["thinking"] if thinking else [])]

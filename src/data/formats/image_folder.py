@@ -142,9 +142,9 @@ def class_folders(root: Path) -> list[str]:
         DataError: If the folder cannot be read, or two names in it are one in Unicode's composed form.
     """
     found = sorted(entry.name for entry in entries(root) if entry.is_dir() and not is_hidden(entry.name))
-    number = {composed(name): place for place, name in enumerate(found)}
-    for place, name in enumerate(found):
-        if number[composed(name)] != place:
+    number = {composed(name): index for index, name in enumerate(found)}
+    for index, name in enumerate(found):
+        if number[composed(name)] != index:
             raise DataError(
                 f"{root} has two folders {printable(name)}, in different Unicode forms (NFC, NFD); merge them"
             )

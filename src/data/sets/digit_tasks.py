@@ -74,8 +74,8 @@ class DigitPairs(ImageSource):
         half = len(digits) // 2
         self.name = "digits-pairs"
         self._left, self._right = digits.pixels[:half], digits.pixels[half : 2 * half]
-        self.ids = [f"{digits.ids[place]}+{digits.ids[half + place].removeprefix('digits/')}" for place in range(half)]
-        self.targets = [sorted({digits.targets[place], digits.targets[half + place]}) for place in range(half)]
+        self.ids = [f"{digits.ids[index]}+{digits.ids[half + index].removeprefix('digits/')}" for index in range(half)]
+        self.targets = [sorted({digits.targets[index], digits.targets[half + index]}) for index in range(half)]
         self.class_names = list(CLASS_NAMES)
 
     def image(self, position: int) -> Image.Image:

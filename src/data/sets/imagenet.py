@@ -75,8 +75,8 @@ class ImageNetFolder(ImageFolder):
     def __init__(self, root: Path, name: str, classes: Sequence[int] | None = None) -> None:
         super().__init__(root, name)
         wanted = list(range(len(synsets()))) if classes is None else list(classes)
-        by_name = {synsets()[label]: place for place, label in enumerate(wanted)}
-        by_number = {str(place): place for place in range(len(wanted))}
+        by_name = {synsets()[label]: index for index, label in enumerate(wanted)}
+        by_number = {str(index): index for index in range(len(wanted))}
         found = list(self.class_names or ())
         places = next((each for each in (by_name, by_number) if set(found) == set(each)), None)
         if places is None:
@@ -129,7 +129,7 @@ class Selected(ImageSource):
 
 def of_classes(source: ImageSource, groups: Sequence[Sequence[int]]) -> Selected:
     """The samples whose target is in a group of classes; the new target is the index of the group."""
-    group_of = {label: place for place, group in enumerate(groups) for label in group}
+    group_of = {label: index for index, group in enumerate(groups) for label in group}
     positions = [position for position, target in enumerate(source.targets) if target in group_of]
     names = None
     if source.class_names is not None:

@@ -108,7 +108,7 @@ class OpenImages(FileImages):
         classes = read_classes(root)
         self.class_names: list[str] = [synsets()[label] for label in classes]
         # No two classes of the published map share a label; if two did, the last would win, as in ImageNet-testbed.
-        target_of = read_labels(root, {label: place for place, label in enumerate(classes.values())})
+        target_of = read_labels(root, {label: index for index, label in enumerate(classes.values())})
         paths = {PurePosixPath(path).stem: path for path in image_files(root, Leaving())}
         if (root / INDICES).is_file():
             target_of = self._listed(target_of, sorted(paths))

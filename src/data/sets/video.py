@@ -79,7 +79,7 @@ class ClassMap:
         given = read_json(root, "rev_class_idx_map.json")
         try:
             self.groups = [[int(label) for label in given[key]] for key in sorted(given, key=int)]
-            self.place = {int(key): place for place, key in enumerate(sorted(given, key=int))}
+            self.place = {int(key): index for index, key in enumerate(sorted(given, key=int))}
         except (ValueError, TypeError, AttributeError) as error:
             raise DataError(f"rev_class_idx_map.json in {root} does not map classes to lists of classes") from error
 

@@ -100,7 +100,7 @@ def _read(index: TableIndex) -> TableIndex:
 
 def _header(path: Path, row: TsvRow) -> list[str]:
     """The names of the columns; one without a name gets that of pandas."""
-    names = [_text(path, row, cell) or f"Unnamed: {place}" for place, cell in enumerate(row.cells)]
+    names = [_text(path, row, cell) or f"Unnamed: {index}" for index, cell in enumerate(row.cells)]
     if any("\0" in name for name in names):
         raise DataError(f"{path} is not a table in UTF-8: the names of its columns hold the character NUL")
     for name in names:

@@ -33,8 +33,8 @@ def read_as_vlmevalkit(columns: Sequence[str], rows: Sequence[Sequence[str]]) ->
         warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # pandas decides on types for parts of a long table
         frame = pd.read_csv(written, sep="\t")
     read = []
-    for place in range(len(columns)):
-        column = frame.iloc[:, place]
+    for index in range(len(columns)):
+        column = frame.iloc[:, index]
         gone = column.isna().tolist()
         read.append(["" if absent else str(value) for value, absent in zip(column.tolist(), gone, strict=True)])
     return [list(cells) for cells in zip(*read, strict=True)]

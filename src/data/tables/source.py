@@ -176,8 +176,8 @@ class TableSource(RowSource):
     def _sharing(self) -> list[str] | None:
         """What rows with the same pictures have in common; None if no two rows have."""
         keys = [
-            "/".join(self._resolved(place)) if self._marks[place] else self.targets[place].get(IMAGE_PATH, "")
-            for place in range(len(self.ids))
+            "/".join(self._resolved(index)) if self._marks[index] else self.targets[index].get(IMAGE_PATH, "")
+            for index in range(len(self.ids))
         ]
         counts = Counter(keys)
         if not any(key and number > 1 for key, number in counts.items()):

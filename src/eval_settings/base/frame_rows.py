@@ -40,9 +40,9 @@ class FrameRows(RowSource):
             )
         self.name = name
         self.ids = [str(each) for each in frame[INDEX]]
-        self._places = {each: place for place, each in enumerate(self.ids)}
+        self._places = {each: index for index, each in enumerate(self.ids)}
         if len(self._places) < len(self.ids):
-            twice = next(each for place, each in enumerate(self.ids) if self._places[each] != place)
+            twice = next(each for index, each in enumerate(self.ids) if self._places[each] != index)
             raise DataError(f"{name}: two rows have the index {shortened(twice)}")
         self._frame = frame.reset_index(drop=True)
         self._folder = folder

@@ -122,7 +122,7 @@ def phrases(text: str) -> Phrases:
     """The counts of a text's phrases of one to four words."""
     words = text.split()
     return [
-        Counter(tuple(words[place : place + order]) for place in range(len(words) - order + 1))
+        Counter(tuple(words[index : index + order]) for index in range(len(words) - order + 1))
         for order in range(1, ORDERS + 1)
     ]
 
@@ -184,8 +184,8 @@ def rouge_l(text: str, references: Sequence[str]) -> float:
 def _longest_common(one: Sequence[str], other: Sequence[str]) -> int:
     """The length of the longest common subsequence, with a column of the table in the bits of a number (Hyyrö 2004)."""
     places: dict[str, int] = {}
-    for place, word in enumerate(one):
-        places[word] = places.get(word, 0) | 1 << place
+    for index, word in enumerate(one):
+        places[word] = places.get(word, 0) | 1 << index
     everything = (1 << len(one)) - 1
     column = everything
     for word in other:

@@ -58,8 +58,8 @@ def spice(captions: Sequence[str], references: Sequence[Sequence[str]]) -> tuple
     if reason:
         raise TestbedError(reason)
     asked = [
-        {"image_id": place, "test": text, "refs": list(several)}
-        for place, (text, several) in enumerate(zip(captions, references, strict=True))
+        {"image_id": index, "test": text, "refs": list(several)}
+        for index, (text, several) in enumerate(zip(captions, references, strict=True))
     ]
     with tempfile.TemporaryDirectory(dir=cache_dir("spice")) as folder:
         given, found = Path(folder) / "captions.json", Path(folder) / "scores.json"
@@ -101,7 +101,7 @@ def _read(path: Path, count: int) -> list[float]:
     try:
         records = json.loads(path.read_bytes())
         scores = {record["image_id"]: _number(record["scores"]["All"]["f"]) for record in records}
-        return [scores[place] for place in range(count)]
+        return [scores[index] for index in range(count)]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise TestbedError(
             f"SPICE's program wrote no scores that can be read ({type(error).__name__}: {error}); run java -version"

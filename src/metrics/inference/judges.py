@@ -108,6 +108,6 @@ def _values(verdicts: Array) -> Array:
 def _counts(verdicts: Array, values: Array) -> Array:
     """How often each sample gets each verdict: integer array [samples, values]."""
     counts = np.zeros((verdicts.shape[1], len(values)), dtype=np.int64)
-    for place, value in enumerate(values):
-        counts[:, place] = (verdicts == value).sum(axis=0)
+    for index, value in enumerate(values):
+        counts[:, index] = (verdicts == value).sum(axis=0)
     return counts

@@ -82,8 +82,8 @@ def rank_models(
     rng = np.random.Generator(np.random.Philox(seed))
     values = np.sum([each.mean(axis=0) for each in tables], axis=0)
     draws = np.zeros((RESAMPLES, len(values)))
-    for place, each in enumerate(tables):
-        progress("resampling", place / len(tables))
+    for index, each in enumerate(tables):
+        progress("resampling", index / len(tables))
         draws += bootstrap_means(each, rng)
     progress("ranking resamples", 0.0)
     tail = 50 * (1 - LEVEL)

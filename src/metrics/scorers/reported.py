@@ -85,11 +85,11 @@ def _order(name: str) -> tuple[int, list[str]]:
 
 def _rank(name: str) -> int:
     """How well a name, in lower case, fits the main metric; 0 for one that says nothing."""
-    for place, word in enumerate(_MAIN):
+    for index, word in enumerate(_MAIN):
         if word in name:
             ends = name == word or name.endswith(f"|{word}")
             split = next((len(_SPLITS) - at for at, each in enumerate(_SPLITS) if f"split={each}" in name), 0)
-            return 100 * (len(_MAIN) - place) + (20 if name == word else 10 if ends else 0) + split
+            return 100 * (len(_MAIN) - index) + (20 if name == word else 10 if ends else 0) + split
     return 0
 
 

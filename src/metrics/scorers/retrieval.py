@@ -81,7 +81,7 @@ def score_retrieval(
         scores.append(recall(TEXT, k).score((text_ranks <= k).astype(np.uint8), SCORER))
     scores.append(_rank("text_retrieval_rank").score(text_ranks, SCORER))
     columns = columns_of_captions(image_ranks, owners, len(images))
-    scores += [_rank(f"image_retrieval_rank.{place}").score(row, SCORER) for place, row in enumerate(columns, start=1)]
+    scores += [_rank(f"image_retrieval_rank.{index}").score(row, SCORER) for index, row in enumerate(columns, start=1)]
     metrics = _metrics(IMAGE, image_ranks, owners, ks)
     metrics += _metrics(TEXT, text_ranks, np.arange(len(text_ranks)), ks)
     return scores, metrics

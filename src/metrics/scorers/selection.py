@@ -123,12 +123,12 @@ def _correct(images: Array, texts: Array, instances: Sequence[Instance]) -> Sele
         raise ValueError(f"expected the embeddings of {sum(sizes)} captions, got {len(texts)}")
     starts = np.cumsum([0, *sizes])
     shapes: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for place, instance in enumerate(instances):
-        shapes[len(instance.positions), sizes[place]].append(place)
+    for index, instance in enumerate(instances):
+        shapes[len(instance.positions), sizes[index]].append(index)
     found = Selection(*(np.zeros(len(instances), dtype=bool) for _ in range(3)))
     for (_, captions), places in shapes.items():
-        positions = np.asarray([instances[place].positions for place in places])
-        answers = [[-1 if each is None else each for each in instances[place].answers] for place in places]
+        positions = np.asarray([instances[index].positions for index in places])
+        answers = [[-1 if each is None else each for each in instances[index].answers] for index in places]
         rows = starts[places][:, None] + np.arange(captions)
         correct = selection_correct(instance_similarities(images[positions], texts[rows]), np.asarray(answers))
         for column, values in zip(found, correct, strict=True):

@@ -38,9 +38,9 @@ def alike(lengths: Sequence[int], least: int) -> list[slice]:
         Slices of texts of one length, or of several where there are fewer than ``least`` of one.
     """
     starts = [0]
-    for place in range(1, len(lengths)):
-        if lengths[place] != lengths[place - 1] and place - starts[-1] >= least:
-            starts.append(place)
+    for index in range(1, len(lengths)):
+        if lengths[index] != lengths[index - 1] and index - starts[-1] >= least:
+            starts.append(index)
     return [slice(start, stop) for start, stop in zip(starts, [*starts[1:], len(lengths)], strict=True)]
 
 

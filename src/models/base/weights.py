@@ -111,7 +111,7 @@ def of_network(network: Any) -> Weights:
     from testbed.models.base.structure import structure_of
 
     if isinstance(network, tuple) and type(network) is tuple and network:
-        first, *rest = [_of_part(part, place) for place, part in enumerate(network)]
+        first, *rest = [_of_part(part, index) for index, part in enumerate(network)]
         content = digest([first.id, *(each.id for each in rest)])
         states, structures = ([getattr(each, name) for each in (first, *rest)] for name in ("state", "structure"))
         return Weights(f"{first.id.partition(':')[0]}:{content}", first.size_bytes, digest(states), structures)

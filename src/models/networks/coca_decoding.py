@@ -68,7 +68,7 @@ def beam_search(network: Any, images: torch.Tensor, limits: Limits, beams: int, 
             for group, beams_said, row in zip(searches, said, rows, strict=True)
         ]
         scores = torch.tensor([[score for score, _, _ in step] for step in steps], device=device)
-        sources = [place * size + beam for place, step in enumerate(steps) for _, beam, _ in step]
+        sources = [index * size + beam for index, step in enumerate(steps) for _, beam, _ in step]
         words = [[word] for step in steps for _, _, word in step]
         tokens = torch.cat([tokens[sources], torch.tensor(words, device=device)], dim=1)
     for group, beams_said, sums in zip(
@@ -120,7 +120,7 @@ class _Group:
             self.found.append((score, tokens))
         elif score > (worst := min(each for each, _ in self.found)):
             self.found.append((score, tokens))
-            self.found.pop(next(place for place, (each, _) in enumerate(self.found) if each == worst))
+            self.found.pop(next(index for index, (each, _) in enumerate(self.found) if each == worst))
 
 
 def _best(groups: list[_Group]) -> Tokens:

@@ -112,7 +112,7 @@ class Decoder:
         most = self.max_seq_length
         ids: list[int] = list(self.tokenizer(instruction + text, truncation=True, max_length=most)["input_ids"])
         apart = self._left_out(instruction)
-        own = [int(place >= apart) for place in range(len(ids))]
+        own = [int(index >= apart) for index in range(len(ids))]
         if self.end is not None and ids[-1:] != [self.end]:
             ids, own = [*ids[: most - 1], self.end], [*own[: most - 1], 1]
         if not ids:  # a tokenizer that makes nothing of an empty text

@@ -77,16 +77,16 @@ class Chat:
         self._check(config)
         found: dict[int, Generation | Exception] = {}
         batches: dict[Any, dict[int, Inputs]] = {}
-        for place, message in enumerate(messages):
+        for index, message in enumerate(messages):
             try:
                 inputs = self.inputs(message, config.system)
             except Exception as error:  # of the picture, the template or the processor: the message's own
-                found[place] = error
+                found[index] = error
                 continue
-            batches.setdefault(_shapes(inputs, self.pads), {})[place] = inputs
+            batches.setdefault(_shapes(inputs, self.pads), {})[index] = inputs
         for batch in batches.values():
             found.update(zip(batch, self._answers(list(batch.values()), config), strict=True))
-        return [found[place] for place in range(len(messages))]
+        return [found[index] for index in range(len(messages))]
 
     def _check(self, config: GenerationConfig) -> None:
         bounds = {"max_new_tokens": 1, "num_beams": 1, "temperature": 0, "top_k": 0, "top_p": 0}
@@ -184,7 +184,7 @@ class Chat:
         return joined
 
     def _answer(self, tokens: list[int], prompt: list[int], config: GenerationConfig) -> Generation:
-        end = next((place for place, token in enumerate(tokens) if token in self.ends), None)
+        end = next((index for index, token in enumerate(tokens) if token in self.ends), None)
         said = tokens if end is None else tokens[:end]
         text, stopped = ended(decoded(self.tokenizer, said), config.stop)
         reason = CUT_OFF if end is None and not stopped else "stop"

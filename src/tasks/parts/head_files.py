@@ -110,7 +110,7 @@ def save_heads(store: Store, evaluations: Sequence[Evaluation], folder: Path) ->
 
     written = []
     for each in evaluations:
-        head = _stored_head(store, each, store.identity(each))
+        head = _stored_head(store, each, store.evaluations.identity(each))
         if head is not None:
             folder.mkdir(parents=True, exist_ok=True)
             name = "".join(c if c.isalnum() or c in "-_.," else "-" for c in f"{each.model}_{each.eval_setting}")
@@ -124,4 +124,4 @@ def _stored_head(store: Store, evaluation: Evaluation, identity: Mapping[str, An
     if forward.get("route") != "zero-shot" or "class_names" not in forward.get("prompts", {}):
         return None
     prompts = prompts_of(forward["prompts"], evaluation.eval_setting)
-    return store.get_artifact(head_fingerprint(model_identity(identity), prompts, forward.get("language")))
+    return store.artifacts.get(head_fingerprint(model_identity(identity), prompts, forward.get("language")))

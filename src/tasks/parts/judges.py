@@ -103,8 +103,8 @@ class Asked:
         """Position → the second question to a judge, of whose first replies these are the verdicts."""
         again = self.judging.again
         return {
-            place: again.question(self.columns[place], str(verdict.extracted))
-            for place, verdict in enumerate(verdicts)
+            index: again.question(self.columns[index], str(verdict.extracted))
+            for index, verdict in enumerate(verdicts)
             if again is not None and verdict is not None and np.isnan(verdict.score)
         }
 
@@ -128,7 +128,7 @@ class Asked:
         questions = self.again(found)
         second = self._read(self.judging.again, role_of(number, AGAIN), questions)
         return [
-            _after(found[place], second[place]) if place in questions else found[place] for place in range(len(found))
+            _after(found[index], second[index]) if index in questions else found[index] for index in range(len(found))
         ]
 
     def said_by(self, number: int, judge: str) -> Iterator[AskedJudge]:

@@ -34,7 +34,7 @@ def set_in_name(path: Path) -> str | None:
     Known are VLMEvalKit's sets, and the tables in its folder.
     """
     _, *parts = _plain(path.stem).split("_")
-    names = ("_".join(parts[place:]) for place in range(len(parts)))
+    names = ("_".join(parts[index:]) for index in range(len(parts)))
     return next((each for each in names if _is_known(each)), None)
 
 

@@ -59,7 +59,7 @@ class QuestionKernel(ShardKernel):
             yield ShardProgress(len(part))
         if refused:  # the latest reasons count
             node = refusals_of(self.one_pass.node)
-            self.context.store.put_texts(node, list(refused), list(refused.values()), replace=True)
+            self.context.store.items.put(node, list(refused), list(refused.values()), replace=True)
         self._refused.update(each["finish_reason"].removeprefix(FAILED).lstrip(": ") for each in refused.values())
         yield ShardDone(shard, whole=done == len(requests))
 
@@ -67,7 +67,7 @@ class QuestionKernel(ShardKernel):
         """Those of a shard's requests that are not answered: a worker may have died after it had answers to some."""
         if self._anew:
             return requests
-        stored = self.context.store.read_answers(self.one_pass.node, requests)
+        stored = self.context.store.items.read_answers(self.one_pass.node, requests)
         return [request for request, each in zip(requests, stored, strict=True) if each is None]
 
     def _answers(self, loaded: Any, requests: Sequence[str]) -> list[Output]:
@@ -81,7 +81,7 @@ class QuestionKernel(ShardKernel):
 
     def _store(self, new: Mapping[str, dict[str, Any]]) -> None:
         if new:
-            self.context.store.put_texts(self.one_pass.node, list(new), list(new.values()), replace=self._anew)
+            self.context.store.items.put(self.one_pass.node, list(new), list(new.values()), replace=self._anew)
 
     @property
     def _anew(self) -> bool:

@@ -41,19 +41,19 @@ class RowKernel(ShardKernel):
         if self._steps is None:
             loaded = self.context.load_one(self.cell.model)
             setting, rows = self.context.catalog.get_eval_setting(self.cell.setting), self.context.rows(self.cell)
-            names = self.context.store.dataset(self.cell.inputs[IMAGES][1]).class_names
+            names = self.context.store.datasets.get(self.cell.inputs[IMAGES][1]).class_names
             given = Given(self.cell.model_identity, setting, names, self._samples, self._rows)
             self._steps = rows.op.steps(loaded, setting, self.context.ones(self.cell, rows, loaded, given))
             self._kind = rows.op.kind
         return self._steps
 
     def _samples(self, role: str) -> Sequence[SampleInfo]:
-        return self.context.store.dataset(self.cell.inputs[role][1]).samples
+        return self.context.store.datasets.get(self.cell.inputs[role][1]).samples
 
     def _rows(self, role: str) -> RowValues:
         if role not in self._embedded:
             evaluation_id, dataset_id = self.cell.inputs[role]
             with stage("read"):
-                values, errors = self.context.store.read_values(dataset_id, [evaluation_id], KIND)
+                values, errors = self.context.store.outputs.read_values(dataset_id, [evaluation_id], KIND)
             self._embedded[role] = RowValues(values, self._samples(role), errors)
         return self._embedded[role]

@@ -13,9 +13,10 @@ from datetime import UTC, datetime, timedelta
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import StoreBase, in_parts, insert_new, insert_or_replace
+from testbed.db.base import Part, in_parts, insert_new, insert_or_replace
 from testbed.db.connection.process_info import ProcessInfo, has_ended, this_process
-from testbed.db.item_values import text_key
+from testbed.db.connection.retry import retried
+from testbed.db.parts.items import text_key
 from testbed.db.ranges import Ranges, lacking, merged, ranges_of
 from testbed.db.tables import EvaluationRow, ItemLeaseRow, ItemValueRow, LeaseRow, RunRow
 
@@ -65,15 +66,15 @@ class Leased:
     runs: Set[int]
 
 
-class Leases(StoreBase):
-    """Runs, and what they have leased.
+class Leases(Part):
+    """Runs, and what they have leased."""
 
-    Attributes:
-        run_id: The run that this connection belongs to; None for one that computes nothing.
-    """
+    @property
+    def run_id(self) -> int | None:
+        """The run that this connection belongs to; None for one that computes nothing."""
+        return self.database.run_id
 
-    run_id: int | None = None
-
+    @retried
     def begin_run(self, command: str) -> int:
         """Notes that a run of this process begins; what is leased from now on is its own.
 
@@ -95,8 +96,8 @@ class Leases(StoreBase):
             _expire(session, session.scalars(_UNDER_WAY))
             session.add(row)
             session.flush()
-            self.run_id = row.id
-        return self.run_id
+            self.database.run_id = row.id
+            return row.id
 
     def beat(self) -> None:
         """Tells that the run is still there; one that was taken for dead lives again, without its leases."""
@@ -104,14 +105,16 @@ class Leases(StoreBase):
             alive = {"beat_at": _clock(session), "ended_at": None, "outcome": None}
             session.execute(sa.update(RunRow).where(RunRow.id == self.run_id).values(alive))
 
+    @retried
     def end_run(self, outcome: str) -> None:
         """Notes how the run has ended, and gives up its leases."""
         assert self.run_id is not None
         with self.writing() as session:
             _end(session, [self.run_id], outcome)
             _expire(session, session.scalars(_UNDER_WAY))
-        self.run_id = None
+        self.database.run_id = None
 
+    @retried
     def lease(self, evaluation_ids: Sequence[int], start: int, stop: int, whole: bool = False) -> Leased:
         """Leases what nobody has stored of a range, as far as no other run computes it.
 
@@ -149,11 +152,12 @@ class Leases(StoreBase):
                 insert_or_replace(session, LeaseRow, rows)
         return Leased(free, held, runs)
 
+    @retried
     def lease_items(self, node: str, requests: Sequence[str], anew: bool = False) -> tuple[list[str], list[str]]:
         """Leases the requests of a node that have no stored value, as far as no other run computes them.
 
         Args:
-            node: As in `ItemValues.lacking_texts`.
+            node: As in `Store.items.lacking`.
             requests: Different ones.
             anew: Whether to lease also those that have a value.
 
@@ -178,6 +182,7 @@ class Leases(StoreBase):
         held = [request for digest, request in digests.items() if digest not in own | stored]
         return free, held
 
+    @retried
     def release(self, evaluation_ids: Iterable[int]) -> None:
         """Gives up the leases of evaluations that this run cannot finish."""
         with self.writing() as session:
@@ -185,6 +190,7 @@ class Leases(StoreBase):
                 own = (LeaseRow.run_id == self.run_id, LeaseRow.evaluation_id.in_(part))
                 session.execute(sa.delete(LeaseRow).where(*own))
 
+    @retried
     def keep_only(self, ranges: Mapping[int, Ranges], requests: Mapping[str, Iterable[str]]) -> None:
         """Gives up the leases of this run that have nothing of these ranges, and those of other requests.
 
@@ -203,12 +209,14 @@ class Leases(StoreBase):
                 if (item.node, item.digest) not in kept:
                     session.delete(item)
 
+    @retried
     def release_all(self) -> None:
         """Gives up all leases: of what is stored by now, and of what has failed."""
         with self.writing() as session:
             for table in (LeaseRow, ItemLeaseRow):
                 session.execute(sa.delete(table).where(table.run_id == self.run_id))
 
+    @retried
     def others_at(self, evaluation_ids: Iterable[int]) -> dict[int, Ranges]:
         """The ranges of evaluations that other runs, which are alive, have leased, merged and in order."""
         found: dict[int, Ranges] = {}
@@ -218,6 +226,7 @@ class Leases(StoreBase):
                     found[each] = merged((start, stop) for start, stop, _ in leases)
         return found
 
+    @retried
     def runs(self, ids: Iterable[int] | None = None) -> list[RunInfo]:
         """Runs, oldest first, each as it is now: one that crashed is lost.
 

@@ -9,7 +9,8 @@ from typing import Any, Literal, cast
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import StoreBase, in_parts, insert_new
+from testbed.db.base import Part, in_parts, insert_new
+from testbed.db.connection.retry import retried
 from testbed.db.tables import EvalSettingRow, EvaluationRow, ModelRow, now
 from testbed.entities import Named
 from testbed.errors import DuplicateNameError, StoreError, UnknownNameError, shortened, unknown_name
@@ -121,10 +122,11 @@ def matching_names(kind: Kind, words: Sequence[str], names: Iterable[str]) -> se
     return chosen if words else known
 
 
-class Names(StoreBase):
+class Names(Part):
     """The names in the store."""
 
-    def list_names(self, kind: Kind) -> list[Named]:
+    @retried
+    def all(self, kind: Kind) -> list[Named]:
         """The visible models or eval settings, by name, with their numbers of complete visible evaluations."""
         table = TABLES[kind]
         link = EvaluationRow.model_id if table is ModelRow else EvaluationRow.eval_setting_id
@@ -143,7 +145,8 @@ class Names(StoreBase):
         with self.reading() as session:
             return [_named(row, count) for row, count in session.execute(statement)]
 
-    def add_name(self, kind: Kind, name: str, **fields: Any) -> bool:
+    @retried
+    def add(self, kind: Kind, name: str, **fields: Any) -> bool:
         """Adds a model or an eval setting; returns whether it was new or hidden before."""
         check_name(kind, name)
         table = TABLES[kind]
@@ -153,6 +156,7 @@ class Names(StoreBase):
             ensure_row(session, kind, name, **fields)
             return fresh
 
+    @retried
     def rename(self, kind: Kind, old: str, new: str) -> None:
         """Renames a stored model, or an eval setting with its nodes.
 
@@ -176,6 +180,7 @@ class Names(StoreBase):
             if kind == "eval setting":
                 session.execute(sa.update(EvalSettingRow).where(EvalSettingRow.parent == old).values(parent=new))
 
+    @retried
     def hide(self, kind: Kind, name: str) -> int:
         """Hides a name and its evaluations, those of nodes included; returns the number of evaluations hidden.
 
@@ -198,6 +203,7 @@ class Names(StoreBase):
             )
             return int(hidden.rowcount)  # type: ignore[attr-defined]
 
+    @retried
     def unhide(self, kind: Kind, name: str) -> int:
         """Undoes the last `hide`; returns the number of evaluations restored.
 
@@ -233,6 +239,7 @@ class Names(StoreBase):
                 each.hidden_at = None
             return len(ids)
 
+    @retried
     def set_parameters(self, model: str, count: int) -> None:
         """Stores how many parameters a model has, if the model is known and this is news."""
         news = sa.and_(ModelRow.name == model, ModelRow.parameters.is_distinct_from(count))
@@ -242,7 +249,8 @@ class Names(StoreBase):
         with self.writing() as session:
             session.execute(sa.update(ModelRow).where(news).values(parameters=count))
 
-    def require_name(self, kind: Kind, name: str) -> None:
+    @retried
+    def require(self, kind: Kind, name: str) -> None:
         """Checks that a visible model or eval setting has this name.
 
         Raises:
@@ -250,6 +258,13 @@ class Names(StoreBase):
         """
         with self.reading() as session:
             row_of(session, kind, name)
+
+    @retried
+    def tasks(self) -> dict[str, tuple[str | None, str | None]]:
+        """Eval setting → its task and its parent, where they are known."""
+        with self.reading() as session:
+            rows = session.execute(sa.select(EvalSettingRow.full_name, EvalSettingRow.task, EvalSettingRow.parent))
+            return {name: (task, parent) for name, task, parent in rows}
 
 
 def _of(kind: Kind, rows: Iterable[Any], table: Any = EvaluationRow) -> sa.ColumnElement[bool]:

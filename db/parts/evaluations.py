@@ -10,14 +10,15 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session, aliased
 
-from testbed.db.base import check_text, in_parts, insert_new
-from testbed.db.leases import Leases, is_shared
-from testbed.db.names import ensure_row, ids_of
-from testbed.db.outputs import Outputs, evaluation_row
-from testbed.db.payloads.deletion import File
-from testbed.db.rows import columns, entity, metric_row, normalized, sample_row, score_row, with_names
+from testbed.db.base import Part, check_text, in_parts, insert_new
+from testbed.db.connection.retry import retried
+from testbed.db.parts.leases import is_shared
+from testbed.db.parts.names import ensure_row, ids_of
+from testbed.db.parts.outputs import evaluation_row
+from testbed.db.payloads.deletion import File, delete_files, files_of
+from testbed.db.ranges import stored_ranges
+from testbed.db.rows import columns, entity, metric_row, normalized, score_row, with_names
 from testbed.db.tables import (
-    DatasetRow,
     DefinitionRow,
     EvalSettingRow,
     EvaluationRow,
@@ -25,52 +26,20 @@ from testbed.db.tables import (
     ModelRow,
     OutputChunkRow,
     SampleErrorRow,
-    SampleRow,
     ScoreRow,
     now,
 )
-from testbed.entities import CellRecord, DatasetInfo, Evaluation, Metric, SampleColumns, SampleInfo, Score, Status
+from testbed.entities import CellRecord, Evaluation, Metric, Score, Status
 from testbed.errors import StoreError
 
 # The fingerprint of a cell that failed before it could be identified, such as one with missing data.
 UNIDENTIFIED = "unidentified"
-KEPT_DATASETS = 4  # whose samples are kept in memory: cells that are scored one after the other are often of the same
 
 
-class Evaluations(Outputs, Leases):
+class Evaluations(Part):
     """The evaluations in the store, and their scores and metrics."""
 
-    def ensure_dataset(self, dataset: DatasetInfo) -> int:
-        """Stores a data set's list of samples if it is new; returns its id."""
-        with self.writing() as session:
-            known = sa.select(DatasetRow.id).where(DatasetRow.fingerprint == dataset.fingerprint)
-            row_id = session.scalar(known)
-            if row_id is None:
-                row = {"fingerprint": dataset.fingerprint, **_about(dataset), "created_at": now()}
-                insert_new(session, DatasetRow, [row])
-                row_id = session.scalars(known).one()
-                _add_samples(session, row_id, dataset)
-            return row_id
-
-    def restore_samples(self, datasets: Mapping[str, DatasetInfo]) -> bool:
-        """Stores the samples of data sets again whose list `repair` dropped; returns whether there were any.
-
-        Args:
-            datasets: Fingerprint → a data set.
-        """
-        lost = DatasetRow.size > 0, ~sa.exists().where(SampleRow.dataset_id == DatasetRow.id)
-        with self.reading() as session:
-            rows = session.execute(sa.select(DatasetRow.fingerprint, DatasetRow.id).where(*lost))
-            found = {each.id: datasets[each.fingerprint] for each in rows if each.fingerprint in datasets}
-        if not found:
-            return False
-        self.kept_samples.clear()
-        with self.writing() as session:
-            for row_id, dataset in found.items():
-                session.execute(sa.update(DatasetRow).where(DatasetRow.id == row_id).values(_about(dataset)))
-                _add_samples(session, row_id, dataset)
-        return True
-
+    @retried
     def begin(
         self, record: CellRecord, dataset_id: int | None, model: Mapping[str, Any], eval_setting: Mapping[str, Any]
     ) -> Evaluation:
@@ -93,17 +62,17 @@ class Evaluations(Outputs, Leases):
         with self.writing() as session:
             row = self._row_for(session, record, model, eval_setting, known, moment)
             if row.status != "complete":
-                if row.created_at != moment and not is_shared(session, row.id, self.run_id):
+                if row.created_at != moment and not is_shared(session, row.id, self.database.run_id):
                     gone = self._forget_unread(session, row.id)
                 row.status, row.error, row.updated_at = "running", None, now()
-                row.run_id = self.run_id
+                row.run_id = self.database.run_id
                 row.dataset_id = dataset_id
                 row.derived_from_id = record.derived_from
                 for field, value in known.items():  # an attempt may have failed before all fields were known
                     setattr(row, field, value)
             session.flush()
             begun = entity(row, record.model, record.eval_setting)
-        self.delete_files(gone)
+        delete_files(gone)
         return begun
 
     def _forget_unread(self, session: Session, evaluation_id: int) -> list[File]:
@@ -118,11 +87,12 @@ class Evaluations(Outputs, Leases):
             ),
         )
         of_them = (chunk.evaluation_id == evaluation_id, chunk.start.in_(list(session.scalars(lacking))))
-        files = self.files_of(session, sa.and_(*of_them))
+        files = files_of(self.database, session, sa.and_(*of_them))
         session.execute(sa.delete(chunk).where(*of_them))
         session.execute(sa.delete(errors).where(errors.evaluation_id == evaluation_id))
         return files
 
+    @retried
     def note_times(self, evaluation_ids: Sequence[int], times: Mapping[str, Any]) -> None:
         """Adds where the time of a run went to the environment of evaluations, as one of a list ``times``."""
         with self.writing() as session:
@@ -130,6 +100,7 @@ class Evaluations(Outputs, Leases):
                 environment = dict(row.environment or {})
                 row.environment = {**environment, "times": [*environment.get("times", ()), times]}
 
+    @retried
     def record_failure(
         self,
         record: CellRecord,
@@ -143,8 +114,9 @@ class Evaluations(Outputs, Leases):
             row = self._row_for(session, record, model, eval_setting, columns(record), now())
             if row.status != "complete":
                 row.status, row.error, row.updated_at = status, error, now()
-                row.environment, row.run_id = record.environment, self.run_id
+                row.environment, row.run_id = record.environment, self.database.run_id
 
+    @retried
     def add_imported(
         self,
         cells: Sequence[tuple[str, str, str, Sequence[Metric]]],
@@ -192,6 +164,7 @@ class Evaluations(Outputs, Leases):
             insert_new(session, MetricRow, metrics)
         return len(fresh)
 
+    @retried
     def fail(self, evaluation_id: int, error: str, status: Status = "failed") -> None:
         """Marks an evaluation as failed, with its reason; a rerun reuses its outputs."""
         with self.writing() as session:
@@ -201,6 +174,7 @@ class Evaluations(Outputs, Leases):
                 .values(status=status, error=error, updated_at=now())
             )
 
+    @retried
     def complete(self, evaluation_id: int, scores: Sequence[Score], metrics: Sequence[Metric]) -> None:
         """Stores scores and metrics and marks the evaluation complete, all in one transaction.
 
@@ -225,6 +199,7 @@ class Evaluations(Outputs, Leases):
                 )
             )
 
+    @retried
     def confirm(self, evaluation_ids: Iterable[int]) -> None:
         """Notes that complete evaluations are those of today's definitions, so that they are reported.
 
@@ -252,7 +227,8 @@ class Evaluations(Outputs, Leases):
                     chosen = sa.update(EvaluationRow).where(EvaluationRow.id.in_(part))
                     session.execute(chosen.values(current_at=now()))
 
-    def evaluations(
+    @retried
+    def find(
         self,
         models: Iterable[str] | None = None,
         eval_settings: Iterable[str] | None = None,
@@ -270,7 +246,8 @@ class Evaluations(Outputs, Leases):
         with self.reading() as session:
             return [entity(*row) for row in session.execute(statement)]
 
-    def evaluation(self, evaluation_id: int) -> Evaluation:
+    @retried
+    def get(self, evaluation_id: int) -> Evaluation:
         """The evaluation with this id.
 
         Raises:
@@ -282,6 +259,7 @@ class Evaluations(Outputs, Leases):
                 raise StoreError(f"the store has no evaluation {evaluation_id}")
             return entity(*row)
 
+    @retried
     def identity(self, evaluation: Evaluation) -> dict[str, Any]:
         """The full content of an evaluation's fingerprint."""
         parts = evaluation.identity or {}
@@ -292,6 +270,7 @@ class Evaluations(Outputs, Leases):
             found: dict[str, Any] = {each.digest: each.content for each in rows}
         return {kind: found.get(value, value) if isinstance(value, str) else value for kind, value in parts.items()}
 
+    @retried
     def sources(self, forward_fingerprints: Iterable[str]) -> list[Evaluation]:
         """The visible evaluations that ran a model, with one of these forward fingerprints and all outputs.
 
@@ -308,21 +287,9 @@ class Evaluations(Outputs, Leases):
                 )
                 found += [entity(*row) for row in session.execute(statement)]
         failed = [each.id for each in found if each.status != "complete"]
-        ranges = self.stored_ranges(failed) if failed else {}
+        ranges = stored_ranges(self.database, failed) if failed else {}
         whole = [each for each in found if each.status == "complete" or ranges[each.id] == [(0, each.size)]]
         return sorted(whole, key=lambda each: (each.status != "complete", each.id))
-
-    def dataset(self, dataset_id: int) -> DatasetInfo:
-        """A data set with all its samples, in order."""
-        with self.reading() as session:
-            row = session.get_one(DatasetRow, dataset_id)
-            samples = self.kept_samples.get(row.fingerprint)
-            if samples is None:
-                samples = _samples(session, dataset_id)
-                while len(self.kept_samples) >= KEPT_DATASETS:
-                    self.kept_samples.pop(next(iter(self.kept_samples)), None)
-                self.kept_samples[row.fingerprint] = samples
-            return DatasetInfo(row.name, row.fingerprint, samples, row.class_names)
 
     # Helpers ------------------------------------------------------------------------------------------------------
 
@@ -364,23 +331,15 @@ class Evaluations(Outputs, Leases):
             )
         ).one()
 
-
-def _samples(session: Session, dataset_id: int) -> SampleColumns:
-    columns = (SampleRow.sample_id, SampleRow.digest, SampleRow.target, SampleRow.group_name, SampleRow.slices)
-    of_one = sa.select(*columns).where(SampleRow.dataset_id == dataset_id)
-    rows = session.execute(of_one.order_by(SampleRow.position), execution_options={"yield_per": 2000})
-    return SampleColumns.of(SampleInfo(*row) for row in rows)
-
-
-def _about(dataset: DatasetInfo) -> dict[str, Any]:
-    names = list(dataset.class_names) if dataset.class_names is not None else None
-    return {"name": dataset.name, "size": len(dataset.samples), "class_names": names}
-
-
-def _add_samples(session: Session, dataset_id: int, dataset: DatasetInfo) -> None:
-    for positions in in_parts(range(len(dataset.samples))):
-        rows = [sample_row(dataset_id, position, dataset.samples[position]) for position in positions]
-        insert_new(session, SampleRow, rows)
+    @retried
+    def definitions(self, digests: Iterable[str]) -> dict[str, Any]:
+        """What parts of identities are, by their digests."""
+        found: dict[str, Any] = {}
+        with self.reading() as session:
+            for part in in_parts(set(digests)):
+                chosen = sa.select(DefinitionRow.digest, DefinitionRow.content).where(DefinitionRow.digest.in_(part))
+                found.update((digest, content) for digest, content in session.execute(chosen))
+        return found
 
 
 def _require_distinct(what: str, keys: Sequence[tuple[str, ...]]) -> None:

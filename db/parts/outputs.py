@@ -9,24 +9,25 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import in_parts, insert_new, insert_or_replace
+from testbed.db.base import Part, in_parts, insert_new
+from testbed.db.connection.retry import retried
 from testbed.db.payloads import encoding
 from testbed.db.payloads.assembly import FAR_AWAY, THREADS, assemble
-from testbed.db.payloads.deletion import OutputFiles
+from testbed.db.payloads.deletion import payload_owner
 from testbed.db.payloads.locations import Location
-from testbed.db.ranges import Ranges, ranges_of
-from testbed.db.tables import ArtifactRow, EvaluationRow, OutputChunkRow, SampleErrorRow, SampleRow, ScoreRow, now
-from testbed.entities import Chunk
-from testbed.errors import StoreError
-from testbed.metric_specs import DECLARED, MetricSpec
+from testbed.db.ranges import Ranges, stored_ranges
+from testbed.db.tables import EvaluationRow, OutputChunkRow, SampleErrorRow, SampleRow
+from testbed.entities import Chunk, DatasetInfo
+from testbed.errors import CorruptOutputError, LackingEmbeddingsError, StoreError
 
 if TYPE_CHECKING:
     import numpy as np
 
 
-class Outputs(OutputFiles):
+class Outputs(Part):
     """What models said, sample by sample."""
 
+    @retried
     def append(self, chunks: Sequence[Chunk], errors: Mapping[int, Mapping[int, str]] | None = None) -> int:
         """Stores chunks in one transaction; a chunk that is there already is left as it is.
 
@@ -57,7 +58,7 @@ class Outputs(OutputFiles):
 
         Several at once, since checksums let go of the interpreter, and what is far away answers late.
         """
-        external = self.external
+        external = self.database.external
         if external is None:
             if len(encoded) > 1:
                 with ThreadPoolExecutor(THREADS) as threads:
@@ -65,7 +66,7 @@ class Outputs(OutputFiles):
             return [None] * len(chunks)
         with self.reading() as session:
             ids = {chunk.evaluation_id for chunk in chunks}
-            owners = {each: self.payload_owner(evaluation_row(session, each)) for each in ids}
+            owners = {each: payload_owner(self.database, evaluation_row(session, each)) for each in ids}
 
         def write(chunk: Chunk, payload: encoding.Payload) -> str:
             return external.write(owners[chunk.evaluation_id], chunk.kind, chunk.start, payload)
@@ -75,18 +76,16 @@ class Outputs(OutputFiles):
         with ThreadPoolExecutor(FAR_AWAY) as threads:
             return list(threads.map(write, chunks, encoded))
 
+    @retried
     def stored_ranges(self, evaluation_ids: Iterable[int], kind: str | None = None) -> dict[int, Ranges]:
         """For each evaluation the ranges of samples that are done with, merged and in order.
 
         Those are the samples whose outputs (of one kind; None means any) are stored, and those that are recorded as
         unreadable.
         """
-        found: dict[int, Ranges] = {}
-        with self.reading() as session:
-            for part in in_parts(evaluation_ids):
-                found |= ranges_of(session, part, kind=kind)
-        return found
+        return stored_ranges(self.database, evaluation_ids, kind)
 
+    @retried
     def kinds(self, evaluation_id: int) -> dict[str, str]:
         """The kinds of outputs of an evaluation (or of the one it was derived from), and their dtypes."""
         with self.reading() as session:
@@ -98,7 +97,8 @@ class Outputs(OutputFiles):
             )
             return {each.kind: each.dtype for each in rows}
 
-    def read_outputs(self, evaluation_id: int, kind: str, verify: bool = True) -> np.ndarray[Any, Any]:
+    @retried
+    def read(self, evaluation_id: int, kind: str, verify: bool = True) -> np.ndarray[Any, Any]:
         """All outputs of one kind, in the order of the evaluation's samples.
 
         Those of a derived evaluation are the rows of its source that it is about.
@@ -128,6 +128,7 @@ class Outputs(OutputFiles):
             array = assemble(chunks, size, unreadable, f"evaluation {root}, {kind}", verify)
         return array if positions is None else array[positions]
 
+    @retried
     def read_rows(self, evaluation_id: int, kind: str, positions: Sequence[int]) -> list[Any]:
         """The outputs of some samples of an evaluation, which need not be complete.
 
@@ -196,7 +197,8 @@ class Outputs(OutputFiles):
             .execution_options(yield_per=1)  # the memory of one is used for the next
         )
 
-    def sample_errors(self, evaluation_id: int) -> dict[int, str]:
+    @retried
+    def errors(self, evaluation_id: int) -> dict[int, str]:
         """Position → error of the samples that could not be read (of the source, if the evaluation is derived)."""
         with self.reading() as session:
             row = evaluation_row(session, evaluation_id)
@@ -210,6 +212,7 @@ class Outputs(OutputFiles):
             positions = source_positions(session, row.dataset_id, source.dataset_id)
             return {own: errors[there] for own, there in enumerate(positions) if there in errors}
 
+    @retried
     def unreadable(self, evaluation_ids: Iterable[int]) -> dict[int, int]:
         """How many samples could not be read, for those of these evaluations that have such samples.
 
@@ -224,77 +227,86 @@ class Outputs(OutputFiles):
             for part in in_parts(set(roots.values())):
                 found = sa.select(SampleErrorRow.evaluation_id).where(SampleErrorRow.evaluation_id.in_(part)).distinct()
                 with_errors.update(session.scalars(found))
-        counts = {each: len(self.sample_errors(each)) for each, root in roots.items() if root in with_errors}
+        counts = {each: len(self.errors(each)) for each, root in roots.items() if root in with_errors}
         return {each: count for each, count in counts.items() if count}
 
-    def scores(self, evaluation_id: int, name: str | None = None) -> dict[tuple[str, str], np.ndarray[Any, Any]]:
-        """(scorer, name) → per-sample values, array of shape [samples]; of one name, or of all."""
-        named = sa.true() if name is None else ScoreRow.name == name
-        with self.reading() as session:
-            rows = list(session.scalars(sa.select(ScoreRow).where(ScoreRow.evaluation_id == evaluation_id, named)))
-            for row in rows:
-                encoding.verify(row.payload, row.checksum, f"evaluation {evaluation_id}, score {row.name}")
-            return {(row.scorer, row.name): encoding.decode(row.payload, row.dtype, row.count, ()) for row in rows}
+    @retried
+    def find(self, dataset: DatasetInfo, evaluation_ids: Sequence[int], kind: str) -> dict[int, tuple[int, int]]:
+        """Where the outputs of samples are stored.
 
-    def scores_of_each(self, evaluation_ids: Iterable[int], name: str) -> dict[int, np.ndarray[Any, Any]]:
-        """Evaluation → the per-sample values of a score; those that do not have it are not in it."""
-        found: dict[int, np.ndarray[Any, Any]] = {}
-        with self.reading() as session:
-            for part in in_parts(evaluation_ids):
-                chosen = sa.select(ScoreRow).where(ScoreRow.evaluation_id.in_(part), ScoreRow.name == name)
-                for row in session.scalars(chosen.order_by(ScoreRow.evaluation_id, ScoreRow.scorer)):
-                    if row.evaluation_id not in found:
-                        encoding.verify(row.payload, row.checksum, f"evaluation {row.evaluation_id}, score {name}")
-                        found[row.evaluation_id] = encoding.decode(row.payload, row.dtype, row.count, ())
+        The same sample has the same name and the same content, or the same content where that is its name.
+
+        Args:
+            dataset: The samples.
+            evaluation_ids: Evaluations whose outputs are decided by the same things; the first one that
+                has a sample counts.
+            kind: Such as ``"logits"``.
+
+        Returns:
+            For each sample that has outputs: its position → the evaluation, and the position there.
+        """
+        wanted: dict[tuple[str, str], list[int]] = {}
+        for position, sample in enumerate(dataset.samples):
+            for name in {sample.id, sample.digest}:  # embedded images are named by their content
+                wanted.setdefault((name, sample.digest), []).append(position)
+        found: dict[int, tuple[int, int]] = {}
+        for evaluation_id in evaluation_ids:
+            for there, key in self._samples_with_outputs(evaluation_id, kind):
+                for position in wanted.get(key, ()):
+                    found.setdefault(position, (evaluation_id, there))
         return found
 
-    def score_names(self, evaluation_ids: Iterable[int]) -> dict[int, set[str]]:
-        """The names of the per-sample scores of each of these evaluations."""
-        return {key: set(specs) for key, specs in self.score_specs(evaluation_ids).items()}
+    @retried
+    def read_values(
+        self, dataset_id: int, evaluation_ids: Iterable[int], kind: str
+    ) -> tuple[np.ndarray[Any, Any], dict[int, str]]:
+        """The outputs of the samples of a data set, from the first of some evaluations that has them all.
 
-    def score_specs(self, evaluation_ids: Iterable[int]) -> dict[int, dict[str, MetricSpec]]:
-        """Evaluation → the name of each of its per-sample scores → what is declared about it."""
-        found: dict[int, dict[str, MetricSpec]] = {evaluation_id: {} for evaluation_id in evaluation_ids}
-        columns = [getattr(ScoreRow, name) for name in ("name", "unit", *DECLARED)]
+        Args:
+            dataset_id: The data set.
+            evaluation_ids: Evaluations whose outputs are determined by the same things, possibly of more samples and
+                in a different order.
+            kind: Such as ``"image_embeddings"``.
+
+        Returns:
+            Array [n, …], rows of unreadable samples NaN; and position → why that sample could not be read.
+
+        Raises:
+            LackingEmbeddingsError: If none has all of them.
+            CorruptOutputError: If they differ from their checksum.
+        """
+        for evaluation_id in evaluation_ids:
+            try:
+                with self.reading() as session:
+                    row = evaluation_row(session, evaluation_id)
+                    places = source_positions(session, dataset_id, row.dataset_id)
+                values = self.read(evaluation_id, kind)
+            except CorruptOutputError:
+                raise
+            except StoreError:
+                continue  # it lacks some of the samples
+            errors = self.errors(evaluation_id)
+            own = {position: errors[there] for position, there in enumerate(places) if there in errors}
+            return (values if places == list(range(len(values))) else values[places]), own
+        raise LackingEmbeddingsError(
+            f"{kind.replace('_', ' ')} of some samples are missing from the store; testbed run with the same model and"
+            " setting computes them"
+        )
+
+    def _samples_with_outputs(self, evaluation_id: int, kind: str) -> list[tuple[int, tuple[str, str]]]:
+        """The positions, names and contents of the samples of an evaluation that have outputs."""
         with self.reading() as session:
-            for part in in_parts(found):
-                statement = sa.select(ScoreRow.evaluation_id, *columns).where(ScoreRow.evaluation_id.in_(part))
-                for evaluation_id, name, *declared in session.execute(statement.order_by(ScoreRow.scorer)):
-                    found[evaluation_id].setdefault(name, MetricSpec(name, *declared))
-        return found
-
-    def has_artifact(self, fingerprint: str) -> bool:
-        """Whether a prepared array is stored."""
-        with self.reading() as session:
-            found = sa.select(ArtifactRow.fingerprint).where(ArtifactRow.fingerprint == fingerprint)
-            return session.scalar(found) is not None
-
-    def get_artifact(self, fingerprint: str) -> np.ndarray[Any, Any] | None:
-        """A prepared array, found by what it was made from; None when nobody made it yet."""
-        with self.reading() as session:
-            row = session.get(ArtifactRow, fingerprint)
-            if row is None:
-                return None
-            encoding.verify(row.payload, row.checksum, f"artifact {fingerprint}")
-            return encoding.decode(row.payload, row.dtype, row.shape[0], row.shape[1:])
-
-    def put_artifact(
-        self, fingerprint: str, kind: str, values: Any, spec: dict[str, Any], replace: bool = False
-    ) -> None:
-        """Stores a prepared array; one that is there already stays, unless it is to be replaced."""
-        payload = encoding.encode(values)
-        with self.writing() as session:
-            row = {
-                "fingerprint": fingerprint,
-                "kind": kind,
-                "spec": spec,
-                "dtype": payload.dtype,
-                "shape": [payload.count, *payload.shape],
-                "checksum": payload.checksum,
-                "payload": bytes(payload.data),
-                "created_at": now(),
-            }
-            (insert_or_replace if replace else insert_new)(session, ArtifactRow, [row])
+            row = evaluation_row(session, evaluation_id)
+            chunk = OutputChunkRow
+            ranges = session.execute(
+                sa.select(chunk.start, chunk.count).where(chunk.evaluation_id == evaluation_id, chunk.kind == kind)
+            ).all()
+            covered = {position for start, count in ranges for position in range(start, start + count)}
+            unread = sa.select(SampleErrorRow.position).where(SampleErrorRow.evaluation_id == evaluation_id)
+            covered -= set(session.scalars(unread))
+            samples = sa.select(SampleRow.position, SampleRow.sample_id, SampleRow.digest)
+            rows = session.execute(samples.where(SampleRow.dataset_id == row.dataset_id))
+            return [(position, (name, digest)) for position, name, digest in rows if position in covered]
 
 
 def _chunk_row(chunk: Chunk, payload: encoding.Payload, uri: str | None) -> dict[str, Any]:

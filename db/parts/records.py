@@ -9,7 +9,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import StoreBase, in_parts, insert_new, insert_or_replace
+from testbed.db.base import Part, in_parts, insert_new, insert_or_replace
+from testbed.db.connection.retry import retried
 from testbed.db.rows import normalized, with_names
 from testbed.db.tables import (
     CertificateRow,
@@ -27,10 +28,11 @@ RECORD = "record"  # the kind of these definitions
 SET_ASIDE = "set_aside"  # in the identity of an evaluation that is outdated
 
 
-class Records(StoreBase):
+class Records(Part):
     """Whether stored evaluations are still valid for their definitions."""
 
-    def add_records(self, contents: Mapping[int, dict[str, Any]], metrics: bool = True, replace: bool = False) -> None:
+    @retried
+    def add(self, contents: Mapping[int, dict[str, Any]], metrics: bool = True, replace: bool = False) -> None:
         """Stores records of what evaluations were computed from.
 
         Args:
@@ -61,7 +63,8 @@ class Records(StoreBase):
             else:
                 insert_new(session, EvaluationRecordRow, rows)
 
-    def records(self, evaluation_ids: Iterable[int]) -> dict[int, list[StoredRecord]]:
+    @retried
+    def of(self, evaluation_ids: Iterable[int]) -> dict[int, list[StoredRecord]]:
         """The records of each evaluation, the latest first; empty for those that have none."""
         found: dict[int, list[StoredRecord]] = {each: [] for each in evaluation_ids}
         contents: dict[str, dict[str, Any]] = {}
@@ -80,6 +83,7 @@ class Records(StoreBase):
                 found[row.evaluation_id].append(stored)
         return found
 
+    @retried
     def add_certificates(self, certificates: Iterable[tuple[int, Certificate]]) -> None:
         """Stores comparisons with recomputed outputs, each with its evaluation; those without a time are of now."""
         with self.writing() as session:
@@ -99,6 +103,7 @@ class Records(StoreBase):
                 for evaluation_id, certificate in certificates
             )
 
+    @retried
     def certificates(self, evaluation_ids: Iterable[int]) -> dict[int, list[Certificate]]:
         """The comparisons of each of these evaluations, the oldest first."""
         found: dict[int, list[Certificate]] = {each: [] for each in evaluation_ids}
@@ -109,6 +114,7 @@ class Records(StoreBase):
                     found[row.evaluation_id].append(_certificate(row))
         return found
 
+    @retried
     def last_certificates(self) -> dict[int, Certificate]:
         """Evaluation id → the latest comparison, of each visible evaluation that has any."""
         visible = sa.select(EvaluationRow.id).where(EvaluationRow.hidden_at.is_(None))
@@ -121,6 +127,7 @@ class Records(StoreBase):
             rows = session.scalars(sa.select(CertificateRow).where(CertificateRow.id.in_(latest)))
             return {row.evaluation_id: _certificate(row) for row in rows}
 
+    @retried
     def set_aside(self, evaluation_id: int, because: Sequence[str], outputs: bool = True) -> list[int]:
         """Takes from an evaluation the fingerprint by which it is found: today's code gives something else.
 
@@ -146,6 +153,7 @@ class Records(StoreBase):
                 _set_aside(session, session.get_one(EvaluationRow, each), because, outputs)
             return ids
 
+    @retried
     def set_aside_before(self, fingerprint: str, model: str, eval_setting: str) -> list[int]:
         """The complete evaluations of a cell that had a fingerprint until they were set aside, the latest first."""
         statement = with_names().where(
@@ -162,6 +170,7 @@ class Records(StoreBase):
                     found.append(row.id)
             return found
 
+    @retried
     def bring_back(self, evaluation_id: int) -> None:
         """Undoes `set_aside`, after the changes were reverted.
 
@@ -183,6 +192,7 @@ class Records(StoreBase):
                     each.identity = {key: value for key, value in (each.identity or {}).items() if key != SET_ASIDE}
                 session.flush()
 
+    @retried
     def adopt(self, evaluation_id: int, record: CellRecord, metrics: bool = True) -> None:
         """Gives an evaluation today's identity and fingerprints, after a check found its outputs up to date.
 

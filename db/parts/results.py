@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
 import sqlalchemy as sa
 
-from testbed.db.base import StoreBase, in_parts
+from testbed.db.base import Part, in_parts
+from testbed.db.connection.retry import retried
 from testbed.db.tables import EvalSettingRow, EvaluationRow, MetricRow, ModelRow, UtcDateTime
 from testbed.entities import OVERALL, Metric, ModelFacts, Result
 from testbed.metric_specs import DECLARED, MetricSpec, agreed
@@ -18,10 +20,11 @@ _AT_ONCE = 2000  # rows fetched at a time
 RESULTS = sa.table("results", *(sa.column(field.name, _TYPES.get(field.name)) for field in fields(Result)))
 
 
-class Results(StoreBase):
-    """The reported metrics, from the view ``results``."""
+class Results(Part):
+    """The reported metrics, from the view ``find``."""
 
-    def results(
+    @retried
+    def find(
         self,
         models: Iterable[str] | None = None,
         eval_settings: Iterable[str] | None = None,
@@ -29,16 +32,16 @@ class Results(StoreBase):
         slices: Iterable[str] | None = None,
     ) -> list[Result]:
         """The visible metrics of the given models, settings, metrics and slices; None means all."""
-        return list(self.stream_results(models, eval_settings, metrics, slices))
+        return list(self.stream(models, eval_settings, metrics, slices))
 
-    def stream_results(
+    def stream(
         self,
         models: Iterable[str] | None = None,
         eval_settings: Iterable[str] | None = None,
         metrics: Iterable[str] | None = None,
         slices: Iterable[str] | None = None,
     ) -> Iterator[Result]:
-        """What `results` returns, one by one, so that a large store does not have to fit into memory.
+        """What `find` returns, one by one, so that a large store does not have to fit into memory.
 
         A transaction is open until the last one has been taken.
         """
@@ -55,7 +58,8 @@ class Results(StoreBase):
             for row in session.execute(chosen, execution_options={"yield_per": _AT_ONCE}):
                 yield Result(*row)
 
-    def result_rows(
+    @retried
+    def rows(
         self,
         fields: Sequence[str],
         models: Iterable[str] | None = None,
@@ -64,11 +68,11 @@ class Results(StoreBase):
         slices: Iterable[str] | None = None,
         headlines: bool = False,
     ) -> list[tuple[Any, ...]]:
-        """Some fields of `results`, as unordered plain tuples; several times as fast for large tables.
+        """Some fields of `find`, as unordered plain tuples; several times as fast for large tables.
 
         Args:
             fields: Names of fields of `Result`.
-            models: Only these, as for `results`; None means all.
+            models: Only these, as for `find`; None means all.
             eval_settings: Only these.
             metrics: Only these.
             slices: Only these.
@@ -82,6 +86,7 @@ class Results(StoreBase):
             chosen = _only(statement, models, eval_settings, metrics, slices)
             return [tuple(row) for row in session.execute(chosen).all()]
 
+    @retried
     def metric_specs(self) -> dict[str, dict[str, tuple[MetricSpec, int | None]]]:
         """Setting → metric → what is declared about it, and the largest number of samples; both sorted by name.
 
@@ -106,6 +111,7 @@ class Results(StoreBase):
             found.setdefault(setting, {})[metric] = (agreed(several), sizes[setting, metric])
         return found
 
+    @retried
     def sampled_settings(self) -> dict[str, bool]:
         """Each eval setting that has evaluations, and whether a complete one has samples."""
         own = sa.and_(EvaluationRow.dataset_id.is_not(None), EvaluationRow.status == "complete")
@@ -119,12 +125,14 @@ class Results(StoreBase):
         with self.reading() as session:
             return {name: bool(sampled) for name, sampled in session.execute(statement)}
 
+    @retried
     def count_complete(self) -> int:
         """The number of visible evaluations that are complete."""
         chosen = sa.select(sa.func.count()).where(EvaluationRow.status == "complete", EvaluationRow.hidden_at.is_(None))
         with self.reading() as session:
             return int(session.scalar(chosen) or 0)
 
+    @retried
     def model_facts(self) -> list[ModelFacts]:
         """Each visible model, by name."""
         columns = (ModelRow.name, ModelRow.model_type, ModelRow.parameters, ModelRow.created_at)
@@ -132,7 +140,8 @@ class Results(StoreBase):
         with self.reading() as session:
             return [ModelFacts(*row) for row in session.execute(statement.order_by(ModelRow.name))]
 
-    def results_of(self, evaluation_ids: Iterable[int]) -> list[Result]:
+    @retried
+    def of(self, evaluation_ids: Iterable[int]) -> list[Result]:
         """The metrics of these evaluations, reported or not."""
         found: list[Result] = []
         with self.reading() as session:
@@ -148,6 +157,7 @@ class Results(StoreBase):
                 found += [_result(*row) for row in session.execute(statement)]
         return found
 
+    @retried
     def metrics(self, evaluation_id: int) -> list[Metric]:
         """The metrics of one evaluation, reported or not."""
         columns = (getattr(MetricRow, each.name) for each in fields(Metric))
@@ -155,6 +165,22 @@ class Results(StoreBase):
         with self.reading() as session:
             order = (MetricRow.name, _overall_first(MetricRow.slice), MetricRow.slice)
             return [Metric(*row) for row in session.execute(statement.order_by(*order))]
+
+    @retried
+    def state(self) -> tuple[Any, ...]:
+        """Something that differs after evaluations, models or settings have changed.
+
+        Of a SQLite file, it is what the file system says of it.
+        """
+        if self.database.url.get_backend_name() == "sqlite":
+            return tuple(_stat(f"{self.database.url.database}{suffix}") for suffix in ("", "-wal"))
+        moments = sa.func.max(EvaluationRow.updated_at), sa.func.count(EvaluationRow.hidden_at)
+        with self.reading() as session:
+            found = list(session.execute(sa.select(sa.func.count(EvaluationRow.id), *moments)).one())
+            for table in (ModelRow, EvalSettingRow):
+                found += session.execute(sa.select(sa.func.count(table.hidden_at), sa.func.count(table.id))).one()
+                found.append(session.scalar(sa.select(sa.func.sum(sa.func.length(table.name)))))
+            return tuple(found)
 
 
 def _only(statement: Any, *wanted: Iterable[str] | None) -> Any:
@@ -190,3 +216,11 @@ def _result(metric: MetricRow, evaluation: EvaluationRow, model: ModelRow, eval_
         published=metric.published,
         **{name: getattr(metric, name) for name in DECLARED},
     )
+
+
+def _stat(path: str) -> tuple[int, ...] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ino

@@ -10,10 +10,8 @@ import functools
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
-from inspect import isgeneratorfunction
-from types import FunctionType
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, ParamSpec, TypeVar
 
 from testbed.errors import StoreConflictError, StoreUnreachableError
 
@@ -22,6 +20,7 @@ log = logging.getLogger("testbed")
 PATIENCE_SECONDS = 300.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0
 
+P = ParamSpec("P")
 T = TypeVar("T")
 _inside = threading.local()  # an operation may consist of others, and only the outermost one is repeated
 
@@ -58,30 +57,14 @@ def _repeat(operation: Callable[[], T]) -> T:
         pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def steady(exclude: Collection[str]) -> Callable[[type[T]], type[T]]:
-    """Makes the public methods of a class patient, those of its bases too.
+def retried(operation: Callable[P, T]) -> Callable[P, T]:
+    """Makes an operation patient. It must return what it found, and not a generator: what was given out is given."""
 
-    Args:
-        exclude: The methods to leave as they are. Generators are left in any case: what they have given out is given.
-    """
-
-    def decorate(kind: type[T]) -> type[T]:
-        for name in dir(kind):
-            method = getattr(kind, name)
-            plain = isinstance(method, FunctionType) and not isgeneratorfunction(method)
-            if plain and not name.startswith("_") and name not in exclude:
-                setattr(kind, name, _patient(method))
-        return kind
-
-    return decorate
-
-
-def _patient(method: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(method)
-    def call(*arguments: Any, **named: Any) -> Any:
+    @functools.wraps(operation)
+    def call(*arguments: P.args, **named: P.kwargs) -> T:
         # What can be read once only must be there for the second time.
-        kept = [list(each) if isinstance(each, Iterator) else each for each in arguments]
-        also = {name: list(each) if isinstance(each, Iterator) else each for name, each in named.items()}
-        return patiently(lambda: method(*kept, **also))
+        kept: Any = [list(each) if isinstance(each, Iterator) else each for each in arguments]
+        also: Any = {name: list(each) if isinstance(each, Iterator) else each for name, each in named.items()}
+        return patiently(lambda: operation(*kept, **also))
 
     return call

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from testbed.db.base import StoreBase, in_parts, insert_new, insert_or_replace
+from testbed.db.base import Part, in_parts, insert_new, insert_or_replace
+from testbed.db.connection.retry import retried
 from testbed.db.payloads import encoding
 from testbed.db.tables import ItemValueRow
 from testbed.errors import LackingEmbeddingsError
@@ -19,14 +20,15 @@ if TYPE_CHECKING:
 AGAIN = "testbed run with the same model and setting and --override computes it again"
 
 
-class ItemValues(StoreBase):
+class ItemValues(Part):
     """What models made of texts, or of messages written as JSON.
 
     A node is named by the digest of everything that decides its values besides the text: the model, its weights and its
     precision, and the language where that makes a difference.
     """
 
-    def lacking_texts(self, node: str, texts: Iterable[str]) -> list[str]:
+    @retried
+    def lacking(self, node: str, texts: Iterable[str]) -> list[str]:
         """The texts that have no stored value, each once, in their order."""
         digests = {text_key(text): text for text in texts}
         known: set[str] = set()
@@ -36,11 +38,12 @@ class ItemValues(StoreBase):
                 known.update(session.scalars(rows))
         return [text for digest, text in digests.items() if digest not in known]
 
-    def put_texts(self, node: str, texts: Sequence[str], values: Any, replace: bool = False) -> None:
+    @retried
+    def put(self, node: str, texts: Sequence[str], values: Any, replace: bool = False) -> None:
         """Stores a value for each text; a value that is stored already stays.
 
         Args:
-            node: As in `lacking_texts`.
+            node: As in `lacking`.
             texts: Different ones.
             values: Array or CPU tensor [len(texts), D], or a list of JSON values.
             replace: Whether these values take the place of stored ones.
@@ -63,7 +66,8 @@ class ItemValues(StoreBase):
         with self.writing() as session:
             (insert_or_replace if replace else insert_new)(session, ItemValueRow, rows)
 
-    def read_texts(self, node: str, texts: Sequence[str]) -> np.ndarray[Any, Any]:
+    @retried
+    def read(self, node: str, texts: Sequence[str]) -> np.ndarray[Any, Any]:
         """The values of some texts, in their order: array [len(texts), D].
 
         Raises:
@@ -73,8 +77,8 @@ class ItemValues(StoreBase):
         import numpy as np
 
         places: dict[str, list[int]] = {}
-        for place, text in enumerate(texts):
-            places.setdefault(text_key(text), []).append(place)
+        for index, text in enumerate(texts):
+            places.setdefault(text_key(text), []).append(index)
         values: np.ndarray[Any, Any] | None = None
         found = 0
         table = ItemValueRow
@@ -100,6 +104,7 @@ class ItemValues(StoreBase):
             )
         return np.zeros((0, 0), dtype=np.float32) if values is None else values
 
+    @retried
     def read_answers(self, node: str, texts: Sequence[str]) -> list[Any]:
         """The JSON values of some texts, in their order; None for a text without one.
 

@@ -6,28 +6,22 @@ A checksum covers a whole chunk, so that what is read here is not compared with 
 from __future__ import annotations
 
 import math
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from testbed.db.base import StoreBase, in_parts
+from testbed.db.base import Part, in_parts
+from testbed.db.connection.retry import retried
 from testbed.db.payloads import encoding
 from testbed.db.payloads.locations import Location
 from testbed.db.tables import (
-    DatasetRow,
-    DefinitionRow,
-    EvalSettingRow,
     EvaluationRow,
-    ModelRow,
     OutputChunkRow,
     SampleErrorRow,
     SampleRow,
-    ScoreRow,
 )
-from testbed.entities import SampleInfo
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,72 +29,10 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 
-class DatasetHead(NamedTuple):
-    """A data set without its samples."""
-
-    name: str
-    fingerprint: str
-    size: int
-    class_names: list[str] | None
-
-
-class SampleRows(StoreBase):
+class SampleRows(Part):
     """Reads ranges of samples."""
 
-    def state(self) -> tuple[Any, ...]:
-        """Something that differs after evaluations, models or settings have changed.
-
-        Of a SQLite file, it is what the file system says of it.
-        """
-        if self.url.get_backend_name() == "sqlite":
-            return tuple(_stat(f"{self.url.database}{suffix}") for suffix in ("", "-wal"))
-        moments = sa.func.max(EvaluationRow.updated_at), sa.func.count(EvaluationRow.hidden_at)
-        with self.reading() as session:
-            found = list(session.execute(sa.select(sa.func.count(EvaluationRow.id), *moments)).one())
-            for table in (ModelRow, EvalSettingRow):
-                found += session.execute(sa.select(sa.func.count(table.hidden_at), sa.func.count(table.id))).one()
-                found.append(session.scalar(sa.select(sa.func.sum(sa.func.length(table.name)))))
-            return tuple(found)
-
-    def dataset_head(self, dataset_id: int) -> DatasetHead:
-        """The name, the size and the class names of a data set."""
-        with self.reading() as session:
-            row = session.get_one(DatasetRow, dataset_id)
-            return DatasetHead(row.name, row.fingerprint, row.size, row.class_names)
-
-    def sample_infos(self, dataset_id: int, positions: Iterable[int]) -> dict[int, SampleInfo]:
-        """Some samples of a data set, by position."""
-        table = SampleRow
-        columns = (table.position, table.sample_id, table.digest, table.target, table.group_name, table.slices)
-        found = {}
-        with self.reading() as session:
-            for part in in_parts(positions):
-                chosen = sa.select(*columns).where(table.dataset_id == dataset_id, table.position.in_(part))
-                found.update({row[0]: SampleInfo(*row[1:]) for row in session.execute(chosen)})
-        return found
-
-    def sample_ids(self, dataset_id: int, start: int, stop: int) -> list[str]:
-        """The ids of a range of samples, in order."""
-        table = SampleRow
-        within = (table.dataset_id == dataset_id, table.position >= start, table.position < stop)
-        with self.reading() as session:
-            return list(session.scalars(sa.select(table.sample_id).where(*within).order_by(table.position)))
-
-    def tasks(self) -> dict[str, tuple[str | None, str | None]]:
-        """Eval setting → its task and its parent, where they are known."""
-        with self.reading() as session:
-            rows = session.execute(sa.select(EvalSettingRow.full_name, EvalSettingRow.task, EvalSettingRow.parent))
-            return {name: (task, parent) for name, task, parent in rows}
-
-    def definitions(self, digests: Iterable[str]) -> dict[str, Any]:
-        """What parts of identities are, by their digests."""
-        found: dict[str, Any] = {}
-        with self.reading() as session:
-            for part in in_parts(set(digests)):
-                chosen = sa.select(DefinitionRow.digest, DefinitionRow.content).where(DefinitionRow.digest.in_(part))
-                found.update((digest, content) for digest, content in session.execute(chosen))
-        return found
-
+    @retried
     def first_kinds(self, evaluation_ids: Iterable[int]) -> dict[int, str]:
         """The kind of the outputs of evaluations that have their own."""
         found: dict[int, str] = {}
@@ -112,6 +44,7 @@ class SampleRows(StoreBase):
                 found.update((each, kind) for each, kind in rows)
         return found
 
+    @retried
     def source_places(self, evaluation_id: int, positions: Sequence[int]) -> tuple[int, list[int | None]]:
         """The evaluation that has the outputs of an evaluation, and where samples are among those of it."""
         with self.reading() as session:
@@ -133,6 +66,7 @@ class SampleRows(StoreBase):
                 found.update((position, place) for position, place in rows)
             return source.id, [found.get(position) for position in positions]
 
+    @retried
     def output_rows(self, kind: str, wanted: Mapping[int, Sequence[int | None]]) -> dict[int, list[Any]]:
         """The outputs of some samples of evaluations.
 
@@ -176,38 +110,7 @@ class SampleRows(StoreBase):
                 values = encoding.decode(data, row.dtype, row.count, row.shape)
             yield start, values
 
-    def score_rows(
-        self, wanted: Mapping[int, Sequence[int | None]], names: Iterable[str] | None = None
-    ) -> dict[int, dict[str, list[float | None]]]:
-        """The scores of some samples of evaluations, by name; None where there is none or it is not finite.
-
-        Args:
-            wanted: Evaluation → positions; None for a sample that it does not have.
-            names: The names of the scores; None means all.
-        """
-        found: dict[int, dict[str, list[float | None]]] = {each: {} for each in wanted}
-        table = ScoreRow
-        named = sa.true() if names is None else table.name.in_(list(names))
-        alike: dict[tuple[int, int, int], list[int]] = defaultdict(list)
-        with self.reading() as session:
-            for part in in_parts(wanted):
-                chosen = sa.select(table.evaluation_id, table.dtype).where(table.evaluation_id.in_(part), named)
-                for evaluation_id, dtype in session.execute(chosen.distinct()):
-                    known = [place for place in wanted[evaluation_id] if place is not None]
-                    if known:
-                        alike[min(known), max(known), encoding.width(dtype)].append(evaluation_id)
-            for (first, last, width), several in alike.items():
-                data: Any = sa.func.substr(table.payload, first * width + 1, (last - first + 1) * width)
-                columns = (table.evaluation_id, table.name, table.dtype, data)
-                for those in in_parts(several):
-                    parts: Any = sa.select(*columns).where(table.evaluation_id.in_(those), named)
-                    for evaluation_id, name, dtype, read in session.execute(parts):
-                        if encoding.width(dtype) == width:
-                            values = encoding.decode(read, dtype, len(read) // width, ())
-                            places = wanted[evaluation_id]
-                            found[evaluation_id][name] = [_value(values, place, first) for place in places]
-        return found
-
+    @retried
     def error_rows(self, evaluation_ids: Iterable[int]) -> dict[int, dict[int, str]]:
         """Evaluation → position → why that sample could not be read; for evaluations that have their own outputs."""
         found: dict[int, dict[int, str]] = defaultdict(dict)
@@ -269,18 +172,3 @@ def _rows(
         values = encoding.decode(data or b"", chunk.dtype, count, chunk.shape)
         places = known[evaluation_id]
         yield evaluation_id, {place: values[place - first] for place in places if first <= place < first + count}
-
-
-def _stat(path: str) -> tuple[int, ...] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_size, found.st_mtime_ns, found.st_ino
-
-
-def _value(values: Any, place: int | None, first: int) -> float | None:
-    if place is None or not 0 <= place - first < len(values):
-        return None
-    number = float(values[place - first])
-    return number if number - number == 0 else None

@@ -1,0 +1,1 @@
+"""The parts of a store, each with the statements of one subject."""

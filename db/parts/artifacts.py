@@ -1,0 +1,53 @@
+"""Prepared arrays in the store, found by what they were made from: zero-shot heads, fitted probes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from testbed.db.base import Part, insert_new, insert_or_replace
+from testbed.db.connection.retry import retried
+from testbed.db.payloads import encoding
+from testbed.db.tables import ArtifactRow, now
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class Artifacts(Part):
+    """Arrays that several evaluations use."""
+
+    @retried
+    def has(self, fingerprint: str) -> bool:
+        """Whether a prepared array is stored."""
+        with self.reading() as session:
+            found = sa.select(ArtifactRow.fingerprint).where(ArtifactRow.fingerprint == fingerprint)
+            return session.scalar(found) is not None
+
+    @retried
+    def get(self, fingerprint: str) -> np.ndarray[Any, Any] | None:
+        """A prepared array, found by what it was made from; None when nobody made it yet."""
+        with self.reading() as session:
+            row = session.get(ArtifactRow, fingerprint)
+            if row is None:
+                return None
+            encoding.verify(row.payload, row.checksum, f"artifact {fingerprint}")
+            return encoding.decode(row.payload, row.dtype, row.shape[0], row.shape[1:])
+
+    @retried
+    def put(self, fingerprint: str, kind: str, values: Any, spec: dict[str, Any], replace: bool = False) -> None:
+        """Stores a prepared array; one that is there already stays, unless it is to be replaced."""
+        payload = encoding.encode(values)
+        with self.writing() as session:
+            row = {
+                "fingerprint": fingerprint,
+                "kind": kind,
+                "spec": spec,
+                "dtype": payload.dtype,
+                "shape": [payload.count, *payload.shape],
+                "checksum": payload.checksum,
+                "payload": bytes(payload.data),
+                "created_at": now(),
+            }
+            (insert_or_replace if replace else insert_new)(session, ArtifactRow, [row])
