@@ -13,7 +13,6 @@ import pytest
 import sqlalchemy as sa
 
 from testbed.db.payloads import encoding
-from testbed.db.payloads.deletion import delete_files, files_of
 from testbed.db.store import Store
 from testbed.db.upkeep.garbage import garbage
 from testbed.errors import CorruptOutputError, StoreError

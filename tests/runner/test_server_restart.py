@@ -14,7 +14,8 @@ import psycopg
 import pytest
 from toy import WORK, SlowNetwork, toy_catalog, toy_model, toy_setting
 
-from testbed.db.connection import steady
+from testbed.db.base import Database
+from testbed.db.connection import retry
 from testbed.db.parts import leases
 from testbed.db.store import Store
 from testbed.errors import StoreUnreachableError

@@ -23,6 +23,7 @@ from toy_captions import captioner, captions, catalog, hash_encoder, vary
 from toy_towers import everything, toy_encoder
 
 from testbed.db.parts import leases
+from testbed.db.parts.outputs import Outputs
 from testbed.db.store import Store
 from testbed.db.tables import ItemLeaseRow, LeaseRow, RunRow
 from testbed.eval_settings.eval_setting_base import Scoring

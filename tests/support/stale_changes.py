@@ -174,12 +174,18 @@ from stale_base import (
 )
 """
 
+BRIGHTER = "def brightness(x):\n    return (x + 0.3).clamp(0, 1)\n"
+HARDER = "def contrast(x):\n    return ((x - 0.5) * 1.8 + 0.5).clamp(0, 1)\n"
+TWO = BRIGHTER + HARDER
+
 SCALED = "def f(x):\n    return x * 0.5\n"
 SCALE = (SCALED.split("return ")[1].strip(), "x * 0.8")
 
 NETS = (
     "from stale_base import Net\n\nclass N(Net):\n    def forward(self, x):\n        return super().forward(x * 0.5)\n"
 )
+
+SCORE = "def share(logits):\n    return float((logits > 0.5).float().mean())\n"
 
 
 def _swapped(name: str, cell: tuple[str, str], plugin: str, first: str, second: str, **options) -> Change:
@@ -218,6 +224,20 @@ ORDER = (
         '("affine", Affine())',
         '("tanh", torch.nn.Tanh())',
     ),
+    _swapped(
+        "the order of a dictionary of a metric",
+        SETTING,
+        'STEPS = {"add": 0.3, "times": 2.0}\n'
+        "def metrics(logits, targets):\n"
+        "    value = float(logits.softmax(1).max())\n"
+        "    for name, by in STEPS.items():\n"
+        '        value = value + by if name == "add" else value * by\n'
+        '    return {"folded": value}\n'
+        'add_setting("@@", metrics_fn=metrics)\n',
+        '"add": 0.3',
+        '"times": 2.0',
+        metric="folded",
+    ),
     Change(
         "the order of the keys of a JSON file",
         SETTING,
@@ -239,11 +259,29 @@ USES_SUB = 'def g(x):\n    return pkg_@@.sub.f(x)\nadd_setting("@@", perturbatio
 
 PACKAGES = (
     Change(
+        "a perturbation in a submodule",
+        SETTING,
+        f"import pkg_@@.sub\n{USES_SUB}",
+        files={"pkg_@@/__init__.py": "", "pkg_@@/sub.py": SCALED},
+        edits=(("pkg_@@/sub.py", *SCALE),),
+    ),
+    Change(
         "a network in a submodule",
         MODEL,
         'import pkg_@@.nets\nadd_model("@@", lambda: pkg_@@.nets.N())\n',
         files={"pkg_@@/__init__.py": "", "pkg_@@/nets.py": NETS},
         edits=(("pkg_@@/nets.py", "x * 0.5", "x * 0.8"),),
+    ),
+    Change(
+        "a metric in a submodule",
+        SETTING,
+        "import pkg_@@.scores\n"
+        "def metrics(logits, targets):\n"
+        '    return {"share": pkg_@@.scores.share(logits)}\n'
+        'add_setting("@@", metrics_fn=metrics)\n',
+        files={"pkg_@@/__init__.py": "", "pkg_@@/scores.py": SCORE},
+        edits=(("pkg_@@/scores.py", "0.5", "-1.5"),),
+        metric="share",
     ),
     Change(
         "what a submodule imports relatively",
@@ -552,6 +590,13 @@ TIMES = (
         edits=(("helper_@@.py", "0.5", "0.8"),),
         keeps_times=True,
     ),
+    Change(
+        "the plug-in itself with its old size and time",
+        SETTING,
+        'add_setting("@@", perturbation_fn_gpu=lambda x: x * 0.5)\n',
+        edits=((PLUGIN, "x * 0.5", "x * 0.8"),),
+        keeps_times=True,
+    ),
 )
 
 # 8. Files and variables read inside a function --------------------------------------------------------------------
@@ -582,6 +627,22 @@ READ = (
         described=False,
     ),
     Change(
+        "a safetensors file that a perturbation reads",
+        SETTING,
+        "def g(x):\n"
+        "    from safetensors.torch import load_file\n"
+        '    return x * load_file(FOLDER + "/k.safetensors")["k"]\n'
+        'add_setting("@@", perturbation_fn_gpu=g)\n',
+        files={
+            "make_@@.py": (
+                "import torch\nfrom safetensors.torch import save_file\n\n"
+                'save_file({"k": torch.tensor([0.5])}, "k.safetensors")\n'
+            ),
+        },
+        make=("make_@@.py", "0.5", "0.8"),
+        described=False,
+    ),
+    Change(
         "a picture that a perturbation reads by torchvision",
         SETTING,
         "def g(x):\n"
@@ -598,6 +659,13 @@ READ = (
         described=False,
     ),
     Change(
+        "a variable that a perturbation reads",
+        SETTING,
+        'import os\ndef g(x):\n    return x * float(os.environ.get("STALE_@@", "0.5"))\n'
+        'add_setting("@@", perturbation_fn_gpu=g)\n',
+        after={"STALE_@@": "0.8"},
+    ),
+    Change(
         "a variable that a loader reads",
         MODEL,
         "import os\n"
@@ -611,6 +679,19 @@ READ = (
         "    return network\n"
         'add_model("@@", load)\n',
         after={"STALE_@@": "0.8"},
+    ),
+    Change(
+        "a file that a metric reads",
+        SETTING,
+        "import json\n"
+        "def metrics(logits, targets):\n"
+        '    weights = torch.tensor(json.loads(Path(FOLDER, "weights" + ".json").read_text()))\n'
+        '    return {"weighted": float((logits.softmax(1) * weights).sum(1).mean())}\n'
+        'add_setting("@@", metrics_fn=metrics)\n',
+        files={"weights.json": "[1, 2, 3, 4, 5, 6]"},
+        written={"weights.json": "[10, 20, 30, 40, 50, 60]"},
+        metric="weighted",
+        described=False,
     ),
     Change(
         "a file that the model's transform reads",
@@ -774,6 +855,22 @@ DATA = (
         edits=(("data_@@.py", "value * 0.5", "value * 0.8"),),
     ),
     Change(
+        "an image",
+        SETTING,
+        "from testbed.eval_settings.eval_setting_base import StandardDataset\n"
+        'add_setting("@@", dataset=StandardDataset(path=FOLDER + "/images"), size=6)\n',
+        files={
+            "make_@@.py": (
+                "from pathlib import Path\nfrom PIL import Image\nfrom stale_base import pixels\n\n"
+                "for number, image in enumerate(pixels()[:6]):\n"
+                '    folder = Path("images", f"class{number}")\n'
+                "    folder.mkdir(parents=True, exist_ok=True)\n"
+                '    Image.fromarray(image // 1).save(folder / "image.png")\n'
+            ),
+        },
+        make=("make_@@.py", "image // 1", "image // 2"),
+    ),
+    Change(
         "labels from a file",
         SETTING,
         "import json\n"
@@ -924,6 +1021,20 @@ def _uses(name: str, factor: str, files: dict[str, str], written=None, **options
 ACCESSES = (
     _reads("a cached file", HERE, ONE, HALF, twice=True),
     _uses(
+        "a file that a module variable keeps",
+        f"import os\nKEPT = []\ndef read():\n    if not KEPT:\n        KEPT.append(float({HERE}))\n    return KEPT[0]\n"
+        "class Hidden:\n    def __call__(self):\n        return read()\n    def spec(self):\n        return {}\n"
+        "factor = Hidden()\n",
+        ONE,
+        twice=True,
+    ),
+    _uses(
+        "a file that a helper caches",
+        "def factor():\n    import helper_@@\n    return helper_@@.factor()\n",
+        {**ONE, "helper_@@.py": CACHES_BESIDE.replace("{}", "helper")},
+        twice=True,
+    ),
+    _uses(
         "what a helper of a helper keeps",
         "import one_@@\ndef factor():\n    return one_@@.factor()\n",
         {
@@ -936,6 +1047,12 @@ ACCESSES = (
     _uses(
         "a number of a helper imported by name",
         'import importlib\ndef factor():\n    return importlib.import_module("help" + "er_@@").NUMBER\n',
+        {"helper_@@.py": "NUMBER = 1.0\n"},
+        {"helper_@@.py": "NUMBER = 0.5\n"},
+    ),
+    _uses(
+        "a number of a helper imported within a function",
+        "def factor():\n    import helper_@@\n    return helper_@@.NUMBER\n",
         {"helper_@@.py": "NUMBER = 1.0\n"},
         {"helper_@@.py": "NUMBER = 0.5\n"},
     ),
@@ -1007,6 +1124,12 @@ ACCESSES = (
         {"data/b.txt": ""},
     ),
     _reads(
+        "the names in a folder by os.walk",
+        'sum(len(files) for _, _, files in os.walk(os.path.join(FOLDER, "data")))',
+        {"data/a.txt": ""},
+        {"data/b.txt": ""},
+    ),
+    _reads(
         "the names that a pattern finds",
         'len(list(Path(FOLDER).glob("data/*.txt")))',
         {"data/a.txt": ""},
@@ -1041,6 +1164,12 @@ ACCESSES = (
         "a variable in a template",
         'string.Template("${STALE_@@}").substitute(os.environ)',
         first="import string\n",
+        before={"STALE_@@": "1"},
+        after={"STALE_@@": "0.5"},
+    ),
+    _reads(
+        "a variable with a name made on the way",
+        'os.environ["_".join(["STALE", "@@"])]',
         before={"STALE_@@": "1"},
         after={"STALE_@@": "0.5"},
     ),
