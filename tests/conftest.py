@@ -91,9 +91,9 @@ def root() -> Path:
 
 
 @pytest.fixture(scope="session")
-def warm_python() -> Iterator[WarmPython]:
+def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
     """What runs programs quickly."""
-    python = WarmPython()
+    python = WarmPython(_shared_folder(tmp_path_factory) / "warm")
     yield python
     python.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 from collections import Counter
 from collections.abc import Iterator
@@ -44,6 +45,7 @@ def package_of(module: str) -> str:
     )
 
 
+@functools.cache
 def imported(name: str, path: Path, within_functions: bool) -> set[str]:
     """The modules of testbed that a module imports, other than for types alone."""
     return {each for each in _imported(ast.parse(path.read_text(encoding="utf-8")), within_functions) if each != name}

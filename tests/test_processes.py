@@ -7,7 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import pytest
-from sklearn.utils import check_random_state
+from scipy._lib._util import check_random_state  # gives numpy's generator; importing it is quick
 
 from testbed.process.processes import begin, process_context
 

@@ -6,15 +6,15 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 import pytest
 import torch
 from torchvision.models import resnet50
+from warm_python import WarmPython
 
 from testbed.data.sets.imagenet import synsets
 from testbed.db.store import Store
@@ -84,34 +84,27 @@ def data_root(tmp_path_factory, make_tree):
     return root
 
 
-def installed_with(root: Path, target: Path, files: dict[str, str]) -> dict[str, str]:
-    """Installs the package, with definition files put into its packages, and returns the variables to run it."""
-    tree = target / "tree"
-    tree.mkdir()
-    for name in ("src", "db", "plotting"):
-        shutil.copytree(root / name, tree / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE", "eval.py", "db.py"):
-        shutil.copy(root / name, tree / name)
+def copied_with(root: Path, folder: Path, files: dict[str, str]) -> Path:
+    """Copies the package beside an ``eval.py``, where Python looks first, with definition files in its packages."""
+    for name, target in (("src", "testbed"), ("db", "testbed/db"), ("plotting", "testbed/plotting")):
+        shutil.copytree(root / name, folder / target, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     for name, text in files.items():
-        (tree / name).write_text(text)
-    install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-cache-dir"]
-    subprocess.run([*install, "--target", str(target / "site"), str(tree)], check=True, capture_output=True)
-    return {"PYTHONPATH": str(target / "site")}
+        (folder / name).write_text(text)
+    return Path(shutil.copy(root / "eval.py", folder))
 
 
-def run_eval(folder: Path, *words: str, **variables: str) -> list[dict]:
-    program = [sys.executable, "-c", "from testbed.cli.eval import main; main()"]
-    done = subprocess.run(
-        [*program, *words, "--limit", str(LIMIT), "--executor", "inline", "--json", "--db-url", "results.db"],
-        cwd=folder,
-        env={**os.environ, **variables},
-        text=True,
-        capture_output=True,
-        check=False,
-        timeout=240,
-    )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return json.loads(done.stdout)["results"]
+@pytest.fixture
+def run_eval(warm_python: WarmPython, root: Path, torch_home: Path, data_root: Path, tmp_path: Path) -> Any:
+    """A function that runs an ``eval.py`` and gives its results."""
+
+    def run(*words: str, script: Path = root / "eval.py") -> list[dict]:
+        variables = {**os.environ, "TORCH_HOME": str(torch_home), "TESTBED_DATA": str(data_root)}
+        common = ["--limit", str(LIMIT), "--executor", "inline", "--json", "--db-url", "results.db"]
+        done = warm_python.run(script, [*words, *common], tmp_path, variables, anew=True)
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+        return json.loads(done.stdout)["results"]
+
+    return run
 
 
 def stored_logits(folder: Path, model: str, setting: str) -> np.ndarray:
@@ -129,52 +122,20 @@ def check_original(results: list[dict], logits: np.ndarray) -> None:
 
 
 @pytest.mark.long
-def test_the_originals_examples_run_verbatim_as_plugins(tmp_path, torch_home, data_root):
+def test_the_originals_examples_run_verbatim_as_plugins(tmp_path, run_eval):
     (tmp_path / "model.py").write_text(ORIGINAL_MODEL)
     (tmp_path / "setting.py").write_text(ORIGINAL_SETTING)
-    results = run_eval(
-        tmp_path,
-        *("--plugin", "model.py", "setting.py", "--models", "resnet50", "--eval-settings", "val"),
-        TORCH_HOME=str(torch_home),
-        TESTBED_DATA=str(data_root),
-    )
+    results = run_eval("--plugin", "model.py", "setting.py", "--models", "resnet50", "--eval-settings", "val")
     check_original(results, stored_logits(tmp_path, "resnet50", "val"))
 
 
 @pytest.mark.slow
-@pytest.mark.long
-def test_the_originals_examples_run_as_files_in_their_packages_with_our_prefix(root, tmp_path, torch_home, data_root):
-    def ours(text):
-        return re.sub(r"from (registry|models|eval_settings)", r"from testbed.\1", text)
-
-    files = {
-        "src/models/new_model.py": ours(ORIGINAL_MODEL),
-        "src/eval_settings/new_setting.py": ours(ORIGINAL_SETTING),
-    }
-    variables = installed_with(root, tmp_path, files)
-    results = run_eval(
-        tmp_path,
-        *("--models", "resnet50", "--eval-settings", "val"),
-        TORCH_HOME=str(torch_home),
-        TESTBED_DATA=str(data_root),
-        **variables,
-    )
-    check_original(results, stored_logits(tmp_path, "resnet50", "val"))
-
-
-@pytest.mark.slow
-def test_the_readmes_own_examples_work_as_files_in_their_packages(root, tmp_path, torch_home, data_root):
+def test_the_readmes_own_examples_work_as_files_in_their_packages(root, tmp_path, run_eval):
     code = re.findall(r"```python\n(.*?)```", (root / "README.md").read_text(), flags=re.DOTALL)
     model, setting = [each for each in code if "registry.add_" in each]
-    files = {"src/models/my_model.py": model, "src/eval_settings/my_setting.py": setting}
-    variables = installed_with(root, tmp_path, files)
-    results = run_eval(
-        tmp_path,
-        *("--models", "my-resnet50", "resnet50", "--eval-settings", "val", "val-darker"),
-        TORCH_HOME=str(torch_home),
-        TESTBED_DATA=str(data_root),
-        **variables,
-    )
+    files = {"testbed/models/my_model.py": model, "testbed/eval_settings/my_setting.py": setting}
+    script = copied_with(root, tmp_path, files)
+    results = run_eval("--models", "my-resnet50", "resnet50", "--eval-settings", "val", "val-darker", script=script)
     values = {(each["model"], each["eval_setting"]): each["value"] for each in results if each["metric"] == "top1"}
     assert len(values) == 4
     # The example is torchvision's own definition written out, so both give the same logits.

@@ -122,31 +122,33 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["list", "models", "--stored"],
-        ["list", "models", "--stored", "--json"],
-        ["list", "settings", "--stored"],
-        ["list", "results"],
-        ["grid", "shown*"],
-        ["store", "check"],
-        ["store", "check", "--json"],
-        ["store", "check", "--deep"],
-        ["store", "status"],
-        ["show", "*", "*"],
-        ["show", "ne", "show"],
-        ["why", "1", "2"],
-        ["compare", "net*", "other*", "--on", "shown*"],
-        ["rank", "shown*"],
-        ["rescore"],
-        ["store", "purge"],
-        ["store", "repair", "--json"],
-    ],
-    ids=" ".join,
+COMMANDS = (
+    *("list models --stored", "list models --stored --json", "list settings --stored", "list results", "grid shown*"),
+    *("store check", "store check --json", "store check --deep", "store status", "show * *", "show ne show"),
+    *("why 1 2", "compare net* other* --on shown*", "rank shown*", "rescore", "store purge", "store repair --json"),
 )
-def test_no_command_passes_stored_control_characters_on(hostile: Path, words: list[str]) -> None:
-    said = on_a_terminal(sys.executable, "-m", "testbed", *words, "--db-url", str(hostile))
-    assert said.strip()
-    assert not ACTIVE.search(said), ascii(said)
-    assert "Traceback" not in said
+SCRIPT = """
+import sys
+from testbed.cli.program import main
+
+streams = sys.stdout, sys.stderr
+_, url, *commands = sys.argv
+for command in commands:
+    sys.stdout, sys.stderr = streams
+    print("# command", command, flush=True)
+    sys.argv = ["testbed", *command.split(), "--db-url", url]
+    try:
+        main()
+    except SystemExit:
+        pass
+"""
+
+
+def test_no_command_passes_stored_control_characters_on(hostile: Path) -> None:
+    printed = on_a_terminal(sys.executable, "-c", SCRIPT, str(hostile), *COMMANDS)
+    said = dict(each.split("\n", 1) for each in printed.split("# command ")[1:])
+    assert list(said) == list(COMMANDS)
+    for command, text in said.items():
+        assert text.strip(), command
+        assert not ACTIVE.search(text), (command, ascii(text))
+        assert "Traceback" not in text

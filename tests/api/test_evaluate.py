@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -30,22 +31,15 @@ def done(db, tmp_path_factory):
     return testbed.evaluate("digits-logreg", ["digits", "digits-c.contrast.*"], db=db, limit=60, executor="inline")
 
 
-def run(code: str, folder) -> subprocess.CompletedProcess:
-    (folder / "script.py").write_text(code)
-    return subprocess.run([sys.executable, "script.py"], cwd=folder, capture_output=True, text=True, timeout=200)
+@pytest.fixture
+def run(tmp_path, warm_python):
+    """A function that runs a script in a folder of its own."""
 
+    def call(code: str) -> subprocess.CompletedProcess:
+        (tmp_path / "script.py").write_text(code)
+        return warm_python.run(tmp_path / "script.py", [], tmp_path, os.environ)
 
-def test_a_run_is_tuned_as_on_the_command_line(tmp_path, monkeypatch):
-    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path))
-    tuned = {"channels_last": True, "store_dtype": "float16", "decoded_cache": 10**7, "profile": True}
-    db = str(tmp_path / "tuned.db")
-    testbed.evaluate("digits-cnn", "digits", db=db, limit=20, executor="inline", progress=False, **tuned)
-    with testbed.Store.open(db) as store:
-        (each,) = store.evaluations.find()
-        assert (each.dtype, each.environment["channels_last"]) == ("float32/float16", True)
-        assert each.environment["times"][0]["seconds"]["forward"] > 0
-        assert store.outputs.read(each.id, "logits").dtype == np.float16
-    assert any("decoded" in str(file) for file in tmp_path.rglob("*"))
+    return call
 
 
 def test_importing_testbed_imports_nothing_heavy():
@@ -172,6 +166,19 @@ def test_a_definition_and_a_folder_are_evaluated(folder, tmp_path):
 
 
 @pytest.mark.usefixtures("own_registry")
+def test_a_run_is_tuned_as_on_the_command_line(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path))
+    tuned = {"channels_last": True, "store_dtype": "float16", "decoded_cache": 10**7, "profile": True}
+    testbed.evaluate(model("halves"), folder, db=tmp_path / "own.db", executor="inline", progress=False, **tuned)
+    with testbed.Store.open(str(tmp_path / "own.db")) as store:
+        (each,) = store.evaluations.find()
+        assert (each.dtype, each.environment["channels_last"]) == ("float32/float16", True)
+        assert each.environment["times"][0]["seconds"]["forward"] > 0
+        assert store.outputs.read(each.id, "logits").dtype == np.float16
+    assert any("decoded" in str(file) for file in tmp_path.rglob("*"))
+
+
+@pytest.mark.usefixtures("own_registry")
 def test_a_cell_that_fails_is_a_row_with_its_reason_and_the_others_go_on(folder, tmp_path):
     both = [model("broken", Broken), model("halves")]
     found = testbed.evaluate(both, folder, db=tmp_path / "own.db", executor="inline")
@@ -209,9 +216,9 @@ print("evaluation", found.frame.evaluation.iloc[0], set(found.frame.status), len
 """
 
 
-def test_a_script_without_a_main_guard_defines_and_evaluates_a_model_with_the_default_executor(tmp_path):
+def test_a_script_without_a_main_guard_defines_and_evaluates_a_model_with_the_default_executor(run):
     code = NOTEBOOK_CELL.replace("* FACTOR", "") + NOTEBOOK_CELL.replace("* FACTOR", "")
-    done = run(code + NOTEBOOK_CELL.replace("FACTOR", "-1"), tmp_path)
+    done = run(code + NOTEBOOK_CELL.replace("FACTOR", "-1"))
     assert done.returncode == 0, done.stderr
     first, second, third = [line for line in done.stdout.splitlines() if line.startswith("evaluation")]
     assert first == "evaluation 1 {'complete'} 1"
@@ -220,19 +227,19 @@ def test_a_script_without_a_main_guard_defines_and_evaluates_a_model_with_the_de
     assert "mine is defined in this program only, so this process computes everything" in done.stderr
 
 
-def test_a_script_without_a_main_guard_uses_processes_for_what_they_know(tmp_path):
+def test_a_script_without_a_main_guard_uses_processes_for_what_they_know(run):
     call = "testbed.evaluate('digits-logreg', 'digits', db='x.db', limit=20)"
-    done = run(f"print('once')\nimport testbed\nprint(len({call}))\n", tmp_path)
+    done = run(f"print('once')\nimport testbed\nprint(len({call}))\n")
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["once", "1"]
 
 
-def test_the_reason_is_told_when_workers_die_at_the_start(tmp_path):
+def test_the_reason_is_told_when_workers_die_at_the_start(run, tmp_path):
     (tmp_path / "plugin.py").write_text(
         "import multiprocessing, os\nif multiprocessing.parent_process() is not None:\n    os._exit(3)\n"
     )
     call = "testbed.evaluate('digits-logreg', 'digits', db='x.db', limit=20, plugins=['plugin.py'])"
-    done = run(f"import testbed\n{call}\n", tmp_path)
+    done = run(f"import testbed\n{call}\n")
     assert done.returncode == 1
     assert "a worker on cpu died (exit code 3)" in done.stderr
     last = done.stderr.strip().splitlines()[-1]
@@ -247,5 +254,7 @@ def test_what_a_folder_leaves_out_is_told(tmp_path):
         (tmp_path / "mine" / str(label)).mkdir(parents=True)
         Image.new("RGB", (8, 8)).save(tmp_path / "mine" / str(label) / "1.png")
     Image.new("L", (8, 8)).save(tmp_path / "mine" / "3" / "2.gif")
-    found = testbed.evaluate("digits-logreg", tmp_path / "mine", db=tmp_path / "own.db", progress=False)
+    found = testbed.evaluate(
+        "digits-logreg", tmp_path / "mine", db=tmp_path / "own.db", executor="inline", progress=False
+    )
     assert found.left_out == ["Data of folder/mine: files with other extensions left out: 1 (3/2.gif)"]

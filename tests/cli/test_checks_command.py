@@ -79,9 +79,15 @@ def test_the_report_says_what_was_checked_and_why(evaluate, program, world):
     assert shown[0]["certificate"]["flips"] == 0
 
 
-def test_the_report_says_what_differs_and_by_how_much(evaluate, world):
+def test_the_report_and_why_say_what_differs_and_by_how_much(evaluate, program, world):
     evaluate()
     dim(world, 0.25)
+    assert (
+        "1 stored evaluation may be outdated; a run checks a few samples of them first" in evaluate("--dry-run").stdout
+    )
+    (cell,) = json.loads(evaluate("--dry-run", "--json").stdout)["cells"]
+    assert cell["doubts"] == [f"{world / 'numbers.json'} changed"]
+    assert "Not checked: net on dimmed: --trust" in evaluate("--trust").stdout
     answer = json.loads(evaluate("--json").stdout)
     (check,) = answer["checks"]
     assert (check["model"], check["eval_setting"], check["result"]) == ("net", "dimmed", "differs")
@@ -93,22 +99,15 @@ def test_the_report_says_what_differs_and_by_how_much(evaluate, world):
     assert "Differs: net on dimmed: " in said
     assert "64 of 64 samples differ, largest relative difference 0." in said
     assert "recomputed (before: evaluation 2)" in said
-
-
-def test_a_dry_run_says_what_would_be_checked(evaluate, world):
-    evaluate()
-    dim(world, 0.5)
-    assert (
-        "1 stored evaluation may be outdated; a run checks a few samples of them first" in evaluate("--dry-run").stdout
-    )
-    (cell,) = json.loads(evaluate("--dry-run", "--json").stdout)["cells"]
-    assert cell["doubts"] == [f"{world / 'numbers.json'} changed"]
-
-
-def test_trust_says_what_was_not_checked(evaluate, world):
-    evaluate()
-    dim(world, 0.5)
-    assert "Not checked: net on dimmed: --trust" in evaluate("--trust").stdout
+    said = program("testbed", "why", "1", "2").stdout
+    assert "A: evaluation 1, net on dimmed" in said
+    assert f"{world / 'numbers.json'} changed" in said
+    assert "540 of 540 samples differ" in said
+    assert "Set aside because" in said
+    assert "nll" in said
+    answer = json.loads(program("testbed", "why", "1", "2", "--json").stdout)
+    assert answer["identity"] == []
+    assert answer["outputs"]["differing"] == 540
 
 
 def test_verify_under_another_batch_size_is_a_certificate(evaluate, program):
@@ -125,21 +124,6 @@ def test_an_amount_that_is_none_is_refused_before_anything_is_done(evaluate, amo
     assert not (world / "testbed.db").exists()
 
 
-def test_why_two_evaluations_differ(evaluate, program, world):
-    evaluate()
-    dim(world, 0.5)
-    evaluate()
-    said = program("testbed", "why", "1", "2").stdout
-    assert "A: evaluation 1, net on dimmed" in said
-    assert f"{world / 'numbers.json'} changed" in said
-    assert "540 of 540 samples differ" in said
-    assert "Set aside because" in said
-    assert "nll" in said
-    answer = json.loads(program("testbed", "why", "1", "2", "--json").stdout)
-    assert answer["identity"] == []
-    assert answer["outputs"]["differing"] == 540
-
-
 def test_why_shows_the_lines_of_code_that_changed(evaluate, program, world):
     evaluate()
     (world / "plug.py").write_text(PLUGIN.replace("return images * json", "return images**2 * json"))
@@ -150,7 +134,7 @@ def test_why_shows_the_lines_of_code_that_changed(evaluate, program, world):
     assert "+    return images ** 2 * json.loads" in said
 
 
-def test_why_an_evaluation_is_not_today_s(evaluate, program, world):
+def test_why_an_evaluation_is_not_today_s_and_what_why_cannot_compare(evaluate, program, world):
     evaluate()
     plugin = ("--plugin", str(world / "plug.py"))
     said = program("testbed", "why", "net", "dimmed", *plugin).stdout
@@ -159,10 +143,6 @@ def test_why_an_evaluation_is_not_today_s(evaluate, program, world):
     said = program("testbed", "why", "1", "today", *plugin).stdout
     assert f"{world / 'numbers.json'} changed" in said
     assert "not checked yet; testbed run --verify compares some samples" in said
-
-
-def test_why_refuses_what_it_cannot_compare(evaluate, program):
-    evaluate()
     assert "no evaluation 7" in program("testbed", "why", "1", "7", code=1).stderr
     assert "two evaluation ids" in program("testbed", "why", "1", "dimmed", code=1).stderr
     assert "nett" in program("testbed", "why", "nett", "dimmed", code=1).stderr

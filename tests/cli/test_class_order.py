@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import timm
 import torch
 from PIL import Image
-from timm.data import create_dataset, create_transform, resolve_model_data_config
 
 # Sorted as text: 1, 10, 2, 20, Zebra, ant. In timm's order: 1, 2, 10, 20, ant, Zebra.
 CLASSES = ("1", "2", "10", "20", "ant", "Zebra")
@@ -23,6 +21,8 @@ SCRIPT = {"model": ARCHITECTURE, "data_dir": "/data", "dataset": "", "class_map"
 
 @pytest.fixture(scope="module")
 def network() -> Any:
+    import timm
+
     torch.manual_seed(1)
     made = timm.create_model(ARCHITECTURE, num_classes=len(CLASSES)).eval()
     made.fc.weight.data *= 100
@@ -42,6 +42,8 @@ def mine(tmp_path: Path) -> Path:
 
 def by_timm(network: Any, folder: Path, class_map: dict[str, int] | None = None) -> float:
     """The cross entropy by timm alone: its reader with its order of classes, its transform."""
+    from timm.data import create_dataset, create_transform, resolve_model_data_config
+
     transform = create_transform(**resolve_model_data_config(network), is_training=False)
     images = create_dataset("", str(folder), class_map=class_map or "")
     images.transform = transform
@@ -50,12 +52,20 @@ def by_timm(network: Any, folder: Path, class_map: dict[str, int] | None = None)
     return float(torch.stack(losses).mean())
 
 
-def told(program: Any, *words: str) -> tuple[float, dict[str, Any]]:
-    found = json.loads(
-        program("eval.py", *words, "--eval-settings", "mine", "--json", "--executor", "inline", code=None).stdout
-    )
-    losses = [each["value"] for each in found["results"] if (each["metric"], each["slice"]) == ("nll", "overall")]
-    return (losses[0] if losses else float("nan")), found
+def told(program: Any, *words: str) -> tuple[dict[str, float], dict[str, Any]]:
+    """The loss of each model, by the name of its file, and all that a run says."""
+    words = (*words, "--eval-settings", "mine", "--image-size", "168", "160", "--json", "--executor", "inline")
+    found = json.loads(program("eval.py", *words, code=None).stdout)
+    losses = {
+        file_of(each["model"]): each["value"]
+        for each in found["results"]
+        if (each["metric"], each["slice"]) == ("nll", "overall")
+    }
+    return losses, found
+
+
+def file_of(model: str) -> str:
+    return model.rpartition("/")[2]
 
 
 def order(names: Sequence[str]) -> dict[str, int]:
@@ -93,32 +103,27 @@ FILES = {  # what was saved besides the state dict -> the order in which timm's 
 }
 
 
-OTHER_WORDS = ("its arguments as a dictionary", "idx_to_class", "Lightning", "a number of classes")  # for the same
-
-
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=[pytest.mark.long] if case in OTHER_WORDS else []) for case in FILES]
-)
-def test_the_order_is_the_one_that_the_file_says(program: Any, mine: Path, network: Any, case: str) -> None:
-    entries, names, words = FILES[case]
-    torch.save({"state_dict": network.state_dict(), **entries}, mine / "w.pth")
-    expected = by_timm(network, mine / "mine", order(names) if names is not None else None)
-    others = [by_timm(network, mine / "mine", order(each)) for each in (sorted(CLASSES), CLASSES, SHUFFLED)]
-    assert sum(abs(each - expected) < 1e-3 for each in others) == 1  # another order would be seen
-    loss, found = told(program, "--models", f"timm/{ARCHITECTURE},w.pth")
-    assert loss == pytest.approx(expected, rel=1e-4)
-    assert words in found["models"][0]["class_order"]
-
-
-def test_timms_class_map_is_read_beside_the_checkpoint(program: Any, mine: Path, network: Any) -> None:
+def test_the_order_is_the_one_that_the_file_says(program: Any, mine: Path, network: Any) -> None:
+    models = [f"timm/{ARCHITECTURE},{number}.pth" for number in range(len(FILES))]
+    for number, (entries, _, _) in enumerate(FILES.values()):
+        torch.save({"state_dict": network.state_dict(), **entries}, mine / f"{number}.pth")
     arguments = argparse.Namespace(**{**SCRIPT, "class_map": "/elsewhere/map.txt"})
-    torch.save({"state_dict": network.state_dict(), "args": arguments}, mine / "w.pth")
-    _, lacking = told(program, "--models", f"timm/{ARCHITECTURE},w.pth")
-    (mine / "map.txt").write_text("\n".join(SHUFFLED) + "\n")
-    loss, found = told(program, "--models", f"timm/{ARCHITECTURE},w.pth")
-    assert "class map /elsewhere/map.txt" in str(lacking["outcomes"])
-    assert loss == pytest.approx(by_timm(network, mine / "mine", order(SHUFFLED)), rel=1e-4)
-    assert "map.txt, the class_map of args in w.pth" in found["models"][0]["class_order"]
+    torch.save({"state_dict": network.state_dict(), "args": arguments}, mine / "mapped.pth")
+    models.append(f"timm/{ARCHITECTURE},mapped.pth")
+    losses, found = told(program, "--models", *models)
+    said = {file_of(each["model"]): each["class_order"] for each in found["models"]}
+    kinds = [by_timm(network, mine / "mine", order(each)) for each in (sorted(CLASSES), CLASSES, SHUFFLED)]
+    for number, (_, names, words) in enumerate(FILES.values()):
+        expected = by_timm(network, mine / "mine", order(names) if names is not None else None)
+        assert sum(abs(each - expected) < 1e-3 for each in kinds) == 1  # another order would be seen
+        assert losses[f"{number}.pth"] == pytest.approx(expected, rel=1e-4)
+        assert words.replace("w.pth", f"{number}.pth") in said[f"{number}.pth"]
+    (failed,) = [each["reason"] for each in found["outcomes"] if each["status"] == "failed"]
+    assert "class map /elsewhere/map.txt" in failed
+    (mine / "map.txt").write_text("\n".join(SHUFFLED) + "\n")  # is read beside the checkpoint
+    losses, found = told(program, "--models", models[-1])
+    assert losses == {"mapped.pth": pytest.approx(kinds[2], rel=1e-4)}
+    assert "map.txt, the class_map of args in mapped.pth" in found["models"][0]["class_order"]
 
 
 def test_an_option_counts_more_than_the_file_and_is_another_evaluation(program: Any, mine: Path, network: Any) -> None:
@@ -126,20 +131,19 @@ def test_an_option_counts_more_than_the_file_and_is_another_evaluation(program: 
     (mine / "names.txt").write_text("\n".join(SHUFFLED))
     (mine / "names.json").write_text(json.dumps(order(SHUFFLED)))
     model = ("--models", f"timm/{ARCHITECTURE},w.pth")
-    natural, first = told(program, *model)
-    evaluations = {first["outcomes"][0]["evaluation_id"]}
+    losses, found = told(program, *model)
+    assert losses["w.pth"] == pytest.approx(by_timm(network, mine / "mine"), rel=1e-4)
+    evaluations = {found["outcomes"][0]["evaluation_id"]}
     for option, names in {
         "natural": CLASSES,
-        "sorted": sorted(CLASSES),
         "setting": sorted(CLASSES),
         "names.txt": SHUFFLED,
         "names.json": SHUFFLED,
     }.items():
-        loss, found = told(program, *model, "--class-order", option)
-        assert loss == pytest.approx(by_timm(network, mine / "mine", order(names)), rel=1e-4), option
+        losses, found = told(program, *model, "--class-order", option)
+        assert losses["w.pth"] == pytest.approx(by_timm(network, mine / "mine", order(names)), rel=1e-4), option
         assert "--class-order" in found["models"][0]["class_order"]
         evaluations.add(found["outcomes"][0]["evaluation_id"])
-    assert natural == pytest.approx(by_timm(network, mine / "mine"), rel=1e-4)
     assert len(evaluations) == 3  # as many as there are orders
 
 
@@ -156,24 +160,22 @@ def test_the_run_says_the_order_and_warns_where_it_is_only_assumed(program: Any,
     assert "Class order?" not in told_now
 
 
-@pytest.mark.parametrize(
-    ("entries", "said"),
-    [
-        ({"class_to_idx": order(("a", "b", "c", "d", "e", "f"))}, "'mine' has '1', '10', '2'"),
-        ({"class_to_idx": order(CLASSES[:5])}, "names 5 classes, but the network has 6 outputs"),
-        ({"classes": ["a", "a", "b", "c", "d", "e"]}, "a name for each class"),
-    ],
-)
-def test_names_that_are_not_the_settings_are_said_and_not_used(
-    program: Any, mine: Path, network: Any, entries: dict[str, Any], said: str
-) -> None:
-    torch.save({"state_dict": network.state_dict(), **entries}, mine / "w.pth")
-    _, found = told(program, "--models", f"timm/{ARCHITECTURE},w.pth")
-    (outcome,) = found["outcomes"]
-    assert outcome["status"] == "failed"
-    assert said.replace("'mine'", "folder/mine") in outcome["reason"]
-    loss, _ = told(program, "--models", f"timm/{ARCHITECTURE},w.pth", "--class-order", "setting")
-    assert loss == pytest.approx(by_timm(network, mine / "mine", order(sorted(CLASSES))), rel=1e-4)
+def test_names_that_are_not_the_settings_are_said_and_not_used(program: Any, mine: Path, network: Any) -> None:
+    reasons = {
+        "folder/mine has '1', '10', '2'": {"class_to_idx": order(("a", "b", "c", "d", "e", "f"))},
+        "names 5 classes, but the network has 6 outputs": {"class_to_idx": order(CLASSES[:5])},
+        "a name for each class": {"classes": ["a", "a", "b", "c", "d", "e"]},
+    }
+    for number, entries in enumerate(reasons.values()):
+        torch.save({"state_dict": network.state_dict(), **entries}, mine / f"{number}.pth")
+    models = ("--models", *(f"timm/{ARCHITECTURE},{number}.pth" for number in range(3)))
+    _, found = told(program, *models)
+    for outcome, reason in zip(found["outcomes"], reasons, strict=True):
+        assert outcome["status"] == "failed"
+        assert reason in outcome["reason"]
+    losses, _ = told(program, *models, "--class-order", "sorted")
+    expected = by_timm(network, mine / "mine", order(sorted(CLASSES)))
+    assert losses == {f"{number}.pth": pytest.approx(expected, rel=1e-4) for number in range(3)}
 
 
 def test_an_unknown_order_is_a_mistake(program: Any, mine: Path) -> None:

@@ -60,8 +60,6 @@ def questions(asked: list[Asked]) -> Counter[str]:
     [
         pytest.param("student", "judged", "processes", id="judge-processes"),
         pytest.param("api:toy", "said", "inline", id="model-inline"),
-        pytest.param("student", "judged", "inline", id="judge-inline", marks=pytest.mark.long),
-        pytest.param("api:toy", "said", "processes", id="model-processes", marks=pytest.mark.long),
     ],
 )
 def test_of_the_answers_that_came_before_kill_9_none_is_asked_for_again(

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.timeout(900)  # all changes are evaluated before the fi
 MOST_SAMPLES = 8  # that may be run again to find that nothing has changed
 UNCHANGED = ("plain", "clean")  # a cell of all runs that no change is about
 INLINE = ("--executor", "inline")
-PROCESSES = ("--executor", "processes", "--workers", "2", "--cpu-processes", "2")
+PROCESSES = ("--executor", "processes", "--workers", "1", "--cpu-processes", "1")
 
 # Why an evaluation of another definition is checked: only words that do not count, or files, seem to differ.
 WRITTEN_OTHERWISE = "its definition is written otherwise, and seems to be the same"
@@ -392,7 +392,6 @@ def edit(world: World, run: Run) -> None:
     run.plugins = [run.plugins[0], *reversed(run.plugins[1:]), another]
     run.data = shutil.copytree(run.data, run.folder / "elsewhere")
     run.variables |= {"HF_HOME": "/tmp/hf", "TORCH_HOME": "/tmp/torch"}
-    run.words += PROCESSES
 
 
 # The name of a second run → what is changed before it; the edits come last, as they are not taken back.

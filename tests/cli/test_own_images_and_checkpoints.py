@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -203,44 +202,3 @@ def test_a_head_of_another_size_than_the_data_is_said_before_anything_is_compute
     done = program("eval.py", "--models", "resnet18,seven.pth", "--eval-settings", "mine", "--executor", "inline")
     assert f"folder/mine has 4 classes; resnet18,{mine}/seven.pth returns 7 logits" in done.stdout
     assert "images" not in done.stderr
-
-
-@pytest.fixture
-def small_digits(tmp_path: Path) -> Path:
-    """A folder of four digits, and a checkpoint that was trained on such images of 32 × 32 pixels."""
-    from sklearn.datasets import load_digits
-
-    digits = load_digits(n_class=4)
-    random = torch.Generator().manual_seed(0)
-    images = torch.tensor(digits.images / 16, dtype=torch.float32)[:, None].expand(-1, 3, -1, -1)
-    images = torch.nn.functional.interpolate(images, size=32, mode="bilinear")
-    for number in range(60):
-        folder = tmp_path / "small" / str(digits.target[number])
-        folder.mkdir(parents=True, exist_ok=True)
-        pixels = (images[number].permute(1, 2, 0) * 255).to(torch.uint8).numpy()
-        Image.fromarray(pixels).save(folder / f"{number}.png")
-    torch.manual_seed(0)
-    network = models.resnet18(num_classes=4).train()
-    normalize = transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
-    images, targets = normalize(images[60:]), torch.tensor(digits.target[60:])
-    optimizer = torch.optim.SGD(network.parameters(), 0.05, momentum=0.9)
-    for _ in range(4):
-        for chosen in torch.randperm(len(images), generator=random).split(64):
-            optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(network(images[chosen]), targets[chosen]).backward()
-            optimizer.step()
-    torch.save(network.state_dict(), tmp_path / "small.pth")
-    return tmp_path
-
-
-@pytest.mark.long
-def test_a_run_says_that_a_checkpoint_does_far_better_at_another_size(program, small_digits):
-    words = ("--models", "resnet18,small.pth", "--eval-settings", "small", "--executor", "inline")
-    line = line_of(program("eval.py", *words), "Another image size? ")
-    told = re.search(r": ([\d.]+) % of 60 samples with (--image-size \d+ \d+), instead of ([\d.]+) %", line)
-    assert told is not None, line
-    assert float(told[1]) > float(told[3]) + 20
-    again = json.loads(program("eval.py", *words, *told[2].split(), "--json").stdout)
-    (value,) = [each["value"] for each in again["results"] if (each["metric"], each["slice"]) == ("top1", "overall")]
-    assert 100 * value == pytest.approx(float(told[1]), abs=0.005)
-    assert again["other_sizes"] == []  # the size was asked for

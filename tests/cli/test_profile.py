@@ -29,20 +29,15 @@ def test_it_is_printed_and_stored(program, tmp_path, words, stages):
     assert "times" not in json.loads(program(*COMMAND, "--json", "--db-url", "p.db").stdout)["models"][0]
 
 
-def test_people_see_a_table_and_what_limits_the_run(program):
-    out = program(*COMMAND, "--executor", "inline", "--profile", "--db-url", "q.db").stdout
+def test_people_see_a_table_and_what_limits_the_run_and_are_shown_it_again(program):
+    out = program(*COMMAND, "--executor", "inline", "--profile", "--db-url", "r.db").stdout
     assert re.search(r"seconds +total +load", out)
     assert re.search(r"Mostly \w+ \(\d+%\)\.", out)
-    assert "seconds" not in program(*COMMAND, "--override", "--executor", "inline", "--db-url", "q.db").stdout
-
-
-def test_what_was_measured_is_shown_again(program):
-    out = program(*COMMAND, "--executor", "inline", "--profile", "--db-url", "r.db").stdout
     told = out[out.index("seconds ") :].partition("\n\n")[0]
     ask = ("testbed", "show", "digits-cnn", "digits", "--profile", "--db-url", "r.db")
     assert told in program(*ask).stdout
     (found,) = json.loads(program(*ask, "--json").stdout)
     assert (found["model"], found["eval_setting"]) == ("digits-cnn", "digits")
     assert found["times"][0]["seconds"]["forward"] > 0
-    program(*COMMAND, "--override", "--db-url", "r.db")
+    assert "seconds" not in program(*COMMAND, "--override", "--executor", "inline", "--db-url", "r.db").stdout
     assert "Nothing was measured" in program(*ask).stdout

@@ -12,9 +12,9 @@ from urllib.error import HTTPError
 
 import pytest
 
+from testbed.data.sets.digits import Digits
 from testbed.db.store import Store
 from testbed.errors import UnreachedError
-from testbed.workers.messages import runs
 from testbed.workers.unreached import is_passing
 
 PLUGIN = Path(__file__).parent.parent / "plugins" / "flaky_world.py"
@@ -42,17 +42,15 @@ def flaky(program: Any, tmp_path: Path) -> Callable[..., Any]:
     return run
 
 
-def numbers(flaky: Any) -> list[int]:
-    """The numbers of the samples of the run."""
-    return sorted(flaky("careful", "--no-db").asked)
+IDS = Digits("test").ids
+SAMPLES = [int(IDS[number * len(IDS) // LIMIT][-4:]) for number in range(LIMIT)]  # those that --limit chooses
 
 
 @pytest.mark.parametrize("model", ["served", "careful", "polite"])
 def test_what_did_not_get_through_is_asked_again_and_nothing_else(model: str, flaky: Any, tmp_path: Path) -> None:
-    samples = numbers(flaky)
-    busy, refused = samples[5:7], samples[9]
+    busy, refused = SAMPLES[5:7], SAMPLES[9]
     first = flaky(model, busy=busy, refused=[refused], code=1)
-    assert first.asked == Counter(samples)  # each once, those in the batch of a failure too
+    assert first.asked == Counter(SAMPLES)  # each once, those in the batch of a failure too
     assert f"Incomplete: {model} on said: 2 of 20 samples got no answer (" in first.out
     assert "HTTP Error 503: Service Unavailable); run again to ask for these only" in first.out
     assert "1 cell: 1 incomplete." in first.out
@@ -67,45 +65,38 @@ def test_what_did_not_get_through_is_asked_again_and_nothing_else(model: str, fl
     with Store.open(str(tmp_path / "testbed.db")) as store:
         (found,) = store.evaluations.find([model], ["said"])
         stored = list(store.outputs.read(found.id, "text"))
-    assert [each["text"] or None for each in stored] == [None if n == refused else f"a digit, {n}" for n in samples]
+    assert [each["text"] or None for each in stored] == [None if n == refused else f"a digit, {n}" for n in SAMPLES]
     assert stored[9]["finish_reason"].startswith("error: ")
     assert stored[9]["finish_reason"].endswith("HTTP Error 400: content policy")
     assert flaky(model).asked == Counter()
 
 
 def test_a_batch_that_fails_as_a_whole_is_asked_one_by_one_and_so_is_all_that_follows(flaky: Any) -> None:
-    samples = numbers(flaky)
-    first = flaky("loop", busy=[samples[5], samples[13]], code=1)
-    assert {n: times for n, times in first.asked.items() if times > 1} == {samples[4]: 2, samples[5]: 2}
+    first = flaky("loop", busy=[SAMPLES[5], SAMPLES[13]], code=1)
+    assert {n: times for n, times in first.asked.items() if times > 1} == {SAMPLES[4]: 2, SAMPLES[5]: 2}
     assert "2 of 20 samples got no answer" in first.out
-    assert flaky("loop").asked == Counter([samples[5], samples[13]])
+    assert flaky("loop").asked == Counter([SAMPLES[5], SAMPLES[13]])
 
 
 def test_a_server_that_never_answers_fails_the_cell(flaky: Any) -> None:
-    samples = numbers(flaky)
-    first = flaky("careful", busy=samples, code=1)
+    first = flaky("careful", busy=SAMPLES, code=1)
     assert "Failed: careful on said: RunError: it fails on every sample: HTTPError: HTTP Error 503" in first.out
     assert sum(first.asked.values()) == 8
-    assert flaky("careful").asked == Counter(samples)
+    assert flaky("careful").asked == Counter(SAMPLES)
 
 
 def test_a_cell_that_takes_its_outputs_is_incomplete_with_it(flaky: Any) -> None:
-    busy = numbers(flaky)[3:4]
+    busy = SAMPLES[3:4]
     both = ("--eval-settings", "said", "said.coarse@toy-embedder", "--json")
     outcomes = json.loads(flaky("careful", *both, busy=busy, code=1).out)["outcomes"]
     assert [each["status"] for each in outcomes] == ["incomplete", "incomplete"]
 
 
 def test_a_run_with_processes_says_the_same(flaky: Any) -> None:
-    busy = numbers(flaky)[3:4]
+    busy = SAMPLES[3:4]
     done = flaky("served", "--executor", "processes", "--cpu-processes", "1", busy=busy, code=1)
     assert "1 of 20 samples got no answer (HTTPError: HTTP Error 503: Service Unavailable)" in done.out
     assert flaky("served").asked == Counter(busy)
-
-
-def test_unreadable_samples_are_stored_apart() -> None:
-    assert runs([0, 1, 2, 4, 5, 6], apart={5}) == [(0, 3), (4, 5), (5, 6), (6, 7)]
-    assert runs([], apart=()) == []
 
 
 class Status(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -116,12 +117,7 @@ def test_a_difference_exits_1_and_every_view_says_so(evaluate, verify, program, 
     assert "verified in the last 30 days: 2 of 4 cells, 1 differs" in status
     assert "differed at its last verification: net on dimmed: " in status
     told = json.loads(program("testbed", "store", "status", "--json").stdout)["verified"]
-    assert {key: told[key] for key in ("days", "cells", "verified", "differ")} == {
-        "days": 30,
-        "cells": 4,
-        "verified": 2,
-        "differ": 1,
-    }
+    assert [told[key] for key in ("days", "cells", "verified", "differ")] == [30, 4, 2, 1]
     assert told["differing"][0]["eval_setting"] == "dimmed"
 
 
@@ -137,33 +133,26 @@ def test_an_earlier_difference_still_exits_1_until_the_cell_is_run_again(evaluat
     assert "2 equal, 0 differ." in verify().stdout
 
 
-def test_json_has_everything(evaluate, verify, world):
-    evaluate("digits", "dimmed")
-    brightness(world, 20)
-    answer = json.loads(verify("--json", "--samples", "1%", code=1).stdout)
-    assert (answer["ok"], answer["interrupted"]) == (False, False)
-    assert answer["store"] == {"days": 30, "cells": 4, "verified": 4, "differ": 2}
-    results = {(each["model"], each["eval_setting"]): each for each in answer["verified"]}
-    assert {key: each["result"] for key, each in results.items()} == {
-        ("net", "digits"): "equal",
-        ("net2", "digits"): "equal",
-        ("net", "dimmed"): "differs",
-        ("net2", "dimmed"): "differs",
-    }
-    assert results["net", "dimmed"]["certificate"]["samples"] == 6
-    assert len(results["net", "dimmed"]["differing_samples"]) == 6
-    assert {each["model"] for each in answer["differing"]} == {"net", "net2"}
-    assert answer["not_verified"] == []
-    assert answer["not_reached"] == []
-
-
-def test_what_is_not_loaded_is_counted(evaluate, verify):
+def test_json_has_everything_and_what_is_not_loaded_is_counted(evaluate, verify, world):
     evaluate("digits", "dimmed")
     said = verify(plugin=False).stdout
     assert "Not verified: 4 cells: the model is not in the registry today; --plugin FILE" in said
     assert "verified in the last 30 days: 0 of 4 cells, 0 differ" in said
     (reason,) = json.loads(verify("--json", plugin=False).stdout)["not_verified"]
     assert len(reason["cells"]) == 4
+    brightness(world, 20)
+    answer = json.loads(verify("--json", "--samples", "1%", code=1).stdout)
+    assert (answer["ok"], answer["interrupted"]) == (False, False)
+    assert answer["store"] == {"days": 30, "cells": 4, "verified": 4, "differ": 2}
+    results = {(each["model"], each["eval_setting"]): each for each in answer["verified"]}
+    equal_or_not = {"digits": "equal", "dimmed": "differs"}
+    assert results.keys() == {(model, setting) for model in ("net", "net2") for setting in equal_or_not}
+    assert all(each["result"] == equal_or_not[setting] for (_, setting), each in results.items())
+    assert results["net", "dimmed"]["certificate"]["samples"] == 6
+    assert len(results["net", "dimmed"]["differing_samples"]) == 6
+    assert {each["model"] for each in answer["differing"]} == {"net", "net2"}
+    assert answer["not_verified"] == []
+    assert answer["not_reached"] == []
 
 
 def test_a_definition_that_has_changed_is_counted(evaluate, verify, world):
@@ -185,7 +174,7 @@ def test_without_a_store_there_is_one_clear_line(verify):
     assert "there is no results store" in verify(code=1).stderr
 
 
-@pytest.mark.parametrize("budget", ["10", "soon", "0m", "-5m", "10 minutes", "1m1", "1e3s", "9999999h", "٣m", ""])
+@pytest.mark.parametrize("budget", ["10", "0m", "-5m", "10 minutes", "9999999h", "٣m", ""])
 def test_a_budget_that_is_none_is_refused(verify, budget):
     said = verify("--budget", budget, code=2).stderr
     assert "write for example 10m" in said
@@ -197,14 +186,13 @@ def test_an_amount_that_is_none_is_refused(verify, samples):
     assert "--samples takes a number of samples or a share of them, such as 100 or 1%" in said
 
 
-def test_damage_to_a_certificate_is_no_traceback(evaluate, verify, program, world):
+def test_damage_to_a_certificate_is_no_traceback(evaluate, verify, ask, world):
     """Where the verification goes on may have been written by somebody else."""
     evaluate("dimmed")
     verify()
-    with sqlite3.connect(world / "testbed.db") as connection:
-        for text in ('{"rotation": {"next": "x"}, "differing_samples": 5}', '{"rotation": 3}', "[1]", "null"):
+    for text in ('{"rotation": {"next": "x"}, "differing_samples": 5}', '{"rotation": 3}', "[1]", "null"):
+        with closing(sqlite3.connect(world / "testbed.db")) as connection, connection:
             connection.execute("UPDATE certificates SET environment = ?, differing = 1", (text,))
-            connection.commit()
-            program("db.py", "--print-eval", "net", "dimmed")
-            program("testbed", "store", "status")
-            verify()
+        ask("--print-eval", "net", "dimmed")
+        ask("store", "status")
+        verify()

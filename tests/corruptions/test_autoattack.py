@@ -92,7 +92,7 @@ def test_linear_models_are_fooled_exactly_where_they_can_be(norm, name):
     with torch.no_grad():
         network[1].weight.copy_(weights)
         network[1].bias.zero_()
-    images = 0.35 + 0.3 * torch.rand(300, 3, 4, 4, generator=generator)  # so far within [0, 1] that it sets no limit
+    images = 0.35 + 0.3 * torch.rand(150, 3, 4, 4, generator=generator)  # so far within [0, 1] that it sets no limit
     with torch.no_grad():
         logits = network(images)
     targets = logits.argmax(dim=1)
@@ -111,7 +111,7 @@ def test_linear_models_are_fooled_exactly_where_they_can_be(norm, name):
         assert fooled.sum() > 0.95 * (distance < eps).sum()
     else:
         assert torch.equal(fooled, distance < eps)
-    assert 50 < fooled.sum() < len(images) - 50
+    assert 20 < fooled.sum() < len(images) - 20
 
 
 # Batches ----------------------------------------------------------------------------------------------------------
@@ -119,8 +119,8 @@ def test_linear_models_are_fooled_exactly_where_they_can_be(norm, name):
 
 @pytest.mark.parametrize("norm", ["linf", "l2"])
 def test_the_result_does_not_depend_on_batch_mates(digits, norm):
-    network, images, targets = fragile(digits, 5, 0.04)
-    eps, seeds = (0.08 if norm == "linf" else 1.0), [3, 1, 4, 15, 9]
+    network, images, targets = fragile(digits, 3, 0.04)
+    eps, seeds = (0.08 if norm == "linf" else 1.0), [3, 1, 4]
 
     def one_by_one(batch):
         return torch.cat([network(image[None]) for image in batch])
@@ -128,7 +128,7 @@ def test_the_result_does_not_depend_on_batch_mates(digits, norm):
     for name in STANDARD:
         attack = AutoAttack(norm, eps, [name])
         whole = attack(images, one_by_one, seeds, targets)
-        order = [4, 2, 0, 3, 1]
+        order = [1, 2, 0]
         shuffled = attack(images[order], one_by_one, [seeds[place] for place in order], targets[order])
         torch.testing.assert_close(shuffled, whole[order], rtol=0, atol=1e-6)
         alone = attack(images[[2]], one_by_one, [seeds[2]], targets[[2]])
@@ -136,7 +136,7 @@ def test_the_result_does_not_depend_on_batch_mates(digits, norm):
         assert (lengths(whole - images, norm) > 0).all()
 
 
-@pytest.mark.parametrize("name", ["apgd-ce", "apgd-t", "square"])
+@pytest.mark.parametrize("name", ["apgd-t", "square"])
 def test_the_seed_decides_and_torchs_generator_does_not(digits, name):
     network, images, targets = fragile(digits, 3, 0.04)
     attack = AutoAttack("linf", 0.08, [name])

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,17 +24,6 @@ from testbed.db import tables
 from testbed.db.connection.urls import resolve_url
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Chunk, Evaluation, Metric, SampleInfo, Score
-
-
-@pytest.fixture(scope="session")
-def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty SQLite store to be copied."""
-    path = tmp_path_factory.mktemp("template") / "store.db"
-    Store.create(str(path)).close()
-    with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.close()
-    return path
 
 
 @pytest.fixture(scope="session")
@@ -64,6 +53,27 @@ def store_url(backend: str, request: pytest.FixtureRequest, tmp_path: Path) -> s
         for table in reversed(tables.Base.metadata.sorted_tables):
             connection.execute(f"DELETE FROM {table.name}")
     return url
+
+
+@pytest.fixture(scope="session")
+def whole(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of small cells of all kinds, with embeddings, heads, answers and records, which nobody has damaged."""
+    path = tmp_path_factory.mktemp("whole") / "store.db"
+    shutil.copy(root / "tests" / "assets" / "golden_store.db", path)
+    with Store.open(str(path), "write") as store:  # two of seven models are enough, and soon checked
+        for each in store.evaluations.find():
+            if each.status == "unsupported" and each.eval_setting != "plain":
+                store.removal.hide_evaluation(each.id)
+        for name in ("digested", "letters", "net", "normal", "own"):
+            store.names.hide("model", name)
+        store.removal.purge()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
+            "PRAGMA foreign_keys = ON;"
+            "DELETE FROM eval_settings WHERE id NOT IN (SELECT eval_setting_id FROM evaluations);"
+            "DELETE FROM datasets WHERE id NOT IN (SELECT dataset_id FROM evaluations WHERE dataset_id > 0); VACUUM"
+        )
+    return path
 
 
 class Builder:

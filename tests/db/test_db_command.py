@@ -596,19 +596,6 @@ def test_help_names_every_action(db: Db) -> None:
 # As a program -----------------------------------------------------------------------------------------------------
 
 
-def test_the_program_prints_and_ends_as_in_this_process(
-    program: Callable[..., Said], store_url: str, build: Any
-) -> None:
-    build.complete("net", "val", 0.25)
-    said = program("--print-eval", "net", "val", "--json", "--db-url", store_url)
-    assert (said.code, said.err) == (0, "")
-    assert said.json[0]["value"] == 0.25
-    said = program("--print-eval", "nets", "val", "--db-url", store_url)
-    assert said.code == 1
-    assert said.err.startswith("Error: unknown model 'nets'")
-    assert "Traceback" not in said.err
-
-
 def test_a_reader_that_goes_away_is_no_error_to_speak_of(root: Path, tmp_path: Path, builder: Any) -> None:
     url = tmp_path / "store.db"
     with Store.create(str(url)) as store:
@@ -626,9 +613,7 @@ def test_a_reader_that_goes_away_is_no_error_to_speak_of(root: Path, tmp_path: P
     assert "Exception" not in errors
 
 
-@pytest.mark.parametrize(
-    "words", [["list", "models", "--stored"], ["show", "net", "val"], ["store", "check"], ["--help"]]
-)
+@pytest.mark.parametrize("words", [["show", "net", "val"], ["--help"]])
 def test_output_to_a_full_disk_is_told_in_a_line(root: Path, tmp_path: Path, builder: Any, words: list[str]) -> None:
     with Store.create(str(tmp_path / "store.db")) as store:
         builder(store).complete("net", "val")

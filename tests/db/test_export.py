@@ -342,15 +342,6 @@ def test_the_manifest_says_what_each_file_is(store: Store, lab: Lab, out: Path) 
     assert on_disk == sorted([MANIFEST, *(entry["file"] for entry in entries)])
 
 
-def test_only_the_models_that_are_asked_for_are_saved(store: Store, lab: Lab, out: Path) -> None:
-    for number, model in enumerate("abc"):
-        lab.evaluate(model, "val", lab.samples([0, 1]), logits_of(2, seed=number))
-    lab.evaluate("a", "sketch", lab.samples([0, 1]), logits_of(2))
-    entries = save_logits(store, "val", out, models=["c", "a"])
-    assert [(entry["model"], entry["eval_setting"]) for entry in entries] == [("a", "val"), ("c", "val")]
-    assert sorted(path.name for path in out.iterdir()) == [MANIFEST, "val__a.npz", "val__c.npz"]
-
-
 def test_the_evaluation_that_counts_is_saved(store: Store, lab: Lab, out: Path) -> None:
     full = lab.evaluate("net", "val", lab.samples([0, 1, 2]), logits_of(3))
     lab.evaluate("net", "val", lab.samples([0, 1]), logits_of(2), sample_limit=2)

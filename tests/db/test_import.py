@@ -137,27 +137,9 @@ def test_forms_of_csv_that_programs_write_are_read(store: Store, write: Write, c
     assert values(store) == {("mo,del 模" if odd else "net", 'set"ting, ü' if odd else "val", "top1"): 0.5}
 
 
-def test_a_row_that_is_there_twice_is_noted(store: Store, write: Write) -> None:
-    report = import_results(store, write([["model", "val"], ["net", "50"], ["other", "60"], ["net", "50"]]))
-    assert report.notes == ["row 4 repeats net"]
-    assert (report.cells, report.new) == (2, 2)
-    assert len(store.results.find()) == 2
-
-
 def test_a_table_with_low_values_is_not_taken_for_fractions(store: Store, write: Write) -> None:
     import_results(store, write([["model", "val", "a"], ["net", "1.01", "0.3"]]))
     assert values(store)["net", "a", "top1"] == 0.3 / 100
-
-
-def test_importing_twice_changes_nothing(store: Store, write: Write) -> None:
-    path = write(TABLE)
-    import_results(store, path)
-    before = store.results.find(), store.evaluations.find()
-    report = import_results(store, path)
-    assert (report.values, report.cells, report.new) == (7, 6, 0)
-    assert (store.results.find(), store.evaluations.find()) == before
-    renamed = write(TABLE, "another name.csv")
-    assert import_results(store, renamed).new == 0
 
 
 def test_importing_again_after_a_model_was_renamed_makes_no_empty_model(store: Store, write: Write) -> None:
@@ -175,16 +157,6 @@ def test_of_a_corrected_table_the_new_values_count(store: Store, write: Write) -
     assert report.new == 1
     assert values(store)["resnet50", "val", "top1"] == 0.77
     assert len(store.results.find(["resnet50"], ["val"])) == 1
-
-
-def test_ones_own_evaluation_stands_beside_the_imported_one(store: Store, write: Write, builder: Any) -> None:
-    own = builder(store).complete("resnet50", "val", 0.5)
-    import_results(store, write(TABLE))
-    assert [(each.origin, each.value) for each in store.results.find(["resnet50"], ["val"])] == [
-        ("imported", 76.13 / 100),
-        ("run", 0.5),
-    ]
-    assert store.evaluations.get(own.id) == own
 
 
 def test_model_types_are_stored_with_the_models(store: Store, write: Write) -> None:
@@ -336,24 +308,6 @@ def test_what_is_wrong_with_a_file_is_told_and_nothing_imported(
     refused(store, write(content, "table.json" if is_json else "table.csv"), said)
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [["name", "val"], ["net", "50"]],
-        [["", "model", "val"], ["0", "net", "50"]],
-        [["model"], ["net"]],
-        [["dataset", "model", "acc1"], ["cifar10", "net", "0.5"]],
-        [["model;val"], ["net;50"]],
-    ],
-    ids=["another first column", "index of pandas", "no setting", "half of CLIP benchmark's columns", "semicolons"],
-)
-def test_a_foreign_table_is_refused_with_what_was_expected(store: Store, write: Write, rows: Any) -> None:
-    message = refused(store, write(rows), "is not a table that can be imported")
-    for words in ("ImageNet-testbed", "'model'", "CLIP benchmark", "dataset, model, pretrained, task"):
-        assert words in message
-    assert f"begins with {rows[0][0]}" in message
-
-
 def test_a_missing_file_and_a_folder_are_refused(store: Store, tmp_path: Path) -> None:
     refused(store, tmp_path / "missing.csv", "cannot be read as a CSV file: .*No such file")
     refused(store, tmp_path, "has no JSON files")
@@ -425,11 +379,6 @@ def test_only_rates_of_all_samples_are_exported(store: Store, builder: Any, tmp_
 def test_an_empty_store_is_exported_as_a_header(store: Store, tmp_path: Path) -> None:
     assert export_csv(store.results.find(), tmp_path / "out.csv") == (0, 0)
     assert read(tmp_path / "out.csv") == [["model"]]
-
-
-def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"out\.csv cannot be written: No such file or directory"):
-        export_csv([], tmp_path / "missing" / "out.csv")
 
 
 def percentages(kind: str, count: int = 400) -> list[float]:

@@ -30,18 +30,6 @@ def backend() -> str:
     return "sqlite"
 
 
-@pytest.fixture(scope="module")
-def whole(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store of small cells of all kinds, with embeddings, heads, answers, certificates and records."""
-    path = tmp_path_factory.mktemp("whole") / "store.db"
-    shutil.copy(root / "tests" / "assets" / "golden_store.db", path)
-    with Store.open(str(path), "write") as store:
-        for name in ("digested", "letters", "normal", "own"):
-            store.names.hide("model", name)
-        store.removal.purge()
-    return path
-
-
 def content(store: Store) -> dict[str, Any]:
     """All that is visible, without ids."""
     told: dict[str, Any] = {}
@@ -98,7 +86,6 @@ def test_a_copy_has_everything_and_every_column_of_every_row(
                 assert list(back.maintenance.check()) == []
 
 
-@on_both
 def test_a_copy_that_was_stopped_goes_on(whole: Path, store: Store) -> None:
     def stopping(what: str, share: float) -> None:
         if share > 0.3:

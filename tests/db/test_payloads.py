@@ -84,36 +84,6 @@ def test_every_bfloat16_is_widened_as_torch_does() -> None:
     assert (ours.view(np.uint32) == theirs.view(np.uint32)).all()
 
 
-@pytest.mark.parametrize("shape", [(5,), (3, 4), (2, 3, 4), (0, 4)])
-def test_bfloat16_travels_in_two_bytes_and_comes_back_as_float32(shape: tuple[int, ...]) -> None:
-    values = torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(torch.bfloat16)
-    payload = encode(values)
-    assert (payload.dtype, len(payload.data)) == ("bfloat16", 2 * values.numel())
-    back = decode(bytes(payload.data), payload.dtype, payload.count, payload.shape)
-    assert back.dtype == result_dtype("bfloat16") == np.float32
-    assert back.shape == shape
-    assert (back == values.float().numpy()).all()
-    assert (torch.from_numpy(back.copy()).to(torch.bfloat16) == values).all(), "nothing is lost on the way back either"
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-def test_a_tensor_may_lie_in_memory_in_any_way(dtype: torch.dtype) -> None:
-    whole = torch.arange(48.0).reshape(6, 8).to(dtype)
-    for values in (whole.T, whole[::2], whole[:, 1::3], whole[2:4].expand(3, 2, 8), whole.flip(0)):
-        payload = encode(values)
-        back = decode(bytes(payload.data), payload.dtype, payload.count, payload.shape)
-        assert back.tolist() == values.float().tolist()
-
-
-def test_a_changed_byte_is_noticed() -> None:
-    payload = encode(np.arange(10.0))
-    data = bytearray(payload.data)
-    encoding.verify(bytes(data), payload.checksum, "outputs")
-    data[17] ^= 1
-    with pytest.raises(CorruptOutputError, match="outputs: the stored bytes differ from their checksum"):
-        encoding.verify(bytes(data), payload.checksum, "outputs")
-
-
 @pytest.mark.parametrize(
     "values",
     [np.array([{"a": 1}, None], dtype=object), np.array(["a", "bb"]), np.array([b"a"]), np.zeros(2, [("a", "f4")])],
@@ -203,17 +173,6 @@ def test_outputs_go_to_a_far_place_and_come_back_several_at_once(sqlite_store: S
         assert store.outputs.read(evaluation.id, "logits").tobytes() == values.tobytes()
 
 
-def test_outputs_at_a_url_keep_every_bit(outside: Store, builder: Any) -> None:
-    bits = np.random.default_rng(0).integers(0, 256, (4, 6 * np.dtype(np.float32).itemsize), np.uint8)
-    given: dict[str, Any] = {dtype: bits.view(dtype) for dtype in ("float16", "float32", "uint8")}
-    given["bfloat16"] = torch.from_numpy(bits).view(torch.bfloat16)
-    evaluation = builder(outside).begin()
-    outside.outputs.append([Chunk(evaluation.id, dtype, 0, values) for dtype, values in given.items()])
-    for dtype, values in given.items():
-        expected = values.float().numpy() if dtype == "bfloat16" else values
-        assert outside.outputs.read(evaluation.id, dtype).tobytes() == expected.tobytes(), dtype
-
-
 def test_outputs_at_a_url_are_found_by_who_does_not_know_it(outside: Store, builder: Any, store_url: str) -> None:
     evaluation = builder(outside).complete()
     with Store.open(store_url) as reader:
@@ -229,15 +188,6 @@ def test_outputs_may_lie_partly_in_the_database(outside: Store, store_url: str, 
     with Store.open(store_url, "write") as inside:
         inside.outputs.append([Chunk(evaluation.id, "logits", 0, values[:2])])
     assert outside.outputs.read(evaluation.id, "logits").tobytes() == values.tobytes()
-
-
-def test_outputs_without_a_row_or_a_number_go_to_the_url_too(outside: Store, builder: Any, payload_url: str) -> None:
-    build = builder(outside)
-    evaluation = build.begin(size=0, dataset=build.dataset(0))
-    outside.outputs.append([Chunk(evaluation.id, "logits", 0, np.zeros((0, 3), np.float32))])
-    assert outside.outputs.read(evaluation.id, "logits").shape == (0, 3)
-    assert len(files(payload_url)) == 1
-    assert list(outside.maintenance.check()) == []
 
 
 def test_the_variable_names_where_outputs_go(

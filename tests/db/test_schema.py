@@ -126,50 +126,6 @@ def test_a_new_store_is_as_the_migrations_make_one(empty_url: str) -> None:
         assert form_of(connection) == before
 
 
-def test_constraints_and_indexes_are_named_by_the_convention(empty_url: str) -> None:
-    with Store.create(empty_url) as store, store.database.engine.connect() as connection:
-        inspector = sa.inspect(connection)
-        tables = set(inspector.get_table_names()) - {"alembic_version"}
-        assert tables == set(Base.metadata.tables)
-        for table in tables:
-            assert inspector.get_pk_constraint(table)["name"] == f"pk_{table}"
-            for unique in inspector.get_unique_constraints(table):
-                assert unique["name"] == f"uq_{table}_{'_'.join(unique['column_names'])}"
-            for key in inspector.get_foreign_keys(table):
-                assert key["name"] == f"fk_{table}_{'_'.join(key['constrained_columns'])}_{key['referred_table']}"
-            for index in inspector.get_indexes(table):
-                columns = "_".join(str(name) for name in index["column_names"])
-                named = f"uq_{table}_" if index["unique"] else f"ix_{table}_"
-                expected = {f"{named}{columns}", "uq_evaluations_visible_cell"}
-                assert index["name"] in expected
-
-
-def test_every_foreign_key_is_there(empty_url: str) -> None:
-    with Store.create(empty_url) as store, store.database.engine.connect() as connection:
-        inspector = sa.inspect(connection)
-        keys = {
-            (table, key["constrained_columns"][0], key["referred_table"], (key["options"] or {}).get("ondelete"))
-            for table in Base.metadata.tables
-            for key in inspector.get_foreign_keys(table)
-        }
-    assert keys == {
-        ("samples", "dataset_id", "datasets", "CASCADE"),
-        ("evaluations", "model_id", "models", "CASCADE"),
-        ("evaluations", "eval_setting_id", "eval_settings", "CASCADE"),
-        ("evaluations", "dataset_id", "datasets", None),
-        ("evaluations", "derived_from_id", "evaluations", None),
-        ("output_chunks", "evaluation_id", "evaluations", "CASCADE"),
-        ("sample_errors", "evaluation_id", "evaluations", "CASCADE"),
-        ("scores", "evaluation_id", "evaluations", "CASCADE"),
-        ("metrics", "evaluation_id", "evaluations", "CASCADE"),
-        ("evaluation_records", "evaluation_id", "evaluations", "CASCADE"),
-        ("certificates", "evaluation_id", "evaluations", "CASCADE"),
-        ("leases", "evaluation_id", "evaluations", "CASCADE"),
-        ("leases", "run_id", "runs", "CASCADE"),
-        ("item_leases", "run_id", "runs", "CASCADE"),
-    }
-
-
 def test_one_visible_evaluation_of_a_cell_is_enforced_by_the_database(empty_url: str) -> None:
     insert = sa.text(
         "INSERT INTO evaluations (model_id, eval_setting_id, fingerprint, status, origin, random_weights, created_at,"

@@ -40,29 +40,6 @@ def exists(store: Store, kind: Any, name: str) -> bool:
     return name in [each.name for each in store.names.all(kind)]
 
 
-def test_models_are_listed_by_name_with_their_type(store: Store) -> None:
-    assert store.names.add(MODEL, "zebra", model_type="Standard training")
-    assert store.names.add(MODEL, "ant")
-    listed = store.names.all(MODEL)
-    assert [(each.name, each.model_type, each.evaluations, each.hidden) for each in listed] == [
-        ("ant", None, 0, False),
-        ("zebra", "Standard training", 0, False),
-    ]
-    assert store.names.all(SETTING) == []
-
-
-def test_settings_are_listed_with_their_parent(store: Store) -> None:
-    store.names.add(SETTING, "val_10percent", parent="val", task="classification")
-    assert [(each.name, each.parent) for each in store.names.all(SETTING)] == [("val_10percent", "val")]
-
-
-def test_a_model_and_a_setting_may_have_the_same_name(store: Store) -> None:
-    assert store.names.add(MODEL, "digits")
-    assert store.names.add(SETTING, "digits")
-    assert exists(store, MODEL, "digits")
-    assert exists(store, SETTING, "digits")
-
-
 def test_names_of_any_characters_are_kept(store: Store) -> None:
     odd = [
         "ViT-B-32,laion400m_e32",
@@ -130,16 +107,6 @@ def test_an_unknown_name_among_many_names_the_command_that_lists_them(store: Sto
     with pytest.raises(UnknownNameError, match=r"there are 13, which .*testbed list settings --stored") as caught:
         store.names.require(SETTING, "qqqqqqqq")
     assert "did you mean" not in str(caught.value)
-
-
-def test_renaming_a_model_takes_its_evaluations_along(store: Store, build: Any) -> None:
-    evaluation = build.complete("old", "val", top1=0.25)
-    store.names.rename(MODEL, "old", "new")
-    assert names(store, MODEL) == ["new"]
-    assert [(each.model, each.value) for each in store.results.find(["new"])] == [("new", 0.25)]
-    assert store.results.find(["old"]) == []
-    assert store.evaluations.get(evaluation.id).model == "new"
-    assert store.names.all(MODEL)[0].evaluations == 1
 
 
 def test_renaming_a_setting_renames_it_where_it_is_a_parent(store: Store) -> None:
@@ -226,15 +193,6 @@ def test_a_node_stays_while_other_settings_take_its_outputs(store: Store, build:
     assert {each.id for each in store.evaluations.find()} == {node.id, derived.id}
     assert store.names.unhide(SETTING, "val") == 1
     assert {each.id for each in store.evaluations.find()} == {own.id, node.id, derived.id}
-
-
-def test_hiding_an_unknown_or_hidden_name_is_an_error(store: Store) -> None:
-    store.names.add(MODEL, "net")
-    with pytest.raises(UnknownNameError, match="did you mean 'net'"):
-        store.names.hide(MODEL, "nets")
-    store.names.hide(MODEL, "net")
-    with pytest.raises(UnknownNameError):
-        store.names.hide(MODEL, "net")
 
 
 def test_unhiding_suggests_among_the_removed_names(store: Store) -> None:
@@ -596,13 +554,6 @@ def test_chunks_are_put_together_in_the_order_of_their_samples(store: Store, bui
     assert same_bits(store.outputs.read(evaluation.id, "logits"), values)
 
 
-def test_what_is_read_is_independent_of_the_store(store: Store, build: Any) -> None:
-    evaluation = build.complete()
-    first = store.outputs.read(evaluation.id, "logits")
-    first[:] = 7
-    assert not (store.outputs.read(evaluation.id, "logits") == 7).any()
-
-
 def test_a_chunk_that_is_there_already_stays(store: Store, build: Any) -> None:
     values = build.logits()
     evaluation = build.begin()
@@ -774,14 +725,6 @@ def test_a_sample_of_the_same_id_and_another_content_is_another_sample(store: St
         store.outputs.read(derived.id, "logits")
 
 
-def test_a_corrupt_source_is_noticed_through_a_derived_evaluation(store: Store, build: Any, raw: Any) -> None:
-    source = build.complete(size=4)
-    derived = derive(build, source, [3, 1])
-    flip(raw, store, "output_chunks", f"evaluation_id = {source.id}")
-    with pytest.raises(CorruptOutputError, match=f"evaluation {source.id}, logits"):
-        store.outputs.read(derived.id, "logits")
-
-
 # Scores and metrics -----------------------------------------------------------------------------------------------
 
 
@@ -860,16 +803,6 @@ def test_completing_stores_all_or_nothing(store: Store, build: Any) -> None:
     assert store.scores.read(evaluation.id) == {}
     assert store.evaluations.get(evaluation.id).status == "running"
     assert len(store.evaluations.find()) == 2
-
-
-def test_completing_again_keeps_what_was_there_when_it_fails(store: Store, build: Any) -> None:
-    done = build.complete(metrics=[Metric("top1", 0.1)], scores=[Score("s", np.zeros(4))])
-    bad: Any = Metric("last", 0.5, unit=None)  # type: ignore[arg-type]
-    with pytest.raises(sa.exc.IntegrityError):
-        store.evaluations.complete(done.id, [], [Metric("top1", 0.9), bad])
-    assert store.results.metrics(done.id) == [Metric("top1", 0.1)]
-    assert len(store.scores.read(done.id)) == 1
-    assert store.evaluations.get(done.id) == done
 
 
 def test_a_corrupt_score_is_noticed(store: Store, build: Any, raw: Any) -> None:
@@ -1169,18 +1102,6 @@ def test_an_artifact_is_found_by_its_fingerprint_and_a_corrupt_one_is_noticed(st
         store.artifacts.get("f")
 
 
-def test_an_artifact_of_bfloat16_and_one_of_no_rows(store: Store) -> None:
-    head = torch.randn(4, 3).to(torch.bfloat16)
-    store.artifacts.put("b", "head", head, {})
-    store.artifacts.put("empty", "head", np.zeros((0, 3), np.float16), {})
-    read = store.artifacts.get("b")
-    assert read is not None
-    assert same_bits(read, head.float().numpy())
-    empty = store.artifacts.get("empty")
-    assert empty is not None
-    assert empty.shape == (0, 3)
-
-
 IDENTITY = {
     "model": {"spec": {"name": "net", "layers": [1, 2]}, "weights": "sha256:1"},
     "forward": {"task": "classification", "restricted": False},
@@ -1233,15 +1154,6 @@ def test_imported_cells_are_complete_evaluations_without_outputs(store: Store) -
         store.outputs.read(evaluations["a"].id, "logits")
 
 
-def test_importing_the_same_cells_twice_changes_nothing(store: Store) -> None:
-    assert import_cell(store) == 1
-    before = store.results.find()
-    assert import_cell(store) == 0
-    assert store.results.find() == before
-    assert len(store.evaluations.find()) == 1
-    assert store.evaluations.add_imported([], "empty.csv", {}) == 0
-
-
 def test_importing_cells_of_which_some_are_there_adds_the_others(store: Store) -> None:
     import_cell(store)
     cells = [("net", "val", "imported", [Metric("top1", 0.75)]), ("net", "sketch", "new", [Metric("top1", 0.1)])]
@@ -1263,24 +1175,15 @@ def test_removed_imported_cells_can_be_imported_again(store: Store) -> None:
 def test_thousands_of_cells_are_imported_at_once(store: Store) -> None:
     cells = [
         (f"m{model}", f"s{setting}", f"{model}-{setting}", [Metric("top1", (model + setting) / 200)])
-        for model in range(50)
+        for model in range(25)
         for setting in range(100)
     ]
-    assert store.evaluations.add_imported(cells, "big.csv", {}) == 5000
-    assert len(store.results.find()) == 5000
+    assert store.evaluations.add_imported(cells, "big.csv", {}) == 2500
+    assert len(store.results.find()) == 2500
     assert store.results.find(["m7"], ["s90"])[0].value == 97 / 200
 
 
 # Removing evaluations ---------------------------------------------------------------------------------------------
-
-
-def test_hiding_the_evaluations_of_a_cell_and_bringing_them_back(store: Store, build: Any) -> None:
-    ids = {evaluate(build, 0.1), evaluate(build, 0.2)}
-    other = build.complete("net", "sketch").id
-    assert store.removal.hide("net", "val") == 2
-    assert {each.id for each in store.evaluations.find()} == {other}
-    assert store.removal.unhide("net", "val") == 2
-    assert {each.id for each in store.evaluations.find()} == {*ids, other}
 
 
 def test_only_the_last_removal_of_a_cell_is_undone(store: Store, build: Any) -> None:
@@ -1299,17 +1202,6 @@ def test_a_cell_that_was_run_again_cannot_be_brought_back_beside_it(store: Store
     with pytest.raises(StoreError, match="was run again since it was removed"):
         store.removal.unhide("net", "val")
     assert visible(store) == {again}
-
-
-def test_removing_or_restoring_what_is_not_there_is_an_error(store: Store, build: Any) -> None:
-    build.complete("net", "val")
-    store.names.add(SETTING, "sketch")
-    with pytest.raises(UnknownNameError, match="no evaluation of net on sketch"):
-        store.removal.hide("net", "sketch")
-    with pytest.raises(UnknownNameError, match="no removed evaluation of net on val"):
-        store.removal.unhide("net", "val")
-    with pytest.raises(UnknownNameError, match="did you mean 'net'"):
-        store.removal.hide("nets", "val")
 
 
 def test_purging_deletes_what_was_removed_and_nothing_else(store: Store, build: Any, raw: Any) -> None:
@@ -1416,24 +1308,6 @@ def test_check_names_what_was_changed(
     faults = list(store.maintenance.check())
     assert any(all(words.format(evaluation) in fault for words in named) for fault in faults)
     assert len(faults) == 1 or table in ("artifacts", "samples")
-
-
-@pytest.mark.parametrize("lost", [0, 2, 3])
-def test_check_names_missing_outputs(store: Store, build: Any, raw: Any, lost: int) -> None:
-    evaluation, other = build.begin(), build.begin("other")
-    for start in range(4):
-        store.outputs.append([Chunk(evaluation.id, "logits", start, build.logits(1))])
-    store.outputs.append([Chunk(other.id, kind, 0, build.logits(n)) for kind, n in (("embeddings", 1), ("logits", 4))])
-    for each in (evaluation, other):
-        store.evaluations.complete(each.id, [], [Metric("top1", 0.5)])
-    (of_other,) = store.maintenance.check()
-    assert "embeddings" in of_other
-    with raw(store) as connection:
-        connection.execute(
-            sa.text(f"DELETE FROM output_chunks WHERE evaluation_id = {evaluation.id} AND start = {lost}")
-        )
-    (fault,) = set(store.maintenance.check()) - {of_other}
-    assert f"outputs end at {lost} of 4" in fault
 
 
 # The store as a whole ---------------------------------------------------------------------------------------------

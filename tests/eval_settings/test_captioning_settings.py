@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from caption_world import write
-from coca_world import save_coca, tiny_coca
 
 from testbed.data.sets.digit_tasks import CaptionedDigits
 from testbed.data.sets.digits import CLASS_NAMES, Digits
@@ -93,13 +92,3 @@ def test_images_of_a_file_of_pairs_are_described(tmp_path: Path, reader: str) ->
         names = [CLASS_NAMES[digits.targets[place]] for place in (2, 0, 3, 1)]
         unsaid = ("four", "seven")
         assert said == ["" if name in unsaid else f"a photo of the digit {name}" for name in names]
-
-
-@pytest.mark.slow
-def test_a_coca_describes_digits(tmp_path: Path) -> None:
-    model = f"captioner/local-dir:{save_coca(tiny_coca(), tmp_path / 'coca')}"
-    with Store.open(run_all(tmp_path, [model], ["digits-captions.captioning"])) as store:
-        (evaluation,) = store.evaluations.find([model], ["digits-captions.captioning"])
-        said = list(store.outputs.read(evaluation.id, "text"))
-        assert [value["finish_reason"] for value in said] == ["length"] * 10
-        assert len({value["text"] for value in said}) > 1

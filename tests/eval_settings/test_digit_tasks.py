@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -95,20 +94,6 @@ def test_captions_choices_and_pairs_are_told(lab: Store) -> None:
     assert captions["text_retrieval_recall@10"] >= captions["text_retrieval_recall@5"]
     assert metrics(lab, "digits-selection")["text_acc"] > 0.95
     assert metrics(lab, "digits-pairs")["mean_average_precision"] > 0.3  # 0.19 by chance
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_processes_and_batches_change_nothing(lab: Store, tmp_path: Path) -> None:
-    settings = ["digits.linear_probe.k5", "digits-captions", "digits-selection", "digits-pairs"]
-    options = RunOptions(db_url=str(tmp_path / "other.db"), cpu_processes=2, data_workers=1, batch_size=50)
-    assert run(registry, options, [MODEL], settings).ok
-    with Store.open(options.db_url) as other:
-        for setting in settings:
-            assert metrics(other, setting) == metrics(lab, setting), setting
-        for setting in ("digits.linear_probe.k5", "digits-pairs"):
-            np.testing.assert_array_equal(logits(other, setting), logits(lab, setting))
-        assert list(other.maintenance.check()) == []
 
 
 @pytest.mark.slow

@@ -106,11 +106,19 @@ def test_every_published_column_is_a_setting_with_the_children_that_there_were()
 @pytest.mark.slow
 @pytest.mark.timeout(280)
 def test_every_setting_runs(run, tmp_path):
+    """But of each corruption in each form, one of its severities, which differs from corruption to corruption."""
+    left_out = {
+        f"{name}_{form}"
+        for number, name in enumerate(CORRUPTED)
+        for place, form in enumerate(("in-memory", "on-disk", "in-memory_10percent", "on-disk_10percent"))
+        if number % 5 != (number // 5 + place) % 5
+    }
     own = [
         name
         for name in registry.eval_setting_names()
         if not name.startswith(("digits", "clip-cc-bench")) and BENCHMARKS.canonical(name) is None
         if name not in known_tables() and name not in QUESTIONS  # tables, which are asked in tests of their own
+        if name not in left_out
         if name != "imagenet-w" or importlib.util.find_spec("imagenet_w")  # its watermark is a package of its own
     ]
     outcomes = run(tmp_path, own, "--limit", "2")
@@ -338,10 +346,10 @@ def test_val_and_all_corruptions_in_memory_open_each_image_once(run, tmp_path):
         "images.decode_file = counting\n"
     )
     settings = ["val", "greyscale", "imagenet-c.*_in-memory"]
-    outcomes = run(tmp_path, settings, "--limit", "20", "--plugin", str(tmp_path / "count.py"))
+    outcomes = run(tmp_path, settings, "--limit", "4", "--plugin", str(tmp_path / "count.py"))
     assert Counter(each["status"] for each in outcomes) == {"complete": 97}
     opened = (tmp_path / "opened.txt").read_text().split("\n")[:-1]
-    assert len(opened) == len(set(opened)) == 20
+    assert len(opened) == len(set(opened)) == 4
 
 
 # Tenths -----------------------------------------------------------------------------------------------------------

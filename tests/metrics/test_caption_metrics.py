@@ -12,7 +12,6 @@ import random
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import peers
@@ -27,11 +26,6 @@ CAPTIONS, REFERENCES = FROZEN["captions"], FROZEN["references"]
 
 
 # pycocoevalcap ----------------------------------------------------------------------------------------------------
-
-
-def test_there_are_enough_captions_of_every_kind() -> None:
-    assert len(CAPTIONS) > 200
-    assert {len(each) for each in REFERENCES} == {1, 2, 3, 4, 5}
 
 
 def test_words_are_those_of_the_java_tokenizer() -> None:
@@ -180,21 +174,6 @@ def test_a_copy_of_a_reference_scores_one() -> None:
 # Which samples are scored -----------------------------------------------------------------------------------------
 
 
-def scores(captions: list[str | None], references: list[list[str]]) -> dict[str, Any]:
-    return caption_overlap(captions, references).scores
-
-
-def test_the_order_of_samples_changes_nothing() -> None:
-    order = random.Random(1).sample(range(len(CAPTIONS)), len(CAPTIONS))
-    given, moved = (
-        caption_overlap(CAPTIONS, REFERENCES),
-        caption_overlap([CAPTIONS[place] for place in order], [REFERENCES[place] for place in order]),
-    )
-    assert moved.metrics == pytest.approx(given.metrics, rel=1e-14)
-    for name, values in given.scores.items():
-        np.testing.assert_array_equal(moved.scores[name], values[order])
-
-
 def test_missing_captions_are_not_scored_and_blank_ones_score_nothing() -> None:
     found = caption_overlap(["a dog runs", None, "", "a cat"], [["a dog runs"], ["a"], ["a bird"], []])
     for values in found.scores.values():
@@ -202,13 +181,6 @@ def test_missing_captions_are_not_scored_and_blank_ones_score_nothing() -> None:
         assert values[2] == pytest.approx(0, abs=1e-6)
     assert found.scores["ROUGE_L"][0] == pytest.approx(1)
     assert found.metrics["ROUGE_L"] == pytest.approx(1 / 2)
-
-
-def test_a_missing_caption_does_not_change_what_others_score() -> None:
-    captions: list[str | None] = list(CAPTIONS)
-    captions[3] = None
-    for name, values in scores(captions, REFERENCES).items():
-        np.testing.assert_array_equal(np.delete(values, 3), np.delete(scores(CAPTIONS, REFERENCES)[name], 3))
 
 
 def test_nothing_to_score_gives_no_metrics() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import http.client
 import http.server
+import itertools
 import json
 import shutil
 import socket
@@ -122,10 +123,11 @@ FOREIGN = [
 ]
 
 
-@pytest.mark.parametrize("headers", FOREIGN, ids=str)
-def test_a_foreign_page_in_the_same_browser_gets_nothing(server, headers):
-    for path in ("/", "/core.js", "/data/index.json", "/data/samples/0.json", "/pictures/0/0.jpg", "/nothing"):
-        assert get(f"{server}{path}", **headers)[0] == 403, path
+def test_a_foreign_page_in_the_same_browser_gets_nothing(server):
+    for headers, path in itertools.product(
+        FOREIGN, ("/", "/core.js", "/data/index.json", "/data/samples/0.json", "/pictures/0/0.jpg", "/nothing")
+    ):
+        assert get(f"{server}{path}", **headers)[0] == 403, (headers, path)
 
 
 def test_a_link_opens_the_page_and_nothing_else(server):
@@ -213,7 +215,7 @@ def test_a_server_for_others_answers_to_its_addresses_and_names_only(world):
             assert get(f"{url}/data/index.json", Host=host)[0] == 403, host
 
 
-LARGE = [10**6, 2**31 - 1, 2**31, 10**18, 2**63, 10**25]
+LARGE = [10**6, 2**31, 2**63, 10**25]
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgres"])
@@ -223,7 +225,7 @@ def test_numbers_that_nothing_has_are_not_found(world, backend, request):
         url = request.getfixturevalue("postgres_copy")
     with running(Page(url, "127.0.0.1", 0, None, "samples.db", world[1])) as server:
         document(server, "index")
-        for large in (*LARGE, "9" * 5000, "-1", "1e3", "0x1", "٣", "1 ", ""):
+        for large in (*LARGE, "9" * 5000, "-1", "1e3", "٣", ""):
             asked = urllib.parse.quote(str(large))
             for path in (
                 f"pictures/0/{asked}.jpg", f"pictures/0/{asked}-clean.jpg", f"pictures/{asked}/0.jpg",
@@ -508,11 +510,12 @@ VIEWS = (
 def test_pages_of_samples_fit_a_phone_and_have_no_faults_that_axe_finds(page, world):
     with Store.open(world[0]) as store:
         ids = [each.id for each in store.evaluations.find(["one", "two"], ["plain"])]
-    for scheme in ("light", "dark"):
+    others = [f"{name}/{ids[0]}/{ids[1]}" for name in ("compare", "difference")]
+    every = (*VIEWS, *others, f"cell/{ids[0]}", f"confusion/{ids[0]}")
+    for scheme, views in (("light", every), ("dark", every[::4])):  # another palette of the same elements
         opened = page("samples/noisy", 360, 740, color_scheme=scheme)
         opened.add_script_tag(content=AXE.read_text())
-        others = (f"{name}/{ids[0]}/{ids[1]}" for name in ("compare", "difference"))
-        for view in (*VIEWS, *others, f"cell/{ids[0]}", f"confusion/{ids[0]}"):
+        for view in views:
             opened.evaluate(
                 "view => { document.querySelector('main').replaceChildren(); location.hash = `#/${view}`; }", view
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import os
 import sys
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from click.testing import CliRunner
+from PIL import Image
 
 from testbed.errors import TestbedError
 from testbed.plotting import (
@@ -23,7 +24,7 @@ from testbed.plotting import (
     ranking,
 )
 from testbed.plotting.frame import load_grid
-from testbed.plotting.images import images_problem
+from testbed.plotting.images import images_problem, write_images
 from testbed.plotting.paper_plots import command as paper_plots
 from testbed.plotting.paper_plots import draw_all, pictures
 from testbed.plotting.paper_shifts import PICTURES, SHIFTS
@@ -251,15 +252,6 @@ def test_every_script_beside_the_others_is_a_figure(root):
     assert len({picture.name for picture in pictures()}) == len(pictures())
 
 
-def test_all_are_drawn_to_files_that_need_no_network(grid, tmp_path):
-    drawn = draw_all(grid, tmp_path)
-    assert len(drawn) == len(pictures())
-    for _, path in drawn:
-        text = path.read_text()
-        assert 'src="plotly.min.js"' in text
-        assert "https://cdn" not in text
-
-
 def test_one_line_says_which_figures_are_skipped_since_their_settings_are_not_stored(grid, tmp_path, capsys):
     less = grid._replace(values=grid.values[["val", V2]])
     names = {path.stem for _, path in draw_all(less, tmp_path)}
@@ -280,15 +272,10 @@ def test_a_script_prints_the_numbers_behind_its_figure(published, picture):
     assert "NaN" not in done.output
 
 
-def test_effective_robustness_as_json(published, table, tmp_path):
+def test_effective_robustness_as_json(published, table, tmp_path, warm_python):
     script = Path(effective_robustness.__file__)
-    done = subprocess.run(
-        [sys.executable, str(script), "--db-url", published, "--x", "val", "--y", "imagenet-sketch", "--json"],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-    )
+    words = ["--db-url", published, "--x", "val", "--y", "imagenet-sketch", "--json"]
+    done = warm_python.run(script, words, tmp_path, os.environ)
     found = json.loads(done.stdout)
     assert set(found["fit"]) == {"slope", "intercept", "r", "n"}
     names = standard(table)
@@ -327,7 +314,7 @@ def test_mistakes_are_one_line(published, tmp_path):
         assert "\n" not in str(done.exception)
 
 
-def test_images_say_what_they_need_where_it_is_missing(monkeypatch, tmp_path, published, grid):
+def test_all_are_drawn_and_images_say_what_they_need_where_it_is_missing(monkeypatch, tmp_path, published, grid):
     monkeypatch.setitem(sys.modules, "kaleido", None)
     assert "pip install -e '.[figures]'" in images_problem()
     figure = scatter_figure(scatter_data(grid, SHIFTS["imagenetv2"]))
@@ -337,19 +324,18 @@ def test_images_say_what_they_need_where_it_is_missing(monkeypatch, tmp_path, pu
     assert done.exit_code == 0
     assert f"{len(pictures())} figures" in done.output
     assert "note: no PDF" in done.stderr
+    drawn = [path.read_text() for path in (tmp_path / "figs").glob("*.html")]
+    assert len(drawn) >= len(pictures())
+    assert all('src="plotly.min.js"' in text and "https://cdn" not in text for text in drawn)
     done = CliRunner().invoke(paper_plots, ["--db-url", published, "--formats", "png"])
     assert isinstance(done.exception, TestbedError)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(images_problem() is not None, reason=str(images_problem()))
-@pytest.mark.parametrize(("suffix", "begins"), [(".png", b"\x89PNG"), (".pdf", b"%PDF")])
-def test_images_are_drawn_at_the_figures_size(tmp_path, grid, suffix, begins):
-    path = tmp_path / f"f{suffix}"
-    write(scatter_figure(scatter_data(grid, SHIFTS["imagenetv2"])), path)
-    content = path.read_bytes()
-    assert content.startswith(begins)
-    if suffix == ".png":
-        from PIL import Image
-
-        assert Image.open(path).size == (1800, 1280)
+def test_images_are_drawn_at_the_figures_size(tmp_path, grid):
+    paths = [tmp_path / "f.png", tmp_path / "f.pdf"]
+    write_images([scatter_figure(scatter_data(grid, SHIFTS["imagenetv2"]))] * 2, paths)
+    assert paths[0].read_bytes().startswith(b"\x89PNG")
+    assert Image.open(paths[0]).size == (1800, 1280)
+    assert paths[1].read_bytes().startswith(b"%PDF")

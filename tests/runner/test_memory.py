@@ -25,34 +25,6 @@ def test_pieces_join_to_the_whole(count, limit):
     assert pieces(count, limited(limit, [])).tolist() == list(range(count))
 
 
-def test_the_size_that_fitted_is_remembered():
-    notes, calls = [], []
-    pieces = InPieces(16, notes.append)
-    pieces(16, limited(5, calls))
-    assert calls == [16, 8, 4, 4, 4, 4]
-    assert len(notes) == 2
-    calls.clear()
-    pieces(8, limited(5, calls))
-    assert calls == [4, 4]
-
-
-def test_one_sample_that_does_not_fit_raises():
-    with pytest.raises(torch.OutOfMemoryError):
-        InPieces(4)(4, limited(0, []))
-
-
-def test_other_errors_are_not_retried():
-    calls = []
-
-    def compute(piece):
-        calls.append(piece)
-        raise RuntimeError("shapes do not match")
-
-    with pytest.raises(RuntimeError, match="shapes"):
-        InPieces(8)(8, compute)
-    assert len(calls) == 1
-
-
 @pytest.mark.parametrize(
     ("error", "expected"),
     [

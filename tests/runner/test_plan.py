@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import toy
-from toy import ToyNetwork, darker, noisy, toy_catalog, toy_model, toy_setting
+from toy import darker, noisy, toy_catalog, toy_model, toy_setting
 
 from testbed.errors import DataError, WeightsError
 from testbed.eval_settings.eval_setting_base import StandardDataset
@@ -177,27 +177,6 @@ def test_each_data_set_is_opened_and_each_model_identified_once(work):
     Planner(catalog, None, RunOptions()).plan(["a", "b"], [f"s{index}" for index in range(5)])
     assert work["data sets opened"] == 1
     assert work["networks made"] == 2
-
-
-def test_a_setting_with_an_own_metric_takes_models_of_any_number_of_classes():
-    setting = toy_setting(num_classes=3, metrics_fn=lambda logits, targets: {})
-    assert cell_of(toy_model(), setting).action is Action.RUN
-
-
-def test_an_evaluation_that_lacks_samples_is_no_source(lab):
-    lab.run(toy_catalog(toy_model(), toy_setting(count=300)))
-    catalog = toy_catalog(toy_model(), toy_setting("more", 600))
-    with lab.open() as store:
-        plan = Planner(catalog, store, RunOptions()).plan(["toy"], ["more"])
-    assert plan.counts() == {Action.RUN: 1}  # though its first 300 images are stored
-
-
-def test_a_model_with_other_weights_is_no_source(lab):
-    lab.run(toy_catalog(toy_model(), toy_setting()))
-    catalog = toy_catalog(toy_model(classifier_loader=lambda: ToyNetwork(1)), toy_setting())
-    with lab.open() as store:
-        plan = Planner(catalog, store, RunOptions()).plan(["toy"], ["toy-all"])
-    assert plan.counts() == {Action.RUN: 1}
 
 
 def test_unopenable_settings_are_not_opened_again_for_each_model(work, monkeypatch):

@@ -18,6 +18,7 @@ import numpy as np
 import postgres_server
 import pytest
 from ray_nodes import RayNodes, descendants, ray_nodes
+from warm_python import WarmPython
 from world_runs import PLUGIN, computed, set_pace, wait_until
 
 from testbed.db.store import Store
@@ -40,8 +41,9 @@ def cluster(tmp_path: Path) -> Iterator[RayNodes]:
 class Command:
     """eval.py, on a cluster or here."""
 
-    def __init__(self, root: Path, cluster: RayNodes) -> None:
+    def __init__(self, root: Path, cluster: RayNodes, warm_python: WarmPython) -> None:
         self.script, self.cluster, self.marks = root / "eval.py", cluster, Path(cluster.environment["WORLD_MARKS"])
+        self.warm_python = warm_python
 
     def words(self, url: str, *more: str, models: tuple[str, ...] = ("world-slow", "world-other")) -> list[str]:
         words = ["--models", *models, "--eval-settings", "world", "world-dark", "--plugin", str(PLUGIN)]
@@ -57,15 +59,16 @@ class Command:
         )
 
     def here(self, url: str) -> None:
-        subprocess.run(self.words(url, "--executor", "inline"), env=self.cluster.environment, check=True)
+        words = self.words(url, "--executor", "inline")[2:]
+        assert self.warm_python.run(self.script, words, self.marks, self.cluster.environment).returncode == 0
 
     def set_pace(self, seconds: float) -> None:
         set_pace(self.marks, seconds)
 
 
 @pytest.fixture
-def command(root: Path, cluster: RayNodes) -> Command:
-    return Command(root, cluster)
+def command(root: Path, cluster: RayNodes, warm_python: WarmPython) -> Command:
+    return Command(root, cluster, warm_python)
 
 
 def stored(url: str) -> int:
@@ -111,11 +114,11 @@ def test_a_run_outlasts_the_loss_of_a_node_and_is_bit_equal_to_one_of_a_single_p
 
 @pytest.mark.long
 def test_a_run_that_finds_no_room_after_its_worker_died_leaves_its_share_to_the_others(
-    root: Path, tmp_path: Path
+    root: Path, tmp_path: Path, warm_python: WarmPython
 ) -> None:
     url = str(tmp_path / "ray.db")
     with ray_nodes(1, WORLD_MARKS=str(tmp_path), OMP_NUM_THREADS="1") as cluster:
-        command = Command(root, cluster)
+        command = Command(root, cluster, warm_python)
         command.set_pace(3)
         first = command.on_cluster(url, "--json", models=("world-slow",))
         wait_until(lambda: stored(url) > 0, first)
@@ -212,10 +215,12 @@ def test_a_node_without_a_compiler_is_refused_if_networks_are_to_be_compiled(mon
         (("--gpus", "0"), "--gpus names GPUs of this machine"),
     ],
 )
-def test_what_cannot_work_is_said_at_once(root: Path, tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+def test_what_cannot_work_is_said_at_once(
+    root: Path, tmp_path: Path, warm_python: WarmPython, words: tuple[str, ...], told: str
+) -> None:
     arguments = ["--models", "world-plain", "--eval-settings", "world", "--plugin", str(PLUGIN), "--executor", "ray"]
     arguments += ["--db-url", str(tmp_path / "x.db"), *words]
-    done = subprocess.run([sys.executable, str(root / "eval.py"), *arguments], text=True, capture_output=True)
+    done = warm_python.run(root / "eval.py", arguments, tmp_path, os.environ)
     assert done.returncode != 0
     assert re.search(told, done.stderr)
     assert "Traceback" not in done.stderr

@@ -42,13 +42,6 @@ def values(store, setting):
     return {each.metric: each.value for each in store.results.find(["toy"], [setting], slices=["overall"])}
 
 
-def test_metrics_that_are_todays_are_left_alone(scored):
-    before = scored.evaluations.find()
-    done = rescore(scored, again(first))
-    assert {each.status for each in done} == {"current"}
-    assert scored.evaluations.find() == before
-
-
 def test_a_changed_metric_is_computed_from_the_stored_outputs_and_counts_from_now_on(scored, work):
     old = {each.eval_setting: each for each in scored.evaluations.find()}
     work.clear()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import wds_world
+from warm_python import WarmPython
 
 from testbed.db.store import Store
 from testbed.graph.options import RunOptions
@@ -128,7 +127,7 @@ def told(url: str, model: str, setting: str, inputs: Inputs) -> list[Any]:
     return [outcome.status, found.fingerprint, found.forward_fingerprint]
 
 
-def test_the_second_run_is_as_if_there_had_been_no_first(tmp_path: Path) -> None:
+def test_the_second_run_is_as_if_there_had_been_no_first(tmp_path: Path, warm_python: WarmPython) -> None:
     made = cases(tmp_path)
     before = own_variables()
     found = {}
@@ -140,9 +139,8 @@ def test_the_second_run_is_as_if_there_had_been_no_first(tmp_path: Path) -> None
         found[name] = two
     assert own_variables() == before
     given = json.dumps([(model, setting, asdict(second)) for model, setting, _, second in made.values()])
-    done = subprocess.run(
-        [sys.executable, "-c", ALONE, PLUGIN, str(tmp_path), given], capture_output=True, text=True, check=False
-    )
+    (tmp_path / "alone.py").write_text(ALONE)
+    done = warm_python.run(tmp_path / "alone.py", [PLUGIN, str(tmp_path), given], tmp_path, os.environ)
     assert done.returncode == 0, done.stderr
     assert [json.loads(line)[1:] for line in done.stdout.splitlines()] == [each[1:] for each in found.values()]
 

@@ -24,27 +24,6 @@ def one_pass_with_two_tasks():
     return Scheduler([make_pass(0, [1, 2])], make_shards(0, [1, 2], [(0, 10), (10, 20)]))
 
 
-def test_tasks_come_in_order_and_cells_complete_with_their_last_one():
-    scheduler = one_pass_with_two_tasks()
-    assert scheduler.next_pass(0) == 0
-    first, second = scheduler.next_shard(0, 0), scheduler.next_shard(0, 0)
-    assert scheduler.next_shard(0, 0) is None
-    assert scheduler.shard_done(first.id) == []
-    assert not scheduler.finished
-    assert sorted(scheduler.shard_done(second.id)) == [1, 2]
-    assert scheduler.finished
-    assert scheduler.next_pass(0) is None
-
-
-def test_an_idle_worker_waits_while_others_work():
-    scheduler = one_pass_with_two_tasks()
-    shards = [scheduler.next_shard(0, 0), scheduler.next_shard(0, 0)]
-    assert scheduler.next_pass(1) is WAIT
-    for shard in shards:
-        scheduler.shard_done(shard.id)
-    assert scheduler.next_pass(1) is None
-
-
 def test_workers_begin_different_passes_and_then_help_each_other():
     passes = [make_pass(0, [1]), make_pass(1, [2])]
     shards = make_shards(0, [1], [(0, 10), (10, 20)]) + make_shards(1, [2], [(0, 10)], first=2)
@@ -64,18 +43,6 @@ def test_a_worker_prefers_the_models_it_has_loaded():
     assert scheduler.next_pass(0) == 0
     scheduler.shard_done(scheduler.next_shard(0, 0).id)
     assert scheduler.next_pass(0) == 2
-
-
-def test_the_task_of_a_dead_worker_goes_to_another_one():
-    scheduler = one_pass_with_two_tasks()
-    shard = scheduler.next_shard(0, 0)
-    scheduler.shard_begun(0, shard.id)
-    assert scheduler.holds_shards(0)
-    assert scheduler.worker_lost(0) == []
-    assert not scheduler.holds_shards(0)
-    again = scheduler.next_shard(1, 0)
-    assert (again.start, again.stop, again.cells) == (shard.start, shard.stop, shard.cells)
-    assert again.attempts == 1
 
 
 def test_a_task_that_kills_workers_is_split_and_its_guilty_cell_given_up():
@@ -129,14 +96,6 @@ def test_a_failed_cell_is_dropped_from_the_tasks_that_are_left():
     assert second.cells == (2,)
     assert scheduler.shard_done(first.id) == []
     assert scheduler.shard_done(second.id) == [2]
-
-
-def test_tasks_whose_cells_have_all_failed_vanish():
-    scheduler = one_pass_with_two_tasks()
-    scheduler.cell_failed(1)
-    scheduler.cell_failed(2)
-    assert scheduler.finished
-    assert scheduler.next_pass(0) is None
 
 
 def test_added_tasks_keep_a_cell_open():

@@ -162,20 +162,17 @@ def test_a_subset_and_a_perturbed_setting_are_verified_as_cells_of_their_own(lab
 
 
 def test_no_cell_begins_when_the_time_is_over_and_the_next_run_goes_on(lab: Any, work: Any) -> None:
-    settings = [toy_setting(f"s{number}", count=40 + number) for number in range(5)]
+    settings = [toy_setting(f"s{number}", count=40 + number) for number in range(2)]
     catalog = toy_catalog(known("a"), known("b", 1), *settings)
     lab.run(catalog)
     seen: list[tuple[str, str]] = []
-    for night in range(4):  # 10 cells of 8 seconds: three begin within 20 seconds
+    for night in range(2):  # 4 cells of 8 seconds: three begin within 20 seconds
         done = verify(lab, catalog, timedelta(seconds=20), days=night)
-        assert len(done.verified) == 3
-        assert len(done.left) == 7
-        assert work[THROUGH] == 24
+        assert (len(done.verified), len(done.left), work[THROUGH]) == (3, 1, 24)
         seen += cells(done)
-    assert set(seen[:10]) == set(certificates(lab))
-    assert len(set(seen)) == 10
-    assert seen[10:] == seen[:2]  # those longest unverified
-    assert done.tally.verified == 10
+    assert set(seen[:4]) == set(certificates(lab))
+    assert set(seen[4:]) < set(seen[:3])  # those longest unverified
+    assert done.tally.verified == 4
 
 
 def test_one_cell_is_verified_however_short_the_time(lab: Any) -> None:
@@ -187,11 +184,11 @@ def test_one_cell_is_verified_however_short_the_time(lab: Any) -> None:
 
 
 def test_a_cell_that_has_begun_is_finished(lab: Any, work: Any) -> None:
-    catalog = toy_catalog(known("a", eval_batch_size=4), toy_setting("s", count=3000))
+    catalog = toy_catalog(known("a", eval_batch_size=4), toy_setting("s", count=300))
     lab.run(catalog)
-    done = verify(lab, catalog, timedelta(seconds=10), samples=3000)
-    assert work[THROUGH] == 3000
-    assert [each.certificate.samples for each in done.verified] == [3000]
+    done = verify(lab, catalog, timedelta(seconds=10), samples=300)
+    assert work[THROUGH] == 300
+    assert [each.certificate.samples for each in done.verified] == [300]
 
 
 def test_a_new_cell_comes_before_those_that_were_verified(lab: Any) -> None:
@@ -236,15 +233,15 @@ def test_names_and_patterns_choose_cells(lab: Any) -> None:
 
 
 def test_other_samples_each_time_until_all_had_their_turn(lab: Any, read: Callable[[], list[int]]) -> None:
-    catalog = toy_catalog(known("a"), toy_setting("s", count=20, broken=[3, 11]))
+    catalog = toy_catalog(known("a"), toy_setting("s", count=8, broken=[3, 5]))
     lab.run(catalog)
     chosen = []
-    for night in range(9):  # 18 readable samples, 4 at a time
+    for night in range(3):  # 6 readable samples, 4 at a time
         verify(lab, catalog, samples=4, days=night)
         chosen.append(read())
     assert all(len(each) == 4 for each in chosen)
-    assert {sample for each in chosen[:5] for sample in each} == set(range(20)) - {3, 11}
-    assert Counter(sample for each in chosen for sample in each) == dict.fromkeys(set(range(20)) - {3, 11}, 2)
+    assert {sample for each in chosen[:2] for sample in each} == set(range(8)) - {3, 5}
+    assert Counter(sample for each in chosen for sample in each) == dict.fromkeys(set(range(8)) - {3, 5}, 2)
 
 
 def test_a_check_in_between_does_not_disturb_the_order(lab: Any, read: Callable[[], list[int]]) -> None:
@@ -266,9 +263,9 @@ def test_whole_batches_take_turns_where_outputs_depend_on_them(lab: Any) -> None
     setting = toy_setting("s", count=150, perturbation_fn_gpu=shaken)  # batches of 64, 64 and 22
     catalog = toy_catalog(known("a"), setting)
     lab.run(catalog)
-    assert [verify(lab, catalog, samples=50, days=night).ok for night in range(4)] == [True] * 4
+    assert verify(lab, catalog, samples=50).ok
     WORK.mood = 2.0  # type: ignore[attr-defined]
-    assert [verify(lab, catalog, samples=50, days=4 + night).ok for night in range(2)] == [True, False]
+    assert [verify(lab, catalog, samples=50, days=1 + night).ok for night in range(2)] == [True, False]
 
 
 # Differences ------------------------------------------------------------------------------------------------------
@@ -430,12 +427,9 @@ def test_weights_that_are_missing_are_not_fetched(lab: Any, work: Any) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        {"dtype": "bfloat16"},
-        {"store_dtype": "float16"},
-        {"limit": 20},
+        {"dtype": "bfloat16", "limit": 20},
+        {"store_dtype": "float16", "batch_size": 7},
         {"random_weights": True, "seed": 3},
-        {"seed": 5},
-        {"batch_size": 7},
     ],
     ids=str,
 )

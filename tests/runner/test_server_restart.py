@@ -24,7 +24,7 @@ from testbed.graph.options import RunOptions
 from testbed.runner.run import run
 
 FORK = multiprocessing.get_context("fork")
-COUNT = 2500
+COUNT = 1500
 
 
 def made() -> Any:
@@ -60,7 +60,7 @@ def test_runs_go_on_when_the_server_restarts(tmp_path: Path, mode: str) -> None:
             each.start()
         wait_for(lambda: chunks_stored(server.url) >= 2)
         server.stop(mode)
-        time.sleep(2)
+        time.sleep(1)
         server.start()
         for each in runs:
             each.join(120)
@@ -105,8 +105,10 @@ def test_a_server_that_does_not_come_back_is_an_error_at_last(monkeypatch: pytes
         assert time.monotonic() - began < 1
 
 
-def test_what_can_be_read_once_is_there_for_the_second_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
-    with postgres_server.own_server() as server, Store.create(server.url) as store:
+def test_what_can_be_read_once_is_there_for_the_second_attempt(
+    postgres_url: str, postgres_template: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with postgres_server.database(postgres_url, postgres_template) as url, Store.open(url) as store:
         calls: list[list[int]] = []
         whole = type(store.database).reading
 
@@ -116,6 +118,6 @@ def test_what_can_be_read_once_is_there_for_the_second_attempt(monkeypatch: pyte
                 raise StoreUnreachableError("gone")
             return whole(self)
 
-        monkeypatch.setattr(type(store.database), "reading", cut_off)
+        monkeypatch.setattr(type(store), "reading", cut_off)
         assert store.outputs.stored_ranges(iter([1, 2])) == {1: [], 2: []}
         assert len(calls) == 2

@@ -110,7 +110,7 @@ def test_each_sample_counts_once_in_the_shards_of_cells_that_lack_different_rang
 
 
 @pytest.mark.slow
-def test_a_cell_that_kills_its_workers_does_not_make_others_count_twice(
+def test_a_cell_that_kills_its_workers_is_given_up_and_does_not_make_others_count_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WORLD_MARKS", str(tmp_path))
@@ -120,7 +120,15 @@ def test_a_cell_that_kills_its_workers_does_not_make_others_count_twice(
     options = RunOptions(
         db_url=str(tmp_path / "x.db"), executor="processes", cpu_processes=1, limit=200, plugins=(str(plugin),)
     )
-    run(registry, options, ["world-stubborn", "world-plain"], ["world"], LineProgress(out, interval=1))
+    report = run(registry, options, ["world-stubborn", "world-plain"], ["world"], LineProgress(out, interval=1))
+    assert [(each.model, each.status) for each in report.outcomes] == [
+        ("world-stubborn", "failed"),
+        ("world-plain", "complete"),
+    ]
+    assert "SIGKILL" in report.outcomes[0].reason
+    with Store.open(options.db_url) as store:
+        (failed,) = store.evaluations.find(["world-stubborn"])
+        assert (failed.status, "worker died" in (failed.error or "")) == ("failed", True)
     for label, several in _as_told(out.getvalue()):
         assert max(several) <= 200, label
 

@@ -134,7 +134,7 @@ def alone(tmp_path: Path) -> Together:
 
 
 def test_no_image_goes_through_a_network_twice(together: Together, alone: Together) -> None:
-    made = toy_catalog(slow_model(), toy_setting("all", count=1500), toy_setting("part", count=900, broken=[7, 800]))
+    made = toy_catalog(slow_model(), toy_setting("all", count=900), toy_setting("part", count=600, broken=[7, 500]))
     for settings in (["all"], ["all", "part"], ["part", "all"]):
         together.start(made, ["toy"], settings)
     work = together.work()
@@ -147,11 +147,11 @@ def test_no_image_goes_through_a_network_twice(together: Together, alone: Togeth
 
 
 def test_runs_with_batches_of_other_sizes_share_too(on_sqlite: Together) -> None:
-    made = toy_catalog(slow_model(), toy_setting(count=1500))
-    for batch_size in (64, 96, 50):
+    made = toy_catalog(slow_model(), toy_setting(count=900))
+    for batch_size in (64, 50):
         on_sqlite.start(made, ["toy"], ["toy-all"], batch_size=batch_size)
-    assert on_sqlite.work()["images through networks"] == 1500
-    assert on_sqlite.outputs("toy-all").shape == (1500, 10)
+    assert on_sqlite.work()["images through networks"] == 900
+    assert on_sqlite.outputs("toy-all").shape == (900, 10)
 
 
 def test_no_sample_is_described_and_no_text_embedded_twice(on_sqlite: Together, alone: Together) -> None:
@@ -194,17 +194,17 @@ def test_a_head_is_made_and_a_probe_fitted_once(
     assert work["images embedded"] == WORK["images embedded"]
 
 
-def test_what_a_killed_run_had_leased_is_computed_by_the_one_that_waits(together: Together) -> None:
+def test_what_a_killed_run_had_leased_is_computed_by_the_one_that_waits(on_sqlite: Together) -> None:
     made = toy_catalog(slow_model(), toy_setting(count=1500))
-    first = together.start(made, ["toy"], ["toy-all"])
-    together.wait_for_a_lease()
-    together.start(made, ["toy"], ["toy-all"])
+    first = on_sqlite.start(made, ["toy"], ["toy-all"])
+    on_sqlite.wait_for_a_lease()
+    on_sqlite.start(made, ["toy"], ["toy-all"])
     time.sleep(0.2)
     os.kill(first.pid, signal.SIGKILL)
-    together.work()
-    assert together.outputs("toy-all").shape == (1500, 10)
-    assert [each.outcome for each in runs_on(together.url)] == ["lost", "complete"]
-    assert together.leases_left() == [0, 0]
+    on_sqlite.work()
+    assert on_sqlite.outputs("toy-all").shape == (1500, 10)
+    assert [each.outcome for each in runs_on(on_sqlite.url)] == ["lost", "complete"]
+    assert on_sqlite.leases_left() == [0, 0]
 
 
 def elsewhere(url: str, silent: timedelta, start: int = 0, stop: int = 256) -> int:
@@ -297,7 +297,7 @@ class Failing(ToyNetwork):
 
 
 def test_a_cell_that_fails_in_one_run_is_computed_by_the_other(on_sqlite: Together) -> None:
-    made = toy_catalog(toy_model(classifier_loader=lambda: Failing(0)), toy_setting(count=1500))
+    made = toy_catalog(toy_model(classifier_loader=lambda: Failing(0)), toy_setting(count=900))
     failing = on_sqlite.start(made, ["toy"], ["toy-all"])
     on_sqlite.wait_for_a_lease()
     assert on_sqlite.run(made, ["toy"], ["toy-all"], trust=True).ok
@@ -305,7 +305,7 @@ def test_a_cell_that_fails_in_one_run_is_computed_by_the_other(on_sqlite: Togeth
     assert json.loads((on_sqlite.folder / "0.json").read_text())["ends"] == [
         "toy on toy-all: failed RuntimeError: this machine has a broken network"
     ]
-    assert on_sqlite.outputs("toy-all").shape == (1500, 10)
+    assert on_sqlite.outputs("toy-all").shape == (900, 10)
 
 
 # Runs with other files or versions ---------------------------------------------------------------------------------

@@ -6,14 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import world_runs
 from ray_nodes import ray_nodes
-from world_runs import computed, heed_ctrl_c, set_pace, wait_until
+from world_runs import heed_ctrl_c, set_pace, wait_until
 
 from testbed.db.connection.engine import connect
 from testbed.db.connection.urls import resolve_url
@@ -89,21 +88,25 @@ def nobody_waits_for(url: str) -> bool:
         return all(each.outcome == "failed" for each in store.leases.runs())
 
 
-@pytest.mark.parametrize(
-    ("reads", "executor"),
-    [*((reads, "inline") for reads in MODELS), pytest.param("images", "processes", marks=pytest.mark.slow)],
-)
-def test_a_full_disk_ends_the_run_and_the_next_one_completes_it(store_url: str, reads: str, executor: str) -> None:
-    fill_the_disk(store_url, reads)
+def ends_and_is_completed(url: str, reads: str, executor: str) -> None:
+    fill_the_disk(url, reads)
     with pytest.raises(TestbedError, match="no space left for the store"):
-        run_in_time(store_url, reads, executor)
-    assert nobody_waits_for(store_url)
-    free_the_disk(store_url, reads)
-    assert run_in_time(store_url, reads, executor).ok
+        run_in_time(url, reads, executor)
+    assert nobody_waits_for(url)
+    free_the_disk(url, reads)
+    assert run_in_time(url, reads, executor).ok
 
 
-@pytest.mark.parametrize("executor", ["inline", pytest.param("processes", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("reads", KINDS)
+def test_a_full_disk_ends_the_run_and_the_next_one_completes_it(store_url: str) -> None:
+    ends_and_is_completed(store_url, "images", "processes")
+
+
+@pytest.mark.parametrize("reads", MODELS)
+def test_a_full_disk_ends_a_run_in_this_process(sqlite_store: Store, reads: str) -> None:
+    ends_and_is_completed(sqlite_store.full_url, reads, "inline")
+
+
+@pytest.mark.parametrize(("reads", "executor"), [*((reads, "inline") for reads in KINDS), ("images", "processes")])
 def test_a_place_for_outputs_that_refuses_them_ends_the_run(
     tmp_path: Path, reads: str, executor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,16 +130,8 @@ def test_a_full_disk_ends_a_run_on_a_cluster(root: Path, store_url: str) -> None
     pytest.importorskip("ray", reason="testbed[ray] is not here")
     fill_the_disk(store_url, "images")
     with ray_nodes(1, OMP_NUM_THREADS="1") as cluster:
-        words = [
-            "--models",
-            MODELS["images"],
-            "--eval-settings",
-            "images",
-            "--plugin",
-            str(PLUGIN),
-            "--db-url",
-            store_url,
-        ]
+        words = ["--models", MODELS["images"], "--eval-settings", "images", "--plugin", str(PLUGIN)]
+        words += ["--db-url", store_url]
         command = [sys.executable, str(root / "eval.py"), *words, "--executor", "ray"]
         done = subprocess.run(
             [*command, "--ray-address", cluster.address],
@@ -153,53 +148,24 @@ def test_a_full_disk_ends_a_run_on_a_cluster(root: Path, store_url: str) -> None
 # Ctrl-C -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def interrupted(root: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """A function that begins a slow run on a store, presses Ctrl-C once it computes, and gives how it ends."""
-
-    def call(url: str, *more: str, before: Callable[[], None] = lambda: None) -> subprocess.CompletedProcess[str]:
-        words = ["--models", "world-slow", "--eval-settings", "world", "--plugin", str(world_runs.PLUGIN)]
-        process = subprocess.Popen(
-            [sys.executable, str(root / "eval.py"), *words, "--db-url", url, "--cpu-processes", "1", *more],
-            env={**os.environ, "WORLD_MARKS": str(tmp_path)},
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            preexec_fn=heed_ctrl_c,
-        )
-        wait_until((tmp_path / "batches").exists, process)
-        before()
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=PATIENCE)
-        return subprocess.CompletedProcess(words, process.returncode, out, err)
-
-    return call
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("executor", [pytest.param("inline", marks=pytest.mark.long), "processes"])
-def test_ctrl_c_says_that_all_is_stored_only_if_it_is(
-    tmp_path: Path, interrupted: Callable[..., subprocess.CompletedProcess[str]], executor: str
-) -> None:
+def test_ctrl_c_says_what_is_not_stored_and_why(root: Path, tmp_path: Path) -> None:
     url = str(tmp_path / "store.db")
     set_pace(tmp_path, 4)
-    done = interrupted(url, "--executor", executor)
-    assert done.returncode == 130, done.stderr
-    assert "everything computed so far is stored" in done.stdout
-    with Store.open(url) as store:
-        (evaluation,) = store.evaluations.find(["world-slow"])
-        ranges = store.outputs.stored_ranges([evaluation.id], "logits")[evaluation.id]
-    assert sum(stop - start for start, stop in ranges) == computed(tmp_path)
-
-
-@pytest.mark.slow
-def test_ctrl_c_says_what_is_not_stored_and_why(
-    tmp_path: Path, interrupted: Callable[..., subprocess.CompletedProcess[str]]
-) -> None:
-    url = str(tmp_path / "store.db")
-    set_pace(tmp_path, 4)
-    done = interrupted(url, before=lambda: fill_the_disk(url, "images"))
-    assert done.returncode in (1, 130)
-    assert "everything computed so far is stored" not in done.stdout
-    assert "no space left for the store" in done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
+    words = ["--models", "world-slow", "--eval-settings", "world", "--plugin", str(world_runs.PLUGIN), "--db-url", url]
+    process = subprocess.Popen(
+        [sys.executable, str(root / "eval.py"), *words, "--executor", "inline"],
+        env={**os.environ, "WORLD_MARKS": str(tmp_path)},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=heed_ctrl_c,
+    )
+    wait_until((tmp_path / "batches").exists, process)
+    fill_the_disk(url, "images")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode in (1, 130)
+    assert "everything computed so far is stored" not in out
+    assert "no space left for the store" in out + err
+    assert "Traceback" not in err

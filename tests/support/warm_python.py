@@ -1,12 +1,13 @@
 """Programs run in processes forked from one that has imported torch already: as real as others, and seconds faster.
 
 No models or settings are defined beforehand; each program does so anew. Started as a program itself, this file is that
-process: a request a line, an answer a line, as JSON.
+process, which all processes of a test run share: a request a line, an answer a line, as JSON.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import gc
 import importlib.util
 import json
@@ -14,9 +15,11 @@ import multiprocessing.forkserver
 import multiprocessing.util
 import os
 import runpy
+import select
 import socket
 import subprocess
 import sys
+import time
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -40,51 +43,89 @@ EXTRAS = ("transformers", "sentence_transformers", "timm", "open_clip", "openai"
 
 
 class WarmPython:
-    """The client: runs programs, one at a time."""
+    """The client: runs programs, one at a time.
 
-    def __init__(self) -> None:
-        self._server = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+    Args:
+        address: Of the server's socket. The first that needs the server starts it, and ends it.
+    """
+
+    def __init__(self, address: Path) -> None:
+        self._address = address
+        self._server: subprocess.Popen[bytes] | None = None
+        with contextlib.suppress(FileExistsError):
+            address.with_suffix(".started").touch(exist_ok=False)
+            self._server = subprocess.Popen([sys.executable, __file__, str(address)], stdin=subprocess.PIPE)
+        self._link = _connected(address)
+        self._answers = self._link.makefile("r")
 
     def run(
         self, script: Path, words: Sequence[str], folder: Path, environment: Mapping[str, str], anew: bool = False
     ) -> subprocess.CompletedProcess[str]:
         """What running a script in a folder gives; with testbed imported anew where another checkout runs."""
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
         out, err = folder / ".stdout", folder / ".stderr"
         request = {"argv": [str(script), *words], "folder": str(folder), "environment": dict(environment), "anew": anew}
-        self._server.stdin.write(json.dumps({**request, "out": str(out), "err": str(err)}) + "\n")
-        self._server.stdin.flush()
-        code = json.loads(self._server.stdout.readline())
+        self._link.sendall(json.dumps({**request, "out": str(out), "err": str(err)}).encode() + b"\n")
+        code = json.loads(self._answers.readline())
         told = [path.read_text() for path in (out, err)]
         out.unlink()
         err.unlink()
         return subprocess.CompletedProcess(request["argv"], code, *told)
 
     def close(self) -> None:
-        """Ends the server."""
-        assert self._server.stdin is not None
-        self._server.stdin.close()
-        self._server.wait(timeout=30)
+        """Ends what serves this client; whoever needs a server after the one that started it starts another."""
+        self._answers.close()
+        self._link.close()
+        if self._server is not None:
+            assert self._server.stdin is not None
+            self._address.unlink()
+            self._address.with_suffix(".started").unlink()
+            self._server.stdin.close()
+            self._server.wait(timeout=30)
 
 
-def serve() -> None:
-    """Forks a process for each request and answers with its exit code."""
+def _connected(address: Path) -> socket.socket:
+    deadline = time.monotonic() + 60
+    while True:
+        link = socket.socket(socket.AF_UNIX)
+        try:
+            link.connect(str(address))
+            return link
+        except (FileNotFoundError, ConnectionRefusedError):
+            link.close()
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+def serve(address: str) -> None:
+    """Forks a process for each client, until standard input ends."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    listener.listen()
     for name in HEAVY:
         __import__(name)
     for name in EXTRAS:
         if importlib.util.find_spec(name):
             __import__(name)
     gc.freeze()  # or else a collection in each process would copy the memory that they share
-    for line in sys.stdin:
-        request = json.loads(line)
+    while listener in select.select([listener, sys.stdin], [], [])[0]:
+        link, _ = listener.accept()
+        if os.fork() == 0:
+            listener.close()
+            answer(link)
+        link.close()
+
+
+def answer(link: socket.socket) -> None:
+    """Forks a process for each request and answers with its exit code; never returns."""
+    for line in link.makefile("r"):
         pid = os.fork()
         if pid == 0:
-            become(**request)
+            os.close(link.fileno())
+            become(**json.loads(line))
         _, status = os.waitpid(pid, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)
+        link.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
+    os._exit(0)
 
 
 def become(argv: list[str], folder: str, environment: dict[str, str], anew: bool, out: str, err: str) -> None:
@@ -141,4 +182,4 @@ def fork_the_fork_server() -> None:
 
 
 if __name__ == "__main__":
-    serve()
+    serve(sys.argv[1])

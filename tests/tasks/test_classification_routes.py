@@ -13,7 +13,6 @@ from testbed.graph.nodes import Given
 from testbed.identity.describe import digest
 from testbed.models.model_base import DualEncoder, ImageEncoder, LoadOptions, Model, StandardTransform
 from testbed.tasks.classification import task
-from testbed.tasks.task_base import get_task
 
 TRANSFORM = StandardTransform(8, 8)
 CPU = LoadOptions("cpu")
@@ -98,12 +97,6 @@ def test_an_attack_needs_gradients_unless_the_model_handles_it():
 
     assert task.route(classifier(differentiable=False, classify=classify), attacked) == "logits"
     assert task.route(classifier(differentiable=False), setting()) == "logits"
-
-
-def test_tasks_are_found_by_name():
-    assert get_task("classification") is task
-    with pytest.raises(DefinitionError, match="no task 'telepathy'"):
-        get_task("telepathy")
 
 
 # What decides the outputs -----------------------------------------------------------------------------------------
