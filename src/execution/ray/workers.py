@@ -7,6 +7,7 @@ import logging
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 from types import TracebackType
 from typing import Any
 
@@ -161,7 +162,7 @@ class RayWorkers:
         value, failed = None, None
         try:
             assert operation in OPERATIONS
-            value = getattr(self._streamed[url], operation)(*arguments, **named)
+            value = attrgetter(operation)(self._streamed[url])(*arguments, **named)
         except Exception as error:
             failed = error
         self._actors[slot].result.remote(value, failed)

@@ -12,37 +12,48 @@ from testbed.db.store import Store
 # What workers do with a store.
 OPERATIONS = frozenset(
     {
-        "append",
-        "dataset",
-        "get_artifact",
-        "put_artifact",
-        "put_texts",
-        "read_answers",
-        "read_rows",
-        "read_values",
-        "set_parameters",
+        "artifacts.get",
+        "artifacts.put",
+        "datasets.get",
+        "items.put",
+        "items.read_answers",
+        "names.set_parameters",
+        "outputs.append",
+        "outputs.read_rows",
+        "outputs.read_values",
     }
 )
+
+
+class _Part:
+    """A part of a store, by its name."""
+
+    def __init__(self, name: str, ask: Callable[[str, tuple[Any, ...], dict[str, Any]], Any]) -> None:
+        self._name, self._ask = name, ask
+
+    def __getattr__(self, name: str) -> Any:
+        operation = f"{self._name}.{name}"
+        if operation not in OPERATIONS:
+            raise AttributeError(f"workers do not use {operation!r} of a store")
+        return partial(self._do, operation)
+
+    def _do(self, operation: str, *arguments: Any, **named: Any) -> Any:
+        return self._ask(operation, arguments, named)
 
 
 class StreamedStore:
     """A store whose operations the run's process does.
 
     Args:
-        ask: Has an operation done: its name, the arguments by position and by name. Returns its value, or raises its
-            error.
+        ask: Has an operation done: its name, such as ``outputs.append``, the arguments by position and by name. Returns
+            its value, or raises its error.
     """
 
     def __init__(self, ask: Callable[[str, tuple[Any, ...], dict[str, Any]], Any]) -> None:
         self._ask = ask
 
     def __getattr__(self, name: str) -> Any:
-        if name not in OPERATIONS:
-            raise AttributeError(f"workers do not use {name!r} of a store")
-        return partial(self._do, name)
-
-    def _do(self, name: str, *arguments: Any, **named: Any) -> Any:
-        return self._ask(name, arguments, named)
+        return _Part(name, self._ask)
 
     def close(self) -> None:
         """Nothing: the run closes it."""
