@@ -13,6 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from testbed.db.payloads import encoding
+from testbed.db.payloads.deletion import delete_files, files_of
 from testbed.db.store import Store
 from testbed.db.upkeep.garbage import garbage
 from testbed.errors import CorruptOutputError, StoreError
@@ -120,8 +121,8 @@ def test_a_purge_deletes_what_lies_in_the_folder_of_another_store_only_where_the
     with Store.open(store_url, "write") as store:
         left: list[str] = []
         with store.database.writing() as session:  # as a purge would, which is then undone
-            files = store.files_of(session, sa.true())
-        store.delete_files(files, lambda uri, why: left.append(uri))
+            files = files_of(store.database, session, sa.true())
+        delete_files(files, lambda uri, why: left.append(uri))
         assert left == [str(moved)]
     with Store.open(store_url, "write", str(tmp_path / "moved")) as store:
         store.removal.purge()
