@@ -72,8 +72,7 @@ class Times:
 
     def as_object(self) -> dict[str, Any]:
         """For JSON."""
-        seconds = {name: round(value, 4) for name, value in sorted(self.seconds.items())}
-        return {"pass": self.label, "workers": self.workers, "seconds": seconds}
+        return {"pass": self.label, "workers": self.workers, "seconds": dict(sorted(self.seconds.items()))}
 
     @classmethod
     def from_object(cls, stored: Mapping[str, Any]) -> Times:

@@ -70,7 +70,7 @@ def test_the_main_metric_of_each_setting_is_found_without_reading_the_others(tmp
             metrics = [declared(Metric(name, value, 9, scorer="test@1")) for name, value in values.items()]
             store.evaluations.complete(store.evaluations.begin(record, None, {}, {}).id, [], metrics)
     read = []
-    real = Store.results.rows
+    real = Results.rows
 
     def watch(self, fields, *wanted):
         rows = real(self, fields, *wanted)

@@ -156,7 +156,7 @@ def test_nothing_depends_on_the_batch_size(new_lab: Any) -> None:
     usual.run(toy_catalog(toy_encoder(), *everything()), settings=ASKED)
     other.run(toy_catalog(toy_encoder(), *everything()), settings=ASKED, batch_size=7)
     for setting in ASKED:
-        there = other.results.metrics("tower", setting)
+        there = other.metrics("tower", setting)
         for name, metric in usual.metrics("tower", setting).items():
             assert there[name].value == pytest.approx(metric.value, abs=1e-5), (setting, name)
 

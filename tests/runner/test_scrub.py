@@ -509,7 +509,7 @@ def test_the_claims_of_a_run_that_died_do_not_count(lab: Any) -> None:
         run_id = store.leases.begin_run("dead")
         assert store.leases.lease_items(scrub.CLAIMS, [str(evaluation.id)], anew=True)[0]
         assert reasons(verify(lab, catalog)) == {scrub.ELSEWHERE: 1}
-        store.leases.run_id = run_id
+        store.database.run_id = run_id
         store.leases.end_run("failed")
     assert cells(verify(lab, catalog)) == [("a", "s")]
 

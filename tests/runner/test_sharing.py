@@ -384,7 +384,7 @@ def test_a_result_that_another_version_completed_meanwhile_is_not_taken_as_it_is
             store.records.add({evaluation.id: foreign})
             with store.database.writing() as session:
                 session.execute(sa.text("UPDATE evaluations SET status = 'complete'"))
-            store.leases.run_id = other
+            store.database.run_id = other
             store.leases.end_run("complete")
 
     thread = threading.Thread(target=complete)
