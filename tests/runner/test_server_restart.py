@@ -118,6 +118,6 @@ def test_what_can_be_read_once_is_there_for_the_second_attempt(
                 raise StoreUnreachableError("gone")
             return whole(self)
 
-        monkeypatch.setattr(type(store), "reading", cut_off)
+        monkeypatch.setattr(type(store.database), "reading", cut_off)
         assert store.outputs.stored_ranges(iter([1, 2])) == {1: [], 2: []}
         assert len(calls) == 2
