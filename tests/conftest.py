@@ -113,8 +113,8 @@ def pytest_collection_finish() -> None:
 
 
 # What `pytest -m fast` runs of: folders and files below this one.
-FAST = ("answers", "registry", "test_identity.py", "test_packages.py", "test_inputs.py", "test_redaction.py")
-FAST += ("runner/test_plan.py", "runner/test_scheduler.py", "runner/test_passes.py", "metrics/test_paired.py")
+FAST = ("answers", "registry", "identity/test_identity.py", "test_packages.py", "test_inputs.py", "test_redaction.py")
+FAST += ("planning", "execution/test_scheduler.py", "graph/test_passes.py", "metrics/test_paired.py")
 FAST += ("metrics/test_retrieval.py", "metrics/test_multilabel.py", "metrics/test_ranks.py", "metrics/test_judges.py")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_golden_identities import SCORED, golden_catalog
+from golden import SCORED, golden_catalog
 
 from testbed.answers.reports.report import REPORTS, report
 from testbed.answers.verdict import Answered, Verdict

@@ -1,5 +1,5 @@
 # ruff: noqa
-"""Definitions of many kinds; `tests/test_identity_versions.py` identifies them under several versions of Python."""
+"""Definitions of many kinds; `tests/identity/test_identity_versions.py` identifies them under several versions of Python."""
 
 import abc
 import asyncio

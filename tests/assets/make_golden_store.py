@@ -11,9 +11,9 @@ import sqlite3
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 
-from test_golden_identities import SCORED, golden_catalog
+from golden import SCORED, golden_catalog
 
 from testbed.graph.options import RunOptions
 from testbed.runner.run import run

@@ -8,7 +8,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from test_golden_identities import SCORED, golden_catalog
+from golden import SCORED, golden_catalog
 
 from testbed.db.store import Store
 from testbed.execution.report import Report

@@ -2,16 +2,15 @@
 
 ``assets/golden_identities.json`` has the fingerprints of tiny cells of every kind and the digests of everything that is
 registered and needs no data. A change that moves one makes every stored result of its kind a stranger, so it must be
-meant and named in the changelog. ``python tests/test_golden_identities.py`` writes the file anew.
+meant and named in the changelog. It is written anew by
+``PYTHONPATH=tests/support python tests/identity/test_golden_identities.py``.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import json
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,17 +19,17 @@ from zlib import crc32
 
 import pytest
 import sqlalchemy as sa
+from golden import ASSETS, SCORED, golden_catalog
 
 from testbed.db.store import Store
 from testbed.entities import Metric
 from testbed.errors import DataError, MissingExtraError, TestbedError
 from testbed.graph.options import RunOptions
 from testbed.identity.describe import describe_fields, digest
-from testbed.registry import Catalog, registry
+from testbed.registry import registry
 from testbed.runner.run import run
 from testbed.scoring.finish import compute_scores, same_scores
 
-ASSETS = Path(__file__).parent / "assets"
 GOLDEN = ASSETS / "golden_identities.json"
 # What names and fields of registered models come from: another release may have others.
 LIBRARIES = ("torchvision", "timm", "open_clip_torch", "pyautoattack")
@@ -61,25 +60,6 @@ RUNS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
     "bfloat16": ({"dtype": "bfloat16"}, ["net", "towers"], ["plain", "kept", "captions"]),
     "random": ({"random_weights": True}, ["net"], ["plain", "noisy", "attacked"]),
 }
-SCORED = ("described@letters", "described.coarse@letters", "described.clip_score@towers", "prompted.zero@letters")
-
-
-def golden_catalog() -> Catalog:
-    """The tiny definitions."""
-    name = "golden_definitions"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, ASSETS / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    definitions = sys.modules[name]
-    catalog = Catalog(packages=(), entry_points=False)
-    for model in definitions.models():
-        catalog.add_model(model)
-    for setting in definitions.settings():
-        catalog.add_eval_setting(setting)
-    return catalog
 
 
 def cells(folder: Path) -> dict[str, dict[str, str]]:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).resolve().parent.parent / "src"
-DEFINITIONS = Path(__file__).parent / "assets" / "definitions_for_every_python.py"
+ROOT = Path(__file__).resolve().parent.parent.parent
+DEFINITIONS = ROOT / "tests" / "assets" / "definitions_for_every_python.py"
 OTHER_VERSIONS = ("3.12", "3.13")
 
 # Only the standard library: another interpreter has neither numpy nor torch.
@@ -32,7 +32,7 @@ def described_by(python: str, folder: Path) -> dict[str, tuple[str, str]]:
     """The digest and the description of every definition, as an interpreter makes them."""
     folder.mkdir(exist_ok=True)
     if not (folder / "testbed").exists():
-        (folder / "testbed").symlink_to(SOURCE)
+        (folder / "testbed").symlink_to(ROOT / "src")
     finished = subprocess.run(
         [python, "-B", "-c", SCRIPT, str(DEFINITIONS)],
         capture_output=True,
