@@ -194,6 +194,7 @@ def import_while_another_holds(url: str, insert: sa.TextClause) -> Any:
 
     thread = threading.Thread(target=work)
     with Store.open(url, "write") as other, other.database.writing() as session:
+        session.execute(sa.text("SET LOCAL deadlock_timeout = '1min'"))  # so that the import is the one that is ended
         session.execute(insert, {"name": "b"})
         thread.start()
         deadline = time.monotonic() + 20
@@ -202,7 +203,7 @@ def import_while_another_holds(url: str, insert: sa.TextClause) -> Any:
                 if look.execute(waiting).scalar_one():
                     break
             time.sleep(0.01)
-        session.execute(insert, {"name": "a"})  # the import has waited for longer, so that it is the one that is ended
+        session.execute(insert, {"name": "a"})
         session.rollback()
     thread.join(timeout=30)
     return outcome[0]
