@@ -379,9 +379,9 @@ def test_a_result_that_another_version_completed_meanwhile_is_not_taken_as_it_is
     def complete() -> None:
         time.sleep(1.5)
         with Store.open(on_sqlite.url, "write") as store:
+            store.records.add({evaluation.id: foreign})  # first: the run may look at any moment
             with store.database.writing() as session:
                 session.execute(sa.text("INSERT INTO output_chunks SELECT * FROM kept"))
-            store.records.add({evaluation.id: foreign})
             with store.database.writing() as session:
                 session.execute(sa.text("UPDATE evaluations SET status = 'complete'"))
             store.database.run_id = other
