@@ -37,7 +37,7 @@ class Store:
     """Everything that was evaluated: models, settings, samples, outputs, scores, metrics.
 
     Attributes:
-        database: The connection, for transactions of one's own.
+        database: The connection, for your own transactions.
         names: Models and eval settings.
         datasets: Lists of samples.
         evaluations: A model on a setting each, from its beginning to its end.

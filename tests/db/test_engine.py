@@ -197,6 +197,13 @@ def pragma(store: Store, name: str) -> Any:
         return session.execute(sa.text(f"PRAGMA {name}")).scalar_one()
 
 
+def test_errors_hide_the_password() -> None:
+    with pytest.raises(StoreError) as caught:
+        Store.open("postgresql://me:secret@127.0.0.1:1/lab")
+    assert "secret" not in str(caught.value)
+    assert "me:***@127.0.0.1" in str(caught.value)
+
+
 def test_sqlite_keeps_a_write_ahead_log_and_enforces_foreign_keys(sqlite_store: Store) -> None:
     assert pragma(sqlite_store, "journal_mode") == "wal"
     assert pragma(sqlite_store, "foreign_keys") == 1
@@ -270,6 +277,11 @@ def locked(sqlite_store: Store) -> Iterator[sqlite3.Connection]:
     other.execute("BEGIN IMMEDIATE")
     yield other
     other.close()
+
+
+def test_a_reader_does_not_wait_for_a_writer(sqlite_store: Store, locked: sqlite3.Connection) -> None:
+    locked.execute("DELETE FROM models")
+    assert names(str(sqlite_store.database.url.database)) == []
 
 
 def test_a_writer_waits_for_another(sqlite_store: Store, locked: sqlite3.Connection) -> None:
@@ -439,6 +451,20 @@ def test_what_another_program_writes_is_read_in_a_folder_that_cannot_be_written(
         assert names(str(filled)) == ["from the log", "net"]
         writer.names.add("model", "later")
         assert names(str(filled)) == ["from the log", "later", "net"]
+
+
+def test_a_read_only_file_system_can_be_read(filled: Path) -> None:
+    folder = filled.parent
+    if os.geteuid() != 0 or not run("mount", "--bind", folder, folder):
+        pytest.skip("mounting takes root's rights")
+    try:
+        assert run("mount", "-o", "remount,ro,bind", folder)
+        assert names(str(filled)) == ["net"]
+        for opening in ("open to write", "create"):
+            with pytest.raises(StoreError, match=r"permissions|cannot be written"):
+                OPENINGS[opening](str(filled))
+    finally:
+        run("umount", "-l", folder)
 
 
 # Network file systems ---------------------------------------------------------------------------------------------
