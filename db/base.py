@@ -79,7 +79,7 @@ def insert_new(session: Session, table: type[Any], rows: Sequence[dict[str, Any]
     """
     if not rows:
         return
-    _check_texts(table, rows)
+    check_texts(table, rows)
     if session.get_bind().dialect.name == "postgresql":
         from sqlalchemy.dialects.postgresql import insert as postgres_insert
 
@@ -94,7 +94,7 @@ def insert_or_replace(session: Session, table: type[Any], rows: Sequence[dict[st
     """Inserts rows, replacing those with the same key; errors as for `insert_new`."""
     if not rows:
         return
-    _check_texts(table, rows)
+    check_texts(table, rows)
     from sqlalchemy.dialects import postgresql, sqlite
 
     insert: Any = postgresql.insert if session.get_bind().dialect.name == "postgresql" else sqlite.insert
@@ -124,9 +124,12 @@ def check_text(table: type[Any], column: str, text: str) -> None:
     )
 
 
-def _check_texts(table: type[Any], rows: Sequence[dict[str, Any]]) -> None:
+def check_texts(table: type[Any], rows: Sequence[dict[str, Any]]) -> None:
+    """Checks all texts of rows; errors as for `check_text`."""
     columns = [
-        each.name for each in table.__table__.columns if isinstance(each.type, sa.String) and each.name in rows[0]
+        each.name
+        for each in table.__table__.columns
+        if isinstance(each.type, sa.String) and rows and each.name in rows[0]
     ]
     for row in rows:
         for column in columns:

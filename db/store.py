@@ -18,6 +18,7 @@ from testbed.db.connection.engine import Mode, connect, keep_write_ahead_log
 from testbed.db.connection.faults import clear_errors
 from testbed.db.connection.urls import display_url, full_url, resolve_url
 from testbed.db.parts.artifacts import Artifacts
+from testbed.db.parts.claims import Claims
 from testbed.db.parts.datasets import Datasets
 from testbed.db.parts.evaluations import Evaluations
 from testbed.db.parts.items import ItemValues
@@ -49,6 +50,7 @@ class Store:
         scores: What each sample scored.
         results: The reported metrics.
         records: What evaluations were computed from, and checks of them.
+        claims: What others published.
         removal: What is hidden, and what is deleted for good.
         maintenance: Checks and repairs.
     """
@@ -66,6 +68,7 @@ class Store:
         self.scores = Scores(database)
         self.results = Results(database)
         self.records = Records(database)
+        self.claims = Claims(database)
         self.removal = Removal(database)
         self.maintenance = Maintenance(database)
 

@@ -362,3 +362,44 @@ class CertificateRow(Base):
     because: Mapped[list[str]]
     environment: Mapped[dict[str, Any] | None]
     created_at: Mapped[datetime] = mapped_column(default=now)
+
+
+class ClaimSourceRow(Base):
+    """A file of published values: where it is from, and what was read of it."""
+
+    __tablename__ = "claim_sources"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    fingerprint: Mapped[str] = mapped_column(String(64), unique=True)
+    name: Mapped[str] = mapped_column(String(128))
+    repository: Mapped[str] = mapped_column(String(256))
+    revision: Mapped[str] = mapped_column(String(64))
+    path: Mapped[str] = mapped_column(String(1024))
+    sha256: Mapped[str] = mapped_column(String(64))
+    licence: Mapped[str] = mapped_column(String(64))
+    date: Mapped[str] = mapped_column(String(32))
+    form: Mapped[str] = mapped_column(String(512))
+    rows: Mapped[int]
+    left_out: Mapped[dict[str, Any] | None]  # column → how many of its values are no claims
+    digest: Mapped[str] = mapped_column(String(64))  # of the claims
+
+
+class ClaimRow(Base):
+    """A value that somebody published. Several may be about one cell, and none replaces another."""
+
+    __tablename__ = "claims"
+
+    source_id: Mapped[int] = mapped_column(ForeignKey("claim_sources.id", ondelete="CASCADE"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True)
+    model: Mapped[str] = mapped_column(String(512), index=True)
+    eval_setting: Mapped[str] = mapped_column(String(512), index=True)
+    metric: Mapped[str] = mapped_column(String(256))
+    slice: Mapped[str] = mapped_column(String(256))
+    value: Mapped[float] = mapped_column(Double)
+    unit: Mapped[str] = mapped_column(String(32))
+    published: Mapped[str] = mapped_column(Text)
+    n: Mapped[int | None]
+    protocol: Mapped[dict[str, Any] | None]
+    file_row: Mapped[str] = mapped_column(String(128))
+    file_column: Mapped[str] = mapped_column(String(256))
+    why: Mapped[str | None] = mapped_column(String(256))  # the model or the setting is none of testbed's

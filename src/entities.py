@@ -101,6 +101,75 @@ class Result:
 
 
 @dataclass(frozen=True)
+class ClaimSource:
+    """A file of published values.
+
+    Attributes:
+        name: Such as ``timm``; its files have it in common.
+        repository: ``owner/name``; empty if it is not known, as are further fields.
+        revision: The commit.
+        path: In the repository, or the file's name.
+        sha256: Of the file.
+        licence: As SPDX names it.
+        date: Of the commit.
+        form: What the file was recognised as.
+        rows: The rows or records in the file.
+        left_out: Column → how many of its values are no claims, such as numbers of parameters.
+    """
+
+    name: str
+    path: str
+    sha256: str
+    form: str
+    repository: str = ""
+    revision: str = ""
+    licence: str = ""
+    date: str = ""
+    rows: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def file(self) -> str:
+        """The file with its commit, for people."""
+        return f"{self.path} at {self.revision[:7]}" if self.revision else self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A value that somebody published.
+
+    Attributes:
+        model: testbed's name of the model, or the publisher's where ``why`` says so.
+        eval_setting: The eval setting, likewise.
+        metric: Such as ``top1``.
+        value: As `Metric.value`: a fraction for rates.
+        unit: As `Metric.unit`.
+        published: The number as it is printed in the file.
+        row: Where in the file it is: the row or the record.
+        column: Its column or key.
+        slice: As `Metric.slice`.
+        n: The number of samples, if the file tells it.
+        protocol: What the file tells of how it was measured: image size, crop, split, revision, …
+        why: Why the model or the setting is none of testbed's; None if both are.
+        source: The file; None before it is stored.
+    """
+
+    model: str
+    eval_setting: str
+    metric: str
+    value: float
+    unit: str
+    published: str
+    row: str
+    column: str
+    slice: str = OVERALL
+    n: int | None = None
+    protocol: dict[str, str] = field(default_factory=dict)
+    why: str | None = None
+    source: ClaimSource | None = None
+
+
+@dataclass(frozen=True)
 class Named:
     """A stored model or eval setting."""
 

@@ -38,6 +38,7 @@ from testbed.db.tables import (
     SampleRow,
     ScoreRow,
 )
+from testbed.entities import Claim, ClaimSource
 from testbed.errors import CorruptOutputError
 
 AT_ONCE = 200  # rows read at a time; of outputs, which are large, fewer
@@ -106,6 +107,7 @@ class _Merge:
     def run(self) -> Merged:
         for table in _BY_CONTENT if self.outputs else (DefinitionRow,):
             self._copy_content(table)
+        self._copy_claims()
         with self.source.database.reading() as session:
             rows = [dict(row) for row in session.execute(_wanted()).mappings()]
         rows.sort(key=lambda row: (row["derived_from_id"] is not None, row["id"]))
@@ -136,6 +138,15 @@ class _Merge:
                     rows = list(_rows(session, table, sa.tuple_(*keys).in_(lacking)))
                 with self.target.database.writing() as session:
                     insert_new(session, table, [row for row in rows if self._is_whole(table, row)])
+
+    def _copy_claims(self) -> None:
+        of: dict[str, tuple[ClaimSource, list[Claim]]] = {}
+        for source in self.source.claims.sources():
+            of[repr(source)] = source, []
+        for claim in self.source.claims.find():
+            of[repr(claim.source)][1].append(claim)
+        for source, claims in of.values():
+            self.target.claims.add(source, claims)
 
     def _is_whole(self, table: Any, row: dict[str, Any]) -> bool:
         """Whether what a row holds is what was stored; tells of one that is damaged, which a run computes again."""

@@ -19,6 +19,7 @@ SECTIONS = {
         "show": "testbed.cli.show",
         "grid": "testbed.cli.analyses.grid",
         "why": "testbed.cli.analyses.why",
+        "published": "testbed.cli.program:published",
         "serve": "testbed.cli.serve",
         "site": "testbed.cli.site",
         "figures": "testbed.cli.figures",
@@ -63,6 +64,24 @@ def command() -> None:
 )
 def lists() -> None:
     """Models and settings that can be run or are stored, and results."""
+
+
+@click.command(
+    cls=Group,
+    sections={
+        "Store": {
+            "fetch": "testbed.cli.published:fetch",
+            "add": "testbed.cli.published:add",
+        },
+        "Compare": {
+            "show": "testbed.cli.published:show",
+            "disagree": "testbed.cli.published:disagree",
+            "coverage": "testbed.cli.published:coverage",
+        },
+    },
+)
+def published() -> None:
+    """What others published, beside each other and beside your own results."""
 
 
 @click.command(

@@ -40,6 +40,23 @@ import open_clip
 answer = {name: open_clip.list_pretrained_tags_by_model(name) for name in open_clip.list_models()}
 """,
 }
+# Repository of the Hugging Face hub → the names of the weights that are in it.
+_HUB_QUESTIONS = {
+    "timm": """
+import timm
+answer = {}
+for name in timm.list_pretrained():
+    if repository := timm.get_pretrained_cfg(name).hf_hub_id:
+        answer.setdefault(repository.partition("@")[0], []).append(f"timm/{name}")
+""",
+    "open_clip_torch": """
+import open_clip
+answer = {}
+for architecture, tag in open_clip.list_pretrained():
+    if place := open_clip.get_pretrained_cfg(architecture, tag).get("hf_hub"):
+        answer.setdefault(place.rpartition("/")[0], []).append(f"{architecture},{tag}")
+""",
+}
 _FORMAT = 2  # changes with the questions
 _SENTINEL = "testbed-answer:"  # libraries may print during import
 _PATIENCE_SECONDS = 300
@@ -58,14 +75,28 @@ def library_names(distribution: str) -> dict[str, list[str]]:
     Raises:
         PluginError: If the library is installed but cannot be imported.
     """
+    return _answer(distribution, _QUESTIONS[distribution], "")
+
+
+@cache
+def hub_repositories(distribution: str) -> dict[str, list[str]]:
+    """The repositories of the Hugging Face hub with a library's weights, and the names of these; errors as above.
+
+    Args:
+        distribution: ``"timm"`` or ``"open_clip_torch"``.
+    """
+    return _answer(distribution, _HUB_QUESTIONS[distribution], "-hub")
+
+
+def _answer(distribution: str, question: str, suffix: str) -> dict[str, list[str]]:
     try:
         version = importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
         return {}
-    path = cache_dir("names") / f"{distribution}-{version}-{_FORMAT}.json"
+    path = cache_dir("names") / f"{distribution}{suffix}-{version}-{_FORMAT}.json"
     known = _remembered(path)
     if known is None:
-        known = _ask(distribution)
+        known = _ask(distribution, question)
         try:
             write_atomically(path, json.dumps(known).encode())
         except OSError:
@@ -88,8 +119,8 @@ def _is_answer(known: Any) -> bool:
     )
 
 
-def _ask(distribution: str) -> dict[str, list[str]]:
-    script = f"{_QUESTIONS[distribution]}\nimport json\nprint({_SENTINEL!r} + json.dumps(answer))"
+def _ask(distribution: str, question: str) -> dict[str, list[str]]:
+    script = f"{question}\nimport json\nprint({_SENTINEL!r} + json.dumps(answer))"
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONWARNINGS": "ignore", "CUDA_VISIBLE_DEVICES": ""}
     # -P: import the installed library, not a module with its name in the working folder.
     command = [sys.executable, "-P", "-c", script]

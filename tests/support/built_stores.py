@@ -23,7 +23,7 @@ from testbed.data.source import dataset_of
 from testbed.db import tables
 from testbed.db.connection.urls import resolve_url
 from testbed.db.store import Store
-from testbed.entities import CellRecord, Chunk, Evaluation, Metric, SampleInfo, Score
+from testbed.entities import CellRecord, Chunk, Claim, ClaimSource, Evaluation, Metric, SampleInfo, Score
 
 
 @pytest.fixture(scope="session")
@@ -67,6 +67,9 @@ def whole(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name in ("digested", "letters", "net", "normal", "own"):
             store.names.hide("model", name)
         store.removal.purge()
+        source = ClaimSource("theirs", "table.csv", "0" * 64, "a table", rows=1, left_out={"parameters": 1})
+        where = {"row": "row 2", "column": "top1", "protocol": {"crop": "0.875"}}
+        store.claims.add(source, [Claim("net", "val", "top1", 0.7, "fraction", "70.0", **where)])
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(
             "PRAGMA foreign_keys = ON;"

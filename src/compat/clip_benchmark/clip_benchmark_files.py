@@ -81,7 +81,7 @@ class Record:
     """
 
     fields: Mapping[str, str]
-    file: Path
+    file: Path | str
     place: str
 
     @property
@@ -171,22 +171,41 @@ def cells_of(records: Iterable[Record], report: ImportReport) -> list[ImportedCe
 
 
 def _cell(record: Record) -> ImportedCell:
-    fields, where = record.fields, record.where
-    probe = _probe(record) if fields["task"] == LINEAR_PROBE else {}
     metrics = []
-    for column, text in fields.items():
-        if column in TEXTS or column in PROBE or not text.strip():
-            continue
-        name = column.removeprefix(PROBE_PREFIX) if fields["task"] == LINEAR_PROBE else column
-        metric = metric_in(_spec(NAMES.get(name, name), where, column), text, 1, f"{where}, column {column}")
+    for column, spec in metric_columns(record):
+        metric = metric_in(spec, record.fields[column], 1, f"{record.where}, column {column}")
         if metric is not None:
             metrics.append(metric)
+    return imported_cell(*cell_of(record), metrics)
+
+
+def cell_of(record: Record) -> tuple[str, str]:
+    """The model and the setting that a record is about.
+
+    Raises:
+        StoreError: If a field is invalid.
+    """
+    fields, where = record.fields, record.where
+    probe = _probe(record) if fields["task"] == LINEAR_PROBE else {}
     pair = (each.strip() for each in (fields["model"], fields["pretrained"]))
     model = named(",".join(each for each in pair if each), where)
     place = Place(fields["dataset"].strip(), fields["task"], fields.get("language", "").strip() or ENGLISH, probe)
     exact = fields.get(EXACT_SETTING, "").strip()
     setting = canonical(exact) if exact else setting_of(place)
-    return imported_cell(model, named(setting, where, "eval setting"), metrics)
+    return model, named(setting, where, "eval setting")
+
+
+def metric_columns(record: Record) -> Iterator[tuple[str, MetricSpec]]:
+    """The columns of a record that hold numbers, with their metrics.
+
+    Raises:
+        StoreError: If a column is no metric of CLIP benchmark.
+    """
+    for column, text in record.fields.items():
+        if column in TEXTS or column in PROBE or not text.strip():
+            continue
+        name = column.removeprefix(PROBE_PREFIX) if record.fields["task"] == LINEAR_PROBE else column
+        yield column, _spec(NAMES.get(name, name), record.where, column)
 
 
 def _spec(name: str, where: str, column: str) -> MetricSpec:

@@ -50,7 +50,7 @@ def csv_cells(header: Sequence[str], rows: Sequence[Sequence[str]], path: Path) 
     Raises:
         StoreError: If a column is another one, a captioner is there twice, or a value is no cosine.
     """
-    columns = [_column(each, path) for each in header[1:]]
+    columns = [column_of(each, path) for each in header[1:]]
     values: dict[tuple[str, str], list[Metric]] = {}
     seen: set[str] = set()
     for number, row in enumerate(rows, start=2):
@@ -61,14 +61,19 @@ def csv_cells(header: Sequence[str], rows: Sequence[Sequence[str]], path: Path) 
         seen.add(model)
         for (decoder, metric), text, column in zip(columns, row[1:], header[1:], strict=True):
             if text.strip():
-                value = _cosine(text, f"{where}, column {column}")
+                value = cosine(text, f"{where}, column {column}")
                 values.setdefault((model, decoder), []).append(
                     SPECS[metric + RAW].metric(value, published=text.strip())
                 )
     return [imported_cell(model, _setting(decoder, path), metrics) for (model, decoder), metrics in values.items()]
 
 
-def _column(column: str, path: Path) -> tuple[str, str]:
+def column_of(column: str, path: Path | str) -> tuple[str, str]:
+    """The decoder and the metric of a column.
+
+    Raises:
+        StoreError: If it is none of CLIP-CC-Bench.
+    """
     for suffix, metric in COLUMNS.items():
         if column.endswith(f"_{suffix}") and column != f"_{suffix}":
             return column[: -len(suffix) - 1], metric
@@ -127,7 +132,7 @@ def _cell(file: Path, content: Mapping[str, Any]) -> ImportedCell:
         for key in place:
             found = found.get(key) if isinstance(found, dict) else None
         if isinstance(found, dict) and found.get("mean") is not None:
-            value = _cosine(found["mean"], f"{file}, {'.'.join(place)}.mean")
+            value = cosine(found["mean"], f"{file}, {'.'.join(place)}.mean")
             n = count if isinstance(count, int) and 0 < count < _MOST else None
             error = _stderr(found.get("std"), n)
             metrics.append(SPECS[name + suffix].metric(value, n, error, published=str(found["mean"])))
@@ -140,7 +145,12 @@ def _setting(decoder: str, where: Path) -> str:
     return named(f"{SETTING}@{decoder}", str(where), "eval setting")
 
 
-def _cosine(given: Any, where: str) -> float:
+def cosine(given: Any, where: str) -> float:
+    """A cosine as it is given.
+
+    Raises:
+        StoreError: If it is none.
+    """
     try:
         value = float(given)
     except (TypeError, ValueError, OverflowError):

@@ -1,0 +1,333 @@
+"""``testbed published``: what others published, side by side and beside what was measured here."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli.options.stored import (
+    limit_option,
+    model_argument,
+    models_option,
+    note,
+    setting_argument,
+    settings_option,
+)
+from testbed.console.options import ManyWords, plugin_option, store_command
+from testbed.console.output import count, metric_value, percent, print_json, table
+from testbed.entities import OVERALL
+from testbed.errors import TestbedError
+
+if TYPE_CHECKING:
+    from testbed.entities import Claim, Result
+    from testbed.published.adding import Added
+    from testbed.published.compare import Coverage, Disagreement
+
+WIDTH = 80
+_NAMED = 4  # names of a reason
+_COLUMNS = 8  # columns whose values are no claims
+_USUAL = "top1"
+
+
+@store_command
+@click.argument("sources", nargs=-1, metavar="[SOURCE...]")
+@click.option(
+    "--from",
+    "folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Take the files from this folder: a clone of the source's repository, or one with a folder for each source.",
+)
+def fetch(sources: Sequence[str], folder: Path | None, db_url: str | None, as_json: bool) -> int:
+    """Store the tables of known sources.
+
+    The sources are timm, open_clip, clip_benchmark, mobileclip, robustbench and mteb; default: all. Files are
+    downloaded from GitHub, each at a fixed commit, into the cache folder, and their digests are checked.
+    """
+    from testbed.db.store import Store
+    from testbed.published.adding import add_known
+    from testbed.published.sources import downloaded, files_of, in_folder
+
+    wanted = files_of(sources)
+    if folder is not None:
+        found, missing = in_folder(folder, wanted)
+        if missing:
+            note(f"{folder} does not hold {count(len(missing), 'file')}, such as {missing[0].file}")
+    else:
+        found, missing = downloaded(wanted, note)
+        for each in missing:
+            note(f"{each.file} was collected from {each.path} of {each.repository}; --from DIR takes it from a folder")
+    with Store.create(db_url) as store:
+        added = [add_known(store, file, path) for file, path in found.items()]
+    _print_added(added, as_json)
+    return 0
+
+
+@store_command
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--source", metavar="NAME", help="The name of the source.  [default: the file's name without its suffix]")
+@click.option(
+    "--map",
+    "words",
+    cls=ManyWords,
+    metavar="WORD",
+    help="The columns of a table of another form: model=COLUMN setting=COLUMN|NAME value=COLUMN, and"
+    " metric=COLUMN|NAME unit=percent|fraction|NAME n=COLUMN|NUMBER.",
+)
+@plugin_option
+def add(
+    file: Path, source: str | None, words: Sequence[str], plugins: Sequence[str], db_url: str | None, as_json: bool
+) -> int:
+    """Store the values of a file.
+
+    FILE is a table or a JSON file, whose form is recognised by its columns.
+    """
+    from testbed.db.store import Store
+    from testbed.published.adding import add as add_document
+    from testbed.published.document import read_document
+    from testbed.published.mapped import read_map
+    from testbed.registry import registry
+
+    columns, document = read_map(words), read_document(file)
+    registry.load(plugins)
+    with Store.create(db_url) as store:
+        added = add_document(store, document, source or file.stem, columns)
+    _print_added([added], as_json)
+    return 0
+
+
+@store_command
+@model_argument
+@setting_argument
+def show(model: str, setting: str, db_url: str | None, as_json: bool) -> int:
+    """What was published about a cell, and what was measured here.
+
+    Models with the same weights count as one, whatever they are called.
+    """
+    from testbed.db.store import Store
+    from testbed.published.compare import cell
+
+    with Store.open(db_url) as store:
+        claims, measured = cell(store, model, setting)
+    if as_json:
+        print_json({"published": [asdict(each) for each in claims], "measured": [asdict(each) for each in measured]})
+        return 0
+    if not claims and not measured:
+        raise TestbedError(
+            f"nothing is published or measured about {model} on {setting}; testbed published coverage lists the sources"
+        )
+    for claim in claims:
+        _print_claim(claim, model)
+    if not measured:
+        click.echo("not measured here")
+    for result in measured:
+        _print_measured(result, model)
+    return 0
+
+
+@store_command
+@click.argument("sources", nargs=-1, metavar="[SOURCE...]")
+@click.option("--by", type=float, default=1, show_default=True, metavar="POINTS", help="List what differs by more.")
+@models_option
+@settings_option
+@limit_option
+def disagree(
+    sources: Sequence[str],
+    by: float,
+    models: Sequence[str],
+    settings: Sequence[str],
+    limit: int,
+    db_url: str | None,
+    as_json: bool,
+) -> int:
+    """Values of different sources that differ.
+
+    Two values are a pair if they are of the same weights on the same setting by the same metric.
+    """
+    from testbed.db.store import Store
+    from testbed.published.compare import about, disagreements
+
+    with Store.open(db_url) as store:
+        known = [each.name for each in store.claims.sources()]
+        if unknown := [each for each in sources if each not in known]:
+            stored = ", ".join(dict.fromkeys(known)) or "no sources"
+            raise TestbedError(f"nothing of {unknown[0]!r} is stored; {stored} are")
+        claims = store.claims.find(sources=sources or None)
+    found = disagreements(about(claims, models, settings))
+    if as_json:
+        print_json([_as_object(each, Decimal(repr(by))) for each in found])
+        return 0
+    if not found:
+        click.echo("no two sources have a value of the same weights on the same setting by the same metric")
+    for each in found:
+        click.echo(summary(each, by))
+    for each in found:
+        _print_pairs(each, Decimal(repr(by)), limit)
+    return 0
+
+
+@store_command
+def coverage(db_url: str | None, as_json: bool) -> int:
+    """What is stored of each source, and what could not be assigned.
+
+    Values are claims, or no claims, such as numbers of parameters. A claim is mapped if testbed has its model and its
+    eval setting.
+    """
+    from testbed.db.store import Store
+    from testbed.published.compare import coverage as covered
+
+    with Store.open(db_url) as store:
+        found = covered(store.claims.sources(), store.claims.find())
+    if as_json:
+        print_json([{**asdict(each), "values": each.values, "mapped": each.mapped} for each in found])
+        return 0
+    if not found:
+        click.echo("nothing is stored; testbed published fetch stores the known sources")
+        return 0
+    rows = [
+        [each.name, *(f"{number:,}" for number in (each.files, each.rows, each.values, each.claims, each.mapped))]
+        for each in found
+    ]
+    click.echo(table(["source", "files", "rows", "values", "claims", "mapped"], rows, right=range(1, 6)))
+    for each in found:
+        _print_reasons(each)
+    return 0
+
+
+def summary(found: Disagreement, by: float) -> str:
+    """How many pairs two sources have, and how many of them differ."""
+    models, settings, pairs = found.models, found.settings, len(found.pairs)
+    sign = " ×" if models * settings == pairs else " on"
+    one, five = (len(found.beyond(Decimal(each))) for each in (1, 5))
+    further = "" if by in (1, 5) else f", {len(found.beyond(Decimal(repr(by)))):,} by more than {by:g}"
+    return (
+        f"{pairs:,} {'pair' if pairs == 1 else 'pairs'} of values ({count(models, 'model')}{sign}"
+        f" {count(settings, 'set')}) from {found.first} and {found.second};"
+        f" {one:,} differ by more than 1 point, {five:,} by more than 5{further}"
+    )
+
+
+def _as_object(found: Disagreement, by: Decimal) -> dict[str, Any]:
+    return {
+        "sources": [found.first, found.second],
+        "pairs": len(found.pairs),
+        "models": found.models,
+        "sets": found.settings,
+        "more_than_1_point": len(found.beyond(Decimal(1))),
+        "more_than_5_points": len(found.beyond(Decimal(5))),
+        "differing": [
+            {
+                "points": float(each.points),
+                "weights": each.weights,
+                "first": asdict(each.first),
+                "second": asdict(each.second),
+            }
+            for each in found.beyond(by)
+        ],
+    }
+
+
+def _print_pairs(found: Disagreement, by: Decimal, limit: int) -> None:
+    beyond = found.beyond(by)
+    if not beyond:
+        return
+    room = (WIDTH - 18 - max(6, len(found.first)) - max(6, len(found.second))) // 2
+    rows = [
+        [
+            f"{each.points:+.2f}",
+            _cut(each.first.model, room),
+            _cut(_on(each.first), room),
+            percent(each.first.value),
+            percent(each.second.value),
+        ]
+        for each in beyond[:limit]
+    ]
+    header = ["points", "model", "eval setting", found.first, found.second]
+    click.echo(f"\n{table(header, rows, right=(0, 3, 4))}")
+    if len(beyond) > limit:
+        click.echo(f"… and {len(beyond) - limit:,} more (--limit)")
+
+
+def _on(claim: Claim) -> str:
+    """The setting, with the metric and the slice where they are not the usual ones."""
+    further = [*([] if claim.metric == _USUAL else [claim.metric]), *([] if claim.slice == OVERALL else [claim.slice])]
+    return " ".join([claim.eval_setting, *further])
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else f"{text[: room // 2]}…{text[len(text) - (room - room // 2 - 1) :]}"
+
+
+def _print_claim(claim: Claim, model: str) -> None:
+    assert claim.source is not None
+    value = metric_value(claim.value, claim.unit)
+    click.echo(f"{value:>9}  {_what(claim.metric, claim.slice)}, {claim.source.name}")
+    told = [f"{claim.source.file}, {claim.row}"]
+    told += [] if claim.model == model else [f"as {claim.model}"]
+    told += [f"{key} {text}" for key, text in claim.protocol.items()]
+    told += [] if claim.n is None else [f"n {claim.n:,}"]
+    told += [] if claim.why is None else [claim.why]
+    _print_wrapped("; ".join(told), 11)
+
+
+def _print_measured(result: Result, model: str) -> None:
+    value = metric_value(result.value, result.unit, result.stderr)
+    click.echo(f"{value:>9}  {_what(result.metric, result.slice)}, measured here")
+    told = [] if result.model == model else [f"as {result.model}"]
+    told += [] if result.n is None else [f"n {result.n:,}"]
+    _print_wrapped("; ".join([*told, f"evaluation {result.evaluation_id}"]), 11)
+
+
+def _what(metric: str, slice: str) -> str:
+    return metric if slice == OVERALL else f"{metric} ({slice})"
+
+
+def _print_reasons(found: Coverage) -> None:
+    for why, names in found.unmapped.items():
+        named = [name for name, _ in names.most_common(_NAMED)]
+        more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+        click.echo(f"\n{found.name}: {names.total():,} claims are not mapped: {why}:")
+        _print_wrapped(f"{', '.join(named)}{more}", 2)
+    if found.left_out:
+        click.echo(f"\n{found.name}: {found.left_out.total():,} values are no claims:")
+        named = [f"{name} {number:,}" for name, number in found.left_out.most_common(_COLUMNS)]
+        more = len(found.left_out) - len(named)
+        _print_wrapped(", ".join([*named, *([f"and {count(more, 'further column')}"] if more else [])]), 2)
+
+
+def _print_added(added: Sequence[Added], as_json: bool) -> None:
+    if as_json:
+        print_json(
+            [
+                {**asdict(each.source), "claims": len(each.claims), "new": each.new, "unmapped": each.unmapped}
+                for each in added
+            ]
+        )
+        return
+    names = list(dict.fromkeys(each.source.name for each in added))
+    rows = []
+    for name in names:
+        of = [each for each in added if each.source.name == name]
+        claims, new = (sum(numbers) for numbers in ((len(each.claims) for each in of), (each.new for each in of)))
+        mapped = claims - sum(each.unmapped.total() for each in of)
+        read = sum(each.source.rows for each in of)
+        rows.append([name, *(f"{number:,}" for number in (len(of), read, claims, new, mapped))])
+    click.echo(table(["source", "files", "rows", "claims", "new", "mapped"], rows, right=range(1, 6)))
+    if len(added) == 1:
+        click.echo(f"{added[0].source.path} is {added[0].source.form}")
+        for why, number in added[0].unmapped.items():
+            click.echo(f"{number:,} claims are not mapped: {why}")
+
+
+def _print_wrapped(text: str, indent: int) -> None:
+    if text:
+        width = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
+        space = " " * indent
+        click.echo(textwrap.fill(text, width, initial_indent=space, subsequent_indent=space, break_on_hyphens=False))

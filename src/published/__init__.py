@@ -1,0 +1,1 @@
+"""Published values: where they are, how their files are read, and how they compare with each other."""

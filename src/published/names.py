@@ -1,0 +1,86 @@
+"""Same weights, other names: which names of models mean the same published weights.
+
+open_clip and timm tell in which repository of the Hugging Face hub the weights of their tags are; ``same_weights.tsv``
+has what they do not tell, such as the repositories that OpenAI made for transformers.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from testbed.errors import TestbedError
+from testbed.registry import registry
+from testbed.registry.library_names import hub_repositories, library_names
+
+OPEN_CLIP = "open_clip_torch"
+SAME = Path(__file__).parent / "same_weights.tsv"
+PREFIXES = ("transformers/", "hf-hub:", "open_clip/")
+# open_clip names one repository for two checkpoints that were published apart.
+APART = {"ViT-B-16-plus-240,laion400m_e32"}
+AT = "@"  # before the image size that a model was evaluated at
+
+
+def weights(model: str) -> str:
+    """The name that stands for all names of a model's weights: the model's own if it has no other."""
+    name = at_own_size(model)
+    return _groups()[0].get(name, name)
+
+
+def names_of(model: str) -> list[str]:
+    """All names of a model's weights that testbed knows, without image sizes; the model's own name is one."""
+    found = weights(model)
+    return sorted({at_own_size(model), found, *_groups()[1].get(found, ())})
+
+
+def at_own_size(model: str) -> str:
+    """A model's name without the image size and without what says how it is loaded."""
+    for prefix in PREFIXES:
+        model = model.removeprefix(prefix)
+    name, at, size = model.rpartition(AT)
+    return name if at and size.isdigit() else model
+
+
+@cache
+def is_model(name: str) -> bool:
+    """Whether testbed has a model of this name, at some image size. Files of one's own are none."""
+    bare = name.rpartition(AT)[0] if name.rpartition(AT)[2].isdigit() and AT in name else name
+    architecture, comma, tag = bare.partition(",")
+    if comma:
+        return tag in library_names(OPEN_CLIP).get(architecture, ()) or _base_has(architecture, tag)
+    registry.load()
+    try:
+        return registry.models.canonical(bare) is not None
+    except TestbedError:  # no name that a model can have
+        return False
+
+
+def _base_has(architecture: str, tag: str) -> bool:
+    """Whether a tag belongs to an architecture that open_clip has without QuickGELU in its name only."""
+    known = library_names(OPEN_CLIP)
+    bare = architecture.removesuffix("-quickgelu")
+    return architecture not in known and tag in known.get(bare, ())
+
+
+@cache
+def _groups() -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Name → what stands for its weights, and that → all names."""
+    key: dict[str, str] = {}
+    for distribution in (OPEN_CLIP, "timm"):
+        for repository, several in hub_repositories(distribution).items():
+            key[repository] = repository
+            key |= {name: repository for name in several if name not in APART}
+    for name, other in reviewed():
+        key[name] = key.setdefault(other, other)
+    names: dict[str, list[str]] = {}
+    for name, found in key.items():
+        names.setdefault(found, []).append(name)
+    return key, names
+
+
+def reviewed() -> Iterable[tuple[str, str]]:
+    """The reviewed pairs of names of the same weights."""
+    with SAME.open(encoding="utf-8", newline="") as file:
+        return [(row["name"], row["same_as"]) for row in csv.DictReader(file, delimiter="\t")]

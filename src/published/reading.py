@@ -1,0 +1,105 @@
+"""What is read of a file of published values, claim by claim."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+
+from testbed.entities import OVERALL, Claim
+from testbed.errors import TestbedError
+from testbed.exchange.imported import metric_in, named
+from testbed.metric_specs import MetricSpec
+from testbed.published.document import Document
+from testbed.published.names import is_model
+from testbed.registry import registry
+
+NO_MODEL = "testbed has no such model"
+NO_SETTING = "testbed has no such eval setting"
+MEAN = "a mean over several eval settings"
+NOT_DEFINED = "not defined (NaN)"
+PERCENT = 100
+FRACTION = 1
+
+
+class Reading:
+    """What is read of a file.
+
+    Attributes:
+        claims: The values that are claims.
+        left_out: Column → how many values it has that are none, such as numbers of parameters.
+        rows: How many rows or records were read.
+    """
+
+    def __init__(self, document: Document, own_names: bool = False) -> None:
+        self.document = document
+        self.own_names = own_names
+        self.claims: list[Claim] = []
+        self.left_out: Counter[str] = Counter()
+        self.rows = len(document.rows) or len(document.records)
+
+    def leave(self, column: str, text: object) -> None:
+        """Counts a value that is no claim; an empty field is none."""
+        if text is not None and str(text).strip():
+            self.left_out[column] += 1
+
+    def claim(
+        self,
+        model: str,
+        setting: str,
+        spec: MetricSpec,
+        text: object,
+        row: str,
+        column: str,
+        whole: int = FRACTION,
+        protocol: Mapping[str, str] | None = None,
+        why: str | None = None,
+        n: int | None = None,
+        slice: str = OVERALL,
+    ) -> None:
+        """Adds the claim in a field, if it is not empty; a NaN is counted as left out.
+
+        Args:
+            model: testbed's name of the model, or the publisher's.
+            setting: testbed's name of the setting, or the publisher's.
+            spec: The metric.
+            text: The field.
+            row: For people.
+            column: The column or key.
+            whole: How the fraction 1 is written.
+            protocol: What is known of how it was measured; empty texts are left out.
+            why: Why the model or the setting is none of testbed's, if the form knows; the names are looked up besides.
+            n: The number of samples.
+            slice: Of the samples.
+
+        Raises:
+            StoreError: If the field is not a number or out of range.
+        """
+        where = f"{self.document.path}, {row}, column {column}"
+        metric = metric_in(spec, "" if text is None else str(text), whole, where)
+        if metric is None or metric.value is None:
+            self.leave(NOT_DEFINED, text)
+            return
+        setting, known = eval_setting(named(setting, where, "eval setting"))
+        if why is None and not self.own_names and not is_model(model):
+            why = NO_MODEL
+        if why is None and not known:
+            why = NO_SETTING
+        told = {key: value for key, value in (protocol or {}).items() if value}
+        self.claims.append(
+            Claim(
+                *(named(model, where), setting, spec.name, metric.value, spec.unit, metric.published or ""),
+                *(row, column, slice, n, told, why),
+            )
+        )
+
+
+@cache
+def eval_setting(name: str) -> tuple[str, bool]:
+    """The one spelling of a setting's name, and whether it is registered."""
+    registry.load()
+    try:
+        found = registry.eval_settings.canonical(name)
+    except TestbedError:  # no name that a setting can have
+        found = None
+    return found or name, found is not None
