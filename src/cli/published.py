@@ -186,7 +186,7 @@ def coverage(db_url: str | None, as_json: bool) -> int:
     with Store.open(db_url) as store:
         found = covered(store.claims.sources(), store.claims.find())
     if as_json:
-        print_json([{**asdict(each), "values": each.values, "mapped": each.mapped} for each in found])
+        print_json([{**vars(each), "values": each.values, "mapped": each.mapped} for each in found])
         return 0
     if not found:
         click.echo("nothing is stored; testbed published fetch stores the known sources")

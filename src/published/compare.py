@@ -148,17 +148,17 @@ def cell(store: Store, model: str, setting: str) -> tuple[list[Claim], list[Resu
     return claims, [each for each in measured if each.origin != IMPORTED]
 
 
-def about(claims: Iterable[Claim], models: Sequence[str], settings: Sequence[str]) -> list[Claim]:
+def about(claims: Sequence[Claim], models: Sequence[str], settings: Sequence[str]) -> list[Claim]:
     """The claims about some models and settings, which are names or patterns; all for none.
 
     A model's name stands for all names of its weights.
     """
-    same = {weights(each) for each in models}
+    same = {weights(each) for each in models} | {weights(each.model) for each in claims if _fits(each.model, models)}
     exact = {eval_setting(each)[0] for each in settings}
     return [
         each
         for each in claims
-        if (not models or weights(each.model) in same or _fits(each.model, models))
+        if (not models or weights(each.model) in same)
         and (not settings or each.eval_setting in exact or _fits(each.eval_setting, settings))
     ]
 

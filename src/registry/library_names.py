@@ -19,6 +19,8 @@ from typing import Any
 from testbed.errors import PluginError
 from testbed.paths import cache_dir, write_atomically
 
+# Each sets `answer`: architecture → names of weights; and `hub`: repository of the Hugging Face hub → names of the
+# models whose weights are in it.
 _QUESTIONS = {
     "torchvision": """
 from torchvision import models
@@ -31,6 +33,8 @@ answer = {name: [] for name in timm.list_models()}
 for name in timm.list_pretrained():
     architecture, _, tag = name.partition(".")
     answer[architecture].append(tag)
+    if repository := timm.get_pretrained_cfg(name).hf_hub_id:
+        hub.setdefault(repository.partition("@")[0], []).append(f"timm/{name}")
 for architecture, tags in answer.items():
     default = timm.get_pretrained_cfg(architecture).tag if tags else ""
     tags.sort(key=lambda tag: tag != default)
@@ -38,32 +42,19 @@ for architecture, tags in answer.items():
     "open_clip_torch": """
 import open_clip
 answer = {name: open_clip.list_pretrained_tags_by_model(name) for name in open_clip.list_models()}
-""",
-}
-# Repository of the Hugging Face hub → the names of the weights that are in it.
-_HUB_QUESTIONS = {
-    "timm": """
-import timm
-answer = {}
-for name in timm.list_pretrained():
-    if repository := timm.get_pretrained_cfg(name).hf_hub_id:
-        answer.setdefault(repository.partition("@")[0], []).append(f"timm/{name}")
-""",
-    "open_clip_torch": """
-import open_clip
-answer = {}
 for architecture, tag in open_clip.list_pretrained():
     if place := open_clip.get_pretrained_cfg(architecture, tag).get("hf_hub"):
-        answer.setdefault(place.rpartition("/")[0], []).append(f"{architecture},{tag}")
+        hub.setdefault(place.rpartition("/")[0], []).append(f"{architecture},{tag}")
 """,
 }
-_FORMAT = 2  # changes with the questions
+_FORMAT = 3  # changes with the questions
 _SENTINEL = "testbed-answer:"  # libraries may print during import
 _PATIENCE_SECONDS = 300
 
+Names = dict[str, list[str]]
 
-@cache
-def library_names(distribution: str) -> dict[str, list[str]]:
+
+def library_names(distribution: str) -> Names:
     """The architectures of a library with the names of their pretrained weights, the default ones first.
 
     Args:
@@ -75,28 +66,34 @@ def library_names(distribution: str) -> dict[str, list[str]]:
     Raises:
         PluginError: If the library is installed but cannot be imported.
     """
-    return _answer(distribution, _QUESTIONS[distribution], "")
+    return _answers(distribution)[0]
 
 
-@cache
-def hub_repositories(distribution: str) -> dict[str, list[str]]:
-    """The repositories of the Hugging Face hub with a library's weights, and the names of these; errors as above.
+def hub_repositories(distribution: str) -> Names:
+    """The repositories of the Hugging Face hub that a library takes weights from, with the names of its models.
 
     Args:
         distribution: ``"timm"`` or ``"open_clip_torch"``.
+
+    Returns:
+        Repository → testbed's names of the models; empty if the library is not installed.
+
+    Raises:
+        PluginError: If the library is installed but cannot be imported.
     """
-    return _answer(distribution, _HUB_QUESTIONS[distribution], "-hub")
+    return _answers(distribution)[1]
 
 
-def _answer(distribution: str, question: str, suffix: str) -> dict[str, list[str]]:
+@cache
+def _answers(distribution: str) -> tuple[Names, Names]:
     try:
         version = importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
-        return {}
-    path = cache_dir("names") / f"{distribution}{suffix}-{version}-{_FORMAT}.json"
+        return {}, {}
+    path = cache_dir("names") / f"{distribution}-{version}-{_FORMAT}.json"
     known = _remembered(path)
     if known is None:
-        known = _ask(distribution, question)
+        known = _ask(distribution)
         try:
             write_atomically(path, json.dumps(known).encode())
         except OSError:
@@ -104,23 +101,28 @@ def _answer(distribution: str, question: str, suffix: str) -> dict[str, list[str
     return known
 
 
-def _remembered(path: Path) -> dict[str, list[str]] | None:
-    """The cached names; None if there are none or the file is invalid."""
+def _remembered(path: Path) -> tuple[Names, Names] | None:
+    """The cached answers; None if there are none or the file is invalid."""
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return known if _is_answer(known) else None
+    return (known[0], known[1]) if _is_answer(known) else None
 
 
 def _is_answer(known: Any) -> bool:
+    return isinstance(known, list) and len(known) == 2 and all(map(_are_names, known))
+
+
+def _are_names(known: Any) -> bool:
     return isinstance(known, dict) and all(
-        isinstance(weights, list) and all(isinstance(name, str) for name in weights) for weights in known.values()
+        isinstance(several, list) and all(isinstance(name, str) for name in several) for several in known.values()
     )
 
 
-def _ask(distribution: str, question: str) -> dict[str, list[str]]:
-    script = f"{question}\nimport json\nprint({_SENTINEL!r} + json.dumps(answer))"
+def _ask(distribution: str) -> tuple[Names, Names]:
+    question = _QUESTIONS[distribution]
+    script = f"hub = {{}}\n{question}\nimport json\nprint({_SENTINEL!r} + json.dumps([answer, hub]))"
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONWARNINGS": "ignore", "CUDA_VISIBLE_DEVICES": ""}
     # -P: import the installed library, not a module with its name in the working folder.
     command = [sys.executable, "-P", "-c", script]
@@ -136,5 +138,4 @@ def _ask(distribution: str, question: str) -> dict[str, list[str]]:
     answer = json.loads(asked.stdout.rpartition(_SENTINEL)[2])
     if not _is_answer(answer):
         raise PluginError(f"{distribution} lists its models in an unknown format: {str(answer)[:80]}")
-    known: dict[str, list[str]] = answer
-    return known
+    return answer[0], answer[1]

@@ -82,7 +82,7 @@ def names_cache(tmp_path: Path) -> Path:
     }
     for library, names in lists.items():
         file = f"{library}-{importlib.metadata.version(library)}-{library_names._FORMAT}.json"
-        (folder / "names" / file).write_text(json.dumps(names))
+        (folder / "names" / file).write_text(json.dumps([names, {}]))
     return folder
 
 

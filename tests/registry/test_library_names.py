@@ -14,20 +14,21 @@ import pytest
 
 from testbed.errors import DataError, PluginError
 from testbed.registry import library_names as module
-from testbed.registry.library_names import library_names
+from testbed.registry.library_names import hub_repositories, library_names
 
 # A package that is installed wherever testbed is, and answers at once.
 LIBRARY = "click"
 ANSWER = {"group": ["b", "a"], "command": []}
+HUB = {"owner/name": ["group.b"]}
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty cache folder, and nothing remembered by this process."""
     monkeypatch.setenv("TESTBED_CACHE", str(tmp_path))
-    library_names.cache_clear()
+    module._answers.cache_clear()
     yield tmp_path
-    library_names.cache_clear()
+    module._answers.cache_clear()
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def asked(cache: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return run(command, **options)
 
     monkeypatch.setattr(module.subprocess, "run", noted)
-    monkeypatch.setitem(module._QUESTIONS, LIBRARY, f"import {LIBRARY}\nanswer = {ANSWER!r}\n")
+    monkeypatch.setitem(module._QUESTIONS, LIBRARY, f"import {LIBRARY}\nanswer = {ANSWER!r}\nhub |= {HUB!r}\n")
     return started
 
 
@@ -50,7 +51,7 @@ def new_process() -> Callable[[], dict[str, list[str]]]:
     """Asks as the next process would, which remembers nothing."""
 
     def ask() -> dict[str, list[str]]:
-        library_names.cache_clear()
+        module._answers.cache_clear()
         return library_names(LIBRARY)
 
     return ask
@@ -68,7 +69,8 @@ def test_a_library_is_asked_once_and_the_answer_is_kept(
     assert library_names(LIBRARY) == ANSWER
     assert new_process() == ANSWER
     assert len(asked) == 1
-    assert json.loads(only_file(cache).read_text()) == ANSWER
+    assert hub_repositories(LIBRARY) == HUB
+    assert json.loads(only_file(cache).read_text()) == [ANSWER, HUB]
 
 
 def test_the_order_of_architectures_and_weights_is_kept(asked: list[str], new_process: Callable[[], Any]) -> None:
@@ -99,7 +101,8 @@ def test_a_new_version_of_a_library_is_asked_anew(
         b"\0" * 20,
         b"null",
         b"[]",
-        b'{"group": 5}',
+        b'[{"group": 5}, {}]',
+        b'{"group": ["b"]}',
     ],
     ids=ascii,
 )
@@ -109,7 +112,8 @@ def test_a_corrupt_file_in_the_cache_is_healed(
     new_process()
     only_file(cache).write_bytes(content)
     assert new_process() == ANSWER
-    assert json.loads(only_file(cache).read_text()) == ANSWER
+    assert hub_repositories(LIBRARY) == HUB
+    assert json.loads(only_file(cache).read_text()) == [ANSWER, HUB]
     assert len(asked) == 2
 
 
@@ -143,14 +147,14 @@ def test_what_a_library_prints_and_warns_of_while_it_is_imported_is_no_part_of_t
     asked: list[str], new_process: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noise = "import warnings\nprint('welcome to click')\nwarnings.warn('old')\n"
-    monkeypatch.setitem(module._QUESTIONS, LIBRARY, f"{noise}answer = {ANSWER!r}\n")
+    monkeypatch.setitem(module._QUESTIONS, LIBRARY, f"{noise}answer = {ANSWER!r}\nhub |= {HUB!r}\n")
     assert new_process() == ANSWER
 
 
 def test_a_brace_in_what_a_library_prints_does_no_harm(
     asked: list[str], new_process: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(module._QUESTIONS, LIBRARY, f"print('settings: {{}}')\nanswer = {ANSWER!r}\n")
+    monkeypatch.setitem(module._QUESTIONS, LIBRARY, f"print('settings: {{}}')\nanswer = {ANSWER!r}\nhub |= {HUB!r}\n")
     assert new_process() == ANSWER
 
 

@@ -1,0 +1,186 @@
+"""``testbed published``: from files to pairs, on a made manifest and a server of this machine."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+
+import pytest
+from web_world import serving
+
+from testbed.db.store import Store
+from testbed.entities import CellRecord, Metric
+from testbed.published import sources
+from testbed.published.sources import SourceFile
+
+OURS = "name,pretrained,ImageNet 1k,MNIST,FMoW\nViT-B-32,openai,0.6332,0.4839,0.1\nViT-B-16,openai,0.6834,0.5135,0.1\n"
+HEADER = "model,task,split,subset,accuracy\n"
+THEIRS = f"""{HEADER}openai/clip-vit-base-patch32,Imagenet1kZeroShot,test,default,0.6232
+openai/clip-vit-base-patch32,MNISTZeroShot,test,default,0.4789
+openai/clip-vit-base-patch16,Imagenet1kZeroShot,test,default,0.63988
+openai/clip-vit-base-patch16,MNISTZeroShot,test,default,0.623
+openai/clip-vit-base-patch16,UCF101ZeroShot,test,default,0.6
+"""
+
+
+def source_file(source: str, path: str, text: str, form: str) -> SourceFile:
+    data = text.encode()
+    return SourceFile(
+        *(source, f"owner/{source}", "c" * 40, path, f"{source}/{path.rpartition('/')[2]}", len(data)),
+        *(hashlib.sha256(data).hexdigest(), "MIT", "", form, ""),
+    )
+
+
+@pytest.fixture
+def files(monkeypatch, tmp_path):
+    """A manifest of two sources, whose files lie in a folder by source."""
+    known = (
+        source_file("ours", "docs/ours.csv", OURS, "open_clip's table"),
+        source_file("theirs", "theirs.csv", THEIRS, "MTEB's results"),
+    )
+    monkeypatch.setattr(sources, "known_files", lambda: known)
+    for each, text in zip(known, (OURS, THEIRS), strict=True):
+        path = tmp_path / "folder" / each.file
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    return known
+
+
+@pytest.fixture
+def web(files, monkeypatch, tmp_path):
+    paths = {
+        f"/{each.repository}/{each.commit}/{each.path}": text for each, text in zip(files, (OURS, THEIRS), strict=True)
+    }
+    with serving({path: text.encode() for path, text in paths.items()}) as server:
+        monkeypatch.setattr(sources, "HOST", server.url)
+        monkeypatch.setattr(sources, "cache_dir", lambda name: tmp_path / "cache" / name)
+        yield server
+
+
+def stored(tmp_path):
+    with Store.open(str(tmp_path / "testbed.db")) as store:
+        return store.claims.find()
+
+
+def test_files_are_downloaded_once_and_go_on_where_they_were_cut(ask, web, tmp_path):
+    web.cuts.append(40)
+    told = ask("published", "fetch")
+    assert "downloading 1 files of ours from owner/ours (0.0 MB)" in told.stderr
+    assert any(each is not None for _, each in web.asked)  # it asked for the rest only
+    assert told.stdout.splitlines()[2:] == [
+        "ours        1     2       6    6       4",
+        "theirs      1     5       5    5       4",
+    ]
+    first = stored(tmp_path)
+    web.asked.clear()
+    again = ask("published", "fetch")
+    assert (web.asked, again.stderr) == ([], "")
+    assert again.stdout.splitlines()[2] == "ours        1     2       6    0       4"
+    assert stored(tmp_path) == first
+    assert [each.source.revision for each in first] == ["c" * 40] * 11
+
+
+def test_a_file_of_other_content_is_not_taken(ask, web, tmp_path):
+    path = next(iter(web.files))
+    web.files[path] = b"name,pretrained\n"
+    assert "has the SHA-256" in ask("published", "fetch", code=1).stderr
+    del web.files[path]
+    assert "404" in ask("published", "fetch", "ours", code=1).stderr
+    assert not (tmp_path / "testbed.db").exists()
+    assert "the sources are ours, theirs" in ask("published", "fetch", "nobodys", code=1).stderr
+
+
+def test_a_folder_or_a_clone_is_read_where_it_lies(ask, files, tmp_path):
+    folder = tmp_path / "folder"
+    ask("published", "fetch", "--from", folder)
+    first = stored(tmp_path)
+    clone = tmp_path / "clone" / "docs"
+    clone.mkdir(parents=True)
+    (clone / "ours.csv").write_text(OURS)
+    told = ask("published", "fetch", "--from", clone.parent)
+    assert "does not hold 1 file, such as theirs/theirs.csv" in told.stderr
+    assert stored(tmp_path) == first
+    (clone / "ours.csv").write_text(OURS + "x")
+    said = ask("published", "fetch", "ours", "--from", clone.parent, code=1).stderr
+    assert "is not docs/ours.csv of owner/ours at ccccccc" in said
+    assert "--source ours" in said
+    assert "holds no file of theirs" in ask("published", "fetch", "theirs", "--from", clone.parent, code=1).stderr
+
+
+def test_what_was_collected_from_several_files_is_not_downloaded(ask, files, monkeypatch):
+    collected = dataclasses.replace(files[1], path="results/*.json")
+    monkeypatch.setattr(sources, "known_files", lambda: (collected,))
+    assert "was collected from results/*.json" in ask("published", "fetch").stderr
+
+
+def test_pairs_that_differ_the_largest_first(ask, files, tmp_path):
+    ask("published", "fetch", "--from", tmp_path / "folder")
+    told = ask("published", "disagree").stdout.splitlines()
+    assert told[0] == (
+        "4 pairs of values (2 models × 2 sets) from ours and theirs; 2 differ by more than 1 point, 1 by more than 5"
+    )
+    # 63.32 and 62.32 differ by a point, and not by more
+    assert [line.split() for line in told[4:]] == [
+        ["-10.95", "ViT-B-16,openai", "mnist", "51.35", "62.30"],
+        ["+4.35", "ViT-B-16,openai", "imagenet1k", "68.34", "63.99"],
+    ]
+    assert max(map(len, told[1:])) <= 80
+    told = ask("published", "disagree", "--by", "0.9", "--limit", "1").stdout
+    assert "4 by more than 0.9" not in told
+    assert "3 by more than 0.9" in told
+    assert "… and 2 more" in told
+    assert "(1 model × 1 set)" in ask("published", "disagree", "--models", "openai/*32", "--on", "mn*").stdout
+    (found,) = json.loads(ask("published", "disagree", "ours", "theirs", "--json").stdout)
+    assert (found["pairs"], found["models"], found["sets"], found["more_than_1_point"]) == (4, 2, 2, 2)
+    assert [each["points"] for each in found["differing"]] == [-10.95, 4.352]
+    assert found["differing"][0]["second"]["source"]["path"] == "theirs.csv"
+    assert "no two sources" in ask("published", "disagree", "ours").stdout
+    assert "ours, theirs are" in ask("published", "disagree", "nobodys", code=1).stderr
+
+
+def test_a_cell_under_all_names_of_its_weights_and_what_was_measured(ask, files, tmp_path):
+    ask("published", "fetch", "--from", tmp_path / "folder")
+    told = ask("published", "show", "openai/clip-vit-base-patch16", "imagenet1k").stdout
+    assert told.splitlines() == [
+        "  68.34 %  top1, ours",
+        "           docs/ours.csv at ccccccc, row 3; as ViT-B-16,openai; prompts",
+        "           DataComp's",
+        "  63.99 %  top1, theirs",
+        "           theirs.csv at ccccccc, row 4; split test",
+        "not measured here",
+    ]
+    with Store.open(str(tmp_path / "testbed.db"), "write") as store:
+        made = store.evaluations.begin(CellRecord("ViT-B-16,openai", "imagenet1k", "f"), None, {}, {})
+        store.evaluations.complete(made.id, [], [Metric("top1", 0.68, 4, 0.01)])
+    told = ask("published", "show", "openai/clip-vit-base-patch16", "imagenet1k").stdout.splitlines()
+    assert told[5:] == ["68.00 ± 1.00 %  top1, measured here", "           as ViT-B-16,openai; n 4; evaluation 1"]
+    found = json.loads(ask("published", "show", "ViT-B-16,openai", "imagenet1k", "--json").stdout)
+    assert [len(found["published"]), len(found["measured"])] == [2, 1]
+    assert "nothing is published or measured about x on y" in ask("published", "show", "x", "y", code=1).stderr
+
+
+def test_what_is_stored_of_each_source(ask, files, tmp_path):
+    assert "testbed published fetch" in ask("published", "fetch", "--help").stdout
+    ask("published", "fetch", "--from", tmp_path / "folder")
+    told = ask("published", "coverage").stdout
+    assert told.splitlines()[2:4] == [
+        "ours        1     2       6       6       4",
+        "theirs      1     5       5       5       4",
+    ]
+    assert "ours: 2 claims are not mapped: testbed has no such eval setting:\n  wilds/fmow" in told
+    found = json.loads(ask("published", "coverage", "--json").stdout)
+    assert found[1]["unmapped"] == {"testbed has no such eval setting": {"ucf101": 1}}
+
+
+def test_a_file_of_ones_own(ask, tmp_path):
+    path = tmp_path / "blog.csv"
+    path.write_text("net,acc\nresnet50,76.13\nmynet,50\n")
+    assert "of no form that is known" in ask("published", "add", path, code=1).stderr
+    words = ("--map", "model=net", "setting=val", "value=acc", "unit=percent", "--source", "a blog")
+    told = ask("published", "add", path, *words).stdout
+    assert "a blog      1     2       2    2       1" in told
+    assert "1 claims are not mapped: testbed has no such model" in told
+    assert "76.13 %  top1, a blog" in ask("published", "show", "resnet50", "val").stdout
+    (found,) = json.loads(ask("published", "add", path, *words, "--json").stdout)
+    assert (found["new"], found["claims"], found["unmapped"]) == (0, 2, {"testbed has no such model": 1})
