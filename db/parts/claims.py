@@ -83,7 +83,8 @@ class Claims(Part):
             for part in [None] if models is None else in_parts(models):
                 statement = chosen if part is None else chosen.where(ClaimRow.model.in_(part))
                 for key, position, *values in session.execute(statement):
-                    found.append((key, position, Claim(*values, source=of[key])))
+                    told: dict[str, Any] = dict(zip(_FIELDS, values, strict=True))
+                    found.append((key, position, Claim(**told, source=of[key])))
         order = {key: place for place, key in enumerate(of)}
         return [claim for *_, claim in sorted(found, key=lambda each: (order[each[0]], each[1]))]
 

@@ -298,8 +298,8 @@ def _print_reasons(found: Coverage) -> None:
     if found.left_out:
         click.echo(f"\n{found.name}: {found.left_out.total():,} values are no claims:")
         named = [f"{name} {number:,}" for name, number in found.left_out.most_common(_COLUMNS)]
-        more = len(found.left_out) - len(named)
-        _print_wrapped(", ".join([*named, *([f"and {count(more, 'further column')}"] if more else [])]), 2)
+        others = len(found.left_out) - len(named)
+        _print_wrapped(", ".join([*named, *([f"and {count(others, 'further column')}"] if others else [])]), 2)
 
 
 def _print_added(added: Sequence[Added], as_json: bool) -> None:

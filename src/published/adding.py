@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,10 +44,12 @@ def add_known(store: Store, file: SourceFile, path: Path) -> Added:
         StoreError: If it cannot be read, or is of another form than the manifest says.
     """
     about = {"repository": file.repository, "revision": file.commit, "licence": file.licence, "date": file.date}
-    return add(store, read_document(path, file.path), file.source, **about)
+    return add(store, read_document(path, file.path), file.source, about=about)
 
 
-def add(store: Store, document: Document, name: str, columns: Map | None = None, **about: str) -> Added:
+def add(
+    store: Store, document: Document, name: str, columns: Map | None = None, about: Mapping[str, str] | None = None
+) -> Added:
     """Adds the claims of a file.
 
     Args:
@@ -54,7 +57,7 @@ def add(store: Store, document: Document, name: str, columns: Map | None = None,
         document: The file.
         name: The source's name.
         columns: Which columns to take; None recognises the file by its columns.
-        **about: Further fields of `ClaimSource`.
+        about: Further fields of `ClaimSource`.
 
     Raises:
         StoreError: If the file is of no form that is known, has a column that is not, or a value out of range;
@@ -74,7 +77,7 @@ def add(store: Store, document: Document, name: str, columns: Map | None = None,
         kind,
         rows=reading.rows,
         left_out=dict(sorted(reading.left_out.items())),
-        **about,
+        **(about or {}),
     )
     return Added(source, reading.claims, store.claims.add(source, reading.claims))
 

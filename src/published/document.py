@@ -7,7 +7,7 @@ import hashlib
 import io
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -70,6 +70,16 @@ class Document:
                 f"{self.path}: what the columns {named}{more} hold is not known; remove them, or say with --map which"
                 " columns to take"
             )
+
+    def require_texts(self, record: Mapping[str, Any], keys: Iterable[str], row: str) -> None:
+        """Checks that a record has a text or a number under each of these keys.
+
+        Raises:
+            StoreError: If it has not.
+        """
+        for key in keys:
+            if not isinstance(record.get(key), str):
+                raise StoreError(f"{self.path}, {row}: {key} should be a text or a number")
 
 
 def read_document(file: Path, path: str | None = None) -> Document:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -52,7 +53,7 @@ class Map:
             told = {key: fields.get(word, word) for key, word in self.words.items()}
             spec, whole = _spec(told.get("metric", "top1"), told.get("unit", IN_FRACTIONS))
             n = told.get("n", "").strip()
-            if n and not n.isdecimal():
+            if n and not re.fullmatch(r"\d{1,9}", n, re.ASCII):
                 raise StoreError(f"{document.path}, {row}: n should be a number of samples, not {n!r}")
             reading.claim(
                 *(told["model"].strip(), told["setting"].strip(), spec, told["value"], row, self.words["value"], whole),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from testbed.data.libraries.remote_folder import download_file
 from testbed.errors import DataError
@@ -63,7 +64,7 @@ class SourceFile:
 def known_files() -> tuple[SourceFile, ...]:
     """All files of the manifest."""
     with MANIFEST.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
+        rows: list[dict[str, Any]] = list(csv.DictReader(file, delimiter="\t"))
     return tuple(SourceFile(**{**row, "bytes": int(row["bytes"])}) for row in rows)
 
 

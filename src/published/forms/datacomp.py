@@ -55,7 +55,8 @@ def read(document: Document, reading: Reading) -> None:
     model = MODELS.get(document.stem, document.stem)
     for number, record in enumerate(document.records, start=1):
         document.require_columns(FIELDS, given=record)
-        metrics, row = record["metrics"], f"record {number}"
+        metrics, row = record.get("metrics"), f"record {number}"
+        document.require_texts(record, ("key",), row)
         if not isinstance(metrics, dict):
             raise StoreError(f"{document.path}, {row}: metrics should be an object")
         document.require_columns([each for each in metrics if _is_known(each)], given=metrics)
@@ -97,4 +98,5 @@ def _count(key: str, metrics: Mapping[str, Any]) -> int | None:
     """The number of samples of a group: that of ``acc_race_race_binary:0`` is ``count_race_binary:0``."""
     fitting = [each for each in metrics if each.startswith(COUNT) and key.endswith(f"_{each.removeprefix(COUNT)}")]
     longest = max(fitting, key=len, default=None)
-    return None if longest is None else int(float(metrics[longest]))
+    number = re.fullmatch(r"(\d{1,9})(\.0*)?", str(metrics[longest]), re.ASCII) if longest else None
+    return int(number[1]) if number else None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
+from testbed.errors import StoreError, shortened
 from testbed.eval_settings.benchmark_families.benchmark_names import LINEAR_PROBE
 from testbed.eval_settings.benchmark_families.clip_benchmark_names import ENGLISH, Place, setting_of
 from testbed.metrics.scorers.classification import MEAN_PER_CLASS_RECALL, top
@@ -14,6 +16,7 @@ NAME = "CLIP benchmark's probes"
 OTHERS = False
 KEYS = ("model", "pretrained", "dataset", "fewshot_k", "epochs", "seed", "lr", "bs")
 METRICS = {"lp_acc1": top(1), "lp_acc5": top(5), "lp_mean_per_class_recall": MEAN_PER_CLASS_RECALL}
+NUMBERS = ("fewshot_k", "epochs", "seed")
 LEFT_OUT = ("k", "macts", "gmacs_total", "samples_seen")
 ABOUT = ("pretrained_short", "pretrained_clean", "model_short", "upstream_dataset", "samples_seen_pretty")
 SPELT = {"vtab_svhn": "vtab/svhn"}  # a slip in the file
@@ -28,14 +31,26 @@ def read(document: Document, reading: Reading) -> None:
     """The probes as settings, ``SET.linear_probe.k10``; the learning rate is of the protocol."""
     for number, record in enumerate(document.records, start=1):
         document.require_columns((*KEYS, *METRICS, *LEFT_OUT, *ABOUT), given=record)
-        row, model = f"record {number}", f"{record['model']},{record['pretrained']}"
+        row = f"record {number}"
+        document.require_texts(record, KEYS, row)
+        model = f"{record['model']},{record['pretrained']}"
         dataset = SPELT.get(record["dataset"], record["dataset"])
-        setting = _setting(dataset, int(record["fewshot_k"]), int(record["epochs"]), int(record["seed"]))
-        protocol = {"learning rate": record["lr"], "batch size": record["bs"], "weights": record["model_short"]}
+        setting = _setting(dataset, *(_whole(document, record[key], f"{row}, {key}") for key in NUMBERS))
+        protocol = {
+            "learning rate": record["lr"],
+            "batch size": record["bs"],
+            "weights": str(record.get("model_short") or ""),
+        }
         for key, spec in METRICS.items():
             reading.claim(model, setting, spec, record.get(key), row, key, protocol=protocol)
         for key in LEFT_OUT:
             reading.leave(key, record.get(key))
+
+
+def _whole(document: Document, text: str, place: str) -> int:
+    if not re.fullmatch(r"-?\d{1,9}", text, re.ASCII):
+        raise StoreError(f"{document.path}, {place}: a whole number was expected, {shortened(text)} was found")
+    return int(text)
 
 
 @cache

@@ -9,7 +9,8 @@ from testbed.published.reading import MEAN, PERCENT, Reading
 
 NAME = "RobustBench's entry"
 OTHERS = True
-KEYS = ("dataset", "clean_acc", "architecture", "eps")
+TEXTS = ("dataset", "clean_acc", "architecture")
+KEYS = (*TEXTS, "eps")
 ABOUT = ("link", "name", "authors", "venue", "footnote")
 PROTOCOL = ("additional_data", "number_forward_passes", "unreliable")
 CLEAN = {"imagenet": "val", "cifar10": "cifar10", "cifar100": "cifar100"}
@@ -35,11 +36,12 @@ def read(document: Document, reading: Reading) -> None:
     """The model as ``robustbench/DATA SET/THREAT MODEL/FILE``, as RobustBench loads it."""
     for record in document.records:
         document.require_columns((*KEYS, *ABOUT, *PROTOCOL, *ROBUST, *CORRUPTED), given=record)
-        dataset, threat, eps = record["dataset"], (*document.folders, "")[0], record["eps"] or ""
+        row = "the entry"
+        document.require_texts(record, (*TEXTS, *(["eps"] if record.get("eps") is not None else [])), row)
+        dataset, threat, eps = record["dataset"], (*document.folders, "")[0], record.get("eps") or ""
         model = f"robustbench/{dataset}/{threat}/{document.stem}"
         told = {key.replace("_", " "): str(record[key]) for key in PROTOCOL if key in record}
         about = {"architecture": record["architecture"], "eps": eps, "norm": threat if eps else "", **told}
-        row = "the entry"
         reading.claim(model, CLEAN.get(dataset, dataset), top(1), record["clean_acc"], row, "clean_acc", PERCENT, about)
         attacked = ATTACKED.get((dataset, threat, eps), f"{dataset} under attack, {threat} {eps}".strip())
         under_corruptions = any(key in record for key in CORRUPTED)
