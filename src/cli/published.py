@@ -293,7 +293,7 @@ def _print_reasons(found: Coverage) -> None:
     for why, names in found.unmapped.items():
         named = [name for name, _ in names.most_common(_NAMED)]
         more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-        click.echo(f"\n{found.name}: {names.total():,} claims are not mapped: {why}:")
+        click.echo(f"\n{found.name}: {_unmapped(names.total())}: {why}:")
         _print_wrapped(f"{', '.join(named)}{more}", 2)
     if found.left_out:
         click.echo(f"\n{found.name}: {found.left_out.total():,} values are no claims:")
@@ -323,7 +323,11 @@ def _print_added(added: Sequence[Added], as_json: bool) -> None:
     if len(added) == 1:
         click.echo(f"{added[0].source.path} is {added[0].source.form}")
         for why, number in added[0].unmapped.items():
-            click.echo(f"{number:,} claims are not mapped: {why}")
+            click.echo(f"{_unmapped(number)}: {why}")
+
+
+def _unmapped(number: int) -> str:
+    return "1 claim is not mapped" if number == 1 else f"{number:,} claims are not mapped"
 
 
 def _print_wrapped(text: str, indent: int) -> None:

@@ -125,7 +125,8 @@ def downloaded(
     for source in dict.fromkeys(each.source for each in lacking):
         files = [each for each in lacking if each.source == source]
         size = sum(each.bytes for each in files) / 1e6
-        say(f"downloading {len(files)} files of {source} from {files[0].repository} ({size:,.1f} MB)")
+        number = "1 file" if len(files) == 1 else f"{len(files)} files"
+        say(f"downloading {number} of {source} from {files[0].repository} ({size:,.1f} MB)")
         for each in files:
             places[each].parent.mkdir(parents=True, exist_ok=True)
             remedy = f"run the same command again to go on, or take a clone of {each.repository} with --from"

@@ -66,7 +66,7 @@ def stored(tmp_path):
 def test_files_are_downloaded_once_and_go_on_where_they_were_cut(ask, web, tmp_path):
     web.cuts.append(40)
     told = ask("published", "fetch")
-    assert "downloading 1 files of ours from owner/ours (0.0 MB)" in told.stderr
+    assert "downloading 1 file of ours from owner/ours (0.0 MB)" in told.stderr
     assert any(each is not None for _, each in web.asked)  # it asked for the rest only
     assert told.stdout.splitlines()[2:] == [
         "ours        1     2       6    6       4",
@@ -180,7 +180,7 @@ def test_a_file_of_ones_own(ask, tmp_path):
     words = ("--map", "model=net", "setting=val", "value=acc", "unit=percent", "--source", "a blog")
     told = ask("published", "add", path, *words).stdout
     assert "a blog      1     2       2    2       1" in told
-    assert "1 claims are not mapped: testbed has no such model" in told
+    assert "1 claim is not mapped: testbed has no such model" in told
     assert "76.13 %  top1, a blog" in ask("published", "show", "resnet50", "val").stdout
     (found,) = json.loads(ask("published", "add", path, *words, "--json").stdout)
     assert (found["new"], found["claims"], found["unmapped"]) == (0, 2, {"testbed has no such model": 1})
