@@ -232,6 +232,7 @@ def test_mtebs_tasks_keep_the_repositories_names(publish):
         *("row 2", "accuracy"),
     )
     told_of = {"split": "test", "model revision": "57c2", "data revision": "b24c", "mteb": "1.14.15"}
+    told_of |= {"file": "results/x.json"}
     assert (added.claims[0].protocol, added.claims[0].why) == (told_of, None)
     assert (added.claims[1].eval_setting, added.claims[1].why) == ("ucf101", NO_SETTING)
 

@@ -16,6 +16,7 @@ PROTOCOL = {
     "model_revision": "model revision",
     "dataset_revision": "data revision",
     "mteb_version": "mteb",
+    "path": "file",
 }
 SUFFIX = "ZeroShot"
 DEFAULT = "default"
@@ -28,7 +29,7 @@ def matches(document: Document) -> bool:
 
 def read(document: Document, reading: Reading) -> None:
     """The models under the names of their repositories."""
-    document.require_columns((*KEYS, *PROTOCOL, "path"))
+    document.require_columns((*KEYS, *PROTOCOL))
     for row, fields in document.lines():
         setting = MTEB.get(fields["task"].removesuffix(SUFFIX), fields["task"])
         protocol = {name: fields.get(column, "") for column, name in PROTOCOL.items()}
