@@ -1,0 +1,62 @@
+"""Precision, activation, and other weights of the architecture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from testbed.errors import TestbedError
+from testbed.explain.axis import Axis, NotApplicableError, Stage, add_axis
+from testbed.explain.cell import StoredCell
+from testbed.explain.pixels import Pixels, pixels_of
+from testbed.models.base.capability import LOGITS
+from testbed.models.model_base import ModelDefinition
+
+PRECISIONS = ("float32", "bfloat16", "float16")
+ACTIVATIONS = {"QuickGELU": "quick_gelu", "GELU": "gelu"}
+
+Found = Iterator[tuple[str, Callable[[Pixels], Pixels]]]
+
+
+def _precision(cell: StoredCell) -> Found:
+    own = cell.evaluation.dtype or "float32"
+    for name in PRECISIONS:
+        if name != own.split("/")[0]:
+            yield name, partial(replace, dtype=name)
+
+
+def _activation(cell: StoredCell) -> Found:
+    for name, activation in ACTIVATIONS.items():
+        yield name, partial(replace, activation=activation)
+
+
+def _weights(cell: StoredCell) -> Found:
+    """Other weights of a classifier's architecture that are here already, with the preprocessing they go with."""
+    model = cell.model
+    if LOGITS not in model.capabilities or not model.arch:
+        raise NotApplicableError("the model names no architecture whose other weights could be taken")
+    siblings = [name for name in cell.catalog.model_names() if name.partition(".")[0] == model.name.partition(".")[0]]
+    stored = [each.name for each in cell.store.names.all("model")]
+    for name in dict.fromkeys([*siblings, *stored]):
+        if name != model.name and (other := _other(cell, name)) is not None:
+            yield name, partial(_with_weights, other)
+
+
+def _other(cell: StoredCell, name: str) -> ModelDefinition | None:
+    """A model of the same architecture whose weights are here; None if it is none."""
+    try:
+        other = cell.catalog.get_model(name)
+        same = other.arch == cell.model.arch and other.capabilities == cell.model.capabilities
+        return other if same and (other.identified_by_loading or other.weights(fetch=False)) else None
+    except TestbedError:  # a model of the past, or one whose weights are gone
+        return None
+
+
+def _with_weights(other: ModelDefinition, pixels: Pixels) -> Pixels:
+    return replace(pixels_of(other), weights=other.name, dtype=pixels.dtype)
+
+
+add_axis(Axis("precision", Stage.IMAGES, _precision))
+add_axis(Axis("activation", Stage.IMAGES, _activation))
+add_axis(Axis("weights", Stage.IMAGES, _weights))

@@ -1,0 +1,90 @@
+"""Axes: one thing each that people do differently when they evaluate, with its variants."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+from testbed.errors import DefinitionError, TestbedError
+
+if TYPE_CHECKING:
+    from testbed.explain.cell import StoredCell
+
+
+class Stage(IntEnum):
+    """What a variant needs, the cheapest first."""
+
+    SCORES = 1  # stored outputs
+    TEXTS = 2  # stored image embeddings, and the text encoder
+    IMAGES = 3  # the model, on some of the images
+
+
+class NotApplicableError(TestbedError):
+    """An axis has no variants for a cell; the message says why."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A protocol that differs in one thing from the stored one.
+
+    Attributes:
+        axis: The name of its axis; two variants of one axis cannot be combined.
+        name: What is different, for people.
+        stage: What it needs.
+        change: From a `Table` to a `Table`, from `Texts` to `Texts`, or from `Pixels` to `Pixels`, by stage. Variants
+            of one stage are applied in the order of their axes.
+    """
+
+    axis: str
+    name: str
+    stage: Stage
+    change: Callable[[Any], Any]
+
+    def __str__(self) -> str:
+        return f"{self.axis}: {self.name}"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One thing that people do differently.
+
+    Attributes:
+        name: For people, such as ``interpolation``.
+        stage: What its variants need.
+        variants: From a cell to (name, change) of each variant; raises `NotApplicableError` where there can be none.
+    """
+
+    name: str
+    stage: Stage
+    variants: Callable[[StoredCell], Iterable[tuple[str, Callable[[Any], Any]]]]
+
+    def of(self, cell: StoredCell) -> list[Variant]:
+        """The variants for a cell."""
+        return [Variant(self.name, name, self.stage, change) for name, change in self.variants(cell)]
+
+
+_added: dict[str, Axis] = {}
+
+
+def add_axis(axis: Axis) -> Axis:
+    """Adds an axis, for plug-ins and for the modules of `testbed.explain.axes`.
+
+    Raises:
+        DefinitionError: If there is another one of this name.
+    """
+    if _added.setdefault(axis.name, axis) is not axis:
+        raise DefinitionError(f"there are two axes {axis.name!r}; give one of them another name")
+    return axis
+
+
+def axes() -> list[Axis]:
+    """All axes, the cheapest first."""
+    from testbed.explain import axes as package
+
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+    return sorted(_added.values(), key=lambda each: each.stage)

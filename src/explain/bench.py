@@ -1,0 +1,144 @@
+"""Values of a cell under other protocols: from stored outputs or embeddings, or estimated from some images."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from testbed.explain.axis import NotApplicableError, Stage, Variant
+from testbed.explain.cell import StoredCell
+from testbed.explain.images import Images
+from testbed.explain.pixels import Pixels
+from testbed.explain.sampling import Draw, Estimate, distance, estimate
+from testbed.explain.table import Array, Table, Values, margins, metric_of, values
+from testbed.explain.texts import Heads, Texts, stored_texts
+
+Arm = tuple[Variant, ...]
+_HELD = 2**28  # logits of whole evaluations that are kept
+
+
+class Bench:
+    """Evaluates combinations of variants.
+
+    Args:
+        cell: The cell.
+        metrics: The names of the metrics.
+        device: Where models run.
+    """
+
+    def __init__(self, cell: StoredCell, metrics: Sequence[str], device: str = "cpu") -> None:
+        self.cell = cell
+        self.images = Images(cell, device)
+        self.heads = Heads(cell, self.images.loaded)
+        self.kinds = [kind for kind in map(metric_of, metrics) if kind is not None]
+        self._logits: OrderedDict[Texts | None, Array] = OrderedDict()
+
+    @cached_property
+    def draw(self) -> Draw:
+        """The samples in the order in which they are run."""
+        return Draw(margins(self.cell.viewed(self.cell.logits)))
+
+    @cached_property
+    def _embeddings(self) -> Array | None:
+        try:
+            return self.cell.embeddings
+        except NotApplicableError:
+            return None
+
+    def sampled(self, arm: Arm) -> bool:
+        """Whether images have to be run for it."""
+        stages = {each.stage for each in arm}
+        return Stage.IMAGES in stages or (Stage.TEXTS in stages and self._embeddings is None)
+
+    def pixels(self, arm: Arm) -> Pixels:
+        """What is run for it."""
+        changed = self.images.own
+        for each in arm:
+            changed = each.change(changed) if each.stage == Stage.IMAGES else changed
+        return changed
+
+    def texts(self, arm: Arm) -> Texts | None:
+        """Its texts; None for the stored ones."""
+        changes = [each for each in arm if each.stage == Stage.TEXTS]
+        if not changes:
+            return None
+        changed = stored_texts(self.cell)
+        for each in changes:
+            changed = each.change(changed)
+        return changed
+
+    # Values -------------------------------------------------------------------------------------------------------
+
+    def exact(self, arm: Arm) -> tuple[Estimate, ...]:
+        """The values, of an arm for which no images are run."""
+        return tuple(Estimate(each.value) for each in self._scored(arm, self._stored(self.texts(arm)), None))
+
+    def idle(self, variant: Variant) -> bool:
+        """Whether a variant that needs no images changes nothing."""
+        arm = (variant,)
+        if variant.stage == Stage.TEXTS:
+            texts = self.texts(arm)
+            return texts is not None and self.heads.same(texts, stored_texts(self.cell))
+        pairs = zip(self._scored(arm, self.cell.logits, None), self._scored((), self.cell.logits, None), strict=True)
+        return all(
+            np.array_equal(getattr(new, name), getattr(old, name))
+            for new, old in pairs
+            for name in ("rows", "correct", "weights")
+        )
+
+    def estimated(self, arm: Arm, size: int, outputs: Array | None = None) -> tuple[Estimate, ...]:
+        """The values, from about ``size`` samples whose outputs are there.
+
+        Args:
+            arm: The variants.
+            size: See `Draw.rows`.
+            outputs: Outputs of these samples in place of those of the arm's own protocol.
+        """
+        rows = self.draw.rows(size)
+        texts = self.texts(arm)
+        base = self._stored(texts if self._embeddings is not None else None)
+        raw = self.images.outputs(self.pixels(arm), rows) if outputs is None else outputs
+        new = self._new_logits(raw, texts)
+        everything = self._scored(arm, base, None)
+        before, after = self._scored(arm, base[rows], rows), self._scored(arm, new, rows)
+        moved = distance(np.nan_to_num(base[rows]), np.nan_to_num(new))
+        chances = self.draw.probabilities(size)
+        parts = zip(everything, before, after, strict=True)
+        return tuple(estimate(stored, old, now, chances, self.draw, moved) for stored, old, now in parts)
+
+    def added(self, arm: Arm, size: int) -> Array:
+        """A prediction of the outputs of several changes of the images: the sum of what each of them changes."""
+        rows = self.draw.rows(size)
+        own = self.images.outputs(self.images.own, rows)
+        total = own.astype(np.float64)
+        for each in arm:
+            if each.stage == Stage.IMAGES:
+                total += self.images.outputs(self.pixels((each,)), rows).astype(np.float64) - own
+        return total.astype(np.float32)
+
+    def _new_logits(self, outputs: Array, texts: Texts | None) -> Array:
+        if not self.cell.zero_shot:
+            return outputs
+        return self.heads.logits(outputs, texts or stored_texts(self.cell))
+
+    def _stored(self, texts: Texts | None) -> Array:
+        """Logits of all samples: the stored ones, or those of stored embeddings with other texts."""
+        if texts is None:
+            return self.cell.logits
+        if texts not in self._logits:
+            self._logits[texts] = self.heads.logits(self.cell.embeddings, texts)
+            while sum(each.size for each in self._logits.values()) > _HELD and len(self._logits) > 1:
+                self._logits.popitem(last=False)
+        return self._logits[texts]
+
+    def _scored(self, arm: Arm, logits: Array, rows: Array | None) -> list[Values]:
+        made = []
+        for k, by_class in self.kinds:
+            table: Table = self.cell.table(logits, rows, k, by_class)
+            for each in arm:
+                table = each.change(table) if each.stage == Stage.SCORES else table
+            made.append(values(table))
+        return made

@@ -1,0 +1,185 @@
+"""What is stored of a cell, as the search needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from testbed.analyses.predictions import LOGITS, has_logits
+from testbed.db.store import Store
+from testbed.entities import DatasetInfo, Evaluation, current
+from testbed.errors import StoreError, TestbedError, UnknownNameError
+from testbed.explain.axis import NotApplicableError
+from testbed.explain.table import Array, Table, right_classes
+from testbed.registry.references import IMAGE_EMBEDDINGS
+from testbed.tasks.classification import viewed_logits
+
+if TYPE_CHECKING:
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.models.model_base import ModelDefinition
+    from testbed.registry.catalog import Catalog
+
+
+@dataclass
+class StoredCell:
+    """An evaluation of a classification setting with its stored outputs.
+
+    Attributes:
+        evaluation: The reported one.
+        identity: The content of its fingerprint.
+        dataset: Its samples.
+        logits: Float array [n, C]: the model's output, before a restriction to some classes.
+        class_sublist: The logits that count, in the order of the right classes; None for all.
+        class_groups: Groups of them; the largest logit of each counts.
+        unreadable: The samples that could not be read.
+    """
+
+    store: Store
+    catalog: Catalog
+    evaluation: Evaluation
+    identity: Mapping[str, Any]
+    dataset: DatasetInfo
+    logits: Array
+    class_sublist: Sequence[int] | None = None
+    class_groups: Sequence[Sequence[int]] | None = None
+    unreadable: Sequence[int] = field(default=())
+
+    @classmethod
+    def open(cls, store: Store, catalog: Catalog, model: str, setting: str) -> StoredCell:
+        """The reported evaluation of a model on a setting.
+
+        Raises:
+            UnknownNameError: If the store has none.
+            StoreError: If it has no stored logits of all samples.
+        """
+        evaluation = reported(store, model, setting)
+        if not has_logits(store, evaluation) or evaluation.dataset_id is None:
+            raise StoreError(
+                f"{model} on {setting} has no stored logits; testbed explain takes the outputs of classification and"
+                " zero-shot classification"
+            )
+        identity = store.evaluations.identity(evaluation)
+        view, restricted = identity.get("view") or {}, bool(identity.get("forward", {}).get("restricted"))
+        return cls(
+            store,
+            catalog,
+            evaluation,
+            identity,
+            store.datasets.get(evaluation.dataset_id),
+            store.outputs.read(evaluation.id, LOGITS),
+            None if restricted else view.get("class_sublist"),
+            view.get("class_groups"),
+            sorted(store.outputs.errors(evaluation.id)),
+        )
+
+    def __len__(self) -> int:
+        return len(self.logits)
+
+    @cached_property
+    def right(self) -> Array:
+        """The right classes of every sample; see `Table.right`."""
+        return right_classes(self.dataset.targets)
+
+    def table(
+        self, logits: Array | None = None, rows: Array | None = None, k: int = 1, by_class: bool = False
+    ) -> Table:
+        """A table as the setting defines it.
+
+        Args:
+            logits: Float array [m, C]: other outputs; default the stored ones.
+            rows: Integer array [m]: which samples these are; default all.
+            k: See `Table`.
+            by_class: See `Table`.
+        """
+        rows = np.arange(len(self)) if rows is None else rows
+        logits = self.logits[rows] if logits is None else logits
+        whole = None if self.class_sublist is None else logits
+        return Table(self.viewed(logits), self.right[rows], rows, k, by_class, whole)
+
+    def viewed(self, logits: Array) -> Array:
+        """Logits as the setting restricts and groups them."""
+        return viewed_logits(logits, self.class_sublist, self.class_groups, False, self.evaluation.eval_setting)
+
+    @property
+    def classes(self) -> int:
+        """The number of logits that count."""
+        return self.viewed(self.logits[:1]).shape[1]
+
+    # What is opened where an axis needs it ------------------------------------------------------------------------
+
+    @cached_property
+    def model(self) -> ModelDefinition:
+        """The model's definition.
+
+        Raises:
+            NotApplicableError: If it is not registered any more.
+        """
+        try:
+            return self.catalog.get_model(self.evaluation.model)
+        except TestbedError as error:
+            raise NotApplicableError(f"the model cannot be opened: {error}") from error
+
+    @cached_property
+    def setting(self) -> EvalSetting:
+        """The setting's definition.
+
+        Raises:
+            NotApplicableError: If it is not registered any more.
+        """
+        try:
+            return self.catalog.get_eval_setting(self.evaluation.eval_setting)
+        except TestbedError as error:
+            raise NotApplicableError(f"the setting cannot be opened: {error}") from error
+
+    @property
+    def zero_shot(self) -> bool:
+        """Whether the logits come from a zero-shot head."""
+        return bool(self.identity.get("forward", {}).get("prompts"))
+
+    @cached_property
+    def embeddings(self) -> Array:
+        """The stored image embeddings of every sample: float array [n, D], not normalized.
+
+        Raises:
+            NotApplicableError: If they are not stored.
+        """
+        assert self.evaluation.dataset_id is not None
+        if not self.zero_shot:
+            raise NotApplicableError("the model is a classifier; no texts are involved")
+        found = self.store.evaluations.find([self.evaluation.model], statuses=["complete"])
+        model = self.identity.get("model")
+        nodes = [
+            each.id
+            for each in found
+            if each.eval_setting.endswith(f".{IMAGE_EMBEDDINGS}")
+            and self.store.evaluations.identity(each).get("model") == model
+        ]
+        try:
+            values, _ = self.store.outputs.read_values(self.evaluation.dataset_id, nodes, IMAGE_EMBEDDINGS)
+        except StoreError as error:
+            name = f"{self.evaluation.eval_setting}.{IMAGE_EMBEDDINGS}"
+            raise NotApplicableError(
+                f"image embeddings are not stored; testbed run {self.evaluation.model} --on {name} stores them"
+            ) from error
+        return values
+
+
+def reported(store: Store, model: str, setting: str) -> Evaluation:
+    """The reported evaluation of a cell, measured here.
+
+    Raises:
+        UnknownNameError: If there is none.
+    """
+    store.names.require("model", model)
+    store.names.require("eval setting", setting)
+    complete = store.evaluations.find([model], [setting], statuses=["complete"])
+    found = [each for each in current(complete) if each.origin != "imported"]
+    if not found:
+        raise UnknownNameError(
+            f"the store has no complete evaluation of {model} on {setting}; testbed run {model} --on {setting} adds it"
+        )
+    return found[0]

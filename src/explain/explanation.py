@@ -1,0 +1,174 @@
+"""What a search found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from testbed.explain.axis import Variant
+from testbed.explain.sampling import Estimate
+
+GIVES, EXCLUDED, UNDECIDED = "gives it", "excluded", "undecided"
+Z = 2.58  # of intervals and verdicts: 99 %
+_NEAR = 0.02  # within which values count as near the published one
+CHANCE = 0.05  # the most matches by chance at which combinations count as an explanation
+
+
+@dataclass(frozen=True)
+class Target:
+    """A published value that is to be explained.
+
+    Attributes:
+        metric: Such as ``top1``.
+        value: A fraction.
+        rounding: Half a unit of its last printed digit.
+        stored: The value measured here.
+        source: Who published it, for people.
+    """
+
+    metric: str
+    value: float
+    rounding: float
+    stored: float
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a variant, or a combination of variants, gives.
+
+    Attributes:
+        variants: One or more.
+        estimates: For each target.
+        verdict: `GIVES`, `EXCLUDED` or `UNDECIDED`.
+    """
+
+    variants: tuple[Variant, ...]
+    estimates: tuple[Estimate, ...]
+    verdict: str
+
+    @property
+    def name(self) -> str:
+        """The variants, for people."""
+        return " + ".join(map(str, self.variants))
+
+    def distance(self, targets: Sequence[Target]) -> float:
+        """How far it is from the published values, at most."""
+        return max(abs(e.value - t.value) for e, t in zip(self.estimates, targets, strict=True))
+
+
+@dataclass
+class Explanation:
+    """Which protocols give a published value, and which do not.
+
+    Attributes:
+        model: The model.
+        eval_setting: The eval setting.
+        targets: The published values.
+        samples: How many samples the evaluation has.
+        rows: The single variants, those that give it first.
+        combinations: The combinations that give it or are undecided, the closest first.
+        combinations_tried: How many were tried.
+        by_chance: How many combinations one would expect to give a value in this neighbourhood by chance.
+        not_tried: Axis → why it has no variants here.
+        idle: The variants that change nothing here.
+        failed: (variant, why) of those that could not be run.
+        images_read: Images that were read and decoded.
+        forwards: Images that went through a network.
+        texts: Texts that were embedded.
+    """
+
+    model: str
+    eval_setting: str
+    targets: tuple[Target, ...]
+    samples: int
+    rows: list[Row] = field(default_factory=list)
+    combinations: list[Row] = field(default_factory=list)
+    combinations_tried: int = 0
+    by_chance: float = 0.0
+    not_tried: dict[str, str] = field(default_factory=dict)
+    idle: list[Variant] = field(default_factory=list)
+    failed: list[tuple[Variant, str]] = field(default_factory=list)
+    images_read: int = 0
+    forwards: int = 0
+    texts: int = 0
+
+    @property
+    def giving(self) -> list[Row]:
+        """The single variants that give it; where there are none, the combinations that do."""
+        return [each for each in self.rows if each.verdict == GIVES] or [
+            each for each in self.combinations if each.verdict == GIVES
+        ]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the stored values are the published ones."""
+        return all(abs(each.stored - each.value) <= allowed(each, self.samples) for each in self.targets)
+
+    @property
+    def explained(self) -> bool:
+        """Whether something gives it that chance would not."""
+        if any(each.verdict == GIVES for each in self.rows):
+            return True
+        return bool(self.giving) and self.by_chance <= CHANCE
+
+    def sentence(self) -> str:
+        """The finding in words."""
+        if self.agrees:
+            return "The stored value is the published one; there is nothing to explain."
+        single = [each for each in self.rows if each.verdict == GIVES]
+        if single:
+            return _listed(single, "gives", "give") + self._undecided(self.rows)
+        tried = f"{len(self.rows)} single variants and {self.combinations_tried:,} combinations were tried"
+        if self.giving and self.explained:
+            return f"No single variant gives it. {_listed(self.giving, 'gives', 'give')} {tried}."
+        if self.giving:
+            return (
+                f"Unexplained: no single variant gives it. {len(self.giving)} combinations do, but so many were tried"
+                f" that chance alone would give about {self.by_chance:.1f}; another published metric would decide."
+                f" {tried}."
+            )
+        return f"Unexplained: nothing gives it; {tried}.{self._undecided(self.rows)}"
+
+    def _undecided(self, rows: Sequence[Row]) -> str:
+        open_ones = [each for each in rows if each.verdict == UNDECIDED]
+        if not open_ones:
+            return ""
+        return f" Undecided: {', '.join(each.name for each in open_ones[:3])}; more --samples would decide."
+
+
+def _listed(rows: Sequence[Row], one: str, several: str) -> str:
+    names = [f"'{each.name}'" for each in rows[:4]]
+    more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
+    if len(rows) == 1:
+        return f"{names[0]} {one} the published value."
+    return f"{', '.join(names)}{more} each {one} the published value; what is stored does not tell them apart."
+
+
+def allowed(target: Target, samples: int) -> float:
+    """How far an exact value may be from the published one: its rounding, and two samples for other arithmetic."""
+    return target.rounding + 2 / max(samples, 1)
+
+
+def verdict(estimates: Sequence[Estimate], targets: Sequence[Target], samples: int) -> str:
+    """What estimates say about published values."""
+    undecided = False
+    for found, target in zip(estimates, targets, strict=True):
+        near = allowed(target, samples)
+        if abs(found.value - target.value) > Z * found.error + near:
+            return EXCLUDED
+        gap = abs(target.stored - target.value)
+        undecided |= not found.exact and gap > near and Z * found.error > gap / 2
+    return UNDECIDED if undecided else GIVES
+
+
+def expected_by_chance(rows: Sequence[Row], targets: Sequence[Target], samples: int) -> float:
+    """How many of some values would lie so near the published ones if values were spread evenly around these."""
+    total = 0.0
+    for row in rows:
+        chance = 1.0
+        for found, target in zip(row.estimates, targets, strict=True):
+            near = allowed(target, samples) + Z * found.error
+            chance *= min(1.0, near / _NEAR) if abs(found.value - target.value) <= max(_NEAR, near) else 0.0
+        total += chance
+    return total

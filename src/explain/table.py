@@ -1,0 +1,120 @@
+"""Answers of one evaluation as a table of logits and right classes, and what a metric makes of them.
+
+Every metric here is a weighted sum over samples, so that its difference between two protocols can be estimated from
+some of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from testbed.metrics.classification import NEVER, target_ranks
+
+Array = np.ndarray[Any, Any]
+
+NONE = -1  # in place of a right class
+TOP = "top"
+MEAN_PER_CLASS = "mean_per_class_recall"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Logits with their right classes.
+
+    Attributes:
+        logits: Float array [m, C].
+        right: Integer array [m, L]: the right classes of each sample, filled up with −1; a sample with none does not
+            count.
+        rows: Integer array [m]: which samples of the evaluation these are.
+        k: How many of the best classes may be right.
+        by_class: Whether it is the mean over classes of their accuracies.
+        whole: Float array [m, all C]: the logits before a restriction to some classes.
+    """
+
+    logits: Array
+    right: Array
+    rows: Array
+    k: int = 1
+    by_class: bool = False
+    whole: Array | None = None
+
+    def take(self, kept: Array) -> Table:
+        """Some of the samples, by a boolean or integer array."""
+        whole = None if self.whole is None else self.whole[kept]
+        return replace(self, logits=self.logits[kept], right=self.right[kept], rows=self.rows[kept], whole=whole)
+
+
+@dataclass(frozen=True)
+class Values:
+    """What each sample adds to a metric: its value is the sum of ``weights * correct``.
+
+    Attributes:
+        rows: Integer array [m]: the samples that count.
+        correct: Float array [m] of 0 and 1.
+        weights: Float array [m], whose sum is 1 over all samples.
+    """
+
+    rows: Array
+    correct: Array
+    weights: Array
+
+    @property
+    def value(self) -> float:
+        """The metric, a fraction."""
+        return float(self.weights @ self.correct) if len(self.rows) else float("nan")
+
+
+def metric_of(name: str) -> tuple[int, bool] | None:
+    """k, and whether it is a mean over classes, of a metric's name; None for a metric that is no such sum."""
+    if name == MEAN_PER_CLASS:
+        return 1, True
+    digits = name.removeprefix(TOP)
+    return (int(digits), False) if name.startswith(TOP) and digits.isdigit() else None
+
+
+def right_classes(targets: Sequence[Any]) -> Array:
+    """Targets as `Table.right`: each a class or a list of classes."""
+    if all(type(each) is int for each in targets):
+        return np.asarray(targets, dtype=np.int64).reshape(-1, 1)
+    lists = [each if isinstance(each, list) else [each] for each in targets]
+    found = np.full((len(lists), max(1, *map(len, lists))), NONE, dtype=np.int64)
+    for place, classes in enumerate(lists):
+        found[place, : len(classes)] = classes
+    return found
+
+
+def values(table: Table) -> Values:
+    """What each sample adds to the table's metric. A right class without a logit is never right."""
+    counted = table.right[:, 0] != NONE
+    table = table if counted.all() else table.take(counted)
+    correct = (_best_ranks(table) < table.k).astype(np.float64)
+    if table.by_class:
+        _, place, sizes = np.unique(table.right[:, 0], return_inverse=True, return_counts=True)
+        weights = 1.0 / (len(sizes) * sizes[place.reshape(-1)])
+    else:
+        weights = np.full(len(correct), 1.0 / max(len(correct), 1))
+    return Values(table.rows, correct, weights)
+
+
+def _best_ranks(table: Table) -> Array:
+    best = np.full(len(table.rows), NEVER, dtype=np.int64)
+    for label in table.right.T:
+        valid = (label >= 0) & (label < table.logits.shape[1])
+        if valid.any():
+            everything = bool(valid.all())
+            logits, wanted = (table.logits, label) if everything else (table.logits[valid], label[valid])
+            best[valid] = np.minimum(best[valid], target_ranks(logits, wanted))
+    return best
+
+
+def margins(logits: Array) -> Array:
+    """The largest logit of each sample less the second largest: float array [n], 0 where there is a NaN."""
+    if logits.shape[1] < 2:
+        return np.zeros(len(logits))
+    two = np.partition(logits, -2, axis=1)[:, -2:].astype(np.float64)
+    gap: Array = two[:, 1] - two[:, 0]
+    return np.nan_to_num(gap, nan=0.0, posinf=0.0, neginf=0.0)
