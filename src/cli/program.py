@@ -20,6 +20,7 @@ SECTIONS = {
         "grid": "testbed.cli.analyses.grid",
         "why": "testbed.cli.analyses.why",
         "published": "testbed.cli.program:published",
+        "explain": "testbed.cli.explain",
         "serve": "testbed.cli.serve",
         "site": "testbed.cli.site",
         "figures": "testbed.cli.figures",

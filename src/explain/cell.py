@@ -107,7 +107,7 @@ class StoredCell:
     @property
     def classes(self) -> int:
         """The number of logits that count."""
-        return self.viewed(self.logits[:1]).shape[1]
+        return int(self.viewed(self.logits[:1]).shape[1])
 
     # What is opened where an axis needs it ------------------------------------------------------------------------
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from testbed.explain.cell import StoredCell
     from testbed.models.model_base import ModelDefinition
 
+Rows = Sequence[int] | Array
+
 _BATCH = 32
 QUICK = 1.702  # of x · sigmoid(1.702 x), CLIP's approximation of GELU
 
@@ -93,18 +95,18 @@ class Images:
 
     # Running ------------------------------------------------------------------------------------------------------
 
-    def run(self, protocols: Sequence[Pixels], rows: Sequence[int]) -> None:
+    def run(self, protocols: Sequence[Pixels], rows: Rows) -> None:
         """Runs what is missing. A protocol that the network cannot take is noted in `failed`."""
         for start in range(0, len(rows), _BATCH):
             part = [int(row) for row in rows[start : start + _BATCH]]
             self._run_batch(protocols, part)
 
-    def outputs(self, protocol: Pixels, rows: Sequence[int]) -> Array:
+    def outputs(self, protocol: Pixels, rows: Rows) -> Array:
         """Embeddings [m, D] of a dual encoder, logits [m, C] of a classifier; rows of unreadable samples are NaN."""
         held = self._outputs[protocol]
         return np.stack([held[int(row)] for row in rows])
 
-    def cost(self, protocol: Pixels, rows: Sequence[int]) -> int:
+    def cost(self, protocol: Pixels, rows: Rows) -> int:
         """How many images would go through a network."""
         held = self._outputs.get(protocol, {})
         return sum(int(row) not in held for row in rows)
@@ -199,7 +201,7 @@ class Images:
     def _loaded(self, weights: str, activation: str, dtype: str) -> Any:
         definition: ModelDefinition = self.cell.catalog.get_model(weights) if weights else self.cell.model
         seed = self._random_seed()
-        loaded: Any = definition.load(LoadOptions(self.device, dtype, seed))  # type: ignore[attr-defined]
+        loaded: Any = definition.load(LoadOptions(self.device, dtype, seed))
         if LOGITS in definition.capabilities:
             loaded = loaded.in_order(class_columns(definition, self.cell.setting, self.cell.dataset.class_names))
         if activation and not change_activation(loaded.network, activation):

@@ -145,7 +145,8 @@ def render(image: Image.Image, geometry: Geometry) -> torch.Tensor:
     tensor = of.to_tensor(image)
     if size is not None:
         tensor = of.resize(tensor, size, interpolation=mode, antialias=False)
-    return of.center_crop(tensor, list(geometry.crop)).clamp(0, 1)
+    cropped: torch.Tensor = of.center_crop(tensor, list(geometry.crop)).clamp(0, 1)
+    return cropped
 
 
 class OtherNormalization:
@@ -153,6 +154,12 @@ class OtherNormalization:
 
     def __init__(self, pixels: Pixels) -> None:
         self.pixels = pixels
+
+    def spec(self) -> dict[str, Any]:
+        """The numbers, for the identity of a cell."""
+        pixels = self.pixels
+        channels = {"mean": pixels.mean and list(pixels.mean), "std": pixels.std and list(pixels.std)}
+        return {**channels, "reversed": pixels.reversed, "scale": pixels.scale}
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
         """Normalizes float images [B, 3, H, W]."""

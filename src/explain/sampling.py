@@ -61,7 +61,8 @@ class Draw:
 
     def probabilities(self, size: int) -> Array:
         """The probability of each sample to be among about ``size``."""
-        return np.minimum(1.0, size * self._share)
+        chances: Array = np.minimum(1.0, size * self._share)
+        return chances
 
     def rows(self, size: int) -> Array:
         """About ``size`` samples: an integer array, which contains those of a smaller size."""

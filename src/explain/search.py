@@ -101,6 +101,7 @@ class Search:
             self.say(f"running {len(sampled)} variants on some of the images")
             self._race(sampled, int(self.budget * FOR_SINGLES))
             rows += [self._sampled_row(arm) for arm in sampled if arm in self.race.known]
+            self._note_untried(sampled)
         order = [GIVES, UNDECIDED, EXCLUDED]
         self.found.rows = sorted(rows, key=lambda each: (order.index(each.verdict), each.distance(self.targets)))
         if not self.found.agrees and not any(each.verdict == GIVES for each in self.found.rows):
@@ -129,6 +130,14 @@ class Search:
                 found += [each for each in variants if not self._idle(each)]
         return found
 
+    def _note_untried(self, arms: Sequence[Arm]) -> None:
+        failed = {variant for variant, _ in self.found.failed}
+        untried = [arm[0] for arm in arms if arm not in self.race.known and arm[0] not in failed]
+        for axis in dict.fromkeys(each.axis for each in untried):
+            self.found.not_tried[axis] = (
+                f"{self.budget:,} images through the network do not suffice for a first look; give more --samples"
+            )
+
     def _idle(self, variant: Variant) -> bool:
         """Whether it changes nothing here; these are counted."""
         idle = not self.bench.sampled((variant,)) and self.bench.idle(variant)
@@ -137,7 +146,7 @@ class Search:
         return idle
 
     def _row(self, arm: Arm, estimates: tuple[Estimate, ...]) -> Row:
-        return Row(arm, estimates, verdict(estimates, self.targets, len(self.cell)))
+        return Row(arm, estimates, verdict(estimates, self.targets))
 
     def _sampled_row(self, arm: Arm) -> Row:
         row = self._row(arm, self.race.known[arm])
@@ -179,7 +188,7 @@ class Search:
 
     def _apart(self, estimates: Sequence[Estimate]) -> bool:
         return any(
-            abs(found.value - target.value) > LOOK_Z * found.error + allowed(target, len(self.cell))
+            abs(found.value - target.value) > LOOK_Z * found.error + allowed(target)
             for found, target in zip(estimates, self.targets, strict=True)
         )
 
@@ -209,7 +218,7 @@ class Search:
             kept, key=lambda each: (order.index(each.verdict), each.distance(self.targets))
         )
         self.found.combinations_tried = len(tried)
-        self.found.by_chance = expected_by_chance(tried, self.targets, len(self.cell))
+        self.found.by_chance = expected_by_chance(tried, self.targets)
 
     def _exact_pairs(self, rows: Sequence[Row]) -> list[Row]:
         """Pairs that need no images, those whose effects add up to the published values first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +72,13 @@ def stored_texts(cell: StoredCell) -> Texts:
         raise NotApplicableError(
             "the zero-shot head came from a file" if prompts else "the model is a classifier; no texts are involved"
         )
-    if isinstance(templates, dict):
+    return texts_of(prompts)
+
+
+def texts_of(prompts: Mapping[str, Any]) -> Texts:
+    """Texts from what `testbed.eval_settings.base.parts.Prompts.spec` gives."""
+    names, templates = prompts["class_names"], prompts["templates"]
+    if isinstance(templates, Mapping):
         return Texts(tuple(names), tuple((name, tuple(templates[name])) for name in dict.fromkeys(names)))
     return Texts(tuple(names), tuple(templates))
 
@@ -98,8 +104,10 @@ class Heads:
         scaled = np.asarray(embeddings, dtype=np.float64)
         with np.errstate(invalid="ignore", divide="ignore"):
             scaled = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
-        logits = (SCALE * scaled @ head).astype(np.float32)
-        return logits if prompts == 1 else logits.reshape(len(logits), -1, prompts).max(axis=2)
+        logits: Array = (SCALE * scaled @ head).astype(np.float32)
+        if prompts > 1:
+            logits = logits.reshape(len(logits), -1, prompts).max(axis=2)
+        return logits
 
     def same(self, texts: Texts, other: Texts) -> bool:
         """Whether two heads are equal, number by number."""

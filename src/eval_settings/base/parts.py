@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("testbed")
 
 Names = Sequence[str] | Callable[[], Sequence[str]]
-Templates = Sequence[str] | Mapping[str, Sequence[str]] | Callable[[], Sequence[str]]
+Templates = Sequence[str] | Mapping[str, Sequence[str]] | Callable[[], Sequence[str] | Mapping[str, Sequence[str]]]
 
 
 @dataclass(frozen=True)

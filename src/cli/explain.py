@@ -1,0 +1,221 @@
+"""``testbed explain``: which protocol gives a published number, and which do not."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli.options.stored import model_argument, note, setting_argument
+from testbed.console.options import ManyWords, data_root_option, plugin_option, store_command
+from testbed.console.output import count, percent, print_json, table
+from testbed.errors import TestbedError
+
+if TYPE_CHECKING:
+    from testbed.explain.explanation import Explanation, Row
+    from testbed.explain.sampling import Estimate
+
+WIDTH = 80
+SHOWN = 12  # excluded variants, the closest first
+FIRST_WORDS = 30  # characters of a reason, which tells reasons of one kind apart
+
+
+@store_command
+@model_argument
+@setting_argument
+@click.option(
+    "--published",
+    "words",
+    cls=ManyWords,
+    metavar="VALUE",
+    help="The published value in percent: 76.13, or top1=76.13 top5=92.86.  [default: those in the store]",
+)
+@click.option("--source", metavar="NAME", help="Take the values of this source from the store.")
+@click.option(
+    "--samples",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="The most images that go through a network.  [default: 5 % of the samples, at least 2,000; 0: none]",
+)
+@click.option("--device", default="cpu", show_default=True, metavar="DEVICE", help="Where the model runs.")
+@click.option("--all", "everything", is_flag=True, help="List all excluded variants.")
+@plugin_option
+@data_root_option
+def command(
+    model: str,
+    setting: str,
+    words: Sequence[str],
+    source: str | None,
+    samples: int | None,
+    device: str,
+    everything: bool,
+    plugins: Sequence[str],
+    db_url: str | None,
+    as_json: bool,
+) -> int:
+    """Why a published number is another one.
+
+    Tries what people do differently: scoring and class order on the stored outputs, prompts on the stored image
+    embeddings, preprocessing on some of the images. Says which variant gives the published value, and which are
+    excluded.
+
+    \b
+    Examples:
+      testbed explain resnet50 val --published 76.13
+      testbed explain ViT-B-16,openai imagenet1k --source mteb
+    """
+    from testbed.db.store import Store
+    from testbed.explain.axis import Stage
+    from testbed.explain.published import claimed, typed
+    from testbed.explain.search import explain
+    from testbed.registry import registry
+
+    if words and source is not None:
+        raise TestbedError("give either --published or --source")
+    values = typed(words)
+    registry.load(plugins)
+    with Store.open(db_url) as store:
+        origin = "as given"
+        if not values:
+            values, origin = claimed(store, model, setting, source)
+        stages = [each for each in Stage if samples != 0 or each != Stage.IMAGES]
+        found = explain(
+            store, registry, model, setting, values, samples=samples, device=device, stages=stages, say=note
+        )
+    if as_json:
+        print_json(_as_object(found, origin))
+    else:
+        _print(found, origin, everything)
+    return 0
+
+
+def _print(found: Explanation, origin: str, everything: bool) -> None:
+    for target in found.targets:
+        gap = 100 * (target.stored - target.value)
+        click.echo(
+            f"{target.metric}: published {_number(target.value, target.rounding)} ({origin}); stored"
+            f" {percent(target.stored)} on {count(found.samples, 'sample')}; {gap:+.2f} points"
+        )
+    shown = [each for each in found.rows if each.verdict != "excluded"]
+    excluded = [each for each in found.rows if each.verdict == "excluded"]
+    kept = excluded if everything else excluded[:SHOWN]
+    if not found.agrees:
+        _print_rows(found, [*shown, *kept])
+        if len(kept) < len(excluded):
+            click.echo(f"… and {len(excluded) - len(kept):,} more that are excluded (--all)")
+        if found.combinations:
+            click.echo(f"\nCombinations ({found.combinations_tried:,} tried):")
+            _print_rows(found, found.combinations if everything else found.combinations[:SHOWN])
+        _print_rest(found)
+    _wrapped(found.sentence())
+    _print_commands(found)
+
+
+def _print_rows(found: Explanation, rows: Sequence[Row]) -> None:
+    if not rows:
+        return
+    header = [*(each.metric for each in found.targets), "± 99 %", "verdict", "variant"]
+    lines = [[*map(_value, row.estimates), _width(row), row.verdict, row.name] for row in rows]
+    taken = len(table(header[:-1], [line[:-1] for line in lines]).split("\n")[1]) + 2
+    room = max(WIDTH - taken, 30)
+    parts = [(line, textwrap.wrap(line[-1], room, break_on_hyphens=False)) for line in lines]
+    folded = [[*line[:-1], names[0]] for line, names in parts]
+    text = table(header, folded, right=range(len(found.targets) + 1)).split("\n")
+    click.echo("\n" + "\n".join(text[:2]))
+    for shown, (_, names) in zip(text[2:], parts, strict=True):
+        click.echo("\n".join([shown, *(" " * taken + each for each in names[1:])]))
+
+
+def _value(estimate: Estimate) -> str:
+    return percent(min(max(estimate.value, 0.0), 1.0))
+
+
+def _width(row: Row) -> str:
+    from testbed.explain.explanation import Z
+
+    widest = max(row.estimates, key=lambda each: each.error)
+    return "exact" if widest.exact and not widest.samples else f"{100 * widest.half_width(Z):.2f}"
+
+
+def _print_rest(found: Explanation) -> None:
+    reasons: dict[str, list[str]] = {}
+    for axis, why in found.not_tried.items():
+        reasons.setdefault(why, []).append(axis)
+    click.echo()
+    for why, names in reasons.items():
+        _wrapped(f"Not tried: {', '.join(names)}: {why}.")
+    for (axis, _), failed in groupby(found.failed, lambda each: (each[0].axis, each[1][:FIRST_WORDS])):
+        several = list(failed)
+        _wrapped(f"Not tried: {axis}: {', '.join(variant.name for variant, _ in several)}: {several[0][1]}.")
+    if found.idle:
+        _wrapped(f"Change nothing here: {', '.join(map(str, found.idle))}.")
+    share = 100 * found.forwards / max(found.samples, 1)
+    _wrapped(
+        f"Read {count(found.images_read, 'image')}, ran the network on {count(found.forwards, 'image')}"
+        f" ({share:.1f} % of an evaluation), embedded {count(found.texts, 'text')}."
+    )
+
+
+def _print_commands(found: Explanation) -> None:
+    from testbed.explain.named import command_for
+
+    best = found.giving[0] if found.giving and found.explained and not found.agrees else None
+    made = command_for(found.model, found.eval_setting, best.variants) if best is not None else None
+    if made:
+        click.echo(f"  {made}")
+
+
+def _number(value: float, rounding: float) -> str:
+    """A published number with its digits."""
+    digits = 2
+    while digits < 12 and rounding and 100 * rounding < 0.49 * 10.0**-digits:
+        digits += 1
+    return percent(value, digits)
+
+
+def _wrapped(text: str) -> None:
+    width = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
+    click.echo(textwrap.fill(text, width, break_on_hyphens=False, break_long_words=False))
+
+
+def _as_object(found: Explanation, origin: str) -> dict[str, Any]:
+    from testbed.explain.named import command_for
+
+    def row(each: Row) -> dict[str, Any]:
+        return {
+            "variants": [{"axis": v.axis, "name": v.name, "stage": v.stage.name.lower()} for v in each.variants],
+            "values": {
+                target.metric: {"value": e.value, "error": e.error, "samples": e.samples}
+                for target, e in zip(found.targets, each.estimates, strict=True)
+            },
+            "verdict": each.verdict,
+            "command": command_for(found.model, found.eval_setting, each.variants),
+        }
+
+    return {
+        "model": found.model,
+        "eval_setting": found.eval_setting,
+        "source": origin,
+        "published": {
+            each.metric: {"value": each.value, "rounding": each.rounding, "stored": each.stored}
+            for each in found.targets
+        },
+        "samples": found.samples,
+        "agrees": found.agrees,
+        "explained": found.explained,
+        "sentence": found.sentence(),
+        "variants": [row(each) for each in found.rows],
+        "combinations": [row(each) for each in found.combinations],
+        "combinations_tried": found.combinations_tried,
+        "expected_by_chance": found.by_chance,
+        "not_tried": found.not_tried,
+        "failed": {str(variant): why for variant, why in found.failed},
+        "change_nothing": [str(each) for each in found.idle],
+        "images_read": found.images_read,
+        "forward_passes": found.forwards,
+        "texts_embedded": found.texts,
+    }

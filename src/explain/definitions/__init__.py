@@ -1,0 +1,1 @@
+"""Definitions that `testbed.explain` adds to the registry."""
