@@ -37,7 +37,9 @@ def typed(words: Sequence[str]) -> dict[str, Value]:
         if not value.is_finite() or not 0 <= value <= 100:
             raise StoreError(f"--published takes a number from 0 to 100, in percent; got {word!r}")
         if 0 < value <= 1 and not text.strip().endswith("%"):
-            raise StoreError(f"--published is in percent: write {100 * value:f} for the fraction {value}, or {value}%")
+            raise StoreError(
+                f"--published is in percent: write {(100 * value).normalize():f} for the fraction {value}, or {value}%"
+            )
         if metric in found:
             raise StoreError(f"--published has two values of {metric}")
         found[metric] = float(value / 100), _half(value) / 100
