@@ -125,9 +125,9 @@ class Explanation:
             return f"No single variant gives it. {_listed(self.giving, 'gives', 'give')} {tried}."
         if self.giving:
             return (
-                f"Unexplained: no single variant gives it. {len(self.giving)} combinations do, but so many were tried"
-                f" that chance alone would give about {self.by_chance:.1f}; another published metric would decide."
-                f" {tried}."
+                f"Unexplained: no single variant gives it. Some combinations do ({len(self.giving)}), but so many were"
+                f" tried that chance alone would give about {self.by_chance:.1f}; another published metric would"
+                f" decide. {tried}."
             )
         return f"Unexplained: nothing gives it; {tried}.{self._undecided(self.rows)}"
 

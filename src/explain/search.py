@@ -8,7 +8,6 @@ from itertools import combinations
 from typing import Any
 
 from testbed.db.store import Store
-from testbed.errors import StoreError
 from testbed.explain.axis import Axis, NotApplicableError, Stage, Variant, axes
 from testbed.explain.bench import Arm, Bench
 from testbed.explain.cell import StoredCell
@@ -25,7 +24,7 @@ from testbed.explain.explanation import (
     verdict,
 )
 from testbed.explain.sampling import Estimate
-from testbed.explain.table import MEAN_PER_CLASS, metric_of, values
+from testbed.explain.table import values
 from testbed.registry.catalog import Catalog
 
 LOOK_Z = 3.5  # of intervals that exclude before all samples are drawn
@@ -305,24 +304,19 @@ def explain(
         store: With the outputs of the cell.
         catalog: The registry.
         model: The model.
-        setting: The eval setting, of classification.
+        setting: The eval setting.
         published: Metric → the published value, a fraction, and half a unit of its last printed digit.
         **options: Further arguments of `Search`.
 
     Raises:
-        StoreError: If the cell has no stored logits, or a metric is no share of right answers.
+        StoreError: If a metric is no share of right answers and no mean of a stored score.
         UnknownNameError: If the cell was not evaluated.
     """
     cell = StoredCell.open(store, catalog, model, setting)
-    targets = []
-    for metric, (value, rounding) in published.items():
-        kind = metric_of(metric)
-        if kind is None:
-            raise StoreError(
-                f"testbed explain takes top1, top5 (or another k) and {MEAN_PER_CLASS}, which are shares of right"
-                f" answers; got {metric!r}"
-            )
-        targets.append(Target(metric, value, rounding, values(cell.table(k=kind[0], by_class=kind[1])).value))
+    targets = [
+        Target(metric, value, rounding, values(cell.table(metric)).value)
+        for metric, (value, rounding) in published.items()
+    ]
     return Search(cell, targets, **options).run()
 
 

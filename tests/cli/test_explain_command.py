@@ -117,7 +117,7 @@ def test_the_order_of_classes_is_found_from_stored_logits(explain, pictures):
         giving = [each["variants"][0]["name"] for each in told["variants"] if each["verdict"] == "gives it"]
         assert giving == ([name] if name else giving)
     assert told["images_read"] == 0
-    assert told["not_tried"]["templates"] == "the model is a classifier; no texts are involved"
+    assert told["not_tried"]["templates"] == "no class prompts are involved"
 
 
 def test_a_number_that_is_right_and_a_number_that_nothing_gives(explain, pictures):
