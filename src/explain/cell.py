@@ -11,7 +11,7 @@ import numpy as np
 
 from testbed.analyses.predictions import LOGITS, has_logits
 from testbed.db.store import Store
-from testbed.entities import OVERALL, DatasetInfo, Evaluation, current
+from testbed.entities import FRACTION, OVERALL, DatasetInfo, Evaluation, current
 from testbed.errors import StoreError, TestbedError, UnknownNameError
 from testbed.explain.axis import NotApplicableError
 from testbed.explain.table import MEAN_PER_CLASS, Array, Table, metric_of, right_classes
@@ -82,7 +82,7 @@ class StoredCell:
     @property
     def classifies(self) -> bool:
         """Whether there are logits; other tasks have scores of samples alone."""
-        return self.logits.shape[1] > 0
+        return bool(self.logits.shape[1])
 
     @cached_property
     def right(self) -> Array:
@@ -119,10 +119,9 @@ class StoredCell:
     def scores(self, metric: str, evaluation: Evaluation | None = None) -> Array | None:
         """The per-sample scores whose mean a metric is, of this evaluation or another one; None if none is."""
         of = evaluation or self.evaluation
-        value = next(
-            (each.value for each in self.store.results.metrics(of.id) if (each.name, each.slice) == (metric, OVERALL)),
-            None,
-        )
+        wanted = metric, OVERALL, FRACTION
+        metrics = self.store.results.metrics(of.id)
+        value = next((each.value for each in metrics if (each.name, each.slice, each.unit) == wanted), None)
         for scores in self.store.scores.read(of.id).values():
             counted = scores[np.isfinite(scores)]
             if value is not None and len(counted) and abs(float(np.mean(counted, dtype=np.float64)) - value) < 1e-6:
