@@ -181,6 +181,9 @@ def test_missing_captions_are_not_scored_and_blank_ones_score_nothing() -> None:
         assert values[2] == pytest.approx(0, abs=1e-6)
     assert found.scores["ROUGE_L"][0] == pytest.approx(1)
     assert found.metrics["ROUGE_L"] == pytest.approx(1 / 2)
+    whole, lacking = caption_overlap(CAPTIONS, REFERENCES), caption_overlap([None, *CAPTIONS[1:]], REFERENCES)
+    for name, values in lacking.scores.items():  # what others score stays as it was
+        np.testing.assert_array_equal(values[1:], whole.scores[name][1:])
 
 
 def test_nothing_to_score_gives_no_metrics() -> None:
