@@ -272,22 +272,6 @@ def test_it_is_a_metric_of_torchmetrics(make):
     assert other.compute() == copied.compute()
 
 
-def test_a_call_encodes_each_image_once(pair):
-    network, processor = pair
-    encoded = []
-
-    class Counting(torch.nn.Module):
-        config = network.config
-        get_text_features = staticmethod(network.get_text_features)
-
-        def get_image_features(self, pixel_values):
-            encoded.append(len(pixel_values))
-            return network.get_image_features(pixel_values)
-
-    CLIPScore(lambda: (Counting(), processor))(pixels(2), TEXTS[:2])
-    assert encoded == [2]
-
-
 def test_it_is_drawn_as_torchmetrics_draws_it(make):
     metric = CLIPScore(make)
     values = [metric(pixels(1, seed), "a cat") for seed in range(3)]
