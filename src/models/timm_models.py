@@ -1,8 +1,8 @@
 """timm's image classifiers: ``timm/<architecture>.<tag>``, each with the preprocessing of its own configuration.
 
-``timm/<architecture>`` means timm's default tag. ``timm/<architecture>.<tag>@288`` is the model at 288 pixels, as in timm's
-tables of results: with the crop of its test configuration where that is the size of it. Architectures without published
-weights are listed too; they run with ``--random-weights``.
+``timm/<architecture>`` means timm's default tag. ``timm/<architecture>.<tag>@288`` is the model at 288 pixels, as in
+timm's tables of results: with the crop of its test configuration where that is the size of it. Architectures without
+published weights are listed too; they run with ``--random-weights``.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class TimmFamily:
             use_test_size=bool(size) and config.test_input_size == (3, int(size), int(size)),
         )
         # A network of one size is built for another one; its position embeddings are resampled when weights are loaded.
-        sized = {"img_size": int(size)} if size and config.fixed_input_size else {}
+        sized: dict[str, Any] = {"img_size": int(size)} if size and config.fixed_input_size else {}
         shared: dict[str, Any] = {
             "name": name,
             "transform": TimmTransform(
