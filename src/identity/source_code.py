@@ -76,23 +76,6 @@ def is_own_function(thing: object) -> bool:
     return is_own(str(thing.__globals__.get("__name__")), thing.__code__.co_filename)
 
 
-def replaced_methods(kind: type) -> dict[str, types.FunctionType]:
-    """The methods of a library's class that a user has replaced."""
-    found: dict[str, types.FunctionType] = {}
-    for base in kind.__mro__:
-        for name, member in vars(base).items():
-            function = member.__func__ if isinstance(member, staticmethod | classmethod) else member
-            if (
-                isinstance(function, types.FunctionType)
-                and name not in found
-                and function.__globals__.get("__name__") != base.__module__
-                and not function.__code__.co_filename.startswith("<")
-                and is_own_function(function)
-            ):
-                found[name] = function
-    return {name: found[name] for name in sorted(found)}
-
-
 def is_own_module(module: types.ModuleType) -> bool:
     """Whether a module is a user's own: a file, or a package without a file of its own."""
     file = getattr(module, "__file__", None)
@@ -206,14 +189,6 @@ def file_text(path: str) -> str:
         return normal_text(ast.parse(Path(path).read_text(encoding="utf-8")))
     except (OSError, SyntaxError, ValueError) as error:
         raise IdentityError(f"the source {path} cannot be read, so a change to it would go unnoticed") from error
-
-
-def text_of(text: str) -> str:
-    """The normal form of some source text, or the text itself if it is none."""
-    try:
-        return normal_text(ast.parse(text))
-    except (SyntaxError, ValueError):
-        return text
 
 
 def _parse_indented(text: str) -> ast.AST:
