@@ -74,8 +74,6 @@ class ClassDescriber(CodeDescriber):
             return {"slot": member.__name__}
         return self.value(member)
 
-    # Descriptors that functools makes ----------------------------------------------------------------------------
-
     def cached_property(self, member: functools.cached_property[Any]) -> Any:
         """A property that is computed once."""
         return {f"{MARK}cached property": self.value(member.func)}
@@ -83,11 +81,6 @@ class ClassDescriber(CodeDescriber):
     def dispatched_method(self, member: Any) -> Any:
         """A method with an implementation for each type."""
         return {f"{MARK}dispatched method": self.value(member.dispatcher)}
-
-    def partial_method(self, member: functools.partialmethod[Any]) -> Any:
-        """A method with some of its arguments."""
-        parts = (member.func, list(member.args), member.keywords)
-        return {f"{MARK}partial method": [self.value(each) for each in parts]}
 
 
 def _defaults(field: Any) -> dict[str, Any]:

@@ -269,7 +269,6 @@ class Describer(ClassDescriber):
         types.BuiltinFunctionType: _builtin,
         functools.cached_property: ClassDescriber.cached_property,
         functools.singledispatchmethod: ClassDescriber.dispatched_method,
-        functools.partialmethod: ClassDescriber.partial_method,
     }
 
 

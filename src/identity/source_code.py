@@ -208,7 +208,7 @@ def _lambda_node(function: types.FunctionType) -> ast.Lambda:
     on_line = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
     places = [(line, column) for line, _, column, _ in code.co_positions() if line is not None and column]
     inside = [node for node in on_line if _encloses(node, places)]
-    if not places:  # some versions keep no columns for what returns a constant
+    if not places:  # Python 3.12 keeps no columns for what returns a constant
         inside = [node for node in inside if _compiles_to(node, code)]
     if not inside or (not places and len({ast.unparse(node) for node in inside}) > 1):
         raise LookupError(f"which lambda of {code.co_filename}:{code.co_firstlineno} it is cannot be told")
@@ -216,14 +216,9 @@ def _lambda_node(function: types.FunctionType) -> ast.Lambda:
 
 
 def _compiles_to(node: ast.Lambda, code: types.CodeType) -> bool:
-    """Whether an expression gives a code object, as far as constants and names tell."""
-    made = compile(ast.Expression(node), code.co_filename, "eval")
-    within = [each for each in made.co_consts if isinstance(each, types.CodeType)]
-    return any(_essence(each) == _essence(code) for each in within)
-
-
-def _essence(code: types.CodeType) -> tuple[object, ...]:
-    return code.co_code, repr(code.co_consts), code.co_names, code.co_varnames
+    """Whether an expression gives a code object, as far as instructions and constants tell."""
+    made = compile(ast.Expression(node), code.co_filename, "eval").co_consts[0]
+    return (made.co_code, repr(made.co_consts)) == (code.co_code, repr(code.co_consts))
 
 
 def _encloses(node: ast.Lambda, places: list[tuple[int, int]]) -> bool:

@@ -26,7 +26,7 @@ from testbed.identity.describe import SCHEME, digest, digest_bytes
 from testbed.identity.source_code import PLUGIN_PREFIX
 from testbed.provenance import libraries
 from testbed.tracing import access_log
-from testbed.tracing.access_log import ABSENT, EXISTS, FILE, FOLDER, MODULE, TOP_MODULE, VARIABLE
+from testbed.tracing.access_log import EXISTS, FILE, FOLDER, MODULE, TOP_MODULE, VARIABLE
 
 _PACKAGE = Path(__file__).parent.parent
 _IN_PACKAGE = f"{_PACKAGE}{os.sep}"
@@ -85,13 +85,13 @@ class Today:
         used: dict[str, set[str]] = defaultdict(set)
         for kind, name in uses:
             used[kind].add(name)
-        used[FILE] = {_named(name) for name in used[FILE] | used[ABSENT]}
+        used[FILE] = {_named(name) for name in used[FILE]}
         self._digest([_path(name) for name in used[FILE]] + self.plugins)
         record: dict[str, Any] = {
             part: {name: self._value(part, _path(name)) for name in sorted(used[part])} for part in _PLACED
         }
-        for name in [name for name, content in record[FILE].items() if content == MISSING and name not in used[ABSENT]]:
-            del record[FILE][name]  # what is gone was made for a while only, unless nobody ever saw it
+        # What is gone was made for a while only.
+        record[FILE] = {name: content for name, content in record[FILE].items() if content != MISSING}
         record[MODULE] = {name: found for name, found in record[MODULE].items() if found == MISSING}
         record[PLUGIN] = {name: self._digests[name] for name in sorted(set(self.plugins) - set(record[FILE]))}
         record[VARIABLE] = {name: _variable(name) for name in sorted(used[VARIABLE])}

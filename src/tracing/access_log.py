@@ -21,9 +21,8 @@ from collections.abc import Iterable
 from typing import Any
 
 FILE = "files"
-ABSENT = "absent"  # a file that was asked for and is not there
 FOLDER = "folders"  # the names in it
-EXISTS = "exists"  # whether there is something
+EXISTS = "exists"  # whether there is something: what was asked, or opened in vain
 MODULE = "modules"  # one that was to be imported and was not found, in the folder of what asked for it
 VARIABLE = "variables"
 TOP_MODULE = "top module"  # one of a library that was imported

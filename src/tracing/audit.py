@@ -14,7 +14,7 @@ from typing import Any
 from testbed.errors import TestbedError
 from testbed.paths import cache_root
 from testbed.tracing import access_log
-from testbed.tracing.access_log import ABSENT, EXISTS, FILE, FOLDER, MODULE, VARIABLE, add, code, now
+from testbed.tracing.access_log import EXISTS, FILE, FOLDER, MODULE, VARIABLE, add, code, now
 
 _IGNORED = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/lib/", "/lib/")
 _MEMORY = "/dev/shm/"  # where people keep data, too
@@ -22,7 +22,6 @@ _STANDARD = f"{os.path.dirname(os.__file__)}{os.sep}"
 _PACKAGE = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"
 
 _threads: weakref.WeakKeyDictionary[threading.Thread, str] = weakref.WeakKeyDictionary()  # → who started it
-_written: set[str] = set()  # what code writes that a run calls; that it reads it again makes it no input
 _installed = False
 
 
@@ -60,24 +59,16 @@ def _on_open(arguments: tuple[Any, ...]) -> None:
         return
     if (account := getattr(now, "account", None)) is not None:
         account.add(path)
-    access = flags & os.O_ACCMODE
-    if access == os.O_WRONLY or flags & (os.O_CREAT | os.O_TRUNC):
-        if getattr(now, "frame", None) is not None and _is_users(_owner()):
-            _written.add(os.path.abspath(os.fsdecode(path)))
-        return
-    _note_file(path)
-
-
-def _note_file(path: Any) -> None:
-    _note(FILE, path)
+    if flags & os.O_ACCMODE != os.O_WRONLY and not flags & (os.O_CREAT | os.O_TRUNC):
+        _note(FILE, path)
 
 
 def _note(kind: str, path: Any) -> None:
     if (owner := _owner()) is not None:
         name = os.fsdecode(path)
         file = os.path.abspath(name)
-        if file not in _written and not _is_apart(file):
-            add(owner, ABSENT if kind == FILE and not _exists(file) else kind, name)
+        if not _is_apart(file):
+            add(owner, kind if _exists(file) else EXISTS, name)
 
 
 def _on_existence(arguments: tuple[Any, ...]) -> None:
@@ -100,25 +91,6 @@ def _on_listing(arguments: tuple[Any, ...]) -> None:
         add(str(owner), FOLDER, name)
 
 
-def _on_sqlite(arguments: tuple[Any, ...]) -> None:
-    if not _is_users(_owner(through_testbed=False)):
-        return  # a results store
-    name = os.fsdecode(arguments[0])
-    if name.startswith("file:"):
-        import urllib.parse
-
-        name = urllib.parse.unquote(urllib.parse.urlsplit(name).path)
-    if name and name != ":memory:":
-        for each in (name, f"{name}-wal"):  # what was written last may be there alone
-            _note_file(each)
-
-
-def _on_library(arguments: tuple[Any, ...]) -> None:
-    name = arguments[0]
-    if name is not None and os.sep in os.fsdecode(name):  # others are the system's
-        _note_file(name)
-
-
 def _on_thread(arguments: tuple[Any, ...]) -> None:
     thread = getattr(arguments[0], "__self__", None)
     if isinstance(thread, threading.Thread) and (owner := _owner()) is not None:
@@ -132,8 +104,6 @@ _HANDLERS: dict[str, Callable[[tuple[Any, ...]], None]] = {
     "open": _on_open,
     "os.listdir": _on_listing,
     "os.scandir": _on_listing,
-    "sqlite3.connect": _on_sqlite,
-    "ctypes.dlopen": _on_library,
     "_thread.start_new_thread": _on_thread,
     "_thread.start_joinable_thread": _on_thread,
 }
