@@ -36,7 +36,6 @@ def install() -> None:
     os.environ.__class__ = _watched(type(os.environ))
     for function in (os.stat, os.access):
         _replace(function)
-    os.register_at_fork(before=_before_fork)
     sys.meta_path.append(_Absent())
 
 
@@ -273,8 +272,3 @@ def _exists(file: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def _before_fork() -> None:
-    if _is_users(_owner()):
-        access_log.before_children()
