@@ -12,12 +12,10 @@ nobody can tell who uses it.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import threading
 from collections.abc import Iterable
-from typing import Any
 
 FILE = "files"
 FOLDER = "folders"  # the names in it
@@ -73,42 +71,6 @@ class watch:
 
     def __exit__(self, *_: object) -> None:
         now.owner, now.frame = self._before
-
-
-class accounted:
-    """Tells whether Python saw what this process reads within, or C code has opened files by itself.
-
-    Attributes:
-        unseen: How many bytes more were read than the files have that Python opened; None where the system does not
-            count them.
-    """
-
-    unseen: int | None = None
-
-    def __enter__(self) -> accounted:
-        self._seen, self._before = 0, _bytes_read()
-        now.account = self
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        now.account = None
-        after = _bytes_read()
-        if self._before is not None and after is not None:
-            self.unseen = after - self._before - self._seen
-
-    def add(self, path: Any) -> None:
-        """Counts a file that Python opens."""
-        with contextlib.suppress(OSError, ValueError, TypeError):
-            self._seen += stat(path).st_size
-
-
-def _bytes_read() -> int | None:
-    """How many bytes this process has read; mapped files do not count."""
-    try:
-        with watch(None), open("/proc/self/io", "rb") as file:
-            return int(file.read().split()[1])
-    except (OSError, ValueError, IndexError):
-        return None
 
 
 stat = os.stat  # which `testbed.tracing.audit` replaces

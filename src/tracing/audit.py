@@ -56,8 +56,6 @@ def _on_open(arguments: tuple[Any, ...]) -> None:
     path, _, flags = arguments
     if isinstance(path, int):
         return
-    if (account := getattr(now, "account", None)) is not None:
-        account.add(path)
     if flags & os.O_ACCMODE != os.O_WRONLY and not flags & (os.O_CREAT | os.O_TRUNC):
         _note(FILE, path)
 
