@@ -4,10 +4,9 @@ A definition may depend on what its source does not show: a JSON file that a hel
 lists, a variable that a library looks up for it. Python's audit hook sees all of these but what C code opens by itself.
 
 **A read belongs to the module of the user's that made it**, the innermost one on the stack, and every cell that uses
-that module depends on it: the value may have been kept in the module for all of them. A thread without such a module
-has the one that started it. What testbed or a library reads without any code of the user's belongs to whom `watch`
-names. The imports of libraries are no reads; a module of the user's counts as a file that all have read, since
-nobody can tell who uses it.
+that module depends on it: the value may have been kept in the module for all of them. What testbed or a library reads
+without any code of the user's belongs to whom `watch` names. The imports of libraries are no reads; a module of the
+user's counts as a file that all have read, since nobody can tell who uses it.
 """
 
 from __future__ import annotations

@@ -5,9 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-import threading
 import types
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +19,6 @@ _MEMORY = "/dev/shm/"  # where people keep data, too
 _STANDARD = f"{os.path.dirname(os.__file__)}{os.sep}"
 _PACKAGE = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"
 
-_threads: weakref.WeakKeyDictionary[threading.Thread, str] = weakref.WeakKeyDictionary()  # → who started it
 _installed = False
 
 
@@ -88,12 +85,6 @@ def _on_listing(arguments: tuple[Any, ...]) -> None:
         add(str(owner), FOLDER, name)
 
 
-def _on_thread(arguments: tuple[Any, ...]) -> None:
-    thread = getattr(arguments[0], "__self__", None)
-    if isinstance(thread, threading.Thread) and (owner := _owner()) is not None:
-        _threads[thread] = owner
-
-
 _EXISTENCE, _MISSING = "testbed.existence", "testbed.missing_module"  # which Python does not audit
 _HANDLERS: dict[str, Callable[[tuple[Any, ...]], None]] = {
     _EXISTENCE: _on_existence,
@@ -101,8 +92,6 @@ _HANDLERS: dict[str, Callable[[tuple[Any, ...]], None]] = {
     "open": _on_open,
     "os.listdir": _on_listing,
     "os.scandir": _on_listing,
-    "_thread.start_new_thread": _on_thread,
-    "_thread.start_joinable_thread": _on_thread,
 }
 
 
@@ -215,9 +204,7 @@ def _owner(through_testbed: bool = True, importing: bool = False) -> str | None:
         if kind is _IMPORT or (kind is _TESTBED and (boundary is None or not through_testbed)):
             return None
         frame = frame.f_back
-    if boundary is not None:
-        return str(owner)
-    return _threads.get(threading.current_thread())
+    return None if boundary is None else str(owner)
 
 
 def _kind(frame: types.FrameType) -> str:
