@@ -72,9 +72,6 @@ class watch:
         now.owner, now.frame = self._before
 
 
-stat = os.stat  # which `testbed.tracing.audit` replaces
-
-
 def note(reads: Iterable[Read]) -> None:
     """Adds what was read, here or in another process."""
     fresh = set(reads) - _noted

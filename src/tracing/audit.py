@@ -62,7 +62,7 @@ def _note(kind: str, path: Any) -> None:
         name = os.fsdecode(path)
         file = os.path.abspath(name)
         if not _is_apart(file):
-            add(owner, kind if _exists(file) else EXISTS, name)
+            add(owner, kind if os.path.exists(file) else EXISTS, name)
 
 
 def _on_existence(arguments: tuple[Any, ...]) -> None:
@@ -249,11 +249,3 @@ def _is_apart(file: str) -> bool:
     from testbed.identity import source_code
 
     return file.startswith(f"{os.path.abspath(cache_root())}{os.sep}") or source_code.is_library_file(file)
-
-
-def _exists(file: str) -> bool:
-    try:
-        access_log.stat(file)
-    except OSError:
-        return False
-    return True
