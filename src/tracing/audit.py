@@ -8,6 +8,7 @@ import sys
 import types
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import unquote
 
 from testbed.errors import TestbedError
 from testbed.paths import cache_root
@@ -85,6 +86,19 @@ def _on_listing(arguments: tuple[Any, ...]) -> None:
         add(str(owner), FOLDER, name)
 
 
+def _on_sqlite(arguments: tuple[Any, ...]) -> None:
+    name = unquote(os.fsdecode(arguments[0]).removeprefix("file:").partition("?")[0])
+    if name and name != ":memory:" and _is_users(_owner(through_testbed=False)):  # not a results store
+        for each in (name, f"{name}-wal"):  # what was written last may be there alone
+            _note(FILE, each)
+
+
+def _on_library(arguments: tuple[Any, ...]) -> None:
+    name = arguments[0]
+    if name is not None and os.sep in os.fsdecode(name):  # others are the system's
+        _note(FILE, name)
+
+
 _EXISTENCE, _MISSING = "testbed.existence", "testbed.missing_module"  # which Python does not audit
 _HANDLERS: dict[str, Callable[[tuple[Any, ...]], None]] = {
     _EXISTENCE: _on_existence,
@@ -92,6 +106,8 @@ _HANDLERS: dict[str, Callable[[tuple[Any, ...]], None]] = {
     "open": _on_open,
     "os.listdir": _on_listing,
     "os.scandir": _on_listing,
+    "sqlite3.connect": _on_sqlite,
+    "ctypes.dlopen": _on_library,
 }
 
 
