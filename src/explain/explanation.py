@@ -128,8 +128,8 @@ class Explanation:
         if self.giving:
             return (
                 f"Unexplained: no single variant gives it.{doubt} Some combinations do ({len(self.giving)}), but so"
-                f" many were tried that chance alone would give about {self.by_chance:.1f}; another published metric would"
-                f" decide. {tried}."
+                f" many were tried that chance alone would give about {self.by_chance:.1f}; another published metric"
+                f" would decide. {tried}."
             )
         return f"Unexplained: nothing gives it; {tried}.{doubt}"
 
