@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from testbed.db.base import Part, check_texts, in_parts
+from testbed.db.base import Part, in_parts, insert_new
 from testbed.db.connection.retry import retried
 from testbed.db.tables import ClaimRow, ClaimSourceRow
 from testbed.entities import Claim, ClaimSource
@@ -37,8 +37,6 @@ class Claims(Part):
         digest = _digest([source.rows, source.left_out, rows])
         about = {name: getattr(source, name) for name in _SOURCE_FIELDS}
         about |= {"fingerprint": fingerprint, "digest": digest}
-        check_texts(ClaimSourceRow, [about])
-        check_texts(ClaimRow, rows)
         with self.writing() as session:
             held = session.scalar(sa.select(ClaimSourceRow).where(ClaimSourceRow.fingerprint == fingerprint))
             if held is not None and held.digest == digest:
@@ -46,18 +44,26 @@ class Claims(Part):
             if held is not None:
                 session.execute(sa.delete(ClaimRow).where(ClaimRow.source_id == held.id))
                 session.execute(sa.delete(ClaimSourceRow).where(ClaimSourceRow.id == held.id))
-            made = ClaimSourceRow(**about)
-            session.add(made)
-            session.flush()
-            if rows:
-                numbered = [{**row, "source_id": made.id, "position": place} for place, row in enumerate(rows)]
-                session.execute(sa.insert(ClaimRow), numbered)
+            insert_new(session, ClaimSourceRow, [about])  # another run may add the same at this moment
+            made = session.scalars(sa.select(ClaimSourceRow.id).where(ClaimSourceRow.fingerprint == fingerprint)).one()
+            numbered = [{**row, "source_id": made, "position": place} for place, row in enumerate(rows)]
+            insert_new(session, ClaimRow, numbered)
         return len(rows)
 
     @retried
     def sources(self) -> list[ClaimSource]:
         """The files, by name and path."""
         return [source for _, source in self._sources()]
+
+    @retried
+    def models(self, eval_settings: Iterable[str]) -> set[str]:
+        """The names of the models that there are claims about on these settings."""
+        with self.reading() as session:
+            return {
+                name
+                for part in in_parts(set(eval_settings))
+                for name in session.scalars(sa.select(ClaimRow.model).where(ClaimRow.eval_setting.in_(part)).distinct())
+            }
 
     @retried
     def find(

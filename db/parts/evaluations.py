@@ -332,6 +332,20 @@ class Evaluations(Part):
         ).one()
 
     @retried
+    def models_of(self, evaluation_ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+        """What the model of each evaluation is, as its identity describes it: its parameters and its weights."""
+        with self.reading() as session:
+            digests = {
+                key: str((identity or {}).get("model"))
+                for part in in_parts(evaluation_ids)
+                for key, identity in session.execute(
+                    sa.select(EvaluationRow.id, EvaluationRow.identity).where(EvaluationRow.id.in_(part))
+                )
+            }
+        described = self.definitions(digests.values())
+        return {key: described[digest] for key, digest in digests.items() if digest in described}
+
+    @retried
     def definitions(self, digests: Iterable[str]) -> dict[str, Any]:
         """What parts of identities are, by their digests."""
         found: dict[str, Any] = {}

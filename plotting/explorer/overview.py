@@ -19,6 +19,7 @@ from testbed.plotting.explorer.documents import number_in
 from testbed.plotting.frame import filled, load_grid, with_averages
 from testbed.plotting.scatter import NOT_FITTED
 from testbed.plotting.style import STANDARD, TYPES
+from testbed.published.agreement import DIFFERS, PublishedValues, in_words
 from testbed.registry.table import natural_key
 from testbed.registry.training_data import training_data
 
@@ -254,7 +255,24 @@ class Overview:
             "n": _same([size if row[2] is None else int(row[2]) for row in rows]),
             "stderr": _same([_number(row[3]) for row in rows]),
             "evaluations": _same([0 if row[4] == "imported" else int(row[5]) for row in rows]),
+            "published": self._beside({row[0] for row in rows if row[4] not in (None, "imported")}, setting, metric),
         }
+
+    @cached_property
+    def _published(self) -> PublishedValues:
+        return PublishedValues(self.store, self._places, self.settings)
+
+    def _beside(self, models: Collection[str], setting: str | None, metric: str) -> dict[str, Any]:
+        """What is published about measured values, by the model's place: whether one differs, and lines."""
+        claimed = [] if setting is None else [each for each in models if self._published.about(each, setting)]
+        if setting is None or not claimed:
+            return {}
+        found: dict[str, dict[str, Any]] = {}
+        for each in self._published.compare(self.store.results.find(claimed, [setting], [metric], [OVERALL])):
+            told = found.setdefault(str(self._places[each.model]), {"differs": False, "lines": []})
+            told["differs"] |= each.verdict == DIFFERS
+            told["lines"].append(in_words(each, about=False))
+        return found
 
 
 def _same(values: list[Any]) -> Any:

@@ -112,12 +112,19 @@ def show(model: str, setting: str, db_url: str | None, as_json: bool) -> int:
     Models with the same weights count as one, whatever they are called.
     """
     from testbed.db.store import Store
+    from testbed.published.agreement import measured_in_words, standings
     from testbed.published.compare import cell
 
     with Store.open(db_url) as store:
-        claims, measured = cell(store, model, setting)
+        claims, measured, compared = cell(store, model, setting)
     if as_json:
-        print_json({"published": [asdict(each) for each in claims], "measured": [asdict(each) for each in measured]})
+        print_json(
+            {
+                "published": [asdict(each) for each in claims],
+                "measured": [asdict(each) for each in measured],
+                "compared": [each.as_object() for _, each in compared],
+            }
+        )
         return 0
     if not claims and not measured:
         raise TestbedError(
@@ -125,6 +132,11 @@ def show(model: str, setting: str, db_url: str | None, as_json: bool) -> int:
         )
     for claim in claims:
         _print_claim(claim, model)
+        for each in (comparison for of, comparison in compared if of is claim):
+            name = "" if each.model == model else f"{each.model}: "
+            _print_wrapped(f"{name}{measured_in_words(each)}", 11)
+    for line in standings(claims):
+        _print_wrapped(line, 0)
     if not measured:
         click.echo("not measured here")
     for result in measured:

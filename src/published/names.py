@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from testbed.errors import TestbedError
+from testbed.errors import PluginError, TestbedError
 from testbed.registry import registry
 from testbed.registry.library_names import hub_repositories, library_names
 
@@ -20,6 +20,9 @@ SAME = Path(__file__).parent / "same_weights.tsv"
 PREFIXES = ("transformers/", "hf-hub:", "open_clip/")
 # open_clip names one repository for two checkpoints that were published apart.
 APART = {"ViT-B-16-plus-240,laion400m_e32"}
+# Why a claim names no model or setting of testbed.
+NO_MODEL = "testbed has no such model"
+NO_SETTING = "testbed has no such eval setting"
 AT = "@"  # before the image size that a model was evaluated at
 
 
@@ -69,7 +72,11 @@ def _groups() -> tuple[dict[str, str], dict[str, list[str]]]:
     """Name → what stands for its weights, and that → all names."""
     key: dict[str, str] = {}
     for distribution in (OPEN_CLIP, "timm"):
-        for repository, several in hub_repositories(distribution).items():
+        try:
+            repositories = hub_repositories(distribution)
+        except PluginError:  # a library that cannot be imported has no models here
+            continue
+        for repository, several in repositories.items():
             key[repository] = repository
             key |= {name: repository for name in several if name not in APART}
     for name, other in reviewed():

@@ -11,11 +11,9 @@ from testbed.errors import TestbedError
 from testbed.exchange.imported import metric_in, named
 from testbed.metric_specs import MetricSpec
 from testbed.published.document import Document
-from testbed.published.names import is_model
+from testbed.published.names import NO_MODEL, NO_SETTING, is_model
 from testbed.registry import registry
 
-NO_MODEL = "testbed has no such model"
-NO_SETTING = "testbed has no such eval setting"
 MEAN = "a mean over several eval settings"
 NOT_DEFINED = "not defined (NaN)"
 PERCENT = 100
