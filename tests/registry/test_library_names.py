@@ -14,7 +14,7 @@ import pytest
 
 from testbed.errors import DataError, PluginError
 from testbed.registry import library_names as module
-from testbed.registry.library_names import places_of_weights, library_names
+from testbed.registry.library_names import library_names, places_of_weights
 
 # A package that is installed wherever testbed is, and answers at once.
 LIBRARY = "click"
