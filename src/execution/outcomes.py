@@ -143,5 +143,6 @@ class Outcomes:
     @cached_property
     def _published(self) -> PublishedValues:
         cells = self.report.plan.cells
-        models = {cell.model: cell.opened_model and cell.opened_model.definition for cell in cells}
+        opened = {cell.model: cell.opened_model for cell in cells}
+        models = {name: None if model is None else model.definition for name, model in opened.items()}
         return PublishedValues.of_run(self.store, models, {cell.setting for cell in cells})
