@@ -11,9 +11,9 @@ from typing import Any
 
 import pandas as pd
 
-from testbed.compat.importing import METRIC_SUFFIXES
+from testbed.compat.imagenet_testbed_table import METRIC_SUFFIXES
 from testbed.db.store import Store
-from testbed.entities import FRACTION, OVERALL, ModelFacts
+from testbed.entities import ELSEWHERE, FRACTION, OVERALL, ModelFacts
 from testbed.metric_specs import MetricSpec, agreed, main_metric
 from testbed.plotting.explorer.documents import number_in
 from testbed.plotting.frame import filled, load_grid, with_averages
@@ -219,8 +219,7 @@ class Overview:
         values = self._grid[name].dropna()
         own = {} if column["setting"] is None else {row[0]: row for row in self._rows(column["setting"], "top1")}
         rows = [
-            (model, value, *own.get(model, (model, None, None, None, "imported", 0, ""))[2:])
-            for model, value in values.items()
+            (model, value, *own.get(model, (model, None, None, None, "", 0, ""))[2:]) for model, value in values.items()
         ]
         return self._packed(rows, column["setting"], "top1")
 
@@ -236,10 +235,10 @@ class Overview:
         return self._packed(self._rows(setting, metric), setting, metric)
 
     def _rows(self, setting: str, metric: str) -> list[tuple[Any, ...]]:
-        """The reported value of each model; its own evaluation takes precedence over an imported one."""
+        """The reported value of each model; its own evaluation takes precedence over a number from elsewhere."""
         found: dict[str, tuple[Any, ...]] = {}
         for row in self.store.results.rows(FIELDS, None, [setting], [metric], [OVERALL]):
-            if row[1] is not None and (row[0] not in found or row[4] != "imported"):
+            if row[1] is not None and (row[0] not in found or row[4] not in ELSEWHERE):
                 found[row[0]] = tuple(row)
         return list(found.values())
 
@@ -254,8 +253,9 @@ class Overview:
             "values": [_number(row[1]) for row in rows],
             "n": _same([size if row[2] is None else int(row[2]) for row in rows]),
             "stderr": _same([_number(row[3]) for row in rows]),
-            "evaluations": _same([0 if row[4] == "imported" else int(row[5]) for row in rows]),
-            "published": self._beside({row[0] for row in rows if row[4] not in (None, "imported")}, setting, metric),
+            "evaluations": _same([0 if row[4] in ELSEWHERE else int(row[5]) for row in rows]),
+            "origins": _same([row[4] for row in rows]),
+            "published": self._beside({row[0] for row in rows if row[4] not in ELSEWHERE}, setting, metric),
         }
 
     @cached_property

@@ -98,7 +98,7 @@ def add(
     columns, document = read_map(words), read_document(file)
     registry.load(plugins)
     with Store.create(db_url) as store:
-        added = add_document(store, document, source or file.stem, columns)
+        added = add_document(store, [document], source or file.stem, columns)
     _print_added([added], as_json)
     return 0
 
@@ -210,6 +210,30 @@ def coverage(db_url: str | None, as_json: bool) -> int:
     click.echo(table(["source", "files", "rows", "values", "claims", "mapped"], rows, right=range(1, 6)))
     for each in found:
         _print_reasons(each)
+    return 0
+
+
+@store_command
+@click.argument("sources", nargs=-1, metavar="[SOURCE...]")
+def prefer(sources: Sequence[str], db_url: str | None, as_json: bool) -> int:
+    """Choose the sources whose values count first.
+
+    Where nothing was measured, the results have what is published: of several values that of the first source. The
+    named sources come first, the others keep their order. Without a name, the order is printed.
+    """
+    from testbed.db.store import Store
+
+    with Store.open(db_url, "write" if sources else "read") as store:
+        known = store.claims.order()
+        if unknown := [each for each in sources if each not in known]:
+            raise TestbedError(f"nothing of {unknown[0]!r} is stored; {', '.join(known) or 'no sources'} are")
+        if sources:
+            store.claims.prefer(sources)
+            known = store.claims.order()
+    if as_json:
+        print_json(known)
+    else:
+        click.echo("\n".join(known) or "nothing is stored; testbed published fetch stores the known sources")
     return 0
 
 

@@ -157,8 +157,12 @@ def _explain_absence(store: Store, model: str, eval_setting: str) -> None:
                 " command again to resume it"
             )
         raise StoreError(f"{model} on {eval_setting} is {each.status}: {each.error}")
+    published = ""
+    if store.claims.find([model], [eval_setting]):
+        published = f"; what is published about it: testbed published show '{model}' '{eval_setting}'"
     raise UnknownNameError(
         f"the store has no evaluation of {model} on {eval_setting}; run: testbed run '{model}' --on '{eval_setting}'"
+        f"{published}"
     )
 
 

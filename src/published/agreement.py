@@ -14,7 +14,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, Self
 
 from testbed.db.store import Store
-from testbed.entities import FRACTION, OVERALL, Claim, ClaimSource, Result
+from testbed.entities import ELSEWHERE, FRACTION, OVERALL, Claim, ClaimSource, Result
 from testbed.published.names import NO_MODEL, NO_SETTING, weights
 from testbed.registry import registry
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 AGREES, DIFFERS, NOT_COMPARED = "agrees", "differs", "not compared"
 CONFIDENT = 1.96  # standard errors, up to which a difference may be chance with 95 % confidence
+LAST = 10_000  # place among the sources
 DEFINITION = "definition"  # the source of what models' definitions carry
 IMAGE_SIZE = "image size"  # in a claim's protocol, pixels
 STANDING = "standing"  # in a claim's protocol: claimed (by the authors), verified or disputed (by others)
 CLAIMED, VERIFIED, DISPUTED = "claimed", "verified", "disputed"
-IMPORTED = "imported"
 TINY = 1e-12  # what fractions of the same number may differ by
 _NAMED = (None, NO_MODEL, NO_SETTING)  # reasons of claims whose names are names of models and settings
 # Parameters of transforms that say how large their images are, the last step first.
@@ -270,7 +270,8 @@ class PublishedValues:
     def _carried(self, source: ClaimSource) -> list[Claim]:
         """The stored claims of a definition."""
         claims = (each for several in self._claims.values() for each in several)
-        return [replace(each, source=None) for each in claims if each.source == source]
+        key = source.name, source.path
+        return [replace(each, source=None) for each in claims if (of := each.source) and (of.name, of.path) == key]
 
     def __bool__(self) -> bool:
         return bool(self._claims)
@@ -291,7 +292,7 @@ class PublishedValues:
         pairs = [
             (result, claim)
             for result in (results if self else ())
-            if result.origin != IMPORTED and not result.random_weights
+            if result.origin not in ELSEWHERE and not result.random_weights
             for claim in self.about(result.model, result.eval_setting)
             if claim.why in _NAMED
             and (claim.metric, claim.slice, claim.unit) == (result.metric, result.slice, result.unit)

@@ -11,8 +11,8 @@ from itertools import combinations, product
 from typing import NamedTuple
 
 from testbed.db.store import Store
-from testbed.entities import FRACTION, OVERALL, Claim, ClaimSource, Result
-from testbed.published.agreement import IMPORTED, Comparison, PublishedValues
+from testbed.entities import ELSEWHERE, FRACTION, OVERALL, Claim, ClaimSource, Result
+from testbed.published.agreement import Comparison, PublishedValues
 from testbed.published.names import PREFIXES, names_of, weights
 from testbed.published.reading import eval_setting
 
@@ -160,7 +160,7 @@ def cell(store: Store, model: str, setting: str) -> Cell:
     names = dict.fromkeys([*known, *(prefix + each for each in known for prefix in PREFIXES)])
     measured = store.results.find(list(names), [setting])
     slices = {OVERALL, *(each.slice for each in claims)}
-    own = [each for each in measured if each.origin != IMPORTED and each.slice in slices]
+    own = [each for each in measured if each.origin not in ELSEWHERE and each.slice in slices]
     return Cell(claims, own, published.beside(own))
 
 

@@ -35,14 +35,15 @@
   }
   function unpack(doc, number, own) {
     const scale = doc.percent ? 100 : 1, of = (list, at) => (Array.isArray(list) ? list[at] : list);
-    const value = new Float64Array(number).fill(NaN), n = new Float64Array(number).fill(NaN), error = new Float64Array(number).fill(NaN), id = new Int32Array(number);
+    const value = new Float64Array(number).fill(NaN), n = new Float64Array(number).fill(NaN), error = new Float64Array(number).fill(NaN), id = new Int32Array(number), origin = new Array(number).fill("");
     doc.models.forEach((model, at) => {
       value[model] = doc.values[at] === null ? NaN : doc.values[at] * scale;
       n[model] = of(doc.n, at) ?? NaN;
       error[model] = (of(doc.stderr, at) ?? NaN) * scale;
       id[model] = of(doc.evaluations, at) || 0;
+      origin[model] = of(doc.origins, at) || "average";
     });
-    return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, better: doc.better, range: doc.range.map((end) => (end === null ? null : end * scale)), rate: doc.rate, value, n, error, id, published: doc.published, count: doc.models.length };
+    return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, better: doc.better, range: doc.range.map((end) => (end === null ? null : end * scale)), rate: doc.rate, value, n, error, id, origin, published: doc.published, count: doc.models.length };
   }
   /* A value's text with a mark if it differs from what is published, and what that is, for a cell of a table. */
   function beside(of, at, text) {
