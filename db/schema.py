@@ -28,7 +28,8 @@ _VERSION = sa.Table(
     sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
 )
 _BEFORE_RELEASE = re.compile(r"00[0-9]{2}")
-# Of a cell's own evaluations and of its imported ones each, the one that no other one goes before.
+# Of a cell's own evaluations and of its imported ones each, the one that no other one goes before; and for numbers that
+# neither has, what is published.
 RESULTS_VIEW = """
 CREATE VIEW results AS
 SELECT models.name AS model, eval_settings.name AS eval_setting, metrics.name AS metric, metrics.slice AS slice,
@@ -61,6 +62,21 @@ WHERE counting.status = 'complete' AND counting.hidden_at IS NULL AND NOT EXISTS
             counting.current_at,
             counting.id
         )
+)
+UNION ALL
+SELECT models.name, eval_settings.name, claims.metric, claims.slice, claims.value, claims.n, claims.stderr, claims.unit,
+       '', 'published', models.model_type, NULL, NULL, FALSE, 0, NULL, claims.published, claims.better, claims.lowest,
+       claims.highest, claims.headline, claims.zero_one
+FROM claims
+JOIN models ON models.name = claims.model AND models.hidden_at IS NULL
+JOIN eval_settings ON eval_settings.name = claims.eval_setting AND eval_settings.hidden_at IS NULL
+    AND eval_settings.node = ''
+WHERE claims.preferred AND NOT EXISTS (
+    SELECT 1
+    FROM evaluations AS own
+    JOIN metrics ON metrics.evaluation_id = own.id
+    WHERE own.model_id = models.id AND own.eval_setting_id = eval_settings.id AND own.status = 'complete'
+        AND own.hidden_at IS NULL AND metrics.name = claims.metric AND metrics.slice = claims.slice
 )
 """
 _PAYLOADS = ("output_chunks", "item_values")

@@ -382,6 +382,7 @@ class ClaimSourceRow(Base):
     rows: Mapped[int]
     left_out: Mapped[dict[str, Any] | None]  # column → how many of its values are no claims
     digest: Mapped[str] = mapped_column(String(64))  # of the claims
+    place: Mapped[int]  # among the sources, whose first one's claims are preferred
 
 
 class ClaimRow(Base):
@@ -399,7 +400,14 @@ class ClaimRow(Base):
     unit: Mapped[str] = mapped_column(String(32))
     published: Mapped[str] = mapped_column(Text)
     n: Mapped[int | None]
+    stderr: Mapped[float | None] = mapped_column(Double)
+    better: Mapped[str | None] = mapped_column(String(16))
+    lowest: Mapped[float | None] = mapped_column(Double)
+    highest: Mapped[float | None] = mapped_column(Double)
+    headline: Mapped[int]
+    zero_one: Mapped[bool] = mapped_column(Boolean)
     protocol: Mapped[dict[str, Any] | None]
     file_row: Mapped[str] = mapped_column(String(128))
     file_column: Mapped[str] = mapped_column(String(256))
     why: Mapped[str | None] = mapped_column(String(256))  # the model or the setting is none of testbed's
+    preferred: Mapped[bool] = mapped_column(Boolean)  # of the claims about one number, the one in the view `results`

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from testbed.compat.importing import METRIC_SUFFIXES
+from testbed.compat.imagenet_testbed_table import METRIC_SUFFIXES
 from testbed.db.store import Store
-from testbed.entities import OVERALL
+from testbed.entities import ELSEWHERE, OVERALL
 from testbed.errors import StoreError
 from testbed.metric_specs import DECLARED, MetricSpec, agreed, main_metric
 
@@ -55,8 +55,8 @@ def results_frame(
         models: Only these.
         eval_settings: Only these.
         metrics: Only these; None means all.
-        origin: ``"own"``, ``"imported"``, or ``"any"``: ``"any"`` prefers the cell's own.
-        sizes: Whether to look up the number of samples of imported results among the registered settings.
+        origin: ``"own"``, ``"elsewhere"`` (imported or published), or ``"any"``: ``"any"`` prefers the cell's own.
+        sizes: Whether to look up the number of samples of published results among the registered settings.
         headlines: Beside ``metrics``, those that are declared as main metrics.
 
     Returns:
@@ -69,20 +69,20 @@ def results_frame(
     Raises:
         StoreError: If there is no store.
     """
-    if origin not in ("own", "imported", "any"):
-        raise ValueError(f"origin is 'own', 'imported' or 'any', not {origin!r}")
+    if origin not in ("own", "elsewhere", "any"):
+        raise ValueError(f"origin is 'own', 'elsewhere' or 'any', not {origin!r}")
     with Store.open(db_url) as store:
         rows = store.results.rows(FIELDS, models, eval_settings, metrics, [OVERALL], headlines)
     frame = pd.DataFrame(rows, columns=list(FIELDS))
     frame["n"] = pd.to_numeric(frame["n"]).astype(np.float64)
     for name in ("value", "stderr"):
         frame[name] = pd.to_numeric(frame[name]).astype(np.float64)
-    imported = frame["origin"] == "imported"
+    elsewhere = frame["origin"].isin(ELSEWHERE)
     if origin != "any":
-        frame = frame[imported if origin == "imported" else ~imported]
+        frame = frame[elsewhere if origin == "elsewhere" else ~elsewhere]
     else:  # evaluations that were run take precedence over imported ones
-        frame = frame.assign(_imported=imported).sort_values("_imported", kind="stable")
-        frame = frame.drop_duplicates(["model", "eval_setting", "metric"]).drop(columns="_imported")
+        frame = frame.assign(_elsewhere=elsewhere).sort_values("_elsewhere", kind="stable")
+        frame = frame.drop_duplicates(["model", "eval_setting", "metric"]).drop(columns="_elsewhere")
     frame = frame.sort_values(["model", "eval_setting", "metric"], kind="stable").reset_index(drop=True)
     frame.insert(3, "column", _columns(frame))
     if sizes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from testbed.compat.importing import METRIC_SUFFIXES
+from testbed.compat.imagenet_testbed_table import METRIC_SUFFIXES
 from testbed.plotting.frame import Grid, require_columns
 from testbed.plotting.stats import (
     Fit,

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 Status = Literal["running", "complete", "failed", "unsupported"]
-Origin = Literal["run", "derived", "imported"]
+Origin = Literal["run", "derived", "imported", "published"]
+ELSEWHERE = ("imported", "published")  # origins of numbers that were not computed in this store
 Better = Literal["higher", "lower", "neither"]
 
 OVERALL = "overall"
@@ -115,6 +116,7 @@ class ClaimSource:
         form: What the file was recognised as.
         rows: The rows or records in the file.
         left_out: Column → how many of its values are no claims, such as numbers of parameters.
+        place: Among the sources: of claims about one number, that of the first one stands in the results.
     """
 
     name: str
@@ -127,6 +129,7 @@ class ClaimSource:
     date: str = ""
     rows: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
+    place: int = 0
 
     @property
     def file(self) -> str:
@@ -149,6 +152,8 @@ class Claim:
         column: Its column or key.
         slice: As `Metric.slice`.
         n: The number of samples, if the file tells it.
+        stderr: The standard error of the value, in its unit, if the file tells it.
+        better: As the further fields to ``zero_one``, what the metric declares.
         protocol: What the file tells of how it was measured: image size, crop, split, revision, …
         why: Why the model or the setting is none of testbed's; None if both are.
         source: The file; None before it is stored.
@@ -164,6 +169,12 @@ class Claim:
     column: str
     slice: str = OVERALL
     n: int | None = None
+    stderr: float | None = None
+    better: Better | None = None
+    lowest: float | None = None
+    highest: float | None = None
+    headline: int = 0
+    zero_one: bool = False
     protocol: dict[str, str] = field(default_factory=dict)
     why: str | None = None
     source: ClaimSource | None = None

@@ -95,6 +95,12 @@ def names(url: str | None, kind: Kind) -> list[Named] | None:
     return _asked(url, lambda ask: [Named(hidden=False, **row) for row in ask(_NAMES_OF[kind], ())])
 
 
+def has_claims(url: str | None, eval_setting: str) -> bool:
+    """Whether anything may be published about a setting: False if the store says that nothing is."""
+    statement = "SELECT 1 AS found FROM claims WHERE eval_setting = ? LIMIT 1"
+    return _asked(url, lambda ask: bool(ask(statement, (eval_setting,)))) is not False
+
+
 def complete_cells_of(store: Store, model: str, eval_setting: str) -> list[StoredCell]:
     """The complete visible evaluations of a model on a setting, oldest first, from any store."""
     return [

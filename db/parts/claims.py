@@ -9,9 +9,11 @@ from dataclasses import fields
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.orm import Session
 
-from testbed.db.base import Part, check_texts, in_parts
+from testbed.db.base import Part, in_parts, insert_new
 from testbed.db.connection.retry import retried
+from testbed.db.parts.names import ids_of
 from testbed.db.tables import ClaimRow, ClaimSourceRow
 from testbed.entities import Claim, ClaimSource
 
@@ -20,6 +22,7 @@ _FIELDS = [each.name for each in fields(Claim) if each.name != "source"]
 _COLUMNS = [getattr(ClaimRow, _OWN.get(name, name)) for name in _FIELDS]
 _SOURCE_FIELDS = [each.name for each in fields(ClaimSource)]
 _IDENTITY = ("name", "repository", "revision", "path", "sha256", "form")
+_NAMES = sa.select(ClaimSourceRow.name).order_by(ClaimSourceRow.place, ClaimSourceRow.name)
 
 
 class Claims(Part):
@@ -37,27 +40,58 @@ class Claims(Part):
         digest = _digest([source.rows, source.left_out, rows])
         about = {name: getattr(source, name) for name in _SOURCE_FIELDS}
         about |= {"fingerprint": fingerprint, "digest": digest}
-        check_texts(ClaimSourceRow, [about])
-        check_texts(ClaimRow, rows)
+        mapped = [claim for claim in claims if claim.why is None]
         with self.writing() as session:
+            _alone(session)
             held = session.scalar(sa.select(ClaimSourceRow).where(ClaimSourceRow.fingerprint == fingerprint))
             if held is not None and held.digest == digest:
                 return 0
+            touched = {claim.model for claim in mapped}
             if held is not None:
+                of_held = sa.select(ClaimRow.model).where(ClaimRow.source_id == held.id, ClaimRow.preferred)
+                touched |= set(session.scalars(of_held))
                 session.execute(sa.delete(ClaimRow).where(ClaimRow.source_id == held.id))
                 session.execute(sa.delete(ClaimSourceRow).where(ClaimSourceRow.id == held.id))
-            made = ClaimSourceRow(**about)
-            session.add(made)
-            session.flush()
-            if rows:
-                numbered = [{**row, "source_id": made.id, "position": place} for place, row in enumerate(rows)]
-                session.execute(sa.insert(ClaimRow), numbered)
+            place = session.scalar(sa.select(ClaimSourceRow.place).where(ClaimSourceRow.name == source.name).limit(1))
+            about["place"] = source.place if place is None else place
+            insert_new(session, ClaimSourceRow, [about])
+            made = session.scalars(sa.select(ClaimSourceRow.id).where(ClaimSourceRow.fingerprint == fingerprint)).one()
+            of = {"source_id": made, "preferred": False}
+            insert_new(session, ClaimRow, [{**row, **of, "position": number} for number, row in enumerate(rows)])
+            ids_of(session, "model", {each.model for each in mapped})
+            ids_of(session, "eval setting", {each.eval_setting for each in mapped})
+            _prefer(session, touched)
         return len(rows)
 
     @retried
     def sources(self) -> list[ClaimSource]:
         """The files, by name and path."""
         return [source for _, source in self._sources()]
+
+    @retried
+    def prefer(self, names: Sequence[str]) -> None:
+        """Puts sources before all others, in this order: of claims about one number, the first one's is a result."""
+        with self.writing() as session:
+            _alone(session)
+            for place, name in enumerate(dict.fromkeys([*names, *session.scalars(_NAMES)])):
+                session.execute(sa.update(ClaimSourceRow).where(ClaimSourceRow.name == name).values(place=place))
+            _prefer(session, None)
+
+    @retried
+    def order(self) -> list[str]:
+        """The names of the sources, those first whose claims are preferred."""
+        with self.reading() as session:
+            return list(dict.fromkeys(session.scalars(_NAMES)))
+
+    @retried
+    def models(self, eval_settings: Iterable[str]) -> set[str]:
+        """The names of the models that there are claims about on these settings."""
+        with self.reading() as session:
+            return {
+                name
+                for part in in_parts(set(eval_settings))
+                for name in session.scalars(sa.select(ClaimRow.model).where(ClaimRow.eval_setting.in_(part)).distinct())
+            }
 
     @retried
     def find(
@@ -98,3 +132,39 @@ class Claims(Part):
 
 def _digest(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _alone(session: Session) -> None:
+    """Has others wait who change claims: which one is preferred depends on all. SQLite has one writer anyway."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(sa.text("LOCK TABLE claim_sources IN SHARE ROW EXCLUSIVE MODE"))
+
+
+def _prefer(session: Session, models: Iterable[str] | None) -> None:
+    """Marks, of the mapped claims about each number of these models (None means all), the one of the first source."""
+    named = ("place", "name", "repository", "revision", "path")
+    order = [*(getattr(ClaimSourceRow, name) for name in named), ClaimSourceRow.id.desc()]  # the latest of a file
+    place = {key: number for number, key in enumerate(session.scalars(sa.select(ClaimSourceRow.id).order_by(*order)))}
+    keys = (ClaimRow.source_id, ClaimRow.position)
+    chosen = sa.select(
+        *keys, ClaimRow.preferred, ClaimRow.model, ClaimRow.eval_setting, ClaimRow.metric, ClaimRow.slice
+    ).where(ClaimRow.why.is_(None))
+    first: dict[tuple[str, ...], tuple[int, int, int]] = {}
+    held: set[tuple[int, int]] = set()
+    for part in [None] if models is None else in_parts(models):
+        statement = chosen if part is None else chosen.where(ClaimRow.model.in_(part))
+        for source, position, preferred, *number in session.execute(statement):
+            this = place[source], source, position
+            first[*number] = min(this, first.get((*number,), this))
+            if preferred:
+                held.add((source, position))
+    table: Any = ClaimRow.__table__
+    wanted = {(source, position) for _, source, position in first.values()}
+    for changed, value in ((held - wanted, False), (wanted - held, True)):
+        if changed:
+            session.execute(
+                sa.update(table)
+                .where(ClaimRow.source_id == sa.bindparam("of"), ClaimRow.position == sa.bindparam("at"))
+                .values(preferred=value),
+                [{"of": source, "at": position} for source, position in sorted(changed)],
+            )

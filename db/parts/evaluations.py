@@ -10,10 +10,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session, aliased
 
-from testbed.db.base import Part, check_text, in_parts, insert_new
+from testbed.db.base import Part, in_parts, insert_new
 from testbed.db.connection.retry import retried
 from testbed.db.parts.leases import is_shared
-from testbed.db.parts.names import ensure_row, ids_of
+from testbed.db.parts.names import ensure_row, ids_of, set_types
 from testbed.db.parts.outputs import evaluation_row
 from testbed.db.payloads.deletion import File, delete_files, files_of
 from testbed.db.ranges import stored_ranges
@@ -123,7 +123,7 @@ class Evaluations(Part):
         source: str,
         model_types: Mapping[str, str],
     ) -> int:
-        """Stores published numbers as complete evaluations without outputs; existing ones stay.
+        """Stores the numbers of another store as complete evaluations without outputs; existing ones stay.
 
         Args:
             cells: (model, eval setting, fingerprint, metrics).
@@ -139,9 +139,7 @@ class Evaluations(Part):
             fresh = sorted((cell for cell in cells if cell[2] not in known), key=lambda cell: cell[2])
             models = ids_of(session, "model", (cell[0] for cell in fresh))
             settings = ids_of(session, "eval setting", (cell[1] for cell in fresh))
-            for model, model_type in sorted(model_types.items()):
-                check_text(ModelRow, "model_type", model_type)
-                session.execute(sa.update(ModelRow).where(ModelRow.name == model).values(model_type=model_type))
+            set_types(session, model_types)
             rows = [
                 {
                     "model_id": models[model],
@@ -330,6 +328,20 @@ class Evaluations(Part):
                 EvaluationRow.hidden_at.is_(None),
             )
         ).one()
+
+    @retried
+    def models_of(self, evaluation_ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+        """What the model of each evaluation is, as its identity describes it: its parameters and its weights."""
+        with self.reading() as session:
+            digests = {
+                key: str((identity or {}).get("model"))
+                for part in in_parts(evaluation_ids)
+                for key, identity in session.execute(
+                    sa.select(EvaluationRow.id, EvaluationRow.identity).where(EvaluationRow.id.in_(part))
+                )
+            }
+        described = self.definitions(digests.values())
+        return {key: described[digest] for key, digest in digests.items() if digest in described}
 
     @retried
     def definitions(self, digests: Iterable[str]) -> dict[str, Any]:

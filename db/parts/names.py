@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Literal, cast
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import Part, in_parts, insert_new
+from testbed.db.base import Part, check_text, in_parts, insert_new
 from testbed.db.connection.retry import retried
-from testbed.db.tables import EvalSettingRow, EvaluationRow, ModelRow, now
+from testbed.db.tables import ClaimRow, EvalSettingRow, EvaluationRow, ModelRow, now
 from testbed.entities import Named
 from testbed.errors import DuplicateNameError, StoreError, UnknownNameError, shortened, unknown_name
 from testbed.registry.references import SettingReference
@@ -101,6 +101,13 @@ def ids_of(session: Session, kind: Kind, names: Iterable[str]) -> dict[str, int]
     return ids
 
 
+def set_types(session: Session, types: Mapping[str, str]) -> None:
+    """Notes the types of models; those that the store does not have are left out."""
+    for model, model_type in sorted(types.items()):
+        check_text(ModelRow, "model_type", model_type)
+        session.execute(sa.update(ModelRow).where(ModelRow.name == model).values(model_type=model_type))
+
+
 def matching_names(kind: Kind, words: Sequence[str], names: Iterable[str]) -> set[str]:
     """Selects names of models (or settings) with outputs.
 
@@ -157,6 +164,12 @@ class Names(Part):
             return fresh
 
     @retried
+    def set_types(self, types: Mapping[str, str]) -> None:
+        """Notes the types of models; those that the store does not have are left out."""
+        with self.writing() as session:
+            set_types(session, types)
+
+    @retried
     def rename(self, kind: Kind, old: str, new: str) -> None:
         """Renames a stored model, or an eval setting with its nodes.
 
@@ -177,6 +190,8 @@ class Names(Part):
                 removed = " (removed, not purged)" if taken.hidden_at else ""
                 raise DuplicateNameError(f"the {kind} {new!r} is in the store already{removed}; choose another name")
             session.execute(sa.update(table).where(table.name == old).values(name=new))
+            claimed = ClaimRow.model if kind == "model" else ClaimRow.eval_setting
+            session.execute(sa.update(ClaimRow).where(claimed == old, ClaimRow.why.is_(None)).values({claimed: new}))
             if kind == "eval setting":
                 session.execute(sa.update(EvalSettingRow).where(EvalSettingRow.parent == old).values(parent=new))
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from testbed.db.base import Part, in_parts
 from testbed.db.connection.retry import retried
-from testbed.db.tables import EvalSettingRow, EvaluationRow, MetricRow, ModelRow, UtcDateTime
+from testbed.db.tables import ClaimRow, ClaimSourceRow, EvalSettingRow, EvaluationRow, MetricRow, ModelRow, UtcDateTime
 from testbed.entities import OVERALL, Metric, ModelFacts, Result
 from testbed.metric_specs import DECLARED, MetricSpec, agreed
 
@@ -113,7 +113,7 @@ class Results(Part):
 
     @retried
     def sampled_settings(self) -> dict[str, bool]:
-        """Each eval setting that has evaluations, and whether a complete one has samples."""
+        """Each eval setting that has evaluations or published values, and whether a complete evaluation has samples."""
         own = sa.and_(EvaluationRow.dataset_id.is_not(None), EvaluationRow.status == "complete")
         statement = (
             sa.select(EvalSettingRow.name, sa.func.max(sa.case((own, 1), else_=0)))
@@ -122,8 +122,16 @@ class Results(Part):
             .group_by(EvalSettingRow.name)
             .order_by(EvalSettingRow.name)
         )
+        published = (
+            sa.select(EvalSettingRow.name)
+            .where(EvalSettingRow.name == ClaimRow.eval_setting, EvalSettingRow.hidden_at.is_(None))
+            .where(ClaimRow.preferred)
+            .distinct()
+        )
         with self.reading() as session:
-            return {name: bool(sampled) for name, sampled in session.execute(statement)}
+            found = dict.fromkeys(session.scalars(published), False)
+            found |= {name: bool(sampled) for name, sampled in session.execute(statement)}
+        return dict(sorted(found.items()))
 
     @retried
     def count_complete(self) -> int:
@@ -177,6 +185,7 @@ class Results(Part):
         moments = sa.func.max(EvaluationRow.updated_at), sa.func.count(EvaluationRow.hidden_at)
         with self.reading() as session:
             found = list(session.execute(sa.select(sa.func.count(EvaluationRow.id), *moments)).one())
+            found += session.execute(sa.select(sa.func.max(ClaimSourceRow.id), sa.func.sum(ClaimSourceRow.place))).one()
             for table in (ModelRow, EvalSettingRow):
                 found += session.execute(sa.select(sa.func.count(table.hidden_at), sa.func.count(table.id))).one()
                 found.append(session.scalar(sa.select(sa.func.sum(sa.func.length(table.name)))))

@@ -7,14 +7,14 @@ one transaction, so that a copy that was stopped goes on where it was.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.base import insert_new
+from testbed.db.base import in_parts, insert_new
 from testbed.db.parts.evaluations import UNIDENTIFIED
 from testbed.db.parts.leases import is_shared
 from testbed.db.parts.names import ensure_row
@@ -147,6 +147,22 @@ class _Merge:
             of[repr(claim.source)][1].append(claim)
         for source, claims in of.values():
             self.target.claims.add(source, claims)
+        claims = [claim for _, several in of.values() for claim in several if claim.why is None]
+        self._copy_names(ModelRow, {each.model for each in claims}, ("created_at", "hidden_at", "model_type"))
+        self._copy_names(EvalSettingRow, {each.eval_setting for each in claims}, ("created_at", "hidden_at"))
+
+    def _copy_names(self, table: Any, names: Iterable[str], fields: Sequence[str]) -> None:
+        """Copies what is known about names that have just been made for claims."""
+        columns = {field: table.__table__.c[field] for field in fields}
+        own = [table.node == ""] if table is EvalSettingRow else []
+        for part in in_parts(names):
+            with self.source.database.reading() as session:
+                rows = session.execute(sa.select(table.name, *columns.values()).where(table.name.in_(part), *own)).all()
+            with self.target.database.writing() as session:
+                for name, created_at, *others in rows:
+                    newer = table.name == name, table.created_at > created_at, *own
+                    values = dict(zip(fields, (created_at, *others), strict=True))
+                    session.execute(sa.update(table).where(*newer).values(values))
 
     def _is_whole(self, table: Any, row: dict[str, Any]) -> bool:
         """Whether what a row holds is what was stored; tells of one that is damaged, which a run computes again."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from testbed.db.store import Store
-from testbed.entities import Evaluation, Metric
+from testbed.entities import OVERALL, Evaluation, Metric
 from testbed.errors import StoreError, TestbedError
 from testbed.metric_specs import spec_of
 from testbed.metrics.inference.statistics import interval
 from testbed.plotting.explorer.documents import number_in
 from testbed.plotting.own.confusion import confusions, numbers
 from testbed.plotting.own.source import Own
+from testbed.published.agreement import PublishedValues, in_words
 
 PER_DOCUMENT = 16
 MOST_EXPORTED = 20_000
@@ -106,12 +108,25 @@ class Cells:
             "command": command(each),
             "metrics": [_metric(each) for each in metrics[:MOST_METRICS]],
             "moreMetrics": max(0, len(metrics) - MOST_METRICS),
+            "published": self._beside(each),
             "history": [
                 [other.id, other.status, _time(other.created_at), other.hidden]
                 for other in sorted(history, key=lambda other: -other.id)
                 if _own(other)
             ],
         }
+
+    def _beside(self, evaluation: Evaluation) -> list[str]:
+        """What is published about an evaluation's metrics of all samples."""
+        if not self._published.about(evaluation.model, evaluation.eval_setting):
+            return []
+        compared = self._published.compare(self.store.results.of([evaluation.id]))
+        return [in_words(each, about=False) for each in compared if each.slice == OVERALL]
+
+    @cached_property
+    def _published(self) -> PublishedValues:
+        models, settings = ({each.name for each in self.store.names.all(kind)} for kind in ("model", "eval setting"))
+        return PublishedValues(self.store, models, settings)
 
 
 def _metric(metric: Metric) -> list[Any]:

@@ -11,14 +11,15 @@ from typing import Any
 
 import pandas as pd
 
-from testbed.compat.importing import METRIC_SUFFIXES
+from testbed.compat.imagenet_testbed_table import METRIC_SUFFIXES
 from testbed.db.store import Store
-from testbed.entities import FRACTION, OVERALL, ModelFacts
+from testbed.entities import ELSEWHERE, FRACTION, OVERALL, ModelFacts
 from testbed.metric_specs import MetricSpec, agreed, main_metric
 from testbed.plotting.explorer.documents import number_in
 from testbed.plotting.frame import filled, load_grid, with_averages
 from testbed.plotting.scatter import NOT_FITTED
 from testbed.plotting.style import STANDARD, TYPES
+from testbed.published.agreement import DIFFERS, PublishedValues, in_words
 from testbed.registry.table import natural_key
 from testbed.registry.training_data import training_data
 
@@ -218,8 +219,7 @@ class Overview:
         values = self._grid[name].dropna()
         own = {} if column["setting"] is None else {row[0]: row for row in self._rows(column["setting"], "top1")}
         rows = [
-            (model, value, *own.get(model, (model, None, None, None, "imported", 0, ""))[2:])
-            for model, value in values.items()
+            (model, value, *own.get(model, (model, None, None, None, "", 0, ""))[2:]) for model, value in values.items()
         ]
         return self._packed(rows, column["setting"], "top1")
 
@@ -235,10 +235,10 @@ class Overview:
         return self._packed(self._rows(setting, metric), setting, metric)
 
     def _rows(self, setting: str, metric: str) -> list[tuple[Any, ...]]:
-        """The reported value of each model; its own evaluation takes precedence over an imported one."""
+        """The reported value of each model; its own evaluation takes precedence over a number from elsewhere."""
         found: dict[str, tuple[Any, ...]] = {}
         for row in self.store.results.rows(FIELDS, None, [setting], [metric], [OVERALL]):
-            if row[1] is not None and (row[0] not in found or row[4] != "imported"):
+            if row[1] is not None and (row[0] not in found or row[4] not in ELSEWHERE):
                 found[row[0]] = tuple(row)
         return list(found.values())
 
@@ -253,8 +253,26 @@ class Overview:
             "values": [_number(row[1]) for row in rows],
             "n": _same([size if row[2] is None else int(row[2]) for row in rows]),
             "stderr": _same([_number(row[3]) for row in rows]),
-            "evaluations": _same([0 if row[4] == "imported" else int(row[5]) for row in rows]),
+            "evaluations": _same([0 if row[4] in ELSEWHERE else int(row[5]) for row in rows]),
+            "origins": _same([row[4] for row in rows]),
+            "published": self._beside({row[0] for row in rows if row[4] not in ELSEWHERE}, setting, metric),
         }
+
+    @cached_property
+    def _published(self) -> PublishedValues:
+        return PublishedValues(self.store, self._places, self.settings)
+
+    def _beside(self, models: Collection[str], setting: str | None, metric: str) -> dict[str, Any]:
+        """What is published about measured values, by the model's place: whether one differs, and lines."""
+        claimed = [] if setting is None else [each for each in models if self._published.about(each, setting)]
+        if setting is None or not claimed:
+            return {}
+        found: dict[str, dict[str, Any]] = {}
+        for each in self._published.compare(self.store.results.find(claimed, [setting], [metric], [OVERALL])):
+            told = found.setdefault(str(self._places[each.model]), {"differs": False, "lines": []})
+            told["differs"] |= each.verdict == DIFFERS
+            told["lines"].append(in_words(each, about=False))
+        return found
 
 
 def _same(values: list[Any]) -> Any:

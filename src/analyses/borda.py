@@ -19,7 +19,7 @@ from testbed.analyses.side_by_side import (
 )
 from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
-from testbed.entities import OVERALL, Better, Result
+from testbed.entities import OVERALL, Better, Evaluation, Result
 from testbed.errors import StoreError
 from testbed.metric_specs import agreed, spec_of
 from testbed.metrics.inference.borda import BordaPlace, borda
@@ -58,7 +58,7 @@ def borda_ranking(
     first: Collection[int] = (),
     better: Better | None = None,
 ) -> BordaRanking:
-    """Ranks models by the sum of their points over the settings. Imported numbers count, where a model has no own.
+    """Ranks models by the sum of their points over the settings. Numbers from elsewhere count where there is no own.
 
     Args:
         store: The results store.
@@ -74,8 +74,11 @@ def borda_ranking(
         StoreError: If no setting has the metric, no model has it on all settings, or it is not known which is better.
     """
     named = matching_settings(store, settings, imported=True) if settings else _scored(store, metric)
-    found: Chosen = {setting: evaluations_on(store, setting, first, imported=True) for setting in named}
+    published = _published(store, named, metric)
+    found: Chosen = {setting: _evaluations(store, setting, first, required=not published[setting]) for setting in named}
     values = _values(store, found, metric)
+    for setting, on in published.items():
+        values[setting] = on | values[setting]
     every = {model for on in values.values() for model in on}
     wanted = sorted(matching_names("model", models, every)) if every else []
     lacking = {model: [setting for setting in named if model not in values[setting]] for model in wanted}
@@ -85,7 +88,9 @@ def borda_ranking(
         tell(f"left out: {'; '.join(out)}")
     if not left:
         raise StoreError(f"no model has {metric} on all of {', '.join(named)}")
-    compared = {setting: {model: found[setting][model] for model in left} for setting in named}
+    compared = {
+        setting: {model: found[setting][model] for model in left if model in found[setting]} for setting in named
+    }
     tell_of_other_scorers(compared, tell)
     _tell_of_other_samples(compared, values, tell)
     spec = agreed(spec_of(values[setting][model]) for setting in named for model in left)
@@ -100,6 +105,24 @@ def borda_ranking(
         tuple(tuple(table[:, place.candidate].tolist()) for place in places),
         larger,
     )
+
+
+def _published(store: Store, settings: Sequence[str], metric: str) -> dict[str, dict[str, Result]]:
+    """Setting → model → the published value, for models without a measured one."""
+    found: dict[str, dict[str, Result]] = {setting: {} for setting in settings}
+    for each in store.results.find(None, settings, [metric], [OVERALL]):
+        if each.origin == "published":
+            found[each.eval_setting][each.model] = each
+    return found
+
+
+def _evaluations(store: Store, setting: str, first: Collection[int], required: bool) -> dict[str, Evaluation]:
+    try:
+        return evaluations_on(store, setting, first, imported=True)
+    except StoreError:
+        if required:
+            raise
+        return {}
 
 
 def usual_metric(store: Store, settings: Sequence[str] = ()) -> str:
@@ -152,6 +175,8 @@ def _tell_of_other_samples(compared: Chosen, values: dict[str, dict[str, Result]
         if odd:
             tell(f"on {setting}, {odd} evaluated on different samples or references than most; run all of them again")
     counts = [(result.n or 0, model, setting) for setting in compared for model, result in values[setting].items()]
+    if not any(compared.values()):
+        return
     fewest, model, setting = min(each for each in counts if each[1] in compared[each[2]])
     most = max(values[setting][model].n or 0 for model in compared[setting])
     if fewest < most:

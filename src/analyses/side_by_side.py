@@ -15,7 +15,7 @@ import numpy as np
 
 from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
-from testbed.entities import DatasetInfo, Evaluation, current
+from testbed.entities import OVERALL, DatasetInfo, Evaluation, current
 from testbed.errors import StoreError
 from testbed.registry.references import SettingReference
 
@@ -237,7 +237,7 @@ def matching_settings(store: Store, words: Iterable[str], imported: bool = False
     Args:
         store: The results store.
         words: Names and patterns.
-        imported: Whether settings with imported numbers count, too.
+        imported: Whether settings with numbers from elsewhere count, too.
 
     Raises:
         UnknownNameError: If a pattern matches none.
@@ -247,7 +247,10 @@ def matching_settings(store: Store, words: Iterable[str], imported: bool = False
     for word in words:
         if any(character in "*?[" for character in word):
             if known is None:
-                names = {each.eval_setting for each in _own(store.evaluations.find(), imported)}
+                names = {each.eval_setting for each in _own(store.evaluations.find())}
+                names |= (
+                    {row[0] for row in store.results.rows(["eval_setting"], slices=[OVERALL])} if imported else set()
+                )
                 known = {name for name in names if not SettingReference.parse(name).node}
             chosen.update(dict.fromkeys(sorted(matching_names("eval setting", [word], known))))
         else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.console.output import cell_value, table
 from testbed.db.store import Store
-from testbed.entities import OVERALL, Evaluation, Result
+from testbed.entities import ELSEWHERE, OVERALL, Evaluation, Result
 from testbed.errors import StoreError
 from testbed.execution.report import Outcome
 from testbed.metric_specs import MetricSpec, main_metric, spec_of
@@ -166,10 +166,9 @@ class Results:
 
         for each in self._found:
             if (each.model, each.eval_setting) == (model, eval_setting):
-                found = store.evaluations.get(each.evaluation_id)
-                if found.origin == "imported":
-                    raise StoreError(f"{model} on {eval_setting} is an imported result; it has no samples")
-                return found
+                if each.origin in ELSEWHERE:
+                    raise StoreError(f"{model} on {eval_setting} is a result that is {each.origin}; it has no samples")
+                return store.evaluations.get(each.evaluation_id)
         return evaluation_of(store, model, eval_setting)
 
     # As text ------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from testbed.cli.run.files import write_heads, write_logdir
 from testbed.cli.run.log_file import log_file as open_log
 from testbed.cli.run.progress import command_progress
 from testbed.cli.run.recorded_files import with_recorded
-from testbed.cli.run.report import FINISHED, not_finite, print_ended, print_report, unexpected
+from testbed.cli.run.report import not_finite, print_ended, print_report, unexpected
 from testbed.cli.run.thumbnails import thumbnails_of
 from testbed.console.model_lines import models_as_objects
 from testbed.console.options import (
@@ -63,6 +63,7 @@ def evaluate(
     scoring: str,
     db: bool,
     thumbnails: bool,
+    fail_on_disagreement: bool,
     logdir: Path | None,
     log_file: Path | None,
     dry_run: bool,
@@ -130,6 +131,7 @@ def evaluate(
             heads=save_clf,
             bench=bench,
             log=log,
+            fail_on_disagreement=fail_on_disagreement,
         )
         if db:
             return run(options=options, thumbnails=thumbnails)
@@ -222,12 +224,14 @@ def _run(
     bench: ClipCcRun | None = None,
     thumbnails: bool = False,
     log: LogFile | None = None,
+    fail_on_disagreement: bool = False,
 ) -> int:
     from testbed.cli.run.clip_cc_log import log_outcomes, logged
     from testbed.cli.run.other_sizes import as_objects, other_sizes, print_other_sizes
     from testbed.db.store import Store
     from testbed.execution.progress import Several
     from testbed.planning.left_out import as_object
+    from testbed.published.agreement import differing
     from testbed.runner.run import run
 
     told_here = command_progress(options)
@@ -245,18 +249,17 @@ def _run(
         finally:
             progress.close()
         with Store.open(options.db_url) as store:
-            finished = [each.evaluation_id for each in report.of(*FINISHED) if each.evaluation_id is not None]
-            results = store.results.of(finished)
+            results = store.results.of(report.evaluations)
         sizes = other_sizes(catalog, options, report, results)
         if bench is not None and options.limit is None:
             log_outcomes(report, results)
     with Store.open(options.db_url) as store:
-        unreadable = store.outputs.unreadable(finished)
+        unreadable = store.outputs.unreadable(report.evaluations)
         broken = {each.evaluation_id for each in not_finite(results)}
         if logdir is not None:
             write_logdir(store, report, logdir)
         if heads is not None:
-            write_heads(store, finished, heads)
+            write_heads(store, report.evaluations, heads)
         if as_json:
             print_json(
                 {
@@ -272,7 +275,7 @@ def _run(
                     "other_sizes": as_objects(sizes),
                     "results": [asdict(result) for result in results],
                     "left_out": as_object(report.left_out),
-                    "disagreements": report.disagreements,
+                    "published": [each.as_object() for each in report.comparisons],
                     "checks": [check_as_object(each) for each in report.checks],
                     "times": [each.as_object() for _, each in sorted(report.times.items())],
                     "store": store.display_url if kept else None,
@@ -285,7 +288,7 @@ def _run(
             print_other_sizes(sizes)
         if bench is not None:
             partial = options.limit is not None
-            export_run(store, report.of(*FINISHED), bench.results, partial, bench.scale, bench.form)
+            export_run(store, report.finished, bench.results, partial, bench.scale, bench.form)
     if thumbnails and not report.interrupted:
         thumbnails_of(catalog, options, report)
     if report.interrupted:
@@ -293,7 +296,11 @@ def _run(
     lacking = options.strict and unexpected(report.left_out)
     if lacking:
         click.echo("--strict: what is left out may be samples, so the exit status is 1", err=True)
-    objected = lacking or (options.strict and broken)
+    disagreeing = differing(report.comparisons) if fail_on_disagreement else []
+    if disagreeing:
+        differ = "1 number differs" if len(disagreeing) == 1 else f"{len(disagreeing):,} numbers differ"
+        click.echo(f"--fail-on-disagreement: {differ} from published ones, so the exit status is 1", err=True)
+    objected = lacking or disagreeing or (options.strict and broken)
     return 0 if report.ok and not objected else EXIT_ERROR
 
 

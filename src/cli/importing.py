@@ -21,13 +21,14 @@ from testbed.redaction import redacted_word
 def command(
     file: str, model_types: Path | None, override: bool, plugins: Sequence[str], db_url: str | None, as_json: bool
 ) -> int:
-    """Import published results.
+    """Import results under the names that their file has.
 
-    FILE is ImageNet-testbed's CSV; a CSV, JSON or folder of JSON files of CLIP benchmark or CLIP-CC-Bench; or a store
-    from before the first release.
+    FILE is ImageNet-testbed's CSV; a CSV, JSON or folder of JSON files of CLIP benchmark or CLIP-CC-Bench; or another
+    file that testbed published add recognises: its numbers are published values. Or it is a store from before the
+    first release.
     """
-    from testbed.compat.importing import import_results
     from testbed.db.store import Store
+    from testbed.published.importing import import_results
     from testbed.registry import registry
 
     if "://" not in file and not Path(file).exists():

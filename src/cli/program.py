@@ -78,6 +78,7 @@ def lists() -> None:
             "show": "testbed.cli.published:show",
             "disagree": "testbed.cli.published:disagree",
             "coverage": "testbed.cli.published:coverage",
+            "prefer": "testbed.cli.published:prefer",
         },
     },
 )

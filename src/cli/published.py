@@ -98,7 +98,7 @@ def add(
     columns, document = read_map(words), read_document(file)
     registry.load(plugins)
     with Store.create(db_url) as store:
-        added = add_document(store, document, source or file.stem, columns)
+        added = add_document(store, [document], source or file.stem, columns)
     _print_added([added], as_json)
     return 0
 
@@ -112,12 +112,19 @@ def show(model: str, setting: str, db_url: str | None, as_json: bool) -> int:
     Models with the same weights count as one, whatever they are called.
     """
     from testbed.db.store import Store
+    from testbed.published.agreement import measured_in_words, standings
     from testbed.published.compare import cell
 
     with Store.open(db_url) as store:
-        claims, measured = cell(store, model, setting)
+        claims, measured, compared = cell(store, model, setting)
     if as_json:
-        print_json({"published": [asdict(each) for each in claims], "measured": [asdict(each) for each in measured]})
+        print_json(
+            {
+                "published": [asdict(each) for each in claims],
+                "measured": [asdict(each) for each in measured],
+                "compared": [each.as_object() for _, each in compared],
+            }
+        )
         return 0
     if not claims and not measured:
         raise TestbedError(
@@ -125,6 +132,11 @@ def show(model: str, setting: str, db_url: str | None, as_json: bool) -> int:
         )
     for claim in claims:
         _print_claim(claim, model)
+        for each in (comparison for of, comparison in compared if of is claim):
+            name = "" if each.model == model else f"{each.model}: "
+            _print_wrapped(f"{name}{measured_in_words(each)}", 11)
+    for line in standings(claims):
+        _print_wrapped(line, 0)
     if not measured:
         click.echo("not measured here")
     for result in measured:
@@ -198,6 +210,30 @@ def coverage(db_url: str | None, as_json: bool) -> int:
     click.echo(table(["source", "files", "rows", "values", "claims", "mapped"], rows, right=range(1, 6)))
     for each in found:
         _print_reasons(each)
+    return 0
+
+
+@store_command
+@click.argument("sources", nargs=-1, metavar="[SOURCE...]")
+def prefer(sources: Sequence[str], db_url: str | None, as_json: bool) -> int:
+    """Choose the sources whose values count first.
+
+    Where nothing was measured, the results have what is published: of several values that of the first source. The
+    named sources come first, the others keep their order. Without a name, the order is printed.
+    """
+    from testbed.db.store import Store
+
+    with Store.open(db_url, "write" if sources else "read") as store:
+        known = store.claims.order()
+        if unknown := [each for each in sources if each not in known]:
+            raise TestbedError(f"nothing of {unknown[0]!r} is stored; {', '.join(known) or 'no sources'} are")
+        if sources:
+            store.claims.prefer(sources)
+            known = store.claims.order()
+    if as_json:
+        print_json(known)
+    else:
+        click.echo("\n".join(known) or "nothing is stored; testbed published fetch stores the known sources")
     return 0
 
 

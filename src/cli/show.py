@@ -20,6 +20,7 @@ from testbed.errors import StoreError, UnknownNameError
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
+    from testbed.published.agreement import Comparison
 
 
 @store_command
@@ -51,6 +52,7 @@ def command(
     counting = {each.id for each in current(cell.evaluation for cell in cells)}
     shown = [cell for cell in cells if everything or cell.evaluation.id in counting]
     about = _labels_and_prompts(db_url, cells) if everything or prompts else {}
+    compared = _compared(db_url, shown)
     if as_json and prompts:
         print_json([_prompts_as_object(cell.evaluation, *about[cell.evaluation.id]) for cell in shown])
         return 0
@@ -60,7 +62,9 @@ def command(
     if as_json:
         print_json(
             [
-                _as_object(cell, metric) | ({"label": about[cell.evaluation.id][0]} if everything else {})
+                _as_object(cell, metric)
+                | ({"label": about[cell.evaluation.id][0]} if everything else {})
+                | {"published": [each.as_object() for each in compared if _is_of(each, cell, metric)]}
                 for cell in shown
                 for metric in cell.metrics
             ]
@@ -76,6 +80,8 @@ def command(
         for certificate in cell.certificates[-1:]:
             click.echo(f"  {_verified(certificate)}")
         click.echo(_metrics_table([each for each in cell.metrics if slices or each.slice == OVERALL]))
+        for line in _published_lines(compared, cell, slices):
+            click.echo(line)
         hidden = sum(each.slice != OVERALL for each in cell.metrics)
         if hidden and not slices:
             click.echo(f"{count(hidden, 'more metric')} of slices such as classes; --slices shows them too", err=True)
@@ -86,6 +92,38 @@ def command(
             f"{count(len(cells) - len(shown), 'more evaluation')} of this cell stored; --all shows them too", err=True
         )
     return 0
+
+
+def _compared(db_url: str | None, cells: list[StoredCell]) -> list[Comparison]:
+    """The metrics of evaluations of a cell beside what is published about them."""
+    if not cells or not lookup.has_claims(db_url, cells[0].evaluation.eval_setting):
+        return []
+    from testbed.db.store import Store
+    from testbed.published.agreement import PublishedValues
+
+    first = cells[0].evaluation
+    with Store.open(db_url) as store:
+        results = store.results.of([cell.evaluation.id for cell in cells])
+        return PublishedValues(store, [first.model], [first.eval_setting]).compare(results)
+
+
+def _is_of(compared: Comparison, cell: StoredCell, metric: Metric) -> bool:
+    wanted = cell.evaluation.id, metric.name, metric.slice
+    return (compared.evaluation_id, compared.metric, compared.slice) == wanted
+
+
+def _published_lines(compared: list[Comparison], cell: StoredCell, slices: bool) -> list[str]:
+    """What is published about an evaluation's metrics, and whether it agrees."""
+    if not compared:
+        return []
+    from testbed.published.agreement import in_words
+
+    return [
+        in_words(each, about=False)
+        for metric in cell.metrics
+        for each in compared
+        if _is_of(each, cell, metric) and (slices or metric.slice == OVERALL)
+    ]
 
 
 def _labels_and_prompts(db_url: str | None, cells: list[StoredCell]) -> dict[int, tuple[str, dict[str, Any] | None]]:
@@ -119,8 +157,12 @@ def _explain_absence(store: Store, model: str, eval_setting: str) -> None:
                 " command again to resume it"
             )
         raise StoreError(f"{model} on {eval_setting} is {each.status}: {each.error}")
+    published = ""
+    if store.claims.find([model], [eval_setting]):
+        published = f"; what is published about it: testbed published show '{model}' '{eval_setting}'"
     raise UnknownNameError(
         f"the store has no evaluation of {model} on {eval_setting}; run: testbed run '{model}' --on '{eval_setting}'"
+        f"{published}"
     )
 
 

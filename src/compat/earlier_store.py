@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ from testbed.db.connection.urls import display_url, resolve_url
 from testbed.db.schema import current_revision, is_before_release
 from testbed.entities import Metric
 from testbed.errors import StoreError
-from testbed.exchange.imported import ImportedCell, ImportReport
+from testbed.identity.describe import digest
 
+ImportedCell = tuple[str, str, str, Sequence[Metric]]  # model, setting, fingerprint, numbers
 FORM = "a store from before the first release"
 _MAGIC = b"SQLite format 3\0"
 _METRIC = (
@@ -34,8 +35,12 @@ def is_store(source: str) -> bool:
     return False
 
 
-def cells_of(source: str, report: ImportReport) -> tuple[list[ImportedCell], str, dict[str, str]]:
+def cells_of(source: str, notes: list[str]) -> tuple[list[ImportedCell], str, dict[str, str]]:
     """The reported results of all samples of a store, those that were run before those that were imported.
+
+    Args:
+        source: The store.
+        notes: Gets what is left out.
 
     Returns:
         The cells, the name of the store without its place and password, and the types of models that it has.
@@ -59,7 +64,7 @@ def cells_of(source: str, report: ImportReport) -> tuple[list[ImportedCell], str
     kept = [row for row in rows if row["sample_limit"] is None and not row["random_weights"]]
     if left := len(rows) - len(kept):
         number = "1 value" if left == 1 else f"{left:,} values"
-        report.notes.append(f"{number} of --limit or of random weights {'is' if left == 1 else 'are'} left out")
+        notes.append(f"{number} of --limit or of random weights {'is' if left == 1 else 'are'} left out")
     types = {row["model"]: row["model_type"] for row in kept if row["model_type"]}
     return _cells(kept), Path(url.database or "").name, types
 
@@ -71,7 +76,13 @@ def _cells(rows: list[Any]) -> list[ImportedCell]:
     cells: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for several in sorted(by_evaluation.values(), key=lambda rows: rows[0]["origin"] == "imported"):
         cells.setdefault((several[0]["model"], several[0]["eval_setting"]), several)
-    return [ImportedCell(*cell, tuple(map(_metric, several))) for cell, several in cells.items()]
+    read = {cell: tuple(map(_metric, several)) for cell, several in cells.items()}
+    return [(*cell, _fingerprint(cell, metrics), metrics) for cell, metrics in read.items()]
+
+
+def _fingerprint(cell: tuple[str, str], metrics: Sequence[Metric]) -> str:
+    """Equal for equal numbers, so that importing a store twice changes nothing."""
+    return digest(["imported", *cell, [[each.name, each.slice, each.value] for each in metrics]])
 
 
 def _metric(row: Mapping[str, Any]) -> Metric:

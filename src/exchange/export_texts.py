@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.db.store import Store
-from testbed.entities import Evaluation
+from testbed.entities import ELSEWHERE, Evaluation
 from testbed.errors import StoreError, UnknownNameError
 from testbed.jsontext import to_json
 from testbed.models.base.capability import FAILED, NO_ANSWER
@@ -44,7 +44,7 @@ def reported_with(
     """
     store.names.require("eval setting", eval_setting)
     ids = sorted(
-        {each.evaluation_id for each in store.results.find(models, [eval_setting]) if each.origin != "imported"}
+        {each.evaluation_id for each in store.results.find(models, [eval_setting]) if each.origin not in ELSEWHERE}
     )
     found = [each for each in map(store.evaluations.get, ids) if kind in store.outputs.kinds(each.id)]
     missing = [name for name in models or () if name not in {each.model for each in found}]

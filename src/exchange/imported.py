@@ -3,57 +3,23 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from testbed.db.parts.names import Kind, check_name
 from testbed.entities import FRACTION, Metric
 from testbed.errors import StoreError, shortened
-from testbed.identity.describe import digest
 from testbed.metric_specs import MetricSpec
 from testbed.spreadsheet import plain
 
 MOST_COLUMNS = 100_000
 # What Decimal takes besides (1_0, digits of other scripts) is a slip of a pen, or of a program.
 _NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|nan|inf(inity)?)", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class ImportedCell:
-    """The numbers of a table for one model on one setting."""
-
-    model: str
-    eval_setting: str
-    metrics: tuple[Metric, ...]
-
-    @property
-    def fingerprint(self) -> str:
-        """Equal for equal numbers, so that importing a table twice changes nothing."""
-        return digest(["imported", self.model, self.eval_setting, [[m.name, m.slice, m.value] for m in self.metrics]])
-
-
-@dataclass
-class ImportReport:
-    """The outcome of an import.
-
-    Attributes:
-        form: The kind of table that was recognised.
-        values: Numbers in the file.
-        cells: Cells in the file.
-        new: Cells that were not in the store yet.
-        notes: Notes, for example about repeated rows.
-    """
-
-    form: str
-    values: int = 0
-    cells: int = 0
-    new: int = 0
-    notes: list[str] = field(default_factory=list)
 
 
 def read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
@@ -63,22 +29,40 @@ def read_csv(path: Path) -> tuple[list[str], list[list[str]]]:
         StoreError: If it cannot be read, a column is repeated, or a row has a different length.
     """
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [list(map(plain, row)) for row in csv.reader(file) if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
         raise StoreError(f"{path} cannot be read as a CSV file: {error}") from error
+    header, rows = table_in(text, path)
+    if twice := repeated(header):
+        raise StoreError(f"{path} has the column {twice!r} twice")
+    return header, rows
+
+
+def table_in(text: str, path: Path, delimiter: str = ",") -> tuple[list[str], list[list[str]]]:
+    """The header and the rows of a table; empty lines are skipped.
+
+    Raises:
+        StoreError: If it is none, or a row has a different length.
+    """
+    try:
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        rows = [list(map(plain, row)) for row in lines if row]
+    except csv.Error as error:
+        raise StoreError(f"{path} cannot be read as a table: {error}") from error
     if not rows:
         raise StoreError(f"{path} is empty")
     header = [name.strip() for name in rows[0]]
     if len(header) > MOST_COLUMNS:
         raise StoreError(f"{path} has {len(header):,} columns; at most {MOST_COLUMNS:,} can be imported at once")
-    twice = next((name for name, times in Counter(header).items() if times > 1), None)
-    if twice is not None:
-        raise StoreError(f"{path} has the column {twice!r} twice")
     for number, row in enumerate(rows[1:], start=2):
         if len(row) != len(header):
             raise StoreError(f"{path}, row {number}: {len(header)} columns were expected, {len(row)} were found")
     return header, rows[1:]
+
+
+def repeated(header: Sequence[str]) -> str | None:
+    """A column that is there twice."""
+    return next((name for name, times in Counter(header).items() if times > 1), None)
 
 
 def metric_in(spec: MetricSpec, text: str, whole: int, where: str) -> Metric | None:
@@ -120,8 +104,3 @@ def named(text: str, where: str, kind: Kind = "model") -> str:
     except StoreError as error:
         raise StoreError(f"{where}: {error}") from None
     return name
-
-
-def imported_cell(model: str, setting: str, metrics: Iterable[Metric]) -> ImportedCell:
-    """The cell with its metrics in the order of their names."""
-    return ImportedCell(model, setting, tuple(sorted(metrics, key=lambda each: each.name)))

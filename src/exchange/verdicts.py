@@ -11,7 +11,7 @@ import numpy as np
 
 from testbed.answers.judges.label_files import ANNOTATOR, ANSWER, ID, LABEL, MODEL
 from testbed.db.store import Store
-from testbed.entities import Evaluation
+from testbed.entities import ELSEWHERE, Evaluation
 from testbed.errors import StoreError
 from testbed.paths import write_atomically
 from testbed.registry.catalog import Catalog
@@ -118,7 +118,7 @@ def _evaluations(
     ids = {
         each.evaluation_id
         for each in store.results.find(models, eval_settings)
-        if each.scorer.startswith(tuple(scorers)) and each.origin != "imported"
+        if each.scorer.startswith(tuple(scorers)) and each.origin not in ELSEWHERE
     }
     found = [store.evaluations.get(each) for each in sorted(ids)]
     several = sorted({each.eval_setting for each in found})

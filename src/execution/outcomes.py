@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
+from functools import cached_property, partial
 
 from testbed.db.store import Store
 from testbed.execution.progress import Progress
@@ -13,9 +14,9 @@ from testbed.graph.cells import Action, Cell
 from testbed.inputs import active, use_in_this_thread
 from testbed.planning.plan import Plan
 from testbed.provenance.manifest import described
+from testbed.published.agreement import Comparison, PublishedValues, differing, in_words
 from testbed.registry.catalog import Catalog
 from testbed.scoring.finish import finish
-from testbed.scoring.published import disagreements
 
 # How the cells of a plan's actions end, when all goes well; others are "complete".
 _DONE_STATUS = {Action.DERIVE: "derived", Action.SCORE: "scored"}
@@ -30,7 +31,7 @@ class Outcomes:
         store: Has the outputs; gets scores and metrics.
         catalog: Has the settings.
         records: Gets what complete evaluations were computed from.
-        report: Gets what differs from published numbers.
+        report: Has the plan.
         progress: Shows failures.
         scored: Whether evaluations are scored at all; else they are complete with their outputs.
     """
@@ -131,7 +132,17 @@ class Outcomes:
         record = partial(self.records.complete, evaluation_id, cell)
         reason = finish(self.store, self.catalog, evaluation_id, record)
         if reason is None:
-            for line in disagreements(self.store, self.catalog, evaluation_id):
-                self.report.disagreements.append(line)
-                self.progress.note(line)  # at once: the rest of the run may be as wrong
+            for each in differing(self.compared([evaluation_id])):
+                self.progress.note(in_words(each))  # at once: the rest of the run may be as wrong
         return reason
+
+    def compared(self, evaluation_ids: Iterable[int]) -> list[Comparison]:
+        """What evaluations measured, beside what is published about it."""
+        return self._published.compare(self.store.results.of(evaluation_ids)) if self._published else []
+
+    @cached_property
+    def _published(self) -> PublishedValues:
+        cells = self.report.plan.cells
+        opened = {cell.model: cell.opened_model for cell in cells}
+        models = {name: None if model is None else model.definition for name, model in opened.items()}
+        return PublishedValues.of_run(self.store, models, {cell.setting for cell in cells})

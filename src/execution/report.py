@@ -11,6 +11,7 @@ from testbed.entities import Certificate
 from testbed.graph.cells import LeftOuts
 from testbed.planning.left_out import left_out_of_all
 from testbed.planning.plan import Plan
+from testbed.published.agreement import Comparison
 
 
 @dataclass
@@ -87,7 +88,7 @@ class Report:
     Attributes:
         stored_bytes: The number of bytes of outputs stored.
         reused: The number of samples × cells reused from an earlier run.
-        disagreements: Lines about numbers of this run that differ from published ones.
+        comparisons: The metrics of its cells, computed or reused, beside what is published about them.
         checks: The outcomes of checks of stored evaluations.
         unstored: Of an interrupted run, why some of what it computed is not stored; empty if all of it is.
         dtype: The precision of the models.
@@ -99,7 +100,7 @@ class Report:
     passes: int = 0
     stored_bytes: int = 0
     reused: int = 0
-    disagreements: list[str] = field(default_factory=list)
+    comparisons: list[Comparison] = field(default_factory=list)
     checks: list[Checked] = field(default_factory=list)
     interrupted: bool = False
     unstored: str = ""
@@ -109,6 +110,16 @@ class Report:
     def of(self, *statuses: str) -> list[Outcome]:
         """The outcomes with one of these statuses."""
         return [outcome for outcome in self.outcomes if outcome.status in statuses]
+
+    @property
+    def finished(self) -> list[Outcome]:
+        """The outcomes of the cells that have results."""
+        return self.of("complete", "stored", "derived", "scored")
+
+    @property
+    def evaluations(self) -> list[int]:
+        """The evaluations of these cells."""
+        return [each.evaluation_id for each in self.finished if each.evaluation_id is not None]
 
     @property
     def left_out(self) -> LeftOuts:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from itertools import combinations, product
+from typing import NamedTuple
 
 from testbed.db.store import Store
-from testbed.entities import FRACTION, Claim, ClaimSource, Result
+from testbed.entities import ELSEWHERE, FRACTION, OVERALL, Claim, ClaimSource, Result
+from testbed.published.agreement import Comparison, PublishedValues
 from testbed.published.names import PREFIXES, names_of, weights
 from testbed.published.reading import eval_setting
-
-IMPORTED = "imported"
 
 
 @dataclass(frozen=True)
@@ -137,15 +137,31 @@ def coverage(sources: Iterable[ClaimSource], claims: Iterable[Claim]) -> list[Co
     return list(found.values())
 
 
-def cell(store: Store, model: str, setting: str) -> tuple[list[Claim], list[Result]]:
+class Cell(NamedTuple):
+    """What is known about a model's weights on a setting.
+
+    Attributes:
+        claims: What is published.
+        measured: What was measured here of all samples, and of the slices that claims are about.
+        compared: The pairs of these that can be compared.
+    """
+
+    claims: list[Claim]
+    measured: list[Result]
+    compared: list[tuple[Claim, Comparison]]
+
+
+def cell(store: Store, model: str, setting: str) -> Cell:
     """The claims about a model's weights on a setting, and what was measured here."""
     setting, _ = eval_setting(setting)
-    wanted = weights(model)
-    claims = [each for each in store.claims.find(eval_settings=[setting]) if weights(each.model) == wanted]
+    published = PublishedValues(store, [model], [setting])
+    claims = published.about(model, setting)
     known = [model, *names_of(model), *(each.model for each in claims)]
     names = dict.fromkeys([*known, *(prefix + each for each in known for prefix in PREFIXES)])
     measured = store.results.find(list(names), [setting])
-    return claims, [each for each in measured if each.origin != IMPORTED]
+    slices = {OVERALL, *(each.slice for each in claims)}
+    own = [each for each in measured if each.origin not in ELSEWHERE and each.slice in slices]
+    return Cell(claims, own, published.beside(own))
 
 
 def about(claims: Sequence[Claim], models: Sequence[str], settings: Sequence[str]) -> list[Claim]:

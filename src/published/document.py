@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from testbed.errors import StoreError, shortened
+from testbed.exchange.imported import table_in
 from testbed.paths import read_regular
 
 _NAMED = 5  # columns in a message
@@ -100,25 +98,11 @@ def read_document(file: Path, path: str | None = None) -> Document:
     place, sha256 = path or file.absolute().as_posix(), hashlib.sha256(content).hexdigest()
     suffix = file.suffix.lower()
     if suffix in (".csv", ".tsv"):
-        header, rows = _table(file, text, "\t" if suffix == ".tsv" else ",")
+        header, rows = table_in(text, file, "\t" if suffix == ".tsv" else ",")
         return Document(place, sha256, header, rows)
     if suffix in (".json", ".jsonl"):
         return Document(place, sha256, records=_records(file, text, suffix == ".jsonl"))
     raise StoreError(f"{file} has no form that is known: a .csv, .tsv, .json or .jsonl was expected")
-
-
-def _table(file: Path, text: str, delimiter: str) -> tuple[list[str], list[list[str]]]:
-    try:
-        lines = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
-    except csv.Error as error:
-        raise StoreError(f"{file} cannot be read as a table: {error}") from error
-    if not lines:
-        raise StoreError(f"{file} is empty")
-    header = [each.strip() for each in lines[0]]
-    for number, row in enumerate(lines[1:], start=2):
-        if len(row) != len(header):
-            raise StoreError(f"{file}, row {number}: {len(header)} columns were expected, {len(row)} were found")
-    return header, lines[1:]
 
 
 def _records(file: Path, text: str, in_lines: bool) -> list[Mapping[str, Any]]:
@@ -132,8 +116,3 @@ def _records(file: Path, text: str, in_lines: bool) -> list[Mapping[str, Any]]:
     if not found or not all(isinstance(each, dict) for each in found):
         raise StoreError(f"{file} should hold JSON objects")
     return list(found)
-
-
-def repeated(header: Sequence[str]) -> str | None:
-    """A column that is there twice."""
-    return next((name for name, times in Counter(header).items() if times > 1), None)

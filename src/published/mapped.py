@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from testbed.errors import StoreError
+from testbed.exchange.imported import repeated
 from testbed.metric_specs import MetricSpec, rate
 from testbed.metrics.scorers.classification import MEAN_PER_CLASS_RECALL, top
-from testbed.published.document import Document, repeated
+from testbed.published.document import Document
 from testbed.published.reading import FRACTION, PERCENT, Reading
 
 NEEDED = ("model", "setting", "value")
@@ -28,9 +30,10 @@ class Map:
     """
 
     words: Mapping[str, str]
+    OTHERS: ClassVar[bool] = False
 
     @property
-    def form(self) -> str:
+    def NAME(self) -> str:
         """For people, and to tell files read one way from those read another."""
         return f"a table with {' '.join(f'{key}={word}' for key, word in sorted(self.words.items()))}"
 

@@ -1,7 +1,7 @@
 """Same weights, other names: which names of models mean the same published weights.
 
-open_clip and timm tell in which repository of the Hugging Face hub the weights of their tags are; ``same_weights.tsv``
-has what they do not tell, such as the repositories that OpenAI made for transformers.
+open_clip, timm and torchvision tell in which repository of the Hugging Face hub, or at which URL, the weights of their
+models are; ``same_weights.tsv`` has what they do not tell, such as the repositories that OpenAI made for transformers.
 """
 
 from __future__ import annotations
@@ -11,15 +11,18 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from testbed.errors import TestbedError
+from testbed.errors import PluginError, TestbedError
 from testbed.registry import registry
-from testbed.registry.library_names import hub_repositories, library_names
+from testbed.registry.library_names import library_names, places_of_weights
 
 OPEN_CLIP = "open_clip_torch"
 SAME = Path(__file__).parent / "same_weights.tsv"
 PREFIXES = ("transformers/", "hf-hub:", "open_clip/")
 # open_clip names one repository for two checkpoints that were published apart.
 APART = {"ViT-B-16-plus-240,laion400m_e32"}
+# Why a claim names no model or setting of testbed.
+NO_MODEL = "testbed has no such model"
+NO_SETTING = "testbed has no such eval setting"
 AT = "@"  # before the image size that a model was evaluated at
 
 
@@ -68,15 +71,20 @@ def _base_has(architecture: str, tag: str) -> bool:
 def _groups() -> tuple[dict[str, str], dict[str, list[str]]]:
     """Name → what stands for its weights, and that → all names."""
     key: dict[str, str] = {}
-    for distribution in (OPEN_CLIP, "timm"):
-        for repository, several in hub_repositories(distribution).items():
-            key[repository] = repository
-            key |= {name: repository for name in several if name not in APART}
+    for distribution in (OPEN_CLIP, "timm", "torchvision"):
+        try:
+            places = places_of_weights(distribution)
+        except PluginError:  # a library that cannot be imported has no models here
+            continue
+        for place, several in places.items():
+            alike = [place, *(name for name in several if name not in APART)]
+            key |= dict.fromkeys(alike, next((key[each] for each in alike if each in key), place))
     for name, other in reviewed():
         key[name] = key.setdefault(other, other)
     names: dict[str, list[str]] = {}
     for name, found in key.items():
-        names.setdefault(found, []).append(name)
+        if "://" not in name:
+            names.setdefault(found, []).append(name)
     return key, names
 
 

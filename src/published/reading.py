@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 
 from testbed.entities import OVERALL, Claim
@@ -11,11 +11,9 @@ from testbed.errors import TestbedError
 from testbed.exchange.imported import metric_in, named
 from testbed.metric_specs import MetricSpec
 from testbed.published.document import Document
-from testbed.published.names import is_model
+from testbed.published.names import NO_MODEL, NO_SETTING, is_model
 from testbed.registry import registry
 
-NO_MODEL = "testbed has no such model"
-NO_SETTING = "testbed has no such eval setting"
 MEAN = "a mean over several eval settings"
 NOT_DEFINED = "not defined (NaN)"
 PERCENT = 100
@@ -25,18 +23,28 @@ FRACTION = 1
 class Reading:
     """What is read of a file.
 
+    Args:
+        document: The file.
+        own_names: Whether models may have any names.
+        settings: Names of settings that are known besides the registry's; None: any.
+
     Attributes:
         claims: The values that are claims.
         left_out: Column → how many values it has that are none, such as numbers of parameters.
         rows: How many rows or records were read.
     """
 
-    def __init__(self, document: Document, own_names: bool = False) -> None:
+    def __init__(self, document: Document, own_names: bool = False, settings: Collection[str] | None = ()) -> None:
         self.document = document
         self.own_names = own_names
+        self.settings = settings
         self.claims: list[Claim] = []
         self.left_out: Counter[str] = Counter()
         self.rows = len(document.rows) or len(document.records)
+
+    def takes(self, setting: str) -> bool:
+        """Whether a name that is not the registry's is a setting."""
+        return self.settings is None or setting in self.settings
 
     def leave(self, column: str, text: object) -> None:
         """Counts a value that is no claim; an empty field is none."""
@@ -56,6 +64,7 @@ class Reading:
         why: str | None = None,
         n: int | None = None,
         slice: str = OVERALL,
+        stderr: float | None = None,
     ) -> None:
         """Adds the claim in a field, if it is not empty; a NaN is counted as left out.
 
@@ -71,6 +80,7 @@ class Reading:
             why: Why the model or the setting is none of testbed's, if the form knows; the names are looked up besides.
             n: The number of samples.
             slice: Of the samples.
+            stderr: The standard error, in the unit of the metric.
 
         Raises:
             StoreError: If the field is not a number or out of range.
@@ -83,13 +93,16 @@ class Reading:
         setting, known = eval_setting(named(setting, where, "eval setting"))
         if why is None and not self.own_names and not is_model(model):
             why = NO_MODEL
-        if why is None and not known:
+        if why is None and not known and not self.takes(setting):
             why = NO_SETTING
         told = {key: value for key, value in (protocol or {}).items() if value}
         self.claims.append(
             Claim(
                 *(named(model, where), setting, spec.name, metric.value, spec.unit, metric.published or ""),
-                *(row, column, slice, n, told, why),
+                *(row, column, slice, n, stderr),
+                **spec.declared(),
+                protocol=told,
+                why=why,
             )
         )
 

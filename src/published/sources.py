@@ -68,6 +68,12 @@ def known_files() -> tuple[SourceFile, ...]:
     return tuple(SourceFile(**{**row, "bytes": int(row["bytes"])}) for row in rows)
 
 
+def usual_place(name: str) -> int:
+    """A source's place in the order in which claims are preferred: the manifest's, then all others."""
+    known = list(dict.fromkeys(each.source for each in known_files()))
+    return known.index(name) if name in known else len(known)
+
+
 def files_of(names: Sequence[str]) -> list[SourceFile]:
     """The files of sources; of all for no name.
 

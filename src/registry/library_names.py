@@ -19,13 +19,17 @@ from typing import Any
 from testbed.errors import PluginError
 from testbed.paths import cache_dir, write_atomically
 
-# Each sets `answer`: architecture → names of weights; and `hub`: repository of the Hugging Face hub → names of the
-# models whose weights are in it.
+# Each sets `answer`: architecture → names of weights; and `hub`: repository of the Hugging Face hub, or URL → names of
+# the models whose weights are there.
 _QUESTIONS = {
     "torchvision": """
 from torchvision import models
-answer = {name: [weights.name for weights in models.get_model_weights(name) if weights.meta.get("categories")]
-          for name in models.list_models(module=models)}
+answer = {}
+for name in models.list_models(module=models):
+    known = [weights for weights in models.get_model_weights(name) if weights.meta.get("categories")]
+    answer[name] = [weights.name for weights in known]
+    for weights in known:
+        hub[weights.url] = [name if weights is known[0] else f"{name}.{weights.name.lower()}"]
 """,
     "timm": """
 import timm
@@ -33,8 +37,9 @@ answer = {name: [] for name in timm.list_models()}
 for name in timm.list_pretrained():
     architecture, _, tag = name.partition(".")
     answer[architecture].append(tag)
-    if repository := timm.get_pretrained_cfg(name).hf_hub_id:
-        hub.setdefault(repository.partition("@")[0], []).append(f"timm/{name}")
+    config = timm.get_pretrained_cfg(name)
+    for place in filter(None, ((config.hf_hub_id or "").partition("@")[0], config.url)):
+        hub.setdefault(place, []).append(f"timm/{name}")
 for architecture, tags in answer.items():
     default = timm.get_pretrained_cfg(architecture).tag if tags else ""
     tags.sort(key=lambda tag: tag != default)
@@ -47,7 +52,7 @@ for architecture, tag in open_clip.list_pretrained():
         hub.setdefault(place.rpartition("/")[0], []).append(f"{architecture},{tag}")
 """,
 }
-_FORMAT = 3  # changes with the questions
+_FORMAT = 4  # changes with the questions
 _SENTINEL = "testbed-answer:"  # libraries may print during import
 _PATIENCE_SECONDS = 300
 
@@ -69,14 +74,14 @@ def library_names(distribution: str) -> Names:
     return _answers(distribution)[0]
 
 
-def hub_repositories(distribution: str) -> Names:
-    """The repositories of the Hugging Face hub that a library takes weights from, with the names of its models.
+def places_of_weights(distribution: str) -> Names:
+    """The repositories of the Hugging Face hub, and the URLs, that a library takes weights from.
 
     Args:
-        distribution: ``"timm"`` or ``"open_clip_torch"``.
+        distribution: As for `library_names`.
 
     Returns:
-        Repository → testbed's names of the models; empty if the library is not installed.
+        Repository or URL → testbed's names of the models; empty if the library is not installed.
 
     Raises:
         PluginError: If the library is installed but cannot be imported.

@@ -108,6 +108,8 @@ def _run(computation: Computation, models: Sequence[str], settings: Sequence[str
         plan = planner.plan_pairs(pairs)
         report.interrupted = True
     computation.compute(plan, checker.suspects)
+    if not report.interrupted:
+        report.comparisons = state.outcomes.compared(report.evaluations)
     for name in state.records.mark_changed():
         progress.note(f"{name} changed while it was read; the next run checks what was computed from it")
     return report

@@ -203,16 +203,22 @@ def test_a_column_that_is_no_setting_is_refused(ask, tmp_path, column):
     ask("import", path)  # what the store knows by now
 
 
-def test_of_two_imports_of_a_cell_the_command_says_which_counts(ask, tmp_path):
+def test_of_two_tables_of_a_cell_the_preferred_one_counts_in_any_order(ask, tmp_path):
     first = table(tmp_path / "a.csv", [["model", "val"], ["net", 76.1], ["other", 50]])
     second = table(tmp_path / "b.csv", [["model", "val"], ["net", 77], ["other", 50]])
-    assert "note" not in ask("import", first).stderr
-    said = ask("import", second).stderr
-    assert "1 cell had other numbers from an earlier import; the new ones are reported now" in said
-    assert "net on val (from a.csv)" in said
-    said = ask("import", first).stderr
-    assert "1 cell had other numbers from a later import, which are reported" in said
-    assert "net on val (from b.csv)" in said
+
+    def shown():
+        with Store.open(str(tmp_path / "testbed.db")) as store:
+            return [each.published for each in store.results.find(["net"])]
+
+    for path in (second, first, second):
+        ask("import", path)
+    assert shown() == ["76.1"]
+    assert ask("published", "prefer", "b").stdout == "b\na\n"
+    assert shown() == ["77"]
+    ask("import", first)
+    assert shown() == ["77"]
+    assert "nothing of 'c' is stored; b, a are" in ask("published", "prefer", "c", code=1).stderr
 
 
 def test_imported_values_carry_what_the_reader_knows(ask, tmp_path):

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from testbed.compat.importing import import_results
 from testbed.db.store import Store, upgrade
 from testbed.errors import SchemaError, StoreError
+from testbed.published.importing import import_results
 
 KEPT = Path(__file__).parent.parent / "db" / "assets" / "before_release.db"
 # What the view `results` of the kept store shows, but for the two results of --limit and of imports that a run outdoes.

@@ -8,8 +8,8 @@ import json
 import pytest
 
 from testbed.cli.analyses.grid import as_text, latex
-from testbed.compat.importing import import_results
 from testbed.db.store import Store
+from testbed.published.importing import import_results
 
 
 @pytest.fixture
@@ -27,8 +27,9 @@ def test_a_table_for_the_terminal_has_the_best_model_first(program, url):
     done = program("testbed", "grid", "--db-url", url, "val", "imagenet-*", "--models", "resnet*")
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["top1,", "%", "val", "imagenet-a", "imagenet-r"]
-    assert lines[2].split() == ["resnet_50", "76.13", "–", "36.17"]
-    assert lines[3].split() == ["resnet18", "69.76", "1.10", "33.07"]
+    assert lines[2].split() == ["resnet_50", "76.13†", "–", "36.17†"]
+    assert lines[3].split() == ["resnet18", "69.76†", "1.10†", "33.07†"]
+    assert lines[4] == "† published, not measured here: testbed published show MODEL SETTING"
 
 
 def test_markdown_and_latex(program, url):
@@ -36,17 +37,17 @@ def test_markdown_and_latex(program, url):
     lines = program("testbed", *words, "markdown").stdout.splitlines()
     assert lines[0] == "| top1, % | val | imagenet-a |"
     assert lines[1] == "| --- | ---: | ---: |"
-    assert lines[-1] == r"| vgg\|x | – | 2.00 |"
+    assert lines[4] == r"| vgg\|x | – | 2.00† |"
     text = program("testbed", *words, "latex").stdout
     assert r"\begin{tabular}{lrr}" in text
-    assert r"resnet\_50 & 76.13 & -- \\" in text
+    assert r"resnet\_50 & 76.13† & -- \\" in text
     assert r"top1, \% & val & imagenet-a \\" in text
 
 
 def test_json_has_fractions_and_leaves_out_what_is_missing(program, url):
     rows = json.loads(program("testbed", "grid", "--db-url", url, "imagenet-a", "val", "--json").stdout)
-    assert rows[0] == {"model": "vgg|x", "imagenet-a": 0.02}
-    assert rows[2] == {"model": "resnet_50", "val": 0.7613}
+    assert rows[0] == {"model": "vgg|x", "imagenet-a": 0.02, "published": ["imagenet-a"]}
+    assert rows[2] == {"model": "resnet_50", "val": 0.7613, "published": ["val"]}
 
 
 def test_mistakes_are_one_line(program, url):

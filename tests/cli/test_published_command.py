@@ -154,7 +154,12 @@ def test_a_cell_under_all_names_of_its_weights_and_what_was_measured(ask, files,
         made = store.evaluations.begin(CellRecord("ViT-B-16,openai", "imagenet1k", "f"), None, {}, {})
         store.evaluations.complete(made.id, [], [Metric("top1", 0.68, 4, 0.01)])
     told = ask("published", "show", "openai/clip-vit-base-patch16", "imagenet1k").stdout.splitlines()
-    assert told[5:] == ["68.00 ± 1.00 %  top1, measured here", "           as ViT-B-16,openai; n 4; evaluation 1"]
+    ours = "           ViT-B-16,openai: measured 68.00 ± 1.00: "
+    assert [told[3], told[6]] == [
+        f"{ours}agrees",
+        f"{ours}differs by +4.0 points (z =",
+    ]
+    assert told[8:] == ["68.00 ± 1.00 %  top1, measured here", "           as ViT-B-16,openai; n 4; evaluation 1"]
     found = json.loads(ask("published", "show", "ViT-B-16,openai", "imagenet1k", "--json").stdout)
     assert [len(found["published"]), len(found["measured"])] == [2, 1]
     assert "nothing is published or measured about x on y" in ask("published", "show", "x", "y", code=1).stderr
@@ -184,3 +189,60 @@ def test_a_file_of_ones_own(ask, tmp_path):
     assert "76.13 %  top1, a blog" in ask("published", "show", "resnet50", "val").stdout
     (found,) = json.loads(ask("published", "add", path, *words, "--json").stdout)
     assert (found["new"], found["claims"], found["unmapped"]) == (0, 2, {"testbed has no such model": 1})
+
+
+def test_claims_that_others_verified_or_dispute(ask, tmp_path):
+    entry = {"link": "x", "name": "y", "authors": "z", "venue": "v", "architecture": "ViT-B", "dataset": "imagenet"}
+    entry |= {"additional_data": False, "number_forward_passes": 1, "eps": "4/255", "clean_acc": "68.38"}
+    path = tmp_path / "imagenet" / "Linf" / "Net.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({**entry, "reported": "34.40", "autoattack_acc": "34.30", "external": "33.9"}))
+    ask("published", "add", path)
+    told = ask("published", "show", "robustbench/imagenet/Linf/Net", "autoattack.linf.eps4").stdout
+    assert "robustbench/imagenet/Linf/Net: claimed 34.40, verified 34.30 (-0.10), disputed\n33.90 (-0.50)" in told
+
+
+@pytest.fixture
+def blog(ask, tmp_path):
+    """A store with claims about two of the models for digits: one is far off."""
+    path = tmp_path / "blog.csv"
+    path.write_text("net,acc\ndigits-knn,90.1\ndigits-logreg,96.3\n")
+    ask("published", "add", path, "--map", "model=net", "setting=digits", "value=acc", "unit=percent")
+
+
+def test_a_run_says_what_is_published_about_its_cells(ask, blog):
+    words = ("run", "digits-knn", "digits-logreg", "--on", "digits", "--executor", "inline")
+    lines = ask(*words).stdout.splitlines()
+    differs = "published 90.10 (blog); measured 98.70 ± 0.49: differs by +8.6 points (z = 18)"
+    agrees = "published 96.30 (blog); measured 96.11 ± 0.83: agrees"
+    assert [line for line in lines if "published" in line] == [
+        *(f"digits-knn on digits: {differs}", f"digits-logreg on digits: {agrees}")
+    ]
+    told = ask(*words, "--fail-on-disagreement", code=1)
+    assert "1 number differs from published ones, so the exit status is 1" in told.stderr
+    assert "2 stored" in told.stdout
+    ask("run", "digits-logreg", "--on", "digits", "--executor", "inline", "--fail-on-disagreement")
+    found = json.loads(ask(*words, "--json").stdout)["published"]
+    assert [(each["model"], each["verdict"], each["published"]) for each in found] == [
+        *(("digits-knn", "differs", 0.901), ("digits-logreg", "agrees", 0.963))
+    ]
+    assert differs in ask("show", "digits-knn", "digits").stdout
+    shown = json.loads(ask("show", "digits-knn", "digits", "--json").stdout)
+    verdicts = {each["metric"]: [one["verdict"] for one in each["published"]] for each in shown[::-1]}
+    assert (verdicts["top1"], verdicts["top5"]) == (["differs"], [])
+    told = ask("published", "show", "digits-knn", "digits").stdout
+    assert "\n           measured 98.70 ± 0.49: differs by +8.6 points (z = 18)\n" in told
+    compared = json.loads(ask("published", "show", "digits-knn", "digits", "--json").stdout)["compared"]
+    assert [each["verdict"] for each in compared] == ["differs"]
+
+
+def test_a_grid_marks_the_numbers_that_differ(ask, blog):
+    ask("run", "digits-knn", "digits-logreg", "--on", "digits", "--executor", "inline")
+    told = ask("grid", "digits").stdout.splitlines()
+    assert [line.split() for line in told[2:4]] == [["digits-knn", "98.70*"], ["digits-logreg", "96.11"]]
+    assert told[4] == "* differs from what is published: testbed published show MODEL SETTING"
+    assert ask("grid", "digits", "--format", "markdown").stdout.splitlines()[-2:] == ["", f"\\{told[4]}"]
+    assert ask("grid", "digits", "--format", "latex").stdout.splitlines()[-1] == f"% {told[4]}"
+    rows = {each["model"]: each for each in json.loads(ask("grid", "digits", "--json").stdout)}
+    assert rows["digits-knn"]["differ_from_published"] == ["digits"]
+    assert "differ_from_published" not in rows["digits-logreg"]

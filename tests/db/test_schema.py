@@ -166,7 +166,7 @@ def test_migrations_import_nothing_of_the_live_code(path: Path) -> None:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "a relative import is one of the live code"
             imported.add((node.module or "").split(".")[0])
-    assert imported <= {"alembic", "sqlalchemy", "__future__", "re", "typing"}
+    assert imported <= {"alembic", "sqlalchemy", "__future__", "hashlib", "re", "typing"}
 
 
 def test_a_fresh_store_has_the_version_and_upgrading_it_changes_nothing(empty_url: str) -> None:
@@ -505,3 +505,51 @@ def test_the_results_of_an_old_store_are_the_same_after_its_upgrade(asset: Path,
     with Store.open(str(path)) as store, Store.create(str(tmp_path / "new.db")) as new:
         forms = [form_of(each.database.engine.connect()) for each in (store, new)]
     assert forms[0] == forms[1]
+
+
+def test_what_was_imported_from_tables_becomes_claims(own_url: str) -> None:
+    engine = connect(resolve_url(own_url), "write")
+    rows = {  # id → setting, source, identity, value, its text, when
+        1: (1, "table.csv", None, 0.7613, "76.13", 1),
+        2: (1, "table.csv", None, 0.77, "77", 2),  # the table was corrected
+        3: (2, "b.csv", None, 0.25, "25", 3),
+        4: (2, "other.db, without outputs", '{"model": "m"}', 0.5, None, 4),
+        5: (3, "old.db", None, 0.5, None, 5),
+    }
+    with engine.execution_options(testbed_mode="write").connect() as connection, connection.begin():
+        for what in ("VIEW results", "TABLE claims", "TABLE claim_sources"):  # back to version 2
+            connection.execute(sa.text(f"DROP {what}"))
+        connection.execute(sa.text("CREATE VIEW results AS SELECT 1 AS one"))
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '2'"))
+        moment = "2026-01-0{} 00:00:00"
+        connection.execute(
+            sa.text(f"INSERT INTO models (id, name, created_at) VALUES (1, 'net', '{moment.format(1)}')")
+        )
+        for number, name in enumerate(("val", "a", "b"), start=1):
+            new = f"INSERT INTO eval_settings (id, name, node, created_at) VALUES ({number}, :name, '', :moment)"
+            connection.execute(sa.text(new), {"name": name, "moment": moment.format(1)})
+        for number, (setting, source, identity, value, text, day) in rows.items():
+            about = {"source": source, "identity": identity, "moment": moment.format(day), "no": False}
+            new = (
+                "INSERT INTO evaluations (id, model_id, eval_setting_id, fingerprint, status, origin, random_weights,"
+                f" source, identity, created_at, updated_at, current_at) VALUES ({number}, 1, {setting}, 'f{number}',"
+                " 'complete', 'imported', :no, :source, :identity, :moment, :moment, :moment)"
+            )
+            connection.execute(sa.text(new), about)
+            new = (
+                "INSERT INTO metrics (evaluation_id, scorer, name, slice, unit, value, published, better, headline,"
+                f" zero_one) VALUES ({number}, '', 'top1', 'overall', 'fraction', :value, :text, 'higher', 10, :no)"
+            )
+            connection.execute(sa.text(new), {"value": value, "text": text, "no": False})
+    engine.dispose()
+    assert upgrade(own_url) == ("2", "3")
+    with Store.open(own_url, "write") as store:
+        assert sorted(each.id for each in store.evaluations.find()) == [4, 5]
+        found = {(each.source.name, each.published): each for each in store.claims.find() if each.source}
+        assert sorted(found) == [("b", "25"), ("table", "76.13"), ("table", "77")]
+        assert found["table", "76.13"].value == 0.7613
+        assert (found["b", "25"].better, found["b", "25"].headline, found["b", "25"].why) == ("higher", 10, None)
+        shown = [(each.eval_setting, each.origin, each.value, each.published) for each in store.results.find()]
+        assert sorted(shown) == [
+            *(("a", "imported", 0.5, None), ("b", "imported", 0.5, None), ("val", "published", 0.77, "77")),
+        ]

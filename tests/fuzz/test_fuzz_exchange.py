@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from testbed.compat.clip_benchmark import clip_benchmark_files
-from testbed.compat.importing import as_percent, export_csv, import_results, split_column
+from testbed.compat.imagenet_testbed_table import as_percent, export_csv, split_column
 from testbed.data.sets import clip_cc_config
 from testbed.db.store import Store
 from testbed.entities import Metric
@@ -20,6 +20,7 @@ from testbed.metric_specs import MetricSpec
 from testbed.metrics.scorers.classification import NLL, top
 from testbed.models.loading import vlmeval_config
 from testbed.models.loading.decoder_file import from_config
+from testbed.published.importing import import_results
 
 IMAGENET = (
     ("model", "val", "imagenetv2", "vid_pm0"),
@@ -88,7 +89,8 @@ def test_imports(content: bytes, table: bool, types: bytes, tmp_path: Path, sqli
         path.write_bytes(content)
         (folder / "types.csv").write_bytes(types)
         report = import_results(store, path)
-        assert report.new == report.cells == len({(each.model, each.eval_setting) for each in store.results.find()})
+        assert report.new == report.values
+        assert report.cells == len({(each.model, each.eval_setting) for each in store.results.find()})
         assert import_results(store, path).new == 0
         import_results(store, path, folder / "types.csv")
 

@@ -50,9 +50,9 @@ def test_published_files(content: bytes, suffix: str, tmp_path: Path, sqlite_tem
         path.write_bytes(content)
         with Store.open(f"sqlite:///{shutil.copy(sqlite_template, folder / 'store.db')}", "write") as store:
             document = read_document(path)
-            added = add(store, document, "theirs")
+            added = add(store, [document], "theirs")
             assert added.new == len(added.claims) == len(store.claims.find())
-            assert add(store, document, "theirs").new == 0
+            assert add(store, [document], "theirs").new == 0
 
 
 @fuzzed()
@@ -64,4 +64,4 @@ def test_maps(content: bytes, words: list[str], tmp_path: Path, sqlite_template:
             read_map(words)
         columns = read_map(("model=model", "setting=task", "value=accuracy", "n=path"))
         with Store.open(f"sqlite:///{shutil.copy(sqlite_template, folder / 'store.db')}", "write") as store:
-            add(store, read_document(folder / "t.csv"), "theirs", columns)
+            add(store, [read_document(folder / "t.csv")], "theirs", columns)

@@ -12,9 +12,9 @@ import pytest
 from browser import BROWSER
 from sample_world import sample_store
 
-from testbed.compat.importing import import_results
 from testbed.corruptions import IMAGENET_C
 from testbed.db.store import Store
+from testbed.published.importing import import_results
 from testbed.registry import Catalog
 
 SHIFTS = (

@@ -16,6 +16,7 @@ from browser import AXE, drive
 from toy import toy_catalog, toy_model, toy_setting
 
 from testbed.db.store import Store
+from testbed.entities import Claim, ClaimSource
 from testbed.graph.options import RunOptions
 from testbed.plotting.explorer.cells import command
 from testbed.plotting.explorer.documents import script
@@ -154,6 +155,24 @@ def test_an_evaluation_says_what_it_was_computed_from(own):
     assert found["environment"]["libraries"]["torch"]
     assert [(status, hidden) for _, status, _, hidden in found["history"]] == [("complete", False), ("complete", True)]
     assert found["fingerprint"] == evaluation.fingerprint
+
+
+def test_values_that_differ_from_published_ones_are_marked(own):
+    store, explorer = own
+    (evaluation,) = store.evaluations.find(["one"], ["toy"])
+    top1 = next(each for each in store.results.of([evaluation.id]) if (each.metric, each.slice) == ("top1", "overall"))
+    claims = [Claim("one", "toy", "top1", top1.value + 0.3, "fraction", "0", "row 2", "top1")]
+    with Store.open(store.full_url, "write") as written:
+        written.claims.add(ClaimSource("blog", "blog.csv", "a" * 64, "a table"), claims)
+    explorer = make_explorer(store, registry, None, "own.db")
+    column = next(at for at, each in enumerate(explorer.document("index")["columns"]) if each["name"] == "toy")
+    found = explorer.document(f"values/{column}")
+    place = explorer.document("index")["models"]["name"].index("one")
+    assert list(found["published"]) == [str(place)]
+    assert found["published"][str(place)]["differs"]
+    (line,) = found["published"][str(place)]["lines"]
+    assert re.fullmatch(r"published .* \(blog\); measured .*: differs by −30.0 points \(z = \d+\)", line)
+    assert cell_of(explorer, evaluation.id)["published"] == [line]
 
 
 def test_its_command_is_safe_to_paste(own):

@@ -10,7 +10,6 @@ import pytest
 from stored_cells import declared
 from toy import toy_catalog, toy_model, toy_setting
 
-from testbed.compat.importing import import_results
 from testbed.db.parts.results import Results
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Metric
@@ -26,6 +25,7 @@ from testbed.plotting.frame import (
     wide_frame,
     with_averages,
 )
+from testbed.published.importing import import_results
 from testbed.runner.run import run
 
 
@@ -34,7 +34,7 @@ def test_a_frame_has_every_number_of_the_table(published, table):
     found = {(row.model, row.column): row.value for row in frame.itertuples()}
     expected = {(model, column): value / 100 for model, row in table.items() for column, value in row.items()}
     assert found == pytest.approx(expected)
-    assert set(frame["origin"]) == {"imported"}
+    assert set(frame["origin"]) == {"published"}
     pm10 = frame[frame["column"] == "ytbb-robust_pm10"].iloc[0]
     assert (pm10["eval_setting"], pm10["metric"]) == ("ytbb-robust", "pm10")
 
@@ -86,17 +86,18 @@ def test_the_main_metric_of_each_setting_is_found_without_reading_the_others(tmp
     assert not {"top5", "mean_per_class_recall", "loudness"} & set(read)
 
 
-def test_ones_own_evaluation_stands_before_an_imported_one(tmp_path):
+def test_ones_own_evaluation_stands_before_a_published_one(tmp_path):
     url = str(tmp_path / "both.db")
     run(toy_catalog(toy_model(), toy_setting()), RunOptions(db_url=url, executor="inline"), ["toy"], ["toy-all"])
     with (tmp_path / "t.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["model", "toy-all", "other"], ["toy", 99.5, 50], ["another", 12.5, ""]])
     with Store.open(url, "write") as store:
         import_results(store, tmp_path / "t.csv")
-    by_origin = {each: wide_frame(results_frame(url, origin=each)) for each in ("own", "imported", "any")}
+    by_origin = {each: wide_frame(results_frame(url, origin=each)) for each in ("own", "elsewhere", "any")}
     own = by_origin["own"].loc["toy", "toy-all"]
     assert own != 0.995
-    assert by_origin["imported"].loc["toy", "toy-all"] == 0.995
+    assert by_origin["elsewhere"].to_dict("index")["another"]["toy-all"] == 0.125
+    assert np.isnan(by_origin["elsewhere"].loc["toy", "toy-all"])
     assert by_origin["any"].loc["toy"].to_dict() == {"other": 0.5, "toy-all": own}
     assert by_origin["any"].loc["another", "toy-all"] == 0.125
     # The setting is not registered here; its size is known from one's own evaluation.

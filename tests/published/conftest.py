@@ -23,7 +23,7 @@ def publish(tmp_path: Path, empty_store: Store) -> Reader:
         file = tmp_path / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-        return add(empty_store, read_document(file), source, read_map(words))
+        return add(empty_store, [read_document(file)], source, read_map(words))
 
     return write
 

@@ -14,7 +14,7 @@ from testbed.errors import StoreError
 SOURCE = ClaimSource("theirs", "table.csv", "a" * 64, "a table", "owner/name", "c" * 40, "MIT", "", 2, {"params": 2})
 CLAIMS = [
     Claim("net", "val", "top1", 0.1 + 0.2, "fraction", "30.000000000000004", "row 2", "top1", protocol={"crop": "1.0"}),
-    Claim("net", "other", "top1", 0.5, "fraction", "50", "row 3", "top1", "hard", 7, {}, "testbed has no such model"),
+    Claim("net", "other", "top1", 0.5, "fraction", "50", "row 3", "top1", "hard", 7, why="testbed has no such model"),
 ]
 
 

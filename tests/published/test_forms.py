@@ -174,11 +174,14 @@ def test_robustbenchs_reported_verified_and_external_values(publish):
     entry |= {"autoattack_acc": "34.30", "external": "33.9", "unreliable": True}
     added = publish("model_info/imagenet/Linf/Mo2022When_ViT-B.json", json.dumps(entry))
     assert {c.model for c in added.claims} == {"robustbench/imagenet/Linf/Mo2022When_ViT-B"}
-    assert [(c.eval_setting, c.value, c.protocol.get("attack"), c.why) for c in added.claims] == [
+    assert [(c.eval_setting, c.value, c.protocol.get("standing"), c.why) for c in added.claims] == [
         ("val", 0.6838, None, None),
-        ("autoattack.linf.eps4", 0.343, "AutoAttack, by RobustBench", None),
-        ("autoattack.linf.eps4", 0.339, "an adaptive attack, by others", None),
-        ("autoattack.linf.eps4", 0.344, "the authors' own attack", None),
+        ("autoattack.linf.eps4", 0.344, "claimed", None),
+        ("autoattack.linf.eps4", 0.343, "verified", None),
+        ("autoattack.linf.eps4", 0.339, "disputed", None),
+    ]
+    assert [each.protocol["attack"] for each in added.claims[1:]] == [
+        *("the authors' own attack", "AutoAttack, by RobustBench", "an adaptive attack, by others")
     ]
     about = added.claims[1].protocol
     assert (about["eps"], about["norm"], about["unreliable"]) == ("4/255", "Linf", "True")

@@ -18,6 +18,8 @@ from testbed.published.sources import files_of, known_files
         ("google/siglip-base-patch16-224", "timm/ViT-B-16-SigLIP"),
         ("timm/resnet50.a1_in1k@288", "timm/resnet50.a1_in1k"),
         ("timm/resnet50_clip.openai", "RN50,openai"),
+        ("timm/resnet50.tv_in1k@224", "resnet50"),
+        ("timm/resnet50.tv2_in1k", "resnet50.imagenet1k_v2"),
     ],
 )
 def test_same_weights(one, other):
@@ -29,6 +31,7 @@ def test_same_weights(one, other):
     [
         ("ViT-B-16-plus-240,laion400m_e31", "ViT-B-16-plus-240,laion400m_e32"),
         ("ViT-B-32,laion400m_e31", "ViT-B-32,laion400m_e32"),
+        ("resnet50", "resnet50.imagenet1k_v2"),
         ("my@net", "my"),
         ("a", "b"),
     ],

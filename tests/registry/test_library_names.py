@@ -14,7 +14,7 @@ import pytest
 
 from testbed.errors import DataError, PluginError
 from testbed.registry import library_names as module
-from testbed.registry.library_names import hub_repositories, library_names
+from testbed.registry.library_names import library_names, places_of_weights
 
 # A package that is installed wherever testbed is, and answers at once.
 LIBRARY = "click"
@@ -69,7 +69,7 @@ def test_a_library_is_asked_once_and_the_answer_is_kept(
     assert library_names(LIBRARY) == ANSWER
     assert new_process() == ANSWER
     assert len(asked) == 1
-    assert hub_repositories(LIBRARY) == HUB
+    assert places_of_weights(LIBRARY) == HUB
     assert json.loads(only_file(cache).read_text()) == [ANSWER, HUB]
 
 
@@ -112,7 +112,7 @@ def test_a_corrupt_file_in_the_cache_is_healed(
     new_process()
     only_file(cache).write_bytes(content)
     assert new_process() == ANSWER
-    assert hub_repositories(LIBRARY) == HUB
+    assert places_of_weights(LIBRARY) == HUB
     assert json.loads(only_file(cache).read_text()) == [ANSWER, HUB]
     assert len(asked) == 2
 

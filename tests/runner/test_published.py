@@ -1,16 +1,16 @@
-"""Numbers of a run against published ones: said at once where they differ, silent where they do not."""
+"""Numbers of a run beside published ones: compared in every run, and said at once where they differ."""
 
 from __future__ import annotations
 
-import csv
 import math
 
 import pytest
+import sqlalchemy as sa
 import torch
 from toy import ToyNetwork, toy_catalog, toy_model, toy_setting
 
-from testbed.compat.importing import import_results
 from testbed.db.store import Store
+from testbed.entities import Claim, ClaimSource
 from testbed.models.base.published import Published
 
 
@@ -18,11 +18,8 @@ def published(value, setting="toy-all", metric="top1"):
     return [Published(setting, metric, value, "a paper")]
 
 
-def wilson(right, n, z=1.959963984540054):
-    """Wilson (1927), written out."""
-    p = right / n
-    middle, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)
+def verdicts(report):
+    return [(each.model, each.eval_setting, each.verdict) for each in report.comparisons]
 
 
 @pytest.fixture(scope="module")
@@ -35,61 +32,57 @@ def value():
     return right.double().mean().item()
 
 
-@pytest.mark.parametrize("offset", [-0.05, 0.05])
-def test_a_number_outside_of_it_is_said_with_both_numbers_and_the_source(lab, value, offset):
-    report = lab.run(toy_catalog(toy_model(published=published(value + offset)), toy_setting()))
-    (line,) = report.disagreements
-    low, high = wilson(round(600 * value), 600)
-    for word in (
-        f"toy on toy-all: top1 is {100 * value:.2f} %",
-        f"({100 * low:.2f} to {100 * high:.2f} with 95 % confidence, n = 600)",
-        f"{100 * (value + offset):.2f} % is published (a paper)",
-    ):
-        assert word in line
+@pytest.mark.parametrize("offset", [-0.08, 0.08])
+def test_a_number_that_differs_is_said_at_once_and_again_in_later_runs(lab, value, offset):
+    catalog = toy_catalog(toy_model(published=published(value + offset)), toy_setting())
+    (found,) = lab.run(catalog).comparisons
+    error = math.sqrt(value * (1 - value) / 599)
+    assert (found.source, found.verdict) == ("a paper", "differs")
+    assert found.points == pytest.approx(-100 * offset)
+    assert found.z == pytest.approx(-offset / error, rel=1e-6)
+    line = f"toy on toy-all: published {100 * (value + offset):.2f} (a paper); measured {100 * value:.2f} ± "
+    line += f"{100 * error:.2f}: differs by {'−' if offset > 0 else '+'}8.0 points (z = {abs(found.z):.1f})"
     assert line in lab.progress.notes
+    assert lab.run(catalog).comparisons == [found]  # reused
 
 
-def test_the_borders_are_wilsons(new_lab, value):
-    low, high = wilson(round(600 * value), 600)
-    for border, lines in ((low + 1e-6, 0), (low - 1e-6, 1), (high - 1e-6, 0), (high + 1e-6, 1)):
-        catalog = toy_catalog(toy_model(published=published(border)), toy_setting())
-        assert len(new_lab(f"{border}").run(catalog).disagreements) == lines
+def test_the_limit_is_1_96_standard_errors(new_lab, value):
+    error = math.sqrt(value * (1 - value) / 599)
+    for errors, verdict in ((-1.97, "differs"), (-1.95, "agrees"), (1.95, "agrees"), (1.97, "differs")):
+        catalog = toy_catalog(toy_model(published=published(value + errors * error)), toy_setting())
+        assert verdicts(new_lab(f"{errors}").run(catalog)) == [("toy", "toy-all", verdict)]
 
 
 def test_other_settings_other_metrics_and_untrained_models_are_not_compared(lab):
     model = toy_model(published=[*published(0.9, "val"), *published(0.9, metric="top3"), *published(0.9)])
-    assert lab.run(toy_catalog(model, toy_setting()), random_weights=True).disagreements == []
-    assert len(lab.run(toy_catalog(model, toy_setting())).disagreements) == 1
+    assert lab.run(toy_catalog(model, toy_setting()), random_weights=True).comparisons == []
+    assert len(lab.run(toy_catalog(model, toy_setting())).comparisons) == 1
 
 
-def test_of_a_mean_over_classes_the_interval_is_that_of_its_standard_error(lab, new_lab):
+def test_of_a_mean_over_classes_the_error_is_the_stored_one(lab, new_lab):
     lab.run(toy_catalog(toy_model(), toy_setting()))
     recall = lab.metrics("toy", "toy-all")["mean_per_class_recall"]
     assert abs(600 * recall.value - round(600 * recall.value)) > 1e-3  # no share of the samples
-    for sigmas, lines in ((1.9, 0), (2.0, 1)):
-        number = published(recall.value + sigmas * recall.stderr, metric="mean_per_class_recall")
-        assert (
-            len(new_lab(f"{sigmas}").run(toy_catalog(toy_model(published=number), toy_setting())).disagreements)
-            == lines
-        )
+    for errors, verdict in ((1.9, "agrees"), (2.0, "differs")):
+        number = published(recall.value + errors * recall.stderr, metric="mean_per_class_recall")
+        report = new_lab(f"{errors}").run(toy_catalog(toy_model(published=number), toy_setting()))
+        assert verdicts(report) == [("toy", "toy-all", verdict)]
 
 
-def test_what_is_stored_already_is_not_said_again(lab):
-    catalog = toy_catalog(toy_model(published=published(0.9)), toy_setting())
-    assert len(lab.run(catalog).disagreements) == 1
-    assert lab.run(catalog).disagreements == []
-
-
-def test_an_imported_number_counts_as_published(lab, value, tmp_path):
-    table = tmp_path / "table.csv"
-    for offset, lines in ((1.0, 0), (20.0, 1)):
-        with table.open("w", newline="") as file:
-            csv.writer(file).writerows([["model", "toy-all"], ["toy", f"{100 * value + offset:.3f}"]])
-        with Store.create(lab.url) as store:
-            import_results(store, table)
-        report = lab.run(toy_catalog(toy_model(), toy_setting()), override=True)
-        assert len(report.disagreements) == lines  # the last import counts
-        assert all("imported from table.csv" in line for line in report.disagreements)
+def test_claims_in_the_store_count_with_what_definitions_carry(lab, value):
+    with Store.create(lab.url) as store:
+        claims = [Claim("toy", "toy-all", "top1", value + 0.2, "fraction", "0", "row 2", "top1")]
+        store.claims.add(ClaimSource("blog", "table.csv", "a" * 64, "a table", revision="c" * 40), claims)
+    catalog = toy_catalog(toy_model(published=published(value)), toy_setting())
+    report = lab.run(catalog)
+    assert [(each.source, each.verdict) for each in report.comparisons] == [
+        ("blog ccccccc", "differs"),
+        ("a paper", "agrees"),
+    ]
+    changed = toy_catalog(toy_model(published=published(value + 0.3)), toy_setting())
+    assert {each.source: each.verdict for each in lab.run(changed).comparisons}["a paper"] == "differs"
+    with lab.open() as store:  # what definitions carry is a claim, too: the last that was seen
+        assert [each.value for each in store.claims.find(["toy"], sources=["definition"])] == [value + 0.3]
 
 
 def test_a_derived_cell_is_compared_too(lab):
@@ -100,4 +93,22 @@ def test_a_derived_cell_is_compared_too(lab):
     )
     report = lab.run(catalog)
     assert [outcome.status for outcome in report.outcomes] == ["complete", "derived"]
-    assert len(report.disagreements) == 1
+    assert verdicts(report) == [("toy", "toy-part", "differs")]
+
+
+def test_claims_are_looked_up_once_for_a_run(lab):
+    models = [toy_model(f"toy{number}", number, published=published(0.9)) for number in range(4)]
+    catalog = toy_catalog(*models, toy_setting(), toy_setting("toy-more"))
+    asked = []
+
+    def note(connection, cursor, statement, *_):
+        if statement.startswith("SELECT") and "FROM claims" in statement:
+            asked.append(statement)
+
+    lab.run(catalog)
+    sa.event.listen(sa.engine.Engine, "before_cursor_execute", note)
+    try:
+        assert len(lab.run(catalog).comparisons) == 4
+    finally:
+        sa.event.remove(sa.engine.Engine, "before_cursor_execute", note)
+    assert len(asked) == 2  # which models, and what about them

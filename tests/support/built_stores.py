@@ -73,7 +73,8 @@ def whole(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(
             "PRAGMA foreign_keys = ON;"
-            "DELETE FROM eval_settings WHERE id NOT IN (SELECT eval_setting_id FROM evaluations);"
+            "DELETE FROM eval_settings WHERE id NOT IN (SELECT eval_setting_id FROM evaluations)"
+            " AND name NOT IN (SELECT eval_setting FROM claims);"
             "DELETE FROM datasets WHERE id NOT IN (SELECT dataset_id FROM evaluations WHERE dataset_id > 0); VACUUM"
         )
     return path

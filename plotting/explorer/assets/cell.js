@@ -33,6 +33,7 @@
           return { cells: [{ text: T.name(name) }, number(value, unit), high > low ? `${number(low, unit)} – ${number(high, unit)}` : "–", n === null ? "–" : n.toLocaleString("en"), unit === "fraction" ? "" : unit, better || "unknown"] };
         } }),
       slices ? E("p", { class: "note" }, `${slices} more of slices, such as classes: testbed show … --slices`) : null,
+      of.published.length ? E("ul", { id: "published" }, ...of.published.map((line) => E("li", {}, line))) : null,
       E("h2", {}, "To compute it again"), E("pre", { tabindex: 0 }, E("code", {}, of.command)), E("p", { class: "note" }, "With the same plug-ins, data root and image options, if there were any."),
       E("h2", {}, "Computed from"),
       list([["samples", of.n === null ? null : `${of.n.toLocaleString("en")}${of.limit === null ? "" : ` (at most ${of.limit}, evenly spread)`}`], ["precision", of.dtype], ["weights", of.random ? "random" : of.weights], ["data", typeof of.identity.samples === "string" ? of.identity.samples : null],

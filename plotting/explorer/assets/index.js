@@ -35,14 +35,20 @@
   }
   function unpack(doc, number, own) {
     const scale = doc.percent ? 100 : 1, of = (list, at) => (Array.isArray(list) ? list[at] : list);
-    const value = new Float64Array(number).fill(NaN), n = new Float64Array(number).fill(NaN), error = new Float64Array(number).fill(NaN), id = new Int32Array(number);
+    const value = new Float64Array(number).fill(NaN), n = new Float64Array(number).fill(NaN), error = new Float64Array(number).fill(NaN), id = new Int32Array(number), origin = new Array(number).fill("");
     doc.models.forEach((model, at) => {
       value[model] = doc.values[at] === null ? NaN : doc.values[at] * scale;
       n[model] = of(doc.n, at) ?? NaN;
       error[model] = (of(doc.stderr, at) ?? NaN) * scale;
       id[model] = of(doc.evaluations, at) || 0;
+      origin[model] = of(doc.origins, at) || "average";
     });
-    return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, better: doc.better, range: doc.range.map((end) => (end === null ? null : end * scale)), rate: doc.rate, value, n, error, id, count: doc.models.length };
+    return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, better: doc.better, range: doc.range.map((end) => (end === null ? null : end * scale)), rate: doc.rate, value, n, error, id, origin, published: doc.published, count: doc.models.length };
+  }
+  /* A value's text with a mark if it differs from what is published, and what that is, for a cell of a table. */
+  function beside(of, at, text) {
+    const found = of.published[at];
+    return found ? { text: found.differs ? `${text}*` : text, title: found.lines.join("\n") } : { text };
   }
   /* Which way values are better: 1 up, −1 down, 0 if neither, or if it is not known; and in words. */
   const direction = (of) => ({ higher: 1, lower: -1 })[of.better] || 0;
@@ -103,5 +109,5 @@
     else if (columnOf.has(text)) location.hash = T.link("setting", [text]);
     else location.hash = T.link("leaderboard", [], { find: text });
   });
-  Object.assign(T, { index, column, interval, direction, directed, parse, KEYS });
+  Object.assign(T, { index, column, beside, interval, direction, directed, parse, KEYS });
 })();

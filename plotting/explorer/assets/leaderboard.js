@@ -93,6 +93,7 @@
     const unknown = loaded.filter(({ of }) => !T.direction(of));
     if (unknown.length) said.push(`neither ranked nor shaded: ${unknown.map(({ of }) => `${of.name} (${of.metric}: ${T.directed(of)})`).join(", ")}`);
     if (tied) said.push("shaded: does not differ from the best of its column by more than chance (95 %, as if the models had seen different samples; Compare has the paired test)");
+    if (loaded.some(({ of }) => rows.some((at) => (of.published[at] || {}).differs))) said.push("* differs from what is published, which pointing at it shows");
     if (mean && mean.of < loaded.length) said.push(`the average is of the ${mean.of} columns that are rates of which more is better`);
     if (mean) said.push(mean.lacking ? `${mean.lacking} models lack some of the columns and have no average` : "all models have all of the columns");
     return E("p", { class: "note", "aria-live": "polite" }, `${said.join("; ")}.`);
@@ -113,8 +114,8 @@
     const { name } = index.models[at], on = pinned.has(name);
     const toggle = E("button", { type: "button", class: "pin", "aria-pressed": on ? "true" : "false", "aria-label": `pin ${name}`, title: "Pinned models stay on top in all views", onclick: () => T.pin(name) }, on ? "★" : "☆");
     const own = loaded.map(({ of }, place) => {
-      const text = number(of, at, intervals), id = of.id[at];
-      return { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id) }, text) : text, class: tied[place] && tied[place].has(at) ? "tied" : null };
+      const { text, title } = T.beside(of, at, number(of, at, intervals)), id = of.id[at];
+      return { title, text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id) }, text) : text, class: tied[place] && tied[place].has(at) ? "tied" : null };
     });
     return { pinned: on, cells: [{ text: E("span", { class: "named" }, toggle, E("a", { href: T.link("model", [name]) }, T.name(name))) }, ...(mean ? [T.percent(mean.value[at])] : []), ...own] };
   }

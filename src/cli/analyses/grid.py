@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import math
 import shutil
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 import click
@@ -15,7 +15,7 @@ from testbed.cli.run.report import SHOWN_REASONS
 from testbed.console.completion import stored
 from testbed.console.options import Argument, store_command
 from testbed.console.output import bare_value, grid, print_json
-from testbed.entities import FRACTION, NOT_FINITE, Better
+from testbed.entities import ELSEWHERE, FRACTION, NOT_FINITE, OVERALL, Better
 from testbed.errors import StoreError
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 FORMS = ("table", "markdown", "latex")
 MISSING = "–"
+MARKS = {"differ_from_published": "differs from what is published", "published": "published, not measured here"}
+BEFORE_MARK = {"table": "", "markdown": "\n\\", "latex": "% "}
 
 
 @store_command
@@ -59,17 +61,25 @@ def command(
     chosen = in_order(chosen.dropna(how="all"), loaded.specs[columns[0]], better)
     others = {name: loaded.others[name] for name in columns if name in loaded.others}
     named = {"metrics": others} if others else {}
+    marked = _marked(db_url, list(chosen.index), {name: others.get(name, loaded.metric) for name in columns})
     if as_json:
         print_json(
             [
                 {"model": model, **{name: value for name, value in row.items() if not math.isnan(value)}, **named}
+                | {key: found for key, (_, cells) in marked.items() if (found := _of(model, columns, cells))}
                 for model, row in chosen.to_dict("index").items()
             ]
         )
         return 0
     _note_not_finite(db_url, set(chosen.index))
     units = [loaded.specs[name].unit for name in columns]
-    cells = [[bare_value(value, unit) for value, unit in zip(row, units, strict=True)] for row in chosen.to_numpy()]
+    cells = [
+        [
+            bare_value(value, unit) + "".join(mark for mark, cells in marked.values() if (model, name) in cells)
+            for name, value, unit in zip(columns, row, units, strict=True)
+        ]
+        for model, row in zip(chosen.index, chosen.to_numpy(), strict=True)
+    ]
     usual = units[0] if len(set(units)) == 1 else FRACTION
     corner = ", ".join(filter(None, (f"{loaded.metric}{' (or the metric named)' if others else ''}", _shown(usual))))
     heads = []
@@ -77,7 +87,39 @@ def command(
         about = ([others[name]] if name in others else []) + ([_shown(unit)] if unit not in ("", usual) else [])
         heads.append(f"{name} ({', '.join(about)})" if about else name)
     click.echo(as_text(list(chosen.index), heads, cells, form, corner))
+    for key, (mark, those) in marked.items():
+        if those:
+            click.echo(f"{BEFORE_MARK[form]}{mark} {MARKS[key]}: testbed published show MODEL SETTING")
     return 0
+
+
+def _of(model: str, columns: Sequence[str], cells: Set[tuple[str, str]]) -> list[str]:
+    return [name for name in columns if (model, name) in cells]
+
+
+def _marked(
+    db_url: str | None, models: Sequence[str], metrics: Mapping[str, str]
+) -> dict[str, tuple[str, set[tuple[str, str]]]]:
+    """Why cells are marked → the mark, and the cells: measured values that differ from published ones, published ones.
+
+    Args:
+        db_url: The store.
+        models: The models.
+        metrics: Setting → the metric that is shown.
+    """
+    from testbed.db.store import Store
+    from testbed.published.agreement import PublishedValues, differing
+
+    with Store.open(db_url) as store:
+        results = store.results.find(models, list(metrics), set(metrics.values()), [OVERALL])
+        shown = [each for each in results if each.metric == metrics[each.eval_setting]]
+        own = [each for each in shown if each.origin not in ELSEWHERE]
+        published = PublishedValues(store, {each.model for each in own}, {each.eval_setting for each in own})
+        theirs = {(each.model, each.eval_setting) for each in shown if each.origin == "published"}
+        return {
+            "differ_from_published": ("*", {each.cell for each in differing(published.compare(own))}),
+            "published": ("†", theirs),
+        }
 
 
 def in_order(values: pd.DataFrame, spec: MetricSpec, better: Better | None = None) -> pd.DataFrame:

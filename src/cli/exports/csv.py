@@ -14,11 +14,11 @@ from testbed.console.output import count
 @click.argument("file", type=click.Path(path_type=Path))
 def command(file: Path, db_url: str | None) -> int:
     """Top-1 of models × settings, as ImageNet-testbed's table."""
-    from testbed.compat import importing
+    from testbed.compat.imagenet_testbed_table import METRIC_SUFFIXES, export_csv
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
-        results = store.results.find(metrics=["top1", *importing.METRIC_SUFFIXES], slices=["overall"])
-    rows, columns = importing.export_csv(results, file)
+        results = store.results.find(metrics=["top1", *METRIC_SUFFIXES], slices=["overall"])
+    rows, columns = export_csv(results, file)
     click.echo(f"{count(rows, 'model')} × {count(columns, 'column')} written to {file}")
     return 0

@@ -87,6 +87,11 @@ def _options() -> list[click.Parameter]:
         help="Stop at a sample that cannot be read instead of counting it as wrong; fail if outputs are NaN or"
         " infinite, or if a data set leaves out what may be samples.",
     )
+    add(
+        "--fail-on-disagreement",
+        is_flag=True,
+        help="Exit with status 1 if a number of this run, computed or reused, differs from a published one.",
+    )
     add("--dry-run", is_flag=True, help="Print the plan and do nothing.")
     add("--plugin", "plugins", cls=ManyWords, **PLUGIN)
 

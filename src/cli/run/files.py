@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from testbed.cli.run.report import FINISHED
 from testbed.console.output import count
 from testbed.errors import TestbedError
 
@@ -32,9 +31,8 @@ def write_logdir(store: Store, report: Report, logdir: Path) -> None:
     """Writes the metrics and outputs of a run to a folder (``--logdir``)."""
     from testbed.exchange.export import write_run
 
-    finished = [each.evaluation_id for each in report.of(*FINISHED) if each.evaluation_id]
     try:
-        files = write_run(store, finished, logdir)
+        files = write_run(store, report.evaluations, logdir)
     except OSError as error:
         raise TestbedError(f"--logdir {logdir} cannot be written: {error}") from error
     click.echo(f"Wrote metrics.json and {count(files, 'file')} of outputs to {logdir}", err=True)

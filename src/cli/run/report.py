@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 SHOWN_REASONS = 10
 ANSWERED = ("question_answering@", "judged_answers@", "vlmeval_benchmark@")  # scorers of answers to questions
 SHOWN_MODELS = 3
-FINISHED = ("complete", "stored", "derived", "scored")  # statuses of cells with results
 STATUSES = ("complete", "derived", "scored", "stored", "unsupported", "failed", "incomplete", "stopped")
 
 
@@ -60,7 +59,7 @@ def print_report(
     _print_silences(results)
     _print_not_finite(results)
     _print_uncovered(results)
-    _print_disagreements(report)
+    _print_published(report, results)
     print_checks(report.checks)
     print_times([each for _, each in sorted(report.times.items())])
     _print_summary(report, override, where)
@@ -73,8 +72,7 @@ def print_ended(report: Report, options: RunOptions, models: Sequence[str], sett
     if not report.passes:
         return  # nothing was begun
     with suppress(TestbedError), Store.open(options.db_url) as store:
-        finished = [each.evaluation_id for each in report.of(*FINISHED) if each.evaluation_id is not None]
-        results, unreadable = store.results.of(finished), store.outputs.unreadable(finished)
+        results, unreadable = store.results.of(report.evaluations), store.outputs.unreadable(report.evaluations)
         print_report(report, results, unreadable, models, settings, options.override, store.display_url)
 
 
@@ -90,7 +88,7 @@ def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], 
         for each in results
         if each.metric == shown.get(each.eval_setting) and each.slice == OVERALL
     }
-    for outcome in report.of(*FINISHED):
+    for outcome in report.finished:
         cells.setdefault((outcome.model, labels[outcome.setting]), percent(None))
     for outcome in report.of("unsupported", "failed", "incomplete", "stopped"):
         cells[outcome.model, labels[outcome.setting]] = outcome.status
@@ -185,12 +183,25 @@ def _print_uncovered(results: Sequence[Any]) -> None:
         click.echo("More models lack some captions or answers; testbed show shows the metric coverage")
 
 
-def _print_disagreements(report: Report) -> None:
-    """Prints which numbers differ from published ones, often the sign of a mistake in the preprocessing."""
-    for line in report.disagreements[:SHOWN_REASONS]:
-        click.echo(f"Not as published: {line}")
-    if len(report.disagreements) > SHOWN_REASONS:
-        click.echo(f"Not as published: {len(report.disagreements) - SHOWN_REASONS} more numbers")
+def _print_published(report: Report, results: Sequence[Any]) -> None:
+    """Prints the main metrics beside what is published about them, and further ones that differ, these first."""
+    from testbed.published.agreement import AGREES, differing, in_words
+
+    if not report.comparisons:
+        return
+    main = headlines(results)
+    told = differing(report.comparisons)
+    told += [
+        each
+        for each in report.comparisons
+        if each.verdict == AGREES and each.slice == OVERALL and each.metric == main.get(each.eval_setting)
+    ]
+    for each in told[:SHOWN_REASONS]:
+        click.echo(in_words(each))
+    if len(told) > SHOWN_REASONS:
+        more = Counter(each.verdict for each in told[SHOWN_REASONS:])
+        said = ", ".join(f"{number:,} {word}" for word, number in sorted(more.items(), reverse=True))
+        click.echo(f"{count(more.total(), 'more number')} beside published ones: {said}; testbed show has them")
 
 
 def _print_summary(report: Report, override: bool, where: str | None) -> None:
@@ -206,9 +217,8 @@ def _print_summary(report: Report, override: bool, where: str | None) -> None:
         click.echo("All of it was stored already; nothing was computed.")
     if where:
         click.echo(f"The results are in {where}")
-        finished = report.of(*FINISHED)
-        if finished:
-            click.echo(f"  testbed show '{finished[0].model}' '{finished[0].setting}'")
+        for first in report.finished[:1]:
+            click.echo(f"  testbed show '{first.model}' '{first.setting}'")
 
 
 def _results_grid(

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from testbed.cli.run.report import FINISHED
 from testbed.console.output import count
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ def thumbnails_of(catalog: Catalog, options: RunOptions, report: Report) -> None
     from testbed.db.store import Store
     from testbed.plotting.explorer.thumbnails import store_thumbnails
 
-    settings = [each.setting for each in report.of(*FINISHED)]
+    settings = [each.setting for each in report.finished]
     with Store.open(options.db_url, "write", options.payload_url) as store:
         stored = store_thumbnails(store, catalog, settings, lambda note: click.echo(note, err=True))
     skipped = f"; {count(stored.skipped, 'picture')} could not be read" if stored.skipped else ""

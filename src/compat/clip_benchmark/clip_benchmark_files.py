@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.analyses.labels import prompts
-from testbed.entities import OVERALL, Result
+from testbed.entities import ELSEWHERE, OVERALL, Result
 from testbed.errors import StoreError, shortened
 from testbed.eval_settings.benchmark_families.benchmark_names import LINEAR_PROBE
 from testbed.eval_settings.benchmark_families.clip_benchmark_names import (
@@ -27,7 +26,7 @@ from testbed.eval_settings.benchmark_families.clip_benchmark_names import (
     place_of,
     setting_of,
 )
-from testbed.exchange.imported import ImportedCell, ImportReport, imported_cell, metric_in, named
+from testbed.exchange.imported import named
 from testbed.jsontext import to_json
 from testbed.metric_specs import NEITHER, NEVER, MetricSpec
 from testbed.metrics.captions.rows import SPECS as CAPTION_SPECS
@@ -81,7 +80,7 @@ class Record:
     """
 
     fields: Mapping[str, str]
-    file: Path | str
+    file: str
     place: str
 
     @property
@@ -90,42 +89,31 @@ class Record:
         return f"{self.file}, {self.place}"
 
 
-def csv_records(header: Sequence[str], rows: Sequence[Sequence[str]], path: Path) -> list[Record]:
-    """The rows of a CSV file as records."""
-    return [
-        Record(dict(zip(header, row, strict=True)), path, f"row {number}") for number, row in enumerate(rows, start=2)
-    ]
+def records_of(
+    path: str,
+    lines: Iterable[tuple[str, dict[str, str]]],
+    records: Sequence[Mapping[str, Any]],
+    leave: Callable[[str, str], None],
+) -> Iterator[Record]:
+    """The rows of a table or the records of a JSON file, in which numbers are text.
 
-
-def json_records(path: Path, report: ImportReport) -> list[Record]:
-    """The records in a JSON file (an object, or a list of them), or in all the JSON files of a folder.
+    Args:
+        path: The file.
+        lines: The rows.
+        records: The records.
+        leave: Told of those without metrics, which CLIP benchmark could not compute.
 
     Raises:
-        StoreError: If a file has another format, or there is none.
+        StoreError: If a record has another form.
     """
-    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    if not files:
-        raise StoreError(f"the folder {path} has no JSON files; CLIP benchmark writes one for each result")
-    return [record for file in files for record in _json_file(file, report)]
-
-
-def _json_file(path: Path, report: ImportReport) -> list[Record]:
-    try:
-        # Numbers stay text; CLIP benchmark writes a bare NaN for undefined metrics.
-        given = json.loads(path.read_text(encoding="utf-8"), parse_float=str, parse_int=str, parse_constant=str)
-    except (OSError, ValueError, RecursionError) as error:
-        raise StoreError(f"{path} cannot be read as a JSON file: {error}") from error
-    found = given if isinstance(given, list) else [given]
-    if not found:
-        raise StoreError(f"{path} is empty")
-    records = []
-    for number, each in enumerate(found, start=1):
+    for place, fields in lines:
+        yield Record(fields, path, place)
+    for number, record in enumerate(records, start=1):
         place = f"record {number}"
-        if isinstance(each, dict) and "metrics" in each and each["metrics"] is None:
-            report.notes.append(f"{path.name}, {place} has no metrics: CLIP benchmark could not compute them")
-            continue
-        records.append(Record(_json_fields(each, f"{path}, {place}"), path, place))
-    return records
+        if "metrics" in record and record["metrics"] is None:
+            leave("metrics", "null")
+        else:
+            yield Record(_json_fields(record, f"{path}, {place}"), path, place)
 
 
 def _json_fields(record: Any, where: str) -> dict[str, str]:
@@ -140,43 +128,6 @@ def _json_fields(record: Any, where: str) -> dict[str, str]:
             raise StoreError(f"{where}: the metric {name} should be a number, not {value!r}")
         fields[name] = "" if value is None else str(value)
     return fields
-
-
-def cells_of(records: Iterable[Record], report: ImportReport) -> list[ImportedCell]:
-    """The cells of records. Records of one cell with different metrics are merged.
-
-    Raises:
-        StoreError: If a field is invalid, or two records of a cell contradict each other.
-    """
-    cells: dict[tuple[str, str], ImportedCell] = {}
-    for record in records:
-        if label := record.fields.get(LABEL, "").strip():
-            report.notes.append(f"{record.place} is left out: not the reported evaluation of its cell, but {label!r}")
-            continue
-        cell = _cell(record)
-        key = cell.model, cell.eval_setting
-        held = cells.get(key)
-        if held is None:
-            cells[key] = cell
-        elif held.metrics == cell.metrics:
-            report.notes.append(f"{record.place} repeats {key[0]} on {key[1]}")
-        elif {each.name for each in held.metrics}.isdisjoint(each.name for each in cell.metrics):
-            cells[key] = imported_cell(*key, (*held.metrics, *cell.metrics))
-        else:
-            raise StoreError(
-                f"{record.where}: {key[0]} on {key[1]} has two rows that differ; remove one of them,"
-                " or give the data sets different names"
-            )
-    return list(cells.values())
-
-
-def _cell(record: Record) -> ImportedCell:
-    metrics = []
-    for column, spec in metric_columns(record):
-        metric = metric_in(spec, record.fields[column], 1, f"{record.where}, column {column}")
-        if metric is not None:
-            metrics.append(metric)
-    return imported_cell(*cell_of(record), metrics)
 
 
 def cell_of(record: Record) -> tuple[str, str]:
@@ -252,7 +203,7 @@ def records_by_cell(
 ) -> Iterator[tuple[tuple[str, str, str], dict[str, Any]]]:
     """One record for each cell with metrics of CLIP benchmark, as in its JSON files, as the results come.
 
-    If a cell was both run and imported, its own numbers are written. Missing metrics of a task are None.
+    If a cell was run, its own numbers are written, and not those from elsewhere. Missing metrics of a task are None.
 
     Args:
         results: The visible results, and those of further evaluations; those of a cell one after the other.
@@ -270,7 +221,7 @@ def records_by_cell(
         origins: dict[bool, dict[str, Result]] = {}
         for result in of_cell:
             if result.slice == OVERALL:
-                origins.setdefault(result.origin == "imported", {})[result.metric] = result
+                origins.setdefault(result.origin in ELSEWHERE, {})[result.metric] = result
         if not origins:
             continue
         setting, model, label = key
@@ -289,7 +240,8 @@ def dumped_texts(store: Store, results: Iterable[Result], keys: Sequence[str]) -
         results: Of the evaluations.
         keys: ``"classnames"``, ``"templates"`` or both.
     """
-    found = {each: prompts(store, store.evaluations.get(each)) for each in {result.evaluation_id for result in results}}
+    evaluations = {each.evaluation_id for each in results if each.origin not in ELSEWHERE}
+    found = {each: prompts(store, store.evaluations.get(each)) for each in evaluations}
     names = {"classnames": "class_names", "templates": "templates"}
     return {
         each: {key: given[names[key]] for key in keys if given.get(names[key]) is not None}

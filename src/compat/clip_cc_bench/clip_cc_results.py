@@ -6,22 +6,17 @@ published files are of unchanged cosines, and so have the names of the raw scale
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from testbed.entities import Metric
 from testbed.errors import StoreError, shortened
-from testbed.exchange.imported import ImportedCell, imported_cell, named
-from testbed.metrics.caption_similarity import SPECS
 
 FORM = "CLIP-CC-Bench's results"
 NAME = "Model Name"  # the first column of aggregated_results.csv
 RAW = "_raw"
 SETTING = "clip-cc-bench"
-_MOST = 1e300  # of numbers that the square root is taken of
+_MOST = 1e15  # of numbers of samples, and of deviations
 # Columns of the CSV, and places in the JSON of a captioner by a decoder, with our names.
 COLUMNS = {"coarse": "coarse_similarity", "fine_f1": "fine_f1", "hm_cf": "hm_cf"}
 PLACES = {
@@ -41,34 +36,8 @@ README_PLACES = {
 }
 DECODER_KEYS = ("embedding_model_name", "decoder_name")
 
-Summary = tuple[Path, Mapping[str, Any]]
 
-
-def csv_cells(header: Sequence[str], rows: Sequence[Sequence[str]], path: Path) -> list[ImportedCell]:
-    """A row for each captioner; columns ``DECODER_coarse``, ``DECODER_fine_f1`` and ``DECODER_hm_cf``.
-
-    Raises:
-        StoreError: If a column is another one, a captioner is there twice, or a value is no cosine.
-    """
-    columns = [column_of(each, path) for each in header[1:]]
-    values: dict[tuple[str, str], list[Metric]] = {}
-    seen: set[str] = set()
-    for number, row in enumerate(rows, start=2):
-        where = f"{path}, row {number}"
-        model = named(row[0], where)
-        if model in seen:
-            raise StoreError(f"{where}: {model} is there twice")
-        seen.add(model)
-        for (decoder, metric), text, column in zip(columns, row[1:], header[1:], strict=True):
-            if text.strip():
-                value = cosine(text, f"{where}, column {column}")
-                values.setdefault((model, decoder), []).append(
-                    SPECS[metric + RAW].metric(value, published=text.strip())
-                )
-    return [imported_cell(model, _setting(decoder, path), metrics) for (model, decoder), metrics in values.items()]
-
-
-def column_of(column: str, path: Path | str) -> tuple[str, str]:
+def column_of(column: str, path: str) -> tuple[str, str]:
     """The decoder and the metric of a column.
 
     Raises:
@@ -82,67 +51,54 @@ def column_of(column: str, path: Path | str) -> tuple[str, str]:
     )
 
 
-def summaries_in(path: Path) -> list[Summary] | None:
-    """The summaries of captioners by decoders in a file, or in the folders of decoders below a folder.
-
-    Returns:
-        None if there are none: the file or folder is something else.
-    """
-    if path.is_dir():
-        files = sorted(each for pattern in ("*.json", "*/*.json", "*/per_model/*.json") for each in path.glob(pattern))
-    else:
-        files = [path] if path.suffix == ".json" else []
-    found = [(file, content) for file in files if (content := _content(file)) is not None]
-    return found or None
+def is_summary(record: Mapping[str, Any]) -> bool:
+    """Whether a record is the summary of a captioner by a decoder."""
+    if "model_name" not in record or not any(key in record for key in DECODER_KEYS):
+        return False
+    return any(places[0] in record for places in (*PLACES.values(), ("metrics",)))
 
 
-def _content(file: Path) -> Mapping[str, Any] | None:
-    try:
-        content = json.loads(file.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError):
-        return None  # what is no JSON is told by the reader of CLIP benchmark's files
-    if not isinstance(content, dict) or "model_name" not in content or not any(key in content for key in DECODER_KEYS):
-        return None
-    return content if any(places[0] in content for places in (*PLACES.values(), ("metrics",))) else None
+class Mean(NamedTuple):
+    """A mean in a summary, as it is printed."""
+
+    metric: str
+    text: str
+    n: int | None
+    stderr: float | None
+    place: str
 
 
-def cells_of(summaries: Sequence[Summary]) -> list[ImportedCell]:
-    """The cells of summaries, a captioner by a decoder each.
+def means_of(summary: Mapping[str, Any], where: str) -> tuple[str, str, list[Mean]]:
+    """The captioner, the decoder and the means of a summary, in which numbers are text.
 
     Raises:
-        StoreError: If one is there twice, lacks a name, or has a value that is no cosine.
+        StoreError: If it has none, or a value is no cosine.
     """
-    cells: dict[tuple[str, str], tuple[Path, ImportedCell]] = {}
-    for file, content in summaries:
-        cell = _cell(file, content)
-        other, _ = cells.setdefault((cell.model, cell.eval_setting), (file, cell))
-        if other != file:
-            raise StoreError(f"{other} and {file} are both about {cell.model} on {cell.eval_setting}")
-    return [cell for _, cell in cells.values()]
-
-
-def _cell(file: Path, content: Mapping[str, Any]) -> ImportedCell:
-    readme = "metrics" in content
-    suffix = "" if readme and content.get("scale", "unit") == "unit" else RAW
-    decoder = next(str(content[key]) for key in DECODER_KEYS if key in content)
-    count = content.get("successful_evaluations")
-    metrics = []
+    readme = "metrics" in summary
+    suffix = "" if readme and summary.get("scale", "unit") == "unit" else RAW
+    decoder = next(str(summary[key]) for key in DECODER_KEYS if key in summary)
+    count = _number(summary.get("successful_evaluations"))
+    n = int(count) if count is not None and count.is_integer() and count > 0 else None
+    means = []
     for name, place in (README_PLACES if readme else PLACES).items():
-        found: Any = content
+        found: Any = summary
         for key in place:
             found = found.get(key) if isinstance(found, dict) else None
         if isinstance(found, dict) and found.get("mean") is not None:
-            value = cosine(found["mean"], f"{file}, {'.'.join(place)}.mean")
-            n = count if isinstance(count, int) and 0 < count < _MOST else None
-            error = _stderr(found.get("std"), n)
-            metrics.append(SPECS[name + suffix].metric(value, n, error, published=str(found["mean"])))
-    if not metrics:
-        raise StoreError(f"{file} has no mean of any similarity; a summary of CLIP-CC-Bench has one of each")
-    return imported_cell(named(str(content["model_name"]), str(file)), _setting(decoder, file), metrics)
+            at = f"{'.'.join(place)}.mean"
+            cosine(found["mean"], f"{where}, {at}")
+            means.append(Mean(name + suffix, str(found["mean"]), n, _stderr(_number(found.get("std")), n), at))
+    if not means:
+        raise StoreError(f"{where} has no mean of any similarity; a summary of CLIP-CC-Bench has one of each")
+    return str(summary["model_name"]), decoder, means
 
 
-def _setting(decoder: str, where: Path) -> str:
-    return named(f"{SETTING}@{decoder}", str(where), "eval setting")
+def _number(given: Any) -> float | None:
+    try:
+        value = float(given) if isinstance(given, str) else math.nan
+    except ValueError:
+        value = math.nan
+    return value if 0 <= value < _MOST else None
 
 
 def cosine(given: Any, where: str) -> float:
@@ -160,7 +116,6 @@ def cosine(given: Any, where: str) -> float:
     return value
 
 
-def _stderr(deviation: Any, n: int | None) -> float | None:
+def _stderr(deviation: float | None, n: int | None) -> float | None:
     """The standard error of a mean, from the population standard deviation that the files have."""
-    known = isinstance(deviation, int | float) and not isinstance(deviation, bool) and 0 <= deviation < _MOST
-    return float(deviation) / math.sqrt(n - 1) if known and n is not None and n > 1 else None
+    return deviation / math.sqrt(n - 1) if deviation is not None and n is not None and n > 1 else None

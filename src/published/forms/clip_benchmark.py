@@ -8,17 +8,21 @@ from testbed.published.reading import Reading
 
 NAME = files.FORM
 OTHERS = False
+FURTHER = "further evaluations of a cell"
 
 
 def matches(document: Document) -> bool:
-    """By its columns."""
-    return set(files.KEYS) <= set(document.header)
+    """By its columns, or the keys of its first record."""
+    keys = document.header or list(document.records[0] if document.records else ())
+    return set(files.KEYS) <= set(keys) and ("metrics" in keys or bool(document.header))
 
 
 def read(document: Document, reading: Reading) -> None:
-    """The cells as `testbed import` takes them."""
-    for row, fields in document.lines():
-        record = files.Record(fields, document.path, row)
+    """A cell for each row or record; those of further evaluations of a cell are no claims about it."""
+    for record in files.records_of(document.path, document.lines(), document.records, reading.leave):
+        if label := record.fields.get(files.LABEL, "").strip():
+            reading.leave(FURTHER, label)
+            continue
         model, setting = files.cell_of(record)
         for column, spec in files.metric_columns(record):
-            reading.claim(model, setting, spec, fields[column], row, column)
+            reading.claim(model, setting, spec, record.fields[column], record.place, column)

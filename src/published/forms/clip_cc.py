@@ -12,8 +12,10 @@ OTHERS = True
 
 
 def matches(document: Document) -> bool:
-    """By its first column."""
-    return bool(document.header) and document.header[0] == results.NAME
+    """By its first column, or the keys of a captioner's summary."""
+    if document.header:
+        return document.header[0] == results.NAME
+    return bool(document.records) and results.is_summary(document.records[0])
 
 
 def read(document: Document, reading: Reading) -> None:
@@ -25,3 +27,8 @@ def read(document: Document, reading: Reading) -> None:
                 results.cosine(fields[column], f"{document.path}, {row}, column {column}")
             spec = SPECS[metric + results.RAW]
             reading.claim(fields[results.NAME], f"{results.SETTING}@{decoder}", spec, fields[column], row, column)
+    for record in document.records:
+        captioner, decoder, means = results.means_of(record, document.path)
+        for each in means:
+            place = captioner, f"{results.SETTING}@{decoder}", SPECS[each.metric], each.text, "the summary", each.place
+            reading.claim(*place, n=each.n, stderr=each.stderr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from testbed.metric_specs import MetricSpec, rate
 from testbed.metrics.scorers.classification import top
+from testbed.published.agreement import CLAIMED, DISPUTED, STANDING, VERIFIED
 from testbed.published.document import Document
 from testbed.published.reading import MEAN, PERCENT, Reading
 
@@ -16,11 +17,11 @@ PROTOCOL = ("additional_data", "number_forward_passes", "unreliable")
 CLEAN = {"imagenet": "val", "cifar10": "cifar10", "cifar100": "cifar100"}
 # (data set, threat model, eps) → the setting of AutoAttack.
 ATTACKED = {("imagenet", "Linf", "4/255"): "autoattack.linf.eps4", ("imagenet", "L2", "3"): "autoattack.l2.eps3"}
-# How the accuracy under attack was found, by key.
+# How the accuracy under attack was found, and what that makes of the authors' claim, by key.
 ROBUST = {
-    "autoattack_acc": "AutoAttack, by RobustBench",
-    "external": "an adaptive attack, by others",
-    "reported": "the authors' own attack",
+    "reported": ("the authors' own attack", CLAIMED),
+    "autoattack_acc": ("AutoAttack, by RobustBench", VERIFIED),
+    "external": ("an adaptive attack, by others", DISPUTED),
 }
 NOTHING = "null"  # as a text, in a few entries
 CORRUPTED = ("corruptions_acc", "corruptions_mce", "corruptions_acc_3d", "corruptions_mce_3d")
@@ -45,11 +46,11 @@ def read(document: Document, reading: Reading) -> None:
         reading.claim(model, CLEAN.get(dataset, dataset), top(1), record["clean_acc"], row, "clean_acc", PERCENT, about)
         attacked = ATTACKED.get((dataset, threat, eps), f"{dataset} under attack, {threat} {eps}".strip())
         under_corruptions = any(key in record for key in CORRUPTED)
-        for key, attack in ROBUST.items():
+        for key, (attack, standing) in ROBUST.items():
             if under_corruptions:
                 setting, why, protocol = f"{dataset} corruptions", MEAN, {"evaluation": attack, **about}
             else:
-                setting, why, protocol = attacked, None, {"attack": attack, **about}
+                setting, why, protocol = attacked, None, {STANDING: standing, "attack": attack, **about}
             text = "" if record.get(key) == NOTHING else record.get(key)
             reading.claim(model, setting, top(1), text, row, key, PERCENT, protocol, why)
         for key in CORRUPTED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from testbed.metrics.scorers.classification import top
+from testbed.published.agreement import IMAGE_SIZE
 from testbed.published.document import Document
 from testbed.published.reading import PERCENT, Reading
 
@@ -37,7 +38,7 @@ def read(document: Document, reading: Reading) -> None:
     for row, fields in document.lines():
         model = f"timm/{fields['model']}@{fields['img_size']}"
         protocol = {
-            "image size": fields["img_size"],
+            IMAGE_SIZE: fields["img_size"],
             "crop": fields["crop_pct"],
             "interpolation": fields["interpolation"],
         }
