@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +12,7 @@ from testbed.explain.axis import NotApplicableError, Stage, Variant
 from testbed.explain.cell import StoredCell
 from testbed.explain.images import Images
 from testbed.explain.pixels import Pixels
-from testbed.explain.sampling import Draw, Estimate, distance, estimate
+from testbed.explain.sampling import Draw, Estimate, Side, estimate
 from testbed.explain.table import Array, Table, Values, margins, values
 from testbed.explain.texts import Heads, Texts, stored_texts
 
@@ -35,11 +35,15 @@ class Bench:
         self.heads = Heads(cell, self.images.loaded)
         self.metrics = list(metrics)
         self._logits: OrderedDict[Texts | None, Array] = OrderedDict()
+        self._sides_of: dict[tuple[Arm, Texts | None], list[Side]] = {}
 
     @cached_property
     def draw(self) -> Draw:
         """The samples in the order in which they are run."""
-        return Draw(margins(self.cell.viewed(self.cell.logits)))
+        table = self.cell.table(self.metrics[0])
+        close = np.zeros(len(self.cell))
+        close[values(table).rows] = margins(table)
+        return Draw(close)
 
     @cached_property
     def _embeddings(self) -> Array | None:
@@ -99,15 +103,19 @@ class Bench:
         """
         rows = self.draw.rows(size)
         texts = self.texts(arm)
-        base = self._stored(texts if self._embeddings is not None else None)
         raw = self.images.outputs(self.pixels(arm), rows) if outputs is None else outputs
-        new = self._new_logits(raw, texts)
-        everything = self._scored(arm, base, None)
-        before, after = self._scored(arm, base[rows], rows), self._scored(arm, new, rows)
-        moved = distance(np.nan_to_num(base[rows]), np.nan_to_num(new))
+        new = self._new_logits(raw, texts, self.pixels(arm))
         chances = self.draw.probabilities(size)
-        parts = zip(everything, before, after, strict=True)
-        return tuple(estimate(stored, old, now, chances, self.draw, moved) for stored, old, now in parts)
+        stored = self._stored_sides(arm, texts if self._embeddings is not None else None)
+        parts = zip(stored, self._sides(arm, new, rows), strict=True)
+        return tuple(estimate(each, each.take(rows), now, chances) for each, now in parts)
+
+    def _stored_sides(self, arm: Arm, texts: Texts | None) -> list[Side]:
+        """All samples as stored, under the variants of scoring and of texts."""
+        key = tuple(each for each in arm if each.stage == Stage.SCORES), texts
+        if key not in self._sides_of:
+            self._sides_of[key] = self._sides(arm, self._stored(texts), None)
+        return self._sides_of[key]
 
     def added(self, arm: Arm, size: int) -> Array:
         """A prediction of the outputs of several changes of the images: the sum of what each of them changes."""
@@ -119,10 +127,13 @@ class Bench:
                 total += self.images.outputs(self.pixels((each,)), rows).astype(np.float64) - own
         return total.astype(np.float32)
 
-    def _new_logits(self, outputs: Array, texts: Texts | None) -> Array:
+    def _new_logits(self, outputs: Array, texts: Texts | None, pixels: Pixels) -> Array:
         if not self.cell.zero_shot:
             return outputs
-        return self.heads.logits(outputs, texts or stored_texts(self.cell))
+        own = self.images.own
+        network = pixels.weights, pixels.activation, pixels.dtype or self.cell.dtype
+        same = network == (own.weights, own.activation, own.dtype)  # then texts are those of the stored head
+        return self.heads.logits(outputs, texts or stored_texts(self.cell), None if same else network)
 
     def _stored(self, texts: Texts | None) -> Array:
         """Logits of all samples: the stored ones, or those of stored embeddings with other texts."""
@@ -134,11 +145,15 @@ class Bench:
                 self._logits.popitem(last=False)
         return self._logits[texts]
 
+    def _sides(self, arm: Arm, logits: Array, rows: Array | None) -> list[Side]:
+        return [Side(values(table), margins(table)) for table in self._tables(arm, logits, rows)]
+
     def _scored(self, arm: Arm, logits: Array, rows: Array | None) -> list[Values]:
-        made = []
+        return [values(table) for table in self._tables(arm, logits, rows)]
+
+    def _tables(self, arm: Arm, logits: Array, rows: Array | None) -> Iterator[Table]:
         for metric in self.metrics:
             table: Table = self.cell.table(metric, logits, rows)
             for each in arm:
                 table = each.change(table) if each.stage == Stage.SCORES else table
-            made.append(values(table))
-        return made
+            yield table

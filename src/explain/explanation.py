@@ -13,6 +13,7 @@ Z = 2.58  # of intervals and verdicts: 99 %
 APART = 1.96  # errors between an estimate that gives a published value and the stored value, at least
 _NEAR = 0.02  # within which values count as near the published one
 OTHER_ARITHMETIC = 5e-5  # what other processors and library releases change of a share of right answers
+ENOUGH = "what is stored gives the value already (--thorough tries these too)"
 CHANCE = 0.05  # the most matches by chance at which combinations count as an explanation
 
 
@@ -120,7 +121,8 @@ class Explanation:
             return "The stored value is the published one; there is nothing to explain."
         single = [each for each in self.rows if each.verdict == GIVES]
         if single:
-            return _listed(single, "gives", "give") + self._undecided(self.rows)
+            untried = " Preprocessing was not tried (--thorough)." if ENOUGH in self.not_tried.values() else ""
+            return _listed(single, "gives", "give") + self._undecided(self.rows) + untried
         doubt = self._undecided(self.rows)
         tried = f"{len(self.rows)} single variants and {self.combinations_tried:,} combinations were tried"
         if self.giving and self.explained:

@@ -15,7 +15,7 @@ from testbed.explain.axis import NotApplicableError
 from testbed.explain.decoders import DECODERS
 from testbed.explain.pixels import OtherNormalization, Pixels, pixels_of, render
 from testbed.explain.table import Array
-from testbed.explain.texts import stored_texts
+from testbed.explain.texts import Network, stored_texts
 from testbed.models.base.capability import EMBED_IMAGE, LOGITS
 from testbed.models.loading.class_order import class_columns
 from testbed.models.model_base import LoadOptions
@@ -181,9 +181,9 @@ class Images:
 
     # Networks -----------------------------------------------------------------------------------------------------
 
-    def loaded(self) -> Any:
-        """The model as it is, loaded once."""
-        return self._loaded("", "", self.cell.dtype)
+    def loaded(self, network: Network | None = None) -> Any:
+        """The model, by default as it is; loaded once."""
+        return self._loaded(*(network or ("", "", self.cell.dtype)))
 
     def _with_normalization(self, protocol: Pixels) -> Any:
         loaded = self._loaded(protocol.weights, protocol.activation, protocol.dtype or "float32")

@@ -9,6 +9,7 @@ from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL, Claim
 from testbed.errors import StoreError
 from testbed.explain.cell import reported
+from testbed.published.agreement import DEFINITION, rounding
 from testbed.published.names import weights
 from testbed.published.reading import eval_setting
 
@@ -67,6 +68,8 @@ def claimed(store: Store, model: str, setting: str, source: str | None = None) -
     cell = reported(store, model, setting)
     metrics = {each.name for each in store.results.metrics(cell.id)}
     able = [each for each in claims if _is_measured(each, metrics) and (source is None or _source(each) == source)]
+    # What a model's definition carries counts where nobody else has published a value.
+    able = [each for each in able if _source(each) != DEFINITION or source is not None] or able
     sources = list(dict.fromkeys(map(_source, able)))
     if not able:
         of = f" from {source}" if source else ""
@@ -79,7 +82,7 @@ def claimed(store: Store, model: str, setting: str, source: str | None = None) -
         raise StoreError(f"several sources have a value ({values}); choose one with --source")
     found: dict[str, Value] = {}
     for claim in able:
-        found.setdefault(claim.metric, (claim.value, _rounding(claim)))
+        found.setdefault(claim.metric, (claim.value, rounding(claim)))
     assert able[0].source is not None
     return found, f"{sources[0]}, {able[0].source.file}"
 
@@ -102,13 +105,3 @@ def _half(printed: Decimal) -> float:
     """Half a unit of the last digit of a printed number."""
     exponent = printed.as_tuple().exponent
     return 0.5 * 10.0 ** int(exponent) if isinstance(exponent, int) else 0.0
-
-
-def _rounding(claim: Claim) -> float:
-    """Half a unit of the last printed digit, as a fraction, whether it is printed in percent or not."""
-    try:
-        printed = Decimal(claim.published)
-    except InvalidOperation:
-        return 0.0
-    percent = abs(float(printed) - 100 * claim.value) <= abs(float(printed) - claim.value)
-    return _half(printed) / (100 if percent else 1)

@@ -1,16 +1,18 @@
 """Which images are run, and what they say about all of them.
 
-A change of the protocol flips few answers, most of them close calls. So samples with a small margin between their two
-largest logits are drawn more often (Poisson sampling with permanent random numbers, so that a larger draw contains a
-smaller one: Ohlsson 1995), and the difference from the stored value is estimated by weighting each drawn sample with
-the inverse of its probability (Horvitz and Thompson 1952; the difference estimator of Särndal, Swensson and Wretman
-1992, chapter 6).
+A change of the protocol flips few answers, most of them close calls. So samples whose right class is close to the next
+one are drawn more often (Poisson sampling with permanent random numbers, so that a larger draw contains a smaller one:
+Ohlsson 1995).
+
+Of each drawn sample it is known how far its margin moves, not only whether its answer flips. So the value of the others
+is predicted: an answer is right as often as the movements of the drawn samples with the nearest margins would make it,
+each weighted with the inverse of its probability (a model-assisted estimate of a finite population: Särndal, Swensson
+and Wretman 1992). The error is that of a delete-a-group jackknife and of what chance leaves of the prediction.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +21,30 @@ from testbed.explain.table import Array, Values
 SEED = 20_240_601
 _EVEN = 0.15  # of the draw that does not depend on margins
 _CLOSE = 0.2  # the quantile of the margins that counts as close
+GROUPS = 8  # of the jackknife
+CAUTION = 3.0  # by which its variance is multiplied: windows are few, and so are the groups
+FEW = 6  # samples, of which twice as many have an error that is half as large again
+GRID = 2000  # margins for which shares are computed
+NEAREST = 8  # drawn samples that tell of a margin, at least
+
+
+@dataclass(frozen=True)
+class Side:
+    """What a protocol makes of samples.
+
+    Attributes:
+        values: What each adds to the metric.
+        margins: Float array [m]: how far the right class of each is above the first one that would make it wrong.
+    """
+
+    values: Values
+    margins: Array
+
+    def take(self, rows: Array) -> Side:
+        """Some of the samples."""
+        kept = np.isin(self.values.rows, rows)
+        values = Values(self.values.rows[kept], self.values.correct[kept], self.values.weights[kept])
+        return Side(values, self.margins[kept])
 
 
 @dataclass(frozen=True)
@@ -53,7 +79,7 @@ class Draw:
     """
 
     def __init__(self, margins: Array) -> None:
-        self.margins = margins
+        margins = np.abs(margins)
         close = max(float(np.quantile(margins, _CLOSE)), 1e-12) if len(margins) else 1.0
         preference = _EVEN + np.exp(-margins / close)
         self._share = preference / max(preference.sum(), 1e-12)
@@ -70,56 +96,60 @@ class Draw:
         return found
 
 
-def estimate(stored: Values, before: Values, after: Values, chances: Array, draw: Draw, moved: float) -> Estimate:
-    """The value under another protocol, from its difference on drawn samples.
+def estimate(stored: Side, before: Side, after: Side, chances: Array) -> Estimate:
+    """The value under another protocol.
 
     Args:
         stored: All samples, as stored.
         before: The drawn samples, as stored.
         after: The same samples under the other protocol.
         chances: The probability of every sample of the evaluation to be drawn.
-        draw: The draw.
-        moved: How far the other protocol moves margins, in logits: their root mean square over the drawn samples.
     """
+    places = {row: place for place, row in enumerate(before.values.rows.tolist())}
+    kept = np.asarray([row in places for row in after.values.rows.tolist()], dtype=bool)
+    rows = after.values.rows[kept]
+    held = np.asarray([places[row] for row in rows.tolist()], dtype=np.int64)
     weight = np.zeros(len(chances))
-    weight[stored.rows] = stored.weights
-    places = {row: place for place, row in enumerate(before.rows.tolist())}
-    kept = np.asarray([place for place, row in enumerate(after.rows.tolist()) if row in places], dtype=np.int64)
-    rows = after.rows[kept]
-    change = after.correct[kept] - before.correct[[places[row] for row in rows.tolist()]]
-    chance = chances[rows]
-    value = stored.value + float(np.sum(weight[rows] * change / chance))
-    seen = float(np.sum((weight[rows] * change) ** 2 * (1 - chance) / chance**2))
-    flips = _flips(draw.margins, chances, moved, float(np.sum(np.abs(change) / chance)))
-    expected = float(np.sum(weight**2 * flips * (1 - chances) / np.maximum(chances, 1e-12)))
-    return Estimate(value, float(np.sqrt(max(seen, expected))), len(rows))
+    weight[stored.values.rows] = stored.values.weights
+    seen = float(weight[rows] @ after.values.correct[kept])
+    others = ~np.isin(stored.values.rows, rows)
+    if not others.any() or not len(rows):
+        return Estimate(seen if len(rows) else stored.values.value, 0.0 if len(rows) else 1.0, len(rows))
+    drawn = before.margins[held]
+    shift = after.margins[kept] - drawn
+    grid, mass, squares = _grid(stored.margins[others], weight[stored.values.rows[others]])
+    inverse = 1.0 / chances[rows]
+    right = _shares(grid, drawn, shift, inverse)
+    group = np.arange(len(rows)) % GROUPS
+    parts = [
+        float(mass @ _shares(grid, *(each[group != number] for each in (drawn, shift, inverse))))
+        for number in range(min(GROUPS, len(rows)))
+    ]
+    jackknife = (len(parts) - 1) / max(len(parts), 1) * float(np.sum((np.asarray(parts) - np.mean(parts)) ** 2))
+    spread = float(np.sqrt(np.mean(np.square(shift)))) if len(shift) else 0.0
+    unseen = np.exp(-np.abs(grid) / max(spread, 1e-12)) / (len(rows) + 1)  # flips that none of the drawn shows
+    left = float(squares @ np.maximum(right * (1 - right), unseen))
+    few = 1 + FEW / len(rows)
+    return Estimate(seen + float(mass @ right), few * float(np.sqrt(CAUTION * jackknife + left)), len(rows))
 
 
-def _flips(margins: Array, chances: Array, moved: float, seen: float) -> Array:
-    """The probability that each answer flips, also where no drawn one does: float array [n].
-
-    An answer flips if its margin moves by more than it is; with tails as Laplace's that gives the shape. Their number
-    is what the drawn samples show, and one more.
-    """
-    shape = np.minimum(1.0, np.exp(-margins / max(moved, 1e-12)))
-    drawn = float(np.sum(shape * chances))
-    if drawn <= 0:
-        return shape
-    one_more = float(np.sum(shape)) / drawn  # the answers for which one drawn flip stands
-    flips: Array = np.minimum(1.0, shape * (seen + one_more) / (float(np.sum(shape)) + one_more))
-    return flips
+def _grid(margins: Array, weights: Array) -> tuple[Array, Array, Array]:
+    """Margins of many samples as those of a few, with the sums of the weights and of their squares."""
+    order = np.argsort(margins, kind="stable")
+    edges = np.linspace(0, len(order), min(len(order), GRID) + 1).astype(np.int64)[:-1]
+    sums = [np.add.reduceat(each[order], edges) for each in (weights, weights**2)]
+    sizes = np.diff(np.append(edges, len(order)))
+    return np.add.reduceat(margins[order], edges) / sizes, sums[0], sums[1]
 
 
-def distance(before: Any, after: Any) -> float:
-    """How far margins move between two float arrays [m, C] of logits: root mean square of the largest changes.
-
-    Of each sample the two largest logits and what overtakes them count: the change of a logit less the mean change.
-    """
-    if not len(before):
-        return 0.0
-    change = np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64)
-    change -= change.mean(axis=1, keepdims=True)
-    leading = np.argmax(before, axis=1)
-    other = np.where(np.arange(before.shape[1]) == leading[:, None], -np.inf, after).argmax(axis=1)
-    steps = np.arange(len(before))
-    return float(np.sqrt(np.mean((change[steps, leading] - change[steps, other]) ** 2)))
+def _shares(grid: Array, drawn: Array, shift: Array, inverse: Array) -> Array:
+    """How often an answer with each of some margins is right after the shifts of the nearest drawn samples."""
+    if not len(drawn):
+        return (grid > 0).astype(np.float64)
+    order = np.argsort(drawn, kind="stable")
+    near = min(len(drawn), max(NEAREST, int(len(drawn) ** 0.8 / 1.5)))
+    start = np.clip(np.searchsorted(drawn[order], grid) - near // 2, 0, len(drawn) - near)
+    window = order[start[:, None] + np.arange(near)]
+    weights = inverse[window]
+    shares: Array = np.sum(weights * (grid[:, None] + shift[window] > 0), axis=1) / np.sum(weights, axis=1)
+    return shares

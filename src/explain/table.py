@@ -17,6 +17,7 @@ from testbed.metrics.classification import NEVER, target_ranks
 Array = np.ndarray[Any, Any]
 
 NONE = -1  # in place of a right class
+WRONG = 1e6  # further than any margin
 TOP = "top"
 MEAN_PER_CLASS = "mean_per_class_recall"
 
@@ -119,10 +120,22 @@ def _best_ranks(table: Table) -> Array:
     return best
 
 
-def margins(logits: Array) -> Array:
-    """The largest logit of each sample less the second largest: float array [n], 0 where there is a NaN."""
-    if logits.shape[1] < 2:
-        return np.zeros(len(logits))
-    two = np.partition(logits, -2, axis=1)[:, -2:].astype(np.float64)
-    gap: Array = two[:, 1] - two[:, 0]
-    return np.nan_to_num(gap, nan=0.0, posinf=0.0, neginf=0.0)
+def margins(table: Table) -> Array:
+    """How far the best right class of each sample that counts is above the k-th largest logit of the other classes.
+
+    Returns:
+        Float array [m], for the samples in the order of `values`; very negative where no right class has a logit.
+    """
+    table = table.take(table.right[:, 0] != NONE)
+    logits = np.nan_to_num(table.logits.astype(np.float64), nan=-WRONG, posinf=WRONG, neginf=-WRONG)
+    steps = np.arange(len(logits))
+    right = np.full(len(logits), -WRONG)
+    others = logits.copy()
+    for label in table.right.T:
+        valid = (label >= 0) & (label < logits.shape[1])
+        right[valid] = np.maximum(right[valid], logits[steps[valid], label[valid]])
+        others[steps[valid], label[valid]] = -WRONG
+    k = min(table.k, others.shape[1])
+    gap = right - np.partition(others, -k, axis=1)[:, -k]
+    found: Array = np.where(np.isnan(table.logits).any(axis=1), -WRONG, np.clip(gap, -WRONG, WRONG))
+    return found

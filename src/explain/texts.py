@@ -14,6 +14,7 @@ from testbed.explain.table import Array
 if TYPE_CHECKING:
     from testbed.explain.cell import StoredCell
 
+Network = tuple[str, str, str]  # the model whose weights it has, its activation, its precision; see `Pixels`
 SCALE = 100.0  # as `testbed.models.base.runtime.ZeroShotClassifier`
 NORMALIZED = "normalized"  # each prompt, then their mean: CLIP's way
 RAW = "raw"  # the mean of prompts as they come, then normalized
@@ -86,19 +87,19 @@ class Heads:
 
     Args:
         cell: The cell.
-        load: Returns the loaded dual encoder.
+        load: Returns the loaded dual encoder with a network, such as one of another precision; None is its own.
     """
 
-    def __init__(self, cell: StoredCell, load: Callable[[], Any]) -> None:
+    def __init__(self, cell: StoredCell, load: Callable[[Network | None], Any]) -> None:
         self._cell = cell
         self._load = load
-        self._embedded: dict[tuple[str, int | None], Array] = {}
-        self._heads: dict[Texts, tuple[Array, int]] = {}
+        self._embedded: dict[tuple[str, int | None, Network | None], Array] = {}
+        self._heads: dict[tuple[Texts, Network | None], tuple[Array, int]] = {}
         self.texts = 0
 
-    def logits(self, embeddings: Array, texts: Texts) -> Array:
+    def logits(self, embeddings: Array, texts: Texts, network: Network | None = None) -> Array:
         """Float array [m, C] from image embeddings [m, D]."""
-        head, prompts = self._head(texts)
+        head, prompts = self._head(texts, network)
         scaled = np.asarray(embeddings, dtype=np.float64)
         with np.errstate(invalid="ignore", divide="ignore"):
             scaled = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
@@ -109,36 +110,37 @@ class Heads:
 
     def same(self, texts: Texts, other: Texts) -> bool:
         """Whether two heads are equal, number by number."""
-        (one, prompts), (two, more) = self._head(texts), self._head(other)
+        (one, prompts), (two, more) = self._head(texts, None), self._head(other, None)
         return prompts == more and np.array_equal(one, two)
 
-    def _head(self, texts: Texts) -> tuple[Array, int]:
+    def _head(self, texts: Texts, network: Network | None) -> tuple[Array, int]:
         """Float array [D, C · prompts], and the number of columns of a class."""
-        if texts not in self._heads:
-            prompts = texts.prompts()
-            self._embed([text for of_class in prompts for text in of_class], texts.length)
-            of_classes = [np.stack([self._embedded[text, texts.length] for text in each]) for each in prompts]
-            if texts.average == MAXIMUM:
-                most = max(map(len, of_classes))
-                columns = [_unit(each)[np.arange(most) % len(each)] for each in of_classes]
-                self._heads[texts] = np.concatenate(columns).T, most
-            else:
-                self._heads[texts] = np.stack([_class_embedding(each, texts.average) for each in of_classes], 1), 1
-        return self._heads[texts]
+        if (texts, network) not in self._heads:
+            self._heads[texts, network] = self._made(texts, network)
+        return self._heads[texts, network]
 
-    def _embed(self, texts: Sequence[str], length: int | None) -> None:
-        new = [text for text in dict.fromkeys(texts) if (text, length) not in self._embedded]
+    def _made(self, texts: Texts, network: Network | None) -> tuple[Array, int]:
+        prompts = texts.prompts()
+        self._embed([text for of_class in prompts for text in of_class], texts.length, network)
+        of_classes = [np.stack([self._embedded[text, texts.length, network] for text in each]) for each in prompts]
+        if texts.average == MAXIMUM:
+            most = max(map(len, of_classes))
+            return np.concatenate([_unit(each)[np.arange(most) % len(each)] for each in of_classes]).T, most
+        return np.stack([_class_embedding(each, texts.average) for each in of_classes], 1), 1
+
+    def _embed(self, texts: Sequence[str], length: int | None, network: Network | None) -> None:
+        new = [text for text in dict.fromkeys(texts) if (text, length, network) not in self._embedded]
         if not new:
             return
         import torch
 
         from testbed.graph.texts import embed_texts
 
-        loaded = self._load()
+        loaded = self._load(network)
         encoder = loaded if length is None else _Cut(loaded, length)
         with torch.no_grad():
             made = embed_texts(encoder, new, self._cell.setting.language).double().cpu().numpy()
-        self._embedded.update({(text, length): made[place] for place, text in enumerate(new)})
+        self._embedded.update({(text, length, network): made[place] for place, text in enumerate(new)})
         self.texts += len(new)
 
 

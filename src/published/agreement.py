@@ -97,7 +97,7 @@ def compare(result: Result, claim: Claim, side: int | None = None, size: int | N
         why = "the measured value is not defined"
     else:
         difference = result.value - claim.value
-        beyond = max(abs(difference) - _rounding(claim) - TINY, 0.0)
+        beyond = max(abs(difference) - rounding(claim) - TINY, 0.0)
         yardstick = _yardstick(result, claim, error, size)
         if yardstick is None and beyond:
             why = "the standard error is not known"
@@ -143,7 +143,7 @@ def _binomial(value: float | None, n: int | None) -> float | None:
     return None if value is None or not n or not 0 <= value <= 1 else math.sqrt(value * (1 - value) / n)
 
 
-def _rounding(claim: Claim) -> float:
+def rounding(claim: Claim) -> float:
     """Half a unit of the last digit that was printed; 0 for numbers in definitions, whose digits were not."""
     if claim.source is not None and claim.source.name == DEFINITION:
         return 0.0

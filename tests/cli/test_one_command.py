@@ -90,7 +90,7 @@ def test_a_shell_gets_its_script(tmp_path):
 
 
 def test_commands_and_options_are_completed():
-    assert words("", "ex") == ["export"]
+    assert words("", "ex") == ["explain", "export"]
     assert words("", "") == NAMES
     assert words("store re", "re") == ["repair", "rename", "remove", "restore"]
     assert "--batch-size" in words("run", "--ba")

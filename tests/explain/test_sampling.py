@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from testbed.explain import sampling
-from testbed.explain.sampling import Draw, distance, estimate
+from testbed.explain.sampling import Draw, Side, estimate
 from testbed.explain.table import Table, margins, values
 
 SAMPLES, CLASSES, ROUNDS = 4000, 5, 150
@@ -24,14 +24,13 @@ def tables(spread, seed=0):
 
 
 def estimates(monkeypatch, before, after, size):
-    stored, found = values(before), []
+    stored, other = (Side(values(each), margins(each)) for each in (before, after))
+    found = []
     for seed in range(ROUNDS):
         monkeypatch.setattr(sampling, "SEED", seed)
-        draw = Draw(margins(before.logits))
+        draw = Draw(stored.margins)
         rows = draw.rows(size)
-        old, new = before.take(rows), after.take(rows)
-        moved = distance(old.logits, new.logits)
-        found.append(estimate(stored, values(old), values(new), draw.probabilities(size), draw, moved))
+        found.append(estimate(stored, stored.take(rows), other.take(rows), draw.probabilities(size)))
     return found
 
 

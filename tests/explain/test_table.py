@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, top_k_accuracy_score
 
 from testbed.entities import SampleInfo
-from testbed.explain.table import NONE, Table, margins, metric_of, right_classes, values
+from testbed.explain.table import NONE, WRONG, Table, margins, metric_of, right_classes, values
 from testbed.metrics.scorers.classification import score_classes
 
 
@@ -69,8 +69,21 @@ def test_weights_of_some_samples_are_parts_of_the_whole(logits, labels):
     assert np.isnan(values(whole.take(np.zeros(400, dtype=bool))).value)
 
 
-def test_margins_and_metrics_that_are_no_sums():
-    assert margins(np.asarray([[1.0, 4.0, 2.5], [np.nan, 1, 2]])).tolist() == [1.5, 0.0]
+def test_margins_say_how_far_a_right_class_is_above_the_others():
+    logits = np.asarray([[1.0, 4.0, 2.5], [np.nan, 1, 2], [3, 1, 2]])
+    assert margins(table(logits, [1, 1, 1])).tolist() == [1.5, -WRONG, -2]
+    assert margins(table(logits, [1, 1, 1], k=2)).tolist() == [3, -WRONG, -1]
+    assert margins(table(logits, [[1, 2], [0], []])).tolist() == [3, -WRONG]
+    assert margins(table(logits, [7, 1, 2])).tolist() == [-WRONG, -WRONG, -1]
+
+
+def test_right_answers_are_those_with_a_positive_margin(logits, labels):
+    for k in (1, 3):
+        given = table(logits, labels.tolist(), k=k)
+        assert ((margins(given) > 0) == values(given).correct.astype(bool)).all()
+
+
+def test_metrics_that_are_no_sums():
     assert [metric_of(name) for name in ("top1", "top10", "mean_per_class_recall", "nll", "topline")] == [
         *((1, False), (10, False), (1, True), None, None)
     ]
