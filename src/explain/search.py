@@ -13,6 +13,7 @@ from testbed.explain.axis import Axis, NotApplicableError, Stage, Variant, axes
 from testbed.explain.bench import Arm, Bench
 from testbed.explain.cell import StoredCell
 from testbed.explain.explanation import (
+    ENOUGH,
     EXCLUDED,
     GIVES,
     UNDECIDED,
@@ -104,9 +105,7 @@ class Search:
         sampled: list[Arm] = [(each,) for each in variants if self.bench.sampled((each,))]
         if sampled and not self.thorough and any(each.verdict == GIVES for each in rows):
             for arm in sampled:
-                self.found.not_tried[arm[0].axis] = (
-                    "what is stored gives the value already (--thorough tries these too)"
-                )
+                self.found.not_tried[arm[0].axis] = ENOUGH
         elif sampled and not self.found.agrees:
             self.say(f"running {len(sampled)} variants on some of the images")
             self._race(sampled, int(self.budget * FOR_SINGLES))
