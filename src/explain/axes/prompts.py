@@ -35,8 +35,10 @@ def _templates(cell: StoredCell) -> Found:
     sets = _template_sets(cell)
     if not own.by_class and len(own.templates) > 1:
         sets["only the first prompt"] = (str(own.templates[0]),)
+    seen = {own.templates}
     for name, templates in sets.items():
-        if templates != own.templates:
+        if templates not in seen:
+            seen.add(templates)
             yield name, lambda texts, templates=templates: replace(texts, templates=templates)  # type: ignore[misc]
 
 
