@@ -1,7 +1,7 @@
 """Schema versions: creating a store, detecting other versions, and upgrading.
 
-Opening a store of another version changes nothing. A new store is made from today's tables, not by the migrations,
-which take three times as long; a test holds that both give the same. Alembic is imported only to upgrade one.
+Opening a store of another version changes nothing. A new store is made from today's tables; a test holds that the
+migrations give the same. Alembic is imported only to upgrade one.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from testbed.console.output import metric_value, percent, table
+from testbed.console.output import cell_value, table
 from testbed.db.store import Store
-from testbed.entities import FRACTION, OVERALL, Evaluation, Result
+from testbed.entities import OVERALL, Evaluation, Result
 from testbed.errors import StoreError
 from testbed.execution.report import Outcome
 from testbed.metric_specs import MetricSpec, main_metric, spec_of
@@ -182,7 +182,7 @@ class Results:
                 specs.setdefault(each.eval_setting, {}).setdefault(spec_of(each))
         main = {name: found.name for name, of in specs.items() if (found := main_metric(of)) is not None}
         values = {
-            (each.model, each.eval_setting): _shown(each)
+            (each.model, each.eval_setting): cell_value(each.value, each.unit)
             for each in self._found
             if each.slice == OVERALL and main[each.eval_setting] == each.metric
         }
@@ -210,10 +210,3 @@ class Results:
 
     def __len__(self) -> int:
         return len({(each.model, each.eval_setting) for each in self._found})
-
-
-def _shown(result: Result) -> str:
-    """Percent without the sign, or a number with its unit."""
-    if result.unit == FRACTION or result.value is None:
-        return percent(result.value)
-    return metric_value(result.value, result.unit)

@@ -39,9 +39,10 @@ FIRST_WORDS = 30  # characters of a reason, which tells reasons of one kind apar
     "--samples",
     type=click.IntRange(min=0),
     metavar="N",
-    help="The most images that go through a network.  [default: 5 % of the samples, at least 2,000; 0: none]",
+    help="The most images that go through a network.  [default: 5 % of the samples, at least 1,000; 0: none]",
 )
 @click.option("--device", default="cpu", show_default=True, metavar="DEVICE", help="Where the model runs.")
+@click.option("--thorough", is_flag=True, help="Run images even if stored outputs give the value already.")
 @click.option("--all", "everything", is_flag=True, help="List all excluded variants.")
 @plugin_option
 @data_root_option
@@ -52,6 +53,7 @@ def command(
     source: str | None,
     samples: int | None,
     device: str,
+    thorough: bool,
     everything: bool,
     plugins: Sequence[str],
     db_url: str | None,
@@ -84,7 +86,16 @@ def command(
             values, origin = claimed(store, model, setting, source)
         stages = [each for each in Stage if samples != 0 or each != Stage.IMAGES]
         found = explain(
-            store, registry, model, setting, values, samples=samples, device=device, stages=stages, say=note
+            store,
+            registry,
+            model,
+            setting,
+            values,
+            samples=samples,
+            device=device,
+            stages=stages,
+            say=note,
+            thorough=thorough,
         )
     if as_json:
         print_json(_as_object(found, origin))

@@ -54,6 +54,11 @@ def metric_value(value: float | None, unit: str, stderr: float | None = None) ->
     return f"{value:.6g}{error}{' ' + unit if unit else ''}"
 
 
+def cell_value(value: float | None, unit: str) -> str:
+    """A metric in a cell of a table: percent without the sign, or the number with its unit."""
+    return percent(value) if unit == FRACTION or value is None else metric_value(value, unit)
+
+
 def bare_value(value: float | None, unit: str) -> str:
     """A metric's value without its unit, for a table that says it: rates in percent, others as they are."""
     if value is None or math.isnan(value):

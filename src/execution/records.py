@@ -6,7 +6,6 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from testbed.data.content import MISSING
 from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.graph.cells import Cell
@@ -15,7 +14,7 @@ from testbed.identity.describe import digest
 from testbed.provenance.manifest import LIBRARY, Today, Use, mixed
 from testbed.provenance.uses import Uses
 from testbed.tracing import access_log
-from testbed.tracing.access_log import ABSENT, EXISTS, FILE, FOLDER, MODULE, VARIABLE
+from testbed.tracing.access_log import EXISTS, FILE, FOLDER, MODULE, VARIABLE
 
 Record = dict[str, Any]
 
@@ -117,10 +116,7 @@ class Records:
 
 def _uses_in(record: Mapping[str, Any]) -> set[Use]:
     """What a record says that something depends on."""
-    found = {
-        (part, name) for part in (FILE, FOLDER, EXISTS, MODULE, VARIABLE, LIBRARY) for name in record.get(part, ())
-    }
-    return found | {(ABSENT, name) for name, content in record.get(FILE, {}).items() if content == MISSING}
+    return {(part, name) for part in (FILE, FOLDER, EXISTS, MODULE, VARIABLE, LIBRARY) for name in record.get(part, ())}
 
 
 def _owners(cell: Cell) -> set[str]:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from testbed.explain.cell import StoredCell
 
 
+MARK = "~"  # in the names of models and settings, before the axis and the variant that they are changed by
+
+
 class Stage(IntEnum):
     """What a variant needs, the cheapest first."""
 

@@ -13,7 +13,7 @@ from testbed.explain.cell import StoredCell
 from testbed.explain.images import Images
 from testbed.explain.pixels import Pixels
 from testbed.explain.sampling import Draw, Estimate, distance, estimate
-from testbed.explain.table import Array, Table, Values, margins, metric_of, values
+from testbed.explain.table import Array, Table, Values, margins, values
 from testbed.explain.texts import Heads, Texts, stored_texts
 
 Arm = tuple[Variant, ...]
@@ -33,7 +33,7 @@ class Bench:
         self.cell = cell
         self.images = Images(cell, device)
         self.heads = Heads(cell, self.images.loaded)
-        self.kinds = [kind for kind in map(metric_of, metrics) if kind is not None]
+        self.metrics = list(metrics)
         self._logits: OrderedDict[Texts | None, Array] = OrderedDict()
 
     @cached_property
@@ -136,8 +136,8 @@ class Bench:
 
     def _scored(self, arm: Arm, logits: Array, rows: Array | None) -> list[Values]:
         made = []
-        for k, by_class in self.kinds:
-            table: Table = self.cell.table(logits, rows, k, by_class)
+        for metric in self.metrics:
+            table: Table = self.cell.table(metric, logits, rows)
             for each in arm:
                 table = each.change(table) if each.stage == Stage.SCORES else table
             made.append(values(table))

@@ -11,10 +11,10 @@ import numpy as np
 
 from testbed.analyses.predictions import LOGITS, has_logits
 from testbed.db.store import Store
-from testbed.entities import DatasetInfo, Evaluation, current
+from testbed.entities import FRACTION, OVERALL, DatasetInfo, Evaluation, current
 from testbed.errors import StoreError, TestbedError, UnknownNameError
 from testbed.explain.axis import NotApplicableError
-from testbed.explain.table import Array, Table, right_classes
+from testbed.explain.table import MEAN_PER_CLASS, Array, Table, metric_of, right_classes
 from testbed.registry.references import IMAGE_EMBEDDINGS
 from testbed.tasks.classification import viewed_logits
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class StoredCell:
-    """An evaluation of a classification setting with its stored outputs.
+    """An evaluation with its stored outputs.
 
     Attributes:
         evaluation: The reported one.
         identity: The content of its fingerprint.
         dataset: Its samples.
-        logits: Float array [n, C]: the model's output, before a restriction to some classes.
+        logits: Float array [n, C]: the model's output, before a restriction to some classes; [n, 0] for other tasks.
         class_sublist: The logits that count, in the order of the right classes; None for all.
         class_groups: Groups of them; the largest logit of each counts.
         unreadable: The samples that could not be read.
@@ -54,51 +54,79 @@ class StoredCell:
 
         Raises:
             UnknownNameError: If the store has none.
-            StoreError: If it has no stored logits of all samples.
+            StoreError: If its samples are not stored.
         """
         evaluation = reported(store, model, setting)
-        if not has_logits(store, evaluation) or evaluation.dataset_id is None:
-            raise StoreError(
-                f"{model} on {setting} has no stored logits; testbed explain takes the outputs of classification and"
-                " zero-shot classification"
-            )
+        if evaluation.dataset_id is None:
+            raise StoreError(f"the store does not have the samples of {model} on {setting}")
         identity = store.evaluations.identity(evaluation)
         view, restricted = identity.get("view") or {}, bool(identity.get("forward", {}).get("restricted"))
+        dataset = store.datasets.get(evaluation.dataset_id)
+        classifies = has_logits(store, evaluation)
+        logits = store.outputs.read(evaluation.id, LOGITS) if classifies else np.empty((len(dataset.samples), 0))
         return cls(
             store,
             catalog,
             evaluation,
             identity,
-            store.datasets.get(evaluation.dataset_id),
-            store.outputs.read(evaluation.id, LOGITS),
+            dataset,
+            logits,
             None if restricted else view.get("class_sublist"),
             view.get("class_groups"),
             sorted(store.outputs.errors(evaluation.id)),
         )
 
     def __len__(self) -> int:
-        return len(self.logits)
+        return len(self.dataset.samples)
+
+    @property
+    def classifies(self) -> bool:
+        """Whether there are logits; other tasks have scores of samples alone."""
+        return bool(self.logits.shape[1])
 
     @cached_property
     def right(self) -> Array:
         """The right classes of every sample; see `Table.right`."""
         return right_classes(self.dataset.targets)
 
-    def table(
-        self, logits: Array | None = None, rows: Array | None = None, k: int = 1, by_class: bool = False
-    ) -> Table:
+    def table(self, metric: str, logits: Array | None = None, rows: Array | None = None) -> Table:
         """A table as the setting defines it.
 
         Args:
+            metric: The name of a metric: a share of right classes, or the mean of a stored score.
             logits: Float array [m, C]: other outputs; default the stored ones.
             rows: Integer array [m]: which samples these are; default all.
-            k: See `Table`.
-            by_class: See `Table`.
+
+        Raises:
+            StoreError: If the metric is neither.
         """
         rows = np.arange(len(self)) if rows is None else rows
+        kind = metric_of(metric) if self.classifies else None
+        if kind is None:
+            scores = self.scores(metric)
+            if scores is None:
+                raise StoreError(
+                    f"{metric!r} of {self.evaluation.model} on {self.evaluation.eval_setting} is no share of right"
+                    " answers and no mean of a stored score; testbed explain takes top1, top5 (or another k),"
+                    f" {MEAN_PER_CLASS}, and accuracies of other tasks"
+                )
+            return Table(self.logits[rows], np.zeros((len(rows), 1), dtype=np.int64), rows, scores=scores[rows])
         logits = self.logits[rows] if logits is None else logits
         whole = None if self.class_sublist is None else logits
+        k, by_class = kind
         return Table(self.viewed(logits), self.right[rows], rows, k, by_class, whole)
+
+    def scores(self, metric: str, evaluation: Evaluation | None = None) -> Array | None:
+        """The per-sample scores whose mean a metric is, of this evaluation or another one; None if none is."""
+        of = evaluation or self.evaluation
+        wanted = metric, OVERALL, FRACTION
+        metrics = self.store.results.metrics(of.id)
+        value = next((each.value for each in metrics if (each.name, each.slice, each.unit) == wanted), None)
+        for scores in self.store.scores.read(of.id).values():
+            counted = scores[np.isfinite(scores)]
+            if value is not None and len(counted) and abs(float(np.mean(counted, dtype=np.float64)) - value) < 1e-6:
+                return scores
+        return None
 
     def viewed(self, logits: Array) -> Array:
         """Logits as the setting restricts and groups them."""
@@ -106,7 +134,13 @@ class StoredCell:
 
     @property
     def classes(self) -> int:
-        """The number of logits that count."""
+        """The number of logits that count.
+
+        Raises:
+            NotApplicableError: If it is no classification.
+        """
+        if not self.classifies:
+            raise NotApplicableError("the task is no classification")
         return int(self.viewed(self.logits[:1]).shape[1])
 
     # What is opened where an axis needs it ------------------------------------------------------------------------
@@ -149,7 +183,7 @@ class StoredCell:
         """
         assert self.evaluation.dataset_id is not None
         if not self.zero_shot:
-            raise NotApplicableError("the model is a classifier; no texts are involved")
+            raise NotApplicableError("no class prompts are involved")
         found = self.store.evaluations.find([self.evaluation.model], statuses=["complete"])
         model = self.identity.get("model")
         nodes = [

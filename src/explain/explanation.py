@@ -10,6 +10,7 @@ from testbed.explain.sampling import Estimate
 
 GIVES, EXCLUDED, UNDECIDED = "gives it", "excluded", "undecided"
 Z = 2.58  # of intervals and verdicts: 99 %
+NARROW = 0.01  # half the width of an interval that can give a value, at most
 _NEAR = 0.02  # within which values count as near the published one
 OTHER_ARITHMETIC = 5e-5  # what other processors and library releases change of a share of right answers
 CHANCE = 0.05  # the most matches by chance at which combinations count as an explanation
@@ -125,9 +126,9 @@ class Explanation:
             return f"No single variant gives it. {_listed(self.giving, 'gives', 'give')} {tried}."
         if self.giving:
             return (
-                f"Unexplained: no single variant gives it. {len(self.giving)} combinations do, but so many were tried"
-                f" that chance alone would give about {self.by_chance:.1f}; another published metric would decide."
-                f" {tried}."
+                f"Unexplained: no single variant gives it. Some combinations do ({len(self.giving)}), but so many were"
+                f" tried that chance alone would give about {self.by_chance:.1f}; another published metric would"
+                f" decide. {tried}."
             )
         return f"Unexplained: nothing gives it; {tried}.{self._undecided(self.rows)}"
 
@@ -159,7 +160,7 @@ def verdict(estimates: Sequence[Estimate], targets: Sequence[Target]) -> str:
         if abs(found.value - target.value) > Z * found.error + near:
             return EXCLUDED
         gap = abs(target.stored - target.value)
-        undecided |= not found.exact and gap > near and Z * found.error > gap / 2
+        undecided |= not found.exact and gap > near and Z * found.error > min(gap / 2, NARROW)
     return UNDECIDED if undecided else GIVES
 
 

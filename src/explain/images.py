@@ -60,6 +60,7 @@ class Images:
         Raises:
             NotApplicableError: If the images cannot be run again as they were.
         """
+        self.cell.classes  # noqa: B018 - whether it is a classification
         model, setting = self.cell.model, self.cell.setting
         if not model.capabilities & {LOGITS, EMBED_IMAGE} or model.costs_money:
             raise NotApplicableError("the model gives no logits and no embeddings of images")

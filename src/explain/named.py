@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.parts import Prompts
-from testbed.explain.axis import Axis, NotApplicableError, Stage, Variant, axes
-from testbed.explain.definitions.variants import MARK
+from testbed.explain.axis import MARK, Axis, NotApplicableError, Stage, Variant, axes
 from testbed.explain.images import change_activation
 from testbed.explain.pixels import Geometry, OtherNormalization, Pixels, pixels_of, render
 from testbed.explain.texts import NORMALIZED, Texts, texts_of

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 SHORTER, LONGER, SQUASH, NO_RESIZE = "shorter side", "longer side", "squash", "none"
 
+CONVERTING = ("_convert_to_rgb", "MaybeConvertMode", "MaybeToTensor")  # steps of open_clip and timm
+
 Size = tuple[int, int]
 
 
@@ -89,25 +91,29 @@ def geometry_of(transform: Any) -> Geometry | None:
         return None
     resize = crop = None
     for step in made.transforms:
-        if isinstance(step, transforms.Resize) and resize is None and crop is None:
+        kind = type(step).__name__
+        if kind in ("Resize", "ResizeKeepRatio") and resize is None and crop is None:
             resize = step
-        elif isinstance(step, transforms.CenterCrop) and crop is None:
+        elif kind in ("CenterCrop", "CenterCropOrPad") and crop is None:
             crop = step
         elif not isinstance(step, transforms.ToTensor) and not _only_converts(step):
             return None
-    if resize is None or resize.max_size is not None:
+    if resize is None or getattr(resize, "max_size", None) is not None:
         return None
-    interpolation = str(getattr(resize.interpolation, "value", resize.interpolation))
-    length = resize.size
-    if isinstance(length, int) or len(length) == 1:
-        side = length if isinstance(length, int) else length[0]
-        box, mode = (side, side), SHORTER
-    else:
-        box, mode = (int(length[0]), int(length[1])), SQUASH
-    if crop is None and mode == SHORTER:
+    box, mode = _box(resize)
+    if mode is None or (crop is None and mode != SQUASH):
         return None  # images of different shapes
     seen = box if crop is None else _pair(crop.size)
-    return Geometry(box, seen, mode, interpolation)
+    return Geometry(box, seen, mode, str(getattr(resize.interpolation, "value", resize.interpolation)))
+
+
+def _box(resize: Any) -> tuple[Size, str | None]:
+    """What a step resizes to, and how; the mode is None if it is none of those known."""
+    if hasattr(resize, "longest"):  # open_clip's and timm's ResizeKeepRatio
+        return _pair(resize.size), {0: SHORTER, 1: LONGER}.get(resize.longest)
+    if isinstance(resize.size, int) or len(resize.size) == 1:
+        return _pair(resize.size), SHORTER
+    return _pair(resize.size), SQUASH
 
 
 def _only_converts(step: Any) -> bool:
@@ -115,7 +121,7 @@ def _only_converts(step: Any) -> bool:
     from torchvision import transforms
 
     name = getattr(step, "__name__", type(step).__name__)
-    return isinstance(step, transforms.PILToTensor) or name in ("_convert_to_rgb", "MaybeToTensor", "MaybeToTensor_")
+    return isinstance(step, transforms.PILToTensor) or name in CONVERTING
 
 
 def _pair(size: int | Sequence[int]) -> Size:

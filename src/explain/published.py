@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal, InvalidOperation
 
 from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL, Claim
 from testbed.errors import StoreError
-from testbed.explain.table import metric_of
+from testbed.explain.cell import reported
 from testbed.published.names import weights
 from testbed.published.reading import eval_setting
 
@@ -37,7 +37,9 @@ def typed(words: Sequence[str]) -> dict[str, Value]:
         if not value.is_finite() or not 0 <= value <= 100:
             raise StoreError(f"--published takes a number from 0 to 100, in percent; got {word!r}")
         if 0 < value <= 1 and not text.strip().endswith("%"):
-            raise StoreError(f"--published is in percent: write {100 * value:f} for the fraction {value}, or {value}%")
+            raise StoreError(
+                f"--published is in percent: write {(100 * value).normalize():f} for the fraction {value}, or {value}%"
+            )
         if metric in found:
             raise StoreError(f"--published has two values of {metric}")
         found[metric] = float(value / 100), _half(value) / 100
@@ -62,7 +64,9 @@ def claimed(store: Store, model: str, setting: str, source: str | None = None) -
     name, _ = eval_setting(setting)
     wanted = weights(model)
     claims = [each for each in store.claims.find(eval_settings=[name]) if weights(each.model) == wanted]
-    able = [each for each in claims if _can_be_explained(each) and (source is None or _source(each) == source)]
+    cell = reported(store, model, setting)
+    metrics = {each.name for each in store.results.metrics(cell.id)}
+    able = [each for each in claims if _is_measured(each, metrics) and (source is None or _source(each) == source)]
     sources = list(dict.fromkeys(map(_source, able)))
     if not able:
         of = f" from {source}" if source else ""
@@ -80,8 +84,8 @@ def claimed(store: Store, model: str, setting: str, source: str | None = None) -
     return found, f"{sources[0]}, {able[0].source.file}"
 
 
-def _can_be_explained(claim: Claim) -> bool:
-    return claim.slice == OVERALL and claim.unit == FRACTION and metric_of(claim.metric) is not None
+def _is_measured(claim: Claim, metrics: Collection[str]) -> bool:
+    return claim.slice == OVERALL and claim.unit == FRACTION and claim.metric in metrics
 
 
 def _source(claim: Claim) -> str:

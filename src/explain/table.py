@@ -33,6 +33,8 @@ class Table:
         k: How many of the best classes may be right.
         by_class: Whether it is the mean over classes of their accuracies.
         whole: Float array [m, all C]: the logits before a restriction to some classes.
+        scores: Float array [m]: what each sample scored, for a metric that is the mean of such scores and no share of
+            right classes; NaN for one that does not count.
     """
 
     logits: Array
@@ -41,11 +43,13 @@ class Table:
     k: int = 1
     by_class: bool = False
     whole: Array | None = None
+    scores: Array | None = None
 
     def take(self, kept: Array) -> Table:
         """Some of the samples, by a boolean or integer array."""
-        whole = None if self.whole is None else self.whole[kept]
-        return replace(self, logits=self.logits[kept], right=self.right[kept], rows=self.rows[kept], whole=whole)
+        whole, scores = (None if each is None else each[kept] for each in (self.whole, self.scores))
+        logits, right, rows = self.logits[kept], self.right[kept], self.rows[kept]
+        return replace(self, logits=logits, right=right, rows=rows, whole=whole, scores=scores)
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Values:
 
     Attributes:
         rows: Integer array [m]: the samples that count.
-        correct: Float array [m] of 0 and 1.
+        correct: Float array [m]: 0 or 1, or the samples' scores.
         weights: Float array [m], whose sum is 1 over all samples.
     """
 
@@ -89,6 +93,10 @@ def right_classes(targets: Sequence[Any]) -> Array:
 
 def values(table: Table) -> Values:
     """What each sample adds to the table's metric. A right class without a logit is never right."""
+    if table.scores is not None:
+        finite = np.isfinite(table.scores)
+        scores = table.scores[finite].astype(np.float64)
+        return Values(table.rows[finite], scores, np.full(len(scores), 1.0 / max(len(scores), 1)))
     counted = table.right[:, 0] != NONE
     table = table if counted.all() else table.take(counted)
     correct = (_best_ranks(table) < table.k).astype(np.float64)

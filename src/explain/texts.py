@@ -69,9 +69,7 @@ def stored_texts(cell: StoredCell) -> Texts:
     prompts: dict[str, Any] = cell.identity.get("forward", {}).get("prompts") or {}
     names, templates = prompts.get("class_names"), prompts.get("templates")
     if not names or not templates:
-        raise NotApplicableError(
-            "the zero-shot head came from a file" if prompts else "the model is a classifier; no texts are involved"
-        )
+        raise NotApplicableError("the zero-shot head came from a file" if prompts else "no class prompts are involved")
     return texts_of(prompts)
 
 

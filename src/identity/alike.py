@@ -14,8 +14,7 @@ from typing import Any
 
 from testbed.identity.code import SOURCE
 
-_EXACTLY = frozenset({"samples", "dtype"})  # parts of an identity
-_READ_BY_NAME = frozenset({"locals", "vars", "dir", "eval", "exec"})
+_EXACTLY = ("samples", "dtype")  # parts of an identity
 
 
 class Comparison:
@@ -59,8 +58,8 @@ class Comparison:
         return type(before) is type(now) and bool(before == now)
 
     def _texts(self, before: str, now: str) -> bool:
-        """Whether two functions are compiled to the same instructions, without type hints."""
-        codes = [compiled(text) for text in (before, now)]
+        """Whether two functions are compiled to the same instructions, whatever their local variables are called."""
+        codes = [_compiled(text) for text in (before, now)]
         return before == now or (None not in codes and self._codes(*codes))
 
     def _codes(self, before: Any, now: Any) -> bool:
@@ -79,69 +78,22 @@ class Comparison:
         return any(there(place) for place in places)
 
 
-def compiled(text: str) -> types.CodeType | None:
-    """What a function's text is compiled to, without type hints; None if this version of Python cannot compile it.
-
-    Captured variables are numbered: the compiler sorts them by their names.
-    """
+def _compiled(text: str) -> types.CodeType | None:
+    """What a function's text is compiled to, without type hints; None if this version of Python cannot compile it."""
     try:
-        tree, names = ast.parse(text), _captured(compile(text, "", "exec"))
-        fixed = {getattr(node, field, None) for node in ast.walk(tree) for field in ("name", "asname", "rest")}
-        fixed |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-        if any(isinstance(node, ast.Name) and node.id in _READ_BY_NAME for node in ast.walk(tree)):
-            fixed |= names
-        return compile(ast.fix_missing_locations(_Plain(names - fixed).visit(tree)), "", "exec")
+        tree = ast.parse(text)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.arg):
+                node.annotation = None
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                node.returns = None
+        return compile(tree, "", "exec")
     except (SyntaxError, ValueError):
         return None
-
-
-def _captured(code: types.CodeType) -> set[str]:
-    """The local variables that functions inside capture."""
-    inner = [_captured(each) for each in code.co_consts if isinstance(each, types.CodeType)]
-    return set(code.co_cellvars).union(*inner)
 
 
 def _shape(code: types.CodeType) -> tuple[Any, ...]:
     """A code object but for its constants and the names of its local variables; parameters are named by callers."""
     parameters = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
-    every = code.co_varnames, code.co_cellvars, code.co_freevars
-    names = code.co_varnames[:parameters] if _READ_BY_NAME.isdisjoint(code.co_names) else every
-    counts = code.co_nlocals, len(code.co_cellvars), len(code.co_freevars), code.co_posonlyargcount, code.co_argcount
-    return code.co_code, code.co_exceptiontable, code.co_names, code.co_flags, code.co_name, counts, names
-
-
-class _Plain(ast.NodeTransformer):
-    """Removes the type hints of functions, and numbers some variables; hints of variables are not compiled anyway.
-
-    Args:
-        names: The variables.
-    """
-
-    def __init__(self, names: set[str]) -> None:
-        self._names = names
-        self._numbered: dict[str, str] = {}
-
-    def _name(self, name: str) -> str:
-        return self._numbered.setdefault(name, f"captured_{len(self._numbered)}") if name in self._names else name
-
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        """A variable."""
-        node.id = self._name(node.id)
-        return node
-
-    def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.Nonlocal:
-        """Variables of a function around."""
-        node.names = [self._name(name) for name in node.names]
-        return node
-
-    def visit_FunctionDef(self, node: Any) -> Any:
-        """A function without the hint of its result."""
-        node.returns = None
-        return self.generic_visit(node)
-
-    visit_AsyncFunctionDef = visit_FunctionDef
-
-    def visit_arg(self, node: ast.arg) -> ast.arg:
-        """A parameter without its hint."""
-        node.annotation = None
-        return node
+    names = code.co_name, code.co_names, code.co_varnames[:parameters], code.co_cellvars, code.co_freevars
+    return code.co_code, code.co_exceptiontable, code.co_flags, code.co_posonlyargcount, code.co_argcount, names

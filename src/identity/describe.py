@@ -21,7 +21,7 @@ import os
 import sys
 import types
 from collections.abc import Callable, Mapping
-from copyreg import __newobj__, dispatch_table  # type: ignore[attr-defined]
+from copyreg import dispatch_table
 from enum import Enum
 from pathlib import PurePath
 from typing import Any
@@ -30,7 +30,7 @@ from testbed.calls import first_line
 from testbed.errors import IdentityError
 from testbed.identity import source_code
 from testbed.identity.classes import ClassDescriber
-from testbed.identity.code import MARK, NameOf, by_name
+from testbed.identity.code import MARK, by_name
 
 # The version of these rules. Raise it when a definition that nobody changed gets another description.
 SCHEME = 3
@@ -115,8 +115,8 @@ class Describer(ClassDescriber):
         kind = type(value)
         if kind in self._EXACT:
             return functools.partial(self._EXACT[kind], self)
-        if value is os.environ:
-            return self._environment
+        if value is os.environ:  # the variables that code reads are in records
+            return lambda environment: {f"{MARK}global": "os.environ"}
         if isinstance(value, type):
             return self.klass
         if isinstance(value, types.ModuleType):
@@ -213,13 +213,11 @@ class Describer(ClassDescriber):
             if not isinstance(reduced, str | tuple):
                 raise TypeError("copying it gives nothing that could be compared")
         except Exception as error:  # whatever a class raises to say that it cannot be copied
-            if not _answers_anything(kind):
-                raise IdentityError(
-                    f"an object of type {kind.__module__}.{kind.__qualname__} cannot be identified by its content"
-                    f" ({first_line(error)}); give its class a method spec() that returns its parameters, or use a"
-                    " function"
-                ) from error
-            reduced = (__newobj__, (kind,), object.__getstate__(value))
+            raise IdentityError(
+                f"an object of type {kind.__module__}.{kind.__qualname__} cannot be identified by its content"
+                f" ({first_line(error)}); give its class a method spec() that returns its parameters, or use a"
+                " function"
+            ) from error
         if isinstance(reduced, str):
             return {f"{MARK}global": f"{kind.__module__}.{reduced}"}
         make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
@@ -235,21 +233,12 @@ class Describer(ClassDescriber):
         """The state of an object; the order in which its attributes were set is no content."""
         if isinstance(state, tuple) and len(state) == 2 and isinstance(state[1], dict):  # with slots
             return [self._state(value, state[0]), self.fields(state[1])]
-        if not isinstance(state, dict):
+        if not isinstance(state, dict) or not all(type(name) is str for name in state):
             return self.value(state)
-        if not is_network(value) and not state.keys() <= _attributes(value).keys():
-            return self.value(state)
-        kept = {name: item for name, item in state.items() if not _is_cache(value, name, item)}
         if is_network(value):
-            return self.fields(_without_bookkeeping(value, kept))
-        try:
-            return self.fields(kept)
-        except IdentityError as error:
-            name = next((name for name, item in kept.items() if self.attempt(item, _REFUSED) is _REFUSED), None)
-            raise IdentityError(f"{error} [{name!r}, which {type(value).__qualname__} holds]") from error
-
-    def _environment(self, value: Any) -> Any:
-        return {f"{MARK}global": "os.environ"}  # the variables that a function reads count one by one
+            return self.fields(_without_bookkeeping(value, state))
+        kept = {name: item for name, item in state.items() if not _is_cached(value, name)}
+        return self.named(by_name(kept), type(value).__qualname__)
 
     def _partial(self, value: functools.partial[Any]) -> Any:
         return {f"{MARK}partial": [self.value(each) for each in (value.func, list(value.args), value.keywords)]}
@@ -280,29 +269,12 @@ class Describer(ClassDescriber):
         types.BuiltinFunctionType: _builtin,
         functools.cached_property: ClassDescriber.cached_property,
         functools.singledispatchmethod: ClassDescriber.dispatched_method,
-        functools.partialmethod: ClassDescriber.partial_method,
-        NameOf: ClassDescriber.name_of,
     }
 
 
-_REFUSED = object()
-
-
-def _is_cache(value: Any, name: str, item: Any) -> bool:
-    """Whether an attribute is only what a cached property has kept, not something else put in its place."""
-    kept = inspect.getattr_static(type(value), name, None)
-    if not isinstance(kept, functools.cached_property):
-        return False
-    try:
-        return digest(kept.func(value)) == digest(item)
-    except Exception:  # whatever the user's function raises, or it cannot be described
-        return False
-
-
-def _attributes(value: Any) -> dict[str, Any]:
-    """The attributes that an object holds itself."""
-    found: dict[str, Any] = getattr(value, "__dict__", {})
-    return found
+def _is_cached(value: Any, name: str) -> bool:
+    """Whether an attribute is what a cached property keeps."""
+    return isinstance(inspect.getattr_static(type(value), name, None), functools.cached_property)
 
 
 def is_network(value: Any) -> bool:
@@ -341,14 +313,3 @@ def _without_bookkeeping(network: Any, state: dict[str, Any]) -> dict[str, Any]:
 def _has_method(value: Any, name: str) -> bool:
     """Whether an object has a method, rather than a ``__getattr__`` that answers anything."""
     return inspect.getattr_static(value, name, None) is not None and callable(getattr(value, name, None))
-
-
-def _answers_anything(kind: type) -> bool:
-    """Whether copying fails on account of a ``__getattr__``, and the attributes are all that there is."""
-    plain = all(getattr(kind, name) is getattr(object, name) for name in ("__reduce__", "__reduce_ex__"))
-    own_state = vars(object)["__getstate__"] is not inspect.getattr_static(kind, "__getstate__")
-    base = next(each for each in kind.__mro__ if not each.__flags__ & _HEAP_TYPE)
-    return plain and not own_state and base is object and inspect.getattr_static(kind, "__getattr__", None) is not None
-
-
-_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement

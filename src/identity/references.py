@@ -1,4 +1,4 @@
-"""What code refers to, read from its instructions: variables, the attributes taken from them, imports, texts."""
+"""What code refers to, read from its instructions: variables, the attributes taken from them, imports."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Chain = tuple[str, ...]
 
 
 @lru_cache(maxsize=_KEPT)
-def references(code: types.CodeType) -> tuple[frozenset[Chain], frozenset[str], frozenset[str]]:
+def references(code: types.CodeType) -> tuple[frozenset[Chain], frozenset[str]]:
     """What a code object and the functions within it refer to.
 
     Returns:
         Each variable that is not local, with the attributes taken from it: ``("helper", "K")``, or ``("helper",)``
-        where it is used as it is; the modules that are imported; the texts among the constants.
+        where it is used as it is; and the modules that are imported.
     """
     chains: set[Chain] = set()
     imports: set[str] = set()
@@ -43,18 +43,7 @@ def references(code: types.CodeType) -> tuple[frozenset[Chain], frozenset[str], 
             chain = (step.argval,) if step.opname in _VARIABLES else ()
             if step.opname == "IMPORT_NAME":
                 imports.add(step.argval)
-    chains.discard(())
-    texts: set[str] = set()
-    waiting = list(code.co_consts)
-    while waiting:
-        constant = waiting.pop()
-        if isinstance(constant, str):
-            texts.add(constant)
-        elif isinstance(constant, tuple | frozenset):
-            waiting.extend(constant)
-        elif isinstance(constant, types.CodeType):
-            inner = references(constant)
-            chains |= inner[0]
-            imports |= inner[1]
-            texts |= inner[2]
-    return frozenset(each for each in chains if each[0] not in _BOOKKEEPING), frozenset(imports), frozenset(texts)
+    for inner in (references(each) for each in code.co_consts if isinstance(each, types.CodeType)):
+        chains |= inner[0]
+        imports |= inner[1]
+    return frozenset(each for each in chains if each and each[0] not in _BOOKKEEPING), frozenset(imports)

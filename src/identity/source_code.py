@@ -76,23 +76,6 @@ def is_own_function(thing: object) -> bool:
     return is_own(str(thing.__globals__.get("__name__")), thing.__code__.co_filename)
 
 
-def replaced_methods(kind: type) -> dict[str, types.FunctionType]:
-    """The methods of a library's class that a user has replaced."""
-    found: dict[str, types.FunctionType] = {}
-    for base in kind.__mro__:
-        for name, member in vars(base).items():
-            function = member.__func__ if isinstance(member, staticmethod | classmethod) else member
-            if (
-                isinstance(function, types.FunctionType)
-                and name not in found
-                and function.__globals__.get("__name__") != base.__module__
-                and not function.__code__.co_filename.startswith("<")
-                and is_own_function(function)
-            ):
-                found[name] = function
-    return {name: found[name] for name in sorted(found)}
-
-
 def is_own_module(module: types.ModuleType) -> bool:
     """Whether a module is a user's own: a file, or a package without a file of its own."""
     file = getattr(module, "__file__", None)
@@ -208,14 +191,6 @@ def file_text(path: str) -> str:
         raise IdentityError(f"the source {path} cannot be read, so a change to it would go unnoticed") from error
 
 
-def text_of(text: str) -> str:
-    """The normal form of some source text, or the text itself if it is none."""
-    try:
-        return normal_text(ast.parse(text))
-    except (SyntaxError, ValueError):
-        return text
-
-
 def _parse_indented(text: str) -> ast.AST:
     """Parses a definition as it stands in its file, at whatever depth."""
     if not text[:1].isspace():
@@ -233,7 +208,7 @@ def _lambda_node(function: types.FunctionType) -> ast.Lambda:
     on_line = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
     places = [(line, column) for line, _, column, _ in code.co_positions() if line is not None and column]
     inside = [node for node in on_line if _encloses(node, places)]
-    if not places:  # some versions keep no columns for what returns a constant
+    if not places:  # Python 3.12 keeps no columns for what returns a constant
         inside = [node for node in inside if _compiles_to(node, code)]
     if not inside or (not places and len({ast.unparse(node) for node in inside}) > 1):
         raise LookupError(f"which lambda of {code.co_filename}:{code.co_firstlineno} it is cannot be told")
@@ -241,14 +216,9 @@ def _lambda_node(function: types.FunctionType) -> ast.Lambda:
 
 
 def _compiles_to(node: ast.Lambda, code: types.CodeType) -> bool:
-    """Whether an expression gives a code object, as far as constants and names tell."""
-    made = compile(ast.Expression(node), code.co_filename, "eval")
-    within = [each for each in made.co_consts if isinstance(each, types.CodeType)]
-    return any(_essence(each) == _essence(code) for each in within)
-
-
-def _essence(code: types.CodeType) -> tuple[object, ...]:
-    return code.co_code, repr(code.co_consts), code.co_names, code.co_varnames
+    """Whether an expression gives a code object, as far as instructions and constants tell."""
+    made = compile(ast.Expression(node), code.co_filename, "eval").co_consts[0]
+    return (made.co_code, repr(made.co_consts)) == (code.co_code, repr(code.co_consts))
 
 
 def _encloses(node: ast.Lambda, places: list[tuple[int, int]]) -> bool:

@@ -1,7 +1,8 @@
 """timm's image classifiers: ``timm/<architecture>.<tag>``, each with the preprocessing of its own configuration.
 
-``timm/<architecture>`` means timm's default tag. Architectures without published weights are listed too; they run with
-``--random-weights``.
+``timm/<architecture>`` means timm's default tag. ``timm/<architecture>.<tag>@288`` is the model at 288 pixels, as in
+timm's tables of results: with the crop of its test configuration where that is the size of it. Architectures without
+published weights are listed too; they run with ``--random-weights``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from testbed.registry import registry
 from testbed.registry.library_names import library_names
 
 PREFIX = "timm/"
+AT = "@"  # before the side of the images, in pixels
+LARGEST = 4096
 EVAL_BATCH_SIZE = 128
 
 
@@ -112,6 +115,10 @@ class TimmFamily:
         """The name with its tag."""
         if not name.startswith(PREFIX):
             return None
+        plain, at, size = name.partition(AT)
+        if at:
+            found = self.canonical(plain)
+            return f"{found}{AT}{int(size)}" if found and size.isdecimal() and 0 < int(size) <= LARGEST else None
         architecture, dot, tag = name.removeprefix(PREFIX).partition(".")
         tags = library_names("timm").get(architecture)
         if tags is None or (dot and tag not in tags):
@@ -124,11 +131,16 @@ class TimmFamily:
         import timm
         from timm.data.config import resolve_data_config
 
-        config = pretrained_config(name)
-        bare = name.removeprefix(PREFIX)
+        plain, _, size = name.partition(AT)
+        config = pretrained_config(plain)
+        bare = plain.removeprefix(PREFIX)
         data: dict[str, Any] = resolve_data_config(  # type: ignore[no-untyped-call]
-            {}, pretrained_cfg=config.to_dict()
+            {"input_size": (3, int(size), int(size))} if size else {},
+            pretrained_cfg=config.to_dict(),
+            use_test_size=bool(size) and config.test_input_size == (3, int(size), int(size)),
         )
+        # A network of one size is built for another one; its position embeddings are resampled when weights are loaded.
+        sized: dict[str, Any] = {"img_size": int(size)} if size and config.fixed_input_size else {}
         shared: dict[str, Any] = {
             "name": name,
             "transform": TimmTransform(
@@ -139,16 +151,16 @@ class TimmFamily:
                 fill=data["mean"] if data["crop_mode"] == "border" else None,
             ),
             "normalization": StandardNormalization(data["mean"], data["std"]),
-            "random_loader": lambda: timm.create_model(bare, pretrained=False, num_classes=config.num_classes),
+            "random_loader": lambda: timm.create_model(bare, pretrained=False, num_classes=config.num_classes, **sized),
             "eval_batch_size": EVAL_BATCH_SIZE,
             "arch": bare.partition(".")[0],
-            "architecture": {"library": "timm", "model": bare},
-            "weights": TimmWeights(name),
+            "architecture": {"library": "timm", "model": bare, **sized},
+            "weights": TimmWeights(plain),
         }
         if config.num_classes == 0:
-            return ImageEncoder(encoder_loader=lambda: timm.create_model(bare, pretrained=True), **shared)
+            return ImageEncoder(encoder_loader=lambda: timm.create_model(bare, pretrained=True, **sized), **shared)
         return Model(
-            classifier_loader=lambda: timm.create_model(bare, pretrained=True),
+            classifier_loader=lambda: timm.create_model(bare, pretrained=True, **sized),
             num_classes=config.num_classes,
             **shared,
         )

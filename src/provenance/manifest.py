@@ -5,8 +5,8 @@ It is plain JSON and stored with the evaluation. `Today.differences` says what i
 look at the time stamps of the files. Where something differs, the outputs may still be the same; a run then computes a
 few samples again and compares.
 
-Files are looked for where they would be read today: a name that was relative to the working folder is so still, and
-what was found from the place of a module, a plug-in or the working folder is looked for from their place today, too.
+Files are looked for where they were; a name that was relative to the working folder is so still. If a plug-in or a
+module of the user's lies in another folder today, that is a difference of its own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from testbed.identity.describe import SCHEME, digest, digest_bytes
 from testbed.identity.source_code import PLUGIN_PREFIX
 from testbed.provenance import libraries
 from testbed.tracing import access_log
-from testbed.tracing.access_log import ABSENT, EXISTS, FILE, FOLDER, MODULE, TOP_MODULE, VARIABLE
+from testbed.tracing.access_log import EXISTS, FILE, FOLDER, MODULE, TOP_MODULE, VARIABLE
 
 _PACKAGE = Path(__file__).parent.parent
 _IN_PACKAGE = f"{_PACKAGE}{os.sep}"
@@ -56,7 +56,7 @@ _SAID = {
 }
 _PLACED = (FILE, FOLDER, EXISTS, MODULE)  # parts whose names are paths
 _THERE = "there"
-_WORKING_FOLDER = "."
+_WORKING_FOLDER = "the working folder"
 # Entries of a folder that running the code makes.
 _MADE = ("__pycache__", "-wal", "-shm", "-journal", ".pyc")
 MISSING_RECORD = "{}: the store does not say which files and versions it was computed from"
@@ -85,33 +85,37 @@ class Today:
         used: dict[str, set[str]] = defaultdict(set)
         for kind, name in uses:
             used[kind].add(name)
-        used[FILE] = {_named(name) for name in used[FILE] | used[ABSENT]}
+        used[FILE] = {_named(name) for name in used[FILE]}
         self._digest([_path(name) for name in used[FILE]] + self.plugins)
         record: dict[str, Any] = {
             part: {name: self._value(part, _path(name)) for name in sorted(used[part])} for part in _PLACED
         }
-        for name in [name for name, content in record[FILE].items() if content == MISSING and name not in used[ABSENT]]:
-            del record[FILE][name]  # what is gone was made for a while only, unless nobody ever saw it
+        # What is gone was made for a while only.
+        record[FILE] = {name: content for name, content in record[FILE].items() if content != MISSING}
         record[MODULE] = {name: found for name, found in record[MODULE].items() if found == MISSING}
         record[PLUGIN] = {name: self._digests[name] for name in sorted(set(self.plugins) - set(record[FILE]))}
         record[VARIABLE] = {name: _variable(name) for name in sorted(used[VARIABLE])}
         record[LIBRARY] = self._releases(libraries.of_modules(used[TOP_MODULE]) | used[LIBRARY])
-        return {**record, "roots": roots(self.plugins), "scheme": SCHEME}
+        names = [name for part in _PLACED for name in record[part]]
+        within = {name: folder for name, folder in roots(self.plugins).items() if _has_any(folder, names)}
+        return {**record, "roots": within, "scheme": SCHEME}
 
     def differences(self, record: Mapping[str, Any]) -> list[str]:
         """What is not as a record says, for people; none where nothing relevant has changed."""
         if record.get("scheme") != SCHEME:
             return [f"identities were made by scheme {record.get('scheme', 1)}, now {SCHEME}"]
-        places = _Places(record["roots"], roots(self.plugins))
-        placed = {(part, name): places.of(name) for part in _PLACED for name in record[part]}
-        self._digest([place for (part, _), each in placed.items() if part == FILE for place in each])
-        texts = []
-        for (part, name), each in placed.items():
-            found = {self._value(part, place) for place in each} - {MISSING} or {MISSING}
-            if found != {record[part][name]}:
-                texts.append(change(part, name, record[part][name], min(found)))
+        texts = [f"{name} is in another place" for name in self._moved(record["roots"])]
+        self._digest(_path(name) for name in record[FILE])
+        for part in _PLACED:
+            texts += _changes(part, record[part], {name: self._value(part, _path(name)) for name in record[part]})
         variables = {name: _variable(name) for name in record[VARIABLE]}
         return texts + _changes(VARIABLE, record[VARIABLE], variables) + self._changed_code(record)
+
+    def _moved(self, then: Mapping[str, str]) -> list[str]:
+        """The plug-ins and modules that lie in another folder now; those that are not there are no difference."""
+        now = roots(self.plugins)
+        today = {name: now.get(name) or (_folder_of(name) if name.isidentifier() else None) for name in then}
+        return [name for name, folder in then.items() if today[name] not in (None, folder)]
 
     def code_differs(self, record: Mapping[str, Any]) -> bool:
         """Whether what computes metrics is not as a record says: testbed, libraries, or a plug-in that changes them."""
@@ -213,30 +217,9 @@ def _folder_of(top: str) -> str | None:
     return os.path.dirname(os.path.abspath(file)) if file else None
 
 
-class _Places:
-    """Where the files of a record would be read today.
-
-    Args:
-        then: The record's roots.
-        now: Today's.
-    """
-
-    def __init__(self, then: Mapping[str, str], now: Mapping[str, str]) -> None:
-        modules = {name: _folder_of(name) for name in then.keys() - now.keys() if name.isidentifier()}
-        today = {name: now.get(name) or modules.get(name) or folder for name, folder in then.items()}
-        self._moved = [(folder, today[name]) for name, folder in then.items() if today[name] != folder]
-
-    def of(self, name: str) -> list[str]:
-        """The absolute paths; code of a folder that was moved is read there alone."""
-        if name.startswith((_OURS, f".{os.sep}")) or not self._moved:
-            return [_path(name)]
-        found = {name: None}
-        for then, now in self._moved:
-            place = os.path.normpath(os.path.join(now, os.path.relpath(name, then)))
-            if name.endswith(".py") and name.startswith(f"{then}{os.sep}"):
-                return [place]
-            found[place] = None
-        return list(found)
+def _has_any(folder: str, names: Iterable[str]) -> bool:
+    """Whether some files or folders lie in a folder."""
+    return any(name.startswith(f"{folder}{os.sep}") for name in names)
 
 
 def mixed(record: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

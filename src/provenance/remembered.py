@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -21,12 +22,13 @@ from testbed.inputs import active
 from testbed.models.base.weights import Weights
 from testbed.models.model_base import ModelDefinition
 from testbed.paths import cache_dir, write_atomically
-from testbed.provenance.manifest import Today
+from testbed.provenance.manifest import Today, Use
 from testbed.provenance.uses import Uses
 from testbed.tracing import access_log
 
-# Bytes that C code may read by itself while a network is loaded; more may be a file of weights that nobody sees.
-MOST_UNSEEN = 1 << 17
+# How many times as big as the files that its loading read a network may be. The weights of a bigger one came from a
+# file that nobody saw, such as one that C code opens by itself.
+_GROWTH = 4
 
 
 class RememberedWeights:
@@ -60,13 +62,11 @@ class RememberedWeights:
         if definition.needs_torch:
             import torch  # noqa: F401 -- what that reads, and draws, is none of the loader's
         had_torch = "torch" in sys.modules
-        with access_log.accounted() as account:
-            weights = load()
+        weights = load()
         if not had_torch and "torch" in sys.modules:  # torch, which seeds itself, was imported on the way
-            with access_log.accounted() as account:
-                weights = load()
-        if weights is not None and (account.unseen is None or account.unseen <= MOST_UNSEEN):
-            uses = self._uses.of(files, [access_log.model(definition.name)])
+            weights = load()
+        uses = self._uses.of(files, [access_log.model(definition.name)])
+        if weights is not None and 0 < weights.size_bytes <= _GROWTH * _size(uses):
             # A new one: files that are read now may have been looked at before.
             record = Today(self._plugins).record_of(uses)
             write_atomically(place, json.dumps({"weights": asdict(weights), "record": record}).encode())
@@ -86,3 +86,9 @@ class RememberedWeights:
     @cached_property
     def _uses(self) -> Uses:
         return Uses(Today(self._plugins).plugins, declared=True)
+
+
+def _size(uses: Iterable[Use]) -> int:
+    """The size of the files among what something depends on."""
+    places = [access_log.place_of(name) for kind, name in uses if kind == access_log.FILE]
+    return sum(os.path.getsize(place) for place in places if os.path.isfile(place))

@@ -4,26 +4,21 @@ A definition may depend on what its source does not show: a JSON file that a hel
 lists, a variable that a library looks up for it. Python's audit hook sees all of these but what C code opens by itself.
 
 **A read belongs to the module of the user's that made it**, the innermost one on the stack, and every cell that uses
-that module depends on it: the value may have been kept in the module for all of them. A thread without such a module
-has the one that started it. What testbed or a library reads without any code of the user's belongs to whom `watch`
-names. The imports of libraries are no reads; a module of the user's counts as a file that all have read, since
-nobody can tell who uses it.
+that module depends on it: the value may have been kept in the module for all of them. What testbed or a library reads
+without any code of the user's belongs to whom `watch` names. The imports of libraries are no reads; a module of the
+user's counts as a file that all have read, since nobody can tell who uses it.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import sys
 import threading
 from collections.abc import Iterable
-from typing import Any
 
 FILE = "files"
-ABSENT = "absent"  # a file that was asked for and is not there
 FOLDER = "folders"  # the names in it
-EXISTS = "exists"  # whether there is something
+EXISTS = "exists"  # whether there is something: what was asked, or opened in vain
 MODULE = "modules"  # one that was to be imported and was not found, in the folder of what asked for it
 VARIABLE = "variables"
 TOP_MODULE = "top module"  # one of a library that was imported
@@ -42,8 +37,6 @@ _declared: set[str] = set()
 _modules: set[str] = set()  # the imported modules that were told
 _own: dict[str, str] = {}  # the names of those that are the user's → their files
 _counted = 0
-_forked: Any = None  # the file in which children say what they read, and the process that made it
-_taken = 0  # how much of that was read
 
 
 def model(name: str) -> str:
@@ -77,45 +70,6 @@ class watch:
 
     def __exit__(self, *_: object) -> None:
         now.owner, now.frame = self._before
-
-
-class accounted:
-    """Tells whether Python saw what this process reads within, or C code has opened files by itself.
-
-    Attributes:
-        unseen: How many bytes more were read than the files have that Python opened; None where the system does not
-            count them.
-    """
-
-    unseen: int | None = None
-
-    def __enter__(self) -> accounted:
-        self._seen, self._before = 0, _bytes_read()
-        now.account = self
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        now.account = None
-        after = _bytes_read()
-        if self._before is not None and after is not None:
-            self.unseen = after - self._before - self._seen
-
-    def add(self, path: Any) -> None:
-        """Counts a file that Python opens."""
-        with contextlib.suppress(OSError, ValueError, TypeError):
-            self._seen += stat(path).st_size
-
-
-def _bytes_read() -> int | None:
-    """How many bytes this process has read; mapped files do not count."""
-    try:
-        with watch(None), open("/proc/self/io", "rb") as file:
-            return int(file.read().split()[1])
-    except (OSError, ValueError, IndexError):
-        return None
-
-
-stat = os.stat  # which `testbed.tracing.audit` replaces
 
 
 def note(reads: Iterable[Read]) -> None:
@@ -159,13 +113,8 @@ def declare(files: Iterable[os.PathLike[str]]) -> None:
 
 
 def add(owner: str, kind: str, name: str) -> None:
-    """Notes what this process has just read; a child of the user's code tells its parent."""
-    read = (owner, kind, asked_name(name) if kind != VARIABLE else name)
-    if read in _noted:
-        return
-    note([read])
-    if _forked is not None and os.getpid() != _forked[1]:
-        os.write(_forked[0].fileno(), f"{json.dumps(read)}\n".encode())
+    """Notes what this process has just read."""
+    note([(owner, kind, asked_name(name) if kind != VARIABLE else name)])
 
 
 def asked_name(path: str) -> str:
@@ -185,29 +134,12 @@ def working_folder() -> str:
     return _BEGAN_IN
 
 
-# Other processes, and libraries -----------------------------------------------------------------------------------
-
-
-def before_children() -> None:
-    """Makes a file for what the children of the user's code read: their memory is not ours."""
-    global _forked
-    if _forked is None:
-        import tempfile
-
-        with watch(None):
-            _forked = tempfile.TemporaryFile(), os.getpid()  # noqa: SIM115 -- as long as this process lives
+# Modules and libraries --------------------------------------------------------------------------------------------
 
 
 def _collect() -> None:
-    """Adds what children have read, and the libraries that were imported meanwhile."""
-    global _taken, _counted
-    if _forked is not None and os.getpid() == _forked[1]:
-        size = os.fstat(_forked[0].fileno()).st_size
-        lines = os.pread(_forked[0].fileno(), size - _taken, _taken).split(b"\n")[:-1]
-        _taken += sum(len(line) + 1 for line in lines)
-        for line in lines:
-            owner, kind, name = json.loads(line)
-            note([(owner, kind, name)])
+    """Adds the modules and libraries that were imported meanwhile."""
+    global _counted
     if len(sys.modules) != _counted:
         _counted = len(sys.modules)
         imported = set(sys.modules) - _modules

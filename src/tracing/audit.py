@@ -5,24 +5,21 @@ from __future__ import annotations
 import functools
 import os
 import sys
-import threading
 import types
-import weakref
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import unquote
 
 from testbed.errors import TestbedError
 from testbed.paths import cache_root
 from testbed.tracing import access_log
-from testbed.tracing.access_log import ABSENT, EXISTS, FILE, FOLDER, MODULE, VARIABLE, add, code, now
+from testbed.tracing.access_log import EXISTS, FILE, FOLDER, MODULE, VARIABLE, add, code, now
 
 _IGNORED = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/lib/", "/lib/")
 _MEMORY = "/dev/shm/"  # where people keep data, too
 _STANDARD = f"{os.path.dirname(os.__file__)}{os.sep}"
 _PACKAGE = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"
 
-_threads: weakref.WeakKeyDictionary[threading.Thread, str] = weakref.WeakKeyDictionary()  # → who started it
-_written: set[str] = set()  # what code writes that a run calls; that it reads it again makes it no input
 _installed = False
 
 
@@ -37,7 +34,6 @@ def install() -> None:
     os.environ.__class__ = _watched(type(os.environ))
     for function in (os.stat, os.access):
         _replace(function)
-    os.register_at_fork(before=_before_fork)
     sys.meta_path.append(_Absent())
 
 
@@ -58,26 +54,16 @@ def _on_open(arguments: tuple[Any, ...]) -> None:
     path, _, flags = arguments
     if isinstance(path, int):
         return
-    if (account := getattr(now, "account", None)) is not None:
-        account.add(path)
-    access = flags & os.O_ACCMODE
-    if access == os.O_WRONLY or flags & (os.O_CREAT | os.O_TRUNC):
-        if getattr(now, "frame", None) is not None and _is_users(_owner()):
-            _written.add(os.path.abspath(os.fsdecode(path)))
-        return
-    _note_file(path)
-
-
-def _note_file(path: Any) -> None:
-    _note(FILE, path)
+    if flags & os.O_ACCMODE != os.O_WRONLY and not flags & (os.O_CREAT | os.O_TRUNC):
+        _note(FILE, path)
 
 
 def _note(kind: str, path: Any) -> None:
     if (owner := _owner()) is not None:
         name = os.fsdecode(path)
         file = os.path.abspath(name)
-        if file not in _written and not _is_apart(file):
-            add(owner, ABSENT if kind == FILE and not _exists(file) else kind, name)
+        if not _is_apart(file):
+            add(owner, kind if os.path.exists(file) else EXISTS, name)
 
 
 def _on_existence(arguments: tuple[Any, ...]) -> None:
@@ -101,28 +87,16 @@ def _on_listing(arguments: tuple[Any, ...]) -> None:
 
 
 def _on_sqlite(arguments: tuple[Any, ...]) -> None:
-    if not _is_users(_owner(through_testbed=False)):
-        return  # a results store
-    name = os.fsdecode(arguments[0])
-    if name.startswith("file:"):
-        import urllib.parse
-
-        name = urllib.parse.unquote(urllib.parse.urlsplit(name).path)
-    if name and name != ":memory:":
+    name = unquote(os.fsdecode(arguments[0]).removeprefix("file:").partition("?")[0])
+    if name and name != ":memory:" and _is_users(_owner(through_testbed=False)):  # not a results store
         for each in (name, f"{name}-wal"):  # what was written last may be there alone
-            _note_file(each)
+            _note(FILE, each)
 
 
 def _on_library(arguments: tuple[Any, ...]) -> None:
     name = arguments[0]
     if name is not None and os.sep in os.fsdecode(name):  # others are the system's
-        _note_file(name)
-
-
-def _on_thread(arguments: tuple[Any, ...]) -> None:
-    thread = getattr(arguments[0], "__self__", None)
-    if isinstance(thread, threading.Thread) and (owner := _owner()) is not None:
-        _threads[thread] = owner
+        _note(FILE, name)
 
 
 _EXISTENCE, _MISSING = "testbed.existence", "testbed.missing_module"  # which Python does not audit
@@ -134,8 +108,6 @@ _HANDLERS: dict[str, Callable[[tuple[Any, ...]], None]] = {
     "os.scandir": _on_listing,
     "sqlite3.connect": _on_sqlite,
     "ctypes.dlopen": _on_library,
-    "_thread.start_new_thread": _on_thread,
-    "_thread.start_joinable_thread": _on_thread,
 }
 
 
@@ -248,9 +220,7 @@ def _owner(through_testbed: bool = True, importing: bool = False) -> str | None:
         if kind is _IMPORT or (kind is _TESTBED and (boundary is None or not through_testbed)):
             return None
         frame = frame.f_back
-    if boundary is not None:
-        return str(owner)
-    return _threads.get(threading.current_thread())
+    return None if boundary is None else str(owner)
 
 
 def _kind(frame: types.FrameType) -> str:
@@ -295,16 +265,3 @@ def _is_apart(file: str) -> bool:
     from testbed.identity import source_code
 
     return file.startswith(f"{os.path.abspath(cache_root())}{os.sep}") or source_code.is_library_file(file)
-
-
-def _exists(file: str) -> bool:
-    try:
-        access_log.stat(file)
-    except OSError:
-        return False
-    return True
-
-
-def _before_fork() -> None:
-    if _is_users(_owner()):
-        access_log.before_children()

@@ -16,7 +16,6 @@ _BEGAN = time.time()
 _LONGEST = 255  # characters of a text that is taken for the name of a file
 _NAME = re.compile(r"[\w.~+\-/ ]+")
 _DEPTH = 3  # folders in one another, each named by a text of its own
-_MOST = 500  # folders that are looked into
 
 
 @cache
@@ -35,23 +34,17 @@ def named_files(source: str) -> frozenset[str]:
         return frozenset()
     texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     names = {text for text in texts if text.strip("./ ") and len(text) < _LONGEST and _NAME.fullmatch(text)}
-    folders = _folders([os.path.dirname(source), access_log.working_folder()], names)
-    files = {name for name in names if "." in name}
-    places = {os.path.join(folder, name.lstrip("/")) for folder in folders for name in files}
-    places |= {name for name in files if os.path.isabs(name)}
-    return frozenset(os.path.normpath(place) for place in places if _is_old_file(place))
-
-
-def _folders(first: list[str], names: set[str]) -> list[str]:
-    """Some folders, and those in them that texts name, one in the other."""
-    found = dict.fromkeys(first)
-    level = list(found)
+    folders = {os.path.dirname(source), access_log.working_folder()}
     for _ in range(_DEPTH):
-        places = [os.path.join(folder, name) for folder in level for name in sorted(names)]
-        level = [os.path.normpath(place) for place in places if os.path.isdir(place)]
-        level = [place for place in dict.fromkeys(level) if place not in found][: _MOST - len(found)]
-        found.update(dict.fromkeys(level))
-    return list(found)
+        folders |= {place for place in _places(folders, names) if os.path.isdir(place)}
+    files = {name for name in names if "." in name}
+    return frozenset(place for place in _places(folders, files) if _is_old_file(place))
+
+
+def _places(folders: set[str], names: set[str]) -> set[str]:
+    """What names mean in some folders; absolute ones, as they are or below these."""
+    relative = {os.path.normpath(os.path.join(folder, name.lstrip("/"))) for folder in folders for name in names}
+    return relative | {os.path.normpath(name) for name in names if os.path.isabs(name)}
 
 
 def _is_old_file(path: str) -> bool:

@@ -101,12 +101,6 @@ def test_dry_run_says_what_would_be_done_and_does_nothing(program, tmp_path):
     assert plan["passes"] == []
 
 
-def test_dry_run_of_digits_shows_what_is_derived(program):
-    done = program("eval.py", "--models", "digits-cnn", "--eval-settings", "digits", "digits_10percent", "--dry-run")
-    assert "to be run" in done.stdout
-    assert "weights not downloaded yet" in done.stdout or "derived" in done.stdout
-
-
 def test_random_weights_are_marked_everywhere(program):
     program("eval.py", *LOGREG, "--random-weights", "--executor", "inline", "--limit", "50")
     shown = program("db.py", "--print-eval", "digits-logreg", "digits")

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -134,43 +133,6 @@ def test_strict_stops_at_a_corrupt_image(program, tmp_path, make_tree):
     assert "--strict" in error_of(done)
 
 
-def test_strict_does_not_take_what_was_stored_with_a_corrupt_image(program, tmp_path, make_tree):
-    plugin = corrupt_tree(tmp_path, make_tree)
-    words = ("--plugin", WORLD, str(plugin), "--models", "world-plain", "--eval-settings", "photos")
-    program("eval.py", *words, "--executor", "inline")
-    done = program("eval.py", *words, "--executor", "inline", "--strict", code=1)
-    assert "1 sample of the stored evaluation could not be read" in done.stdout
-    with Store.open(str(tmp_path / "testbed.db")) as store:
-        assert [each.status for each in store.evaluations.find()] == ["complete"]
-
-
-def test_a_database_of_a_newer_schema(program, tmp_path):
-    import sqlite3
-
-    eval_inline(program)
-    with sqlite3.connect(tmp_path / "testbed.db") as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '9999'")
-    connection.close()
-    before = (tmp_path / "testbed.db").read_bytes()
-    for done in (eval_inline(program, code=1), program("db.py", "--list-models-db", code=1)):
-        assert "9999" in error_of(done)
-        assert "newer testbed" in error_of(done)
-        assert "Nothing was changed" in error_of(done)
-    assert (tmp_path / "testbed.db").read_bytes() == before
-
-
-@needs_root
-def test_a_database_that_cannot_be_written(program, tmp_path):
-    with tmpfs(tmp_path / "disk", "4m") as folder:
-        url = str(folder / "results.db")
-        eval_inline(program, "--db-url", url)
-        subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
-        done = eval_inline(program, "--db-url", url, "--seed", "1", code=1)
-        assert "cannot be" in error_of(done)
-        shown = program("db.py", "--db-url", url, "--print-eval", "world-plain", "world")
-        assert "top1" in shown.stdout  # reading still works
-
-
 @needs_root
 def test_a_full_disk(program, tmp_path):
     with tmpfs(tmp_path / "disk", "2400k") as folder:
@@ -227,24 +189,6 @@ def test_a_duplicate_name_names_both_places(program, tmp_path):
     done = program("eval.py", "--plugin", WORLD, "twice.py", *LOGREG, code=1)
     assert "world.py" in error_of(done)
     assert "twice.py:2" in error_of(done)
-
-
-def test_no_store_yet(program, tmp_path):
-    done = program("db.py", "--print-eval", "a", "b", code=1)
-    assert "there is no results store" in error_of(done)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_output_that_nobody_reads_any_more(root, program, tmp_path):
-    eval_inline(program)
-    command = [sys.executable, str(root / "db.py"), "--list-models-registry"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.readline()
-    process.stdout.close()  # as "| head -1" does
-    assert "Traceback" not in process.stderr.read()
-    assert process.wait(30) != 0
 
 
 def test_words_after_the_run_are_kept_apart(program):

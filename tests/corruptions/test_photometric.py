@@ -84,41 +84,6 @@ def test_blur_reaches_farther_than_the_image_is_large():
         np.testing.assert_allclose(got, gaussian(picture, sigma=sigma, channel_axis=-1), atol=2e-6)
 
 
-def test_blur_of_one_bright_pixel_is_the_kernel():
-    image = torch.zeros(1, 3, 41, 41)
-    image[0, 1, 20, 20] = 1
-    blurred = gaussian_blur(image, 2)[0]
-    assert not blurred[0].any()
-    assert not blurred[2].any()
-    x = np.arange(-20, 21)
-    kernel = np.exp(-(x**2) / (2 * 2.0**2)) * (np.abs(x) <= 8)
-    kernel /= kernel.sum()
-    np.testing.assert_allclose(blurred[1].numpy(), np.outer(kernel, kernel), atol=1e-7)
-
-
-def test_blur_leaves_an_even_image_alone():
-    image = torch.full((1, 3, 20, 30), 0.3)
-    torch.testing.assert_close(gaussian_blur(image, 5), image, rtol=0, atol=1e-6)
-
-
-def test_contrast_by_hand():
-    image = torch.tensor([0.0, 1.0]).view(1, 1, 1, 2).expand(1, 3, 1, 2)
-    torch.testing.assert_close(contrast(image, 1)[0, 0, 0], torch.tensor([0.3, 0.7]))
-    torch.testing.assert_close(contrast(image, 5)[0, 0, 0], torch.tensor([0.475, 0.525]))
-
-
-def test_contrast_takes_each_channels_own_mean():
-    image = torch.zeros(1, 3, 2, 2)
-    image[0, 2] = 1
-    torch.testing.assert_close(contrast(image, 3), image)
-
-
-def test_brightness_by_hand():
-    image = torch.tensor([[0.2, 0.4, 0.0], [0.0, 0.0, 0.0], [0.5, 0.95, 0.19]]).T.reshape(1, 3, 3, 1)
-    expected = torch.tensor([[0.3, 0.6, 0.0], [0.2, 0.2, 0.2], [10 / 19, 1.0, 0.2]])
-    torch.testing.assert_close(brightness(image, 2)[0, :, :, 0].T, expected)
-
-
 # Geometry and inversion -------------------------------------------------------------------------------------------
 
 
@@ -130,27 +95,14 @@ def test_rotation_is_torchvisions(photos, degrees, size):
     torch.testing.assert_close(rotate(images, degrees), expected, rtol=0, atol=2e-4)
 
 
-def test_what_comes_from_outside_is_black():
-    turned = rotate(torch.ones(1, 3, 20, 20), 45)
-    assert not turned[0, :, 0, 0].any()
-    assert (turned[0, :, 10, 10] == 1).all()
-
-
 def test_inversion():
     image = torch.tensor([0.0, 0.25, 1.0]).view(1, 3, 1, 1)
     assert invert(image).flatten().tolist() == [1.0, 0.75, 0.0]
-    assert torch.equal(invert(invert(image)), image)
 
 
 # What all have in common ------------------------------------------------------------------------------------------
 
-FUNCTIONS = {
-    "gaussian_blur": lambda images: gaussian_blur(images, 4),
-    "contrast": lambda images: contrast(images, 2),
-    "brightness": lambda images: brightness(images, 5),
-    "rotate": lambda images: rotate(images, 30),
-    "invert": invert,
-}
+FUNCTIONS = {"rotate": lambda images: rotate(images, 30), "invert": invert}  # of the others, `test_imagenet_c` shows it
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

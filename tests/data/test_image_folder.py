@@ -129,11 +129,6 @@ def test_an_image_that_cannot_be_read_is_named(tmp_path):
         source.image(0)
 
 
-@pytest.fixture
-def own_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "cache"))
-
-
 def fingerprint(root: Path) -> str:
     source = ImageFolder(root, "data")
     return source.describe_samples(range(len(source))).fingerprint

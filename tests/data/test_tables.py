@@ -26,13 +26,10 @@ from testbed.data.tables.source import TableSource
 from testbed.errors import DataError, DefinitionError, SampleError
 from testbed.inputs import Inputs, using
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 HEADER = ["index", "image", "question", "answer"]
 QUOTINGS = (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture(autouse=True)

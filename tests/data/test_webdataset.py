@@ -22,12 +22,9 @@ from testbed.data.webdataset.source import WebDataset
 from testbed.errors import DataError, SampleError
 from testbed.identity.describe import digest_bytes
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 CLASSES = "cat\ndog\nowl\n"
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture

@@ -16,12 +16,9 @@ from testbed.data.webdataset.export import export
 from testbed.data.webdataset.source import WebDataset
 from testbed.errors import DataError, SampleError
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 NAMES = ("cat", "", "owl")
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "cache"))
 
 
 def tree(root):

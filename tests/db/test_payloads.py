@@ -151,6 +151,9 @@ def test_outputs_go_to_the_url_and_come_back(outside: Store, builder: Any, paylo
     contents = [fsspec.open(row.uri, "rb").open().read() for row in rows]
     assert b"".join(contents) == values.tobytes()
     assert len(files(payload_url)) == 2
+    nothing = builder(outside).begin("nothing", size=0, dataset=builder(outside).dataset(0))
+    outside.outputs.append([Chunk(nothing.id, "logits", 0, np.zeros((0, 3), np.float32))])
+    assert outside.outputs.read(nothing.id, "logits").shape == (0, 3)
     assert list(outside.maintenance.check()) == []
 
 

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from alembic import command
 from alembic.autogenerate import compare_metadata
-from alembic.config import Config
 from alembic.migration import MigrationContext
+from alembic.operations import Operations
 from alembic.script import ScriptDirectory
 
 import testbed.db
@@ -62,13 +61,6 @@ def own_url(empty_url: str) -> str:
     return empty_url
 
 
-def config(connection: sa.Connection) -> Config:
-    made = Config()
-    made.set_main_option("script_location", str(MIGRATIONS))
-    made.attributes["connection"] = connection
-    return made
-
-
 def tables_of(url: str) -> set[str]:
     engine = connect(resolve_url(url), "read")
     with engine.connect() as connection:
@@ -78,14 +70,6 @@ def tables_of(url: str) -> set[str]:
 
 
 # A fresh store ----------------------------------------------------------------------------------------------------
-
-
-def migrated(url: str) -> sa.Engine:
-    """A database after all migrations."""
-    engine = connect(resolve_url(url), "create")
-    with engine.execution_options(testbed_mode="write").connect() as connection, connection.begin():
-        command.upgrade(config(connection), "head")
-    return engine
 
 
 INDEXES = {
@@ -98,7 +82,7 @@ def form_of(connection: sa.Connection) -> Any:
     """What a database says of its tables: columns, constraints, indexes, the view."""
     found = sa.inspect(connection)
     form: dict[str, Any] = {
-        "view": found.get_view_definition("results"),
+        "view": (found.get_view_definition("results") or "").split(),
         "version": schema.current_revision(connection),
     }
     for table in found.get_table_names():
@@ -111,19 +95,25 @@ def form_of(connection: sa.Connection) -> Any:
     return {**form, "indexes": sorted(" ".join(str(row[0]).split()) for row in rows)}
 
 
-def test_a_new_store_is_as_the_migrations_make_one(empty_url: str) -> None:
-    engine = migrated(empty_url)
+def test_a_new_store_is_as_the_tables_say_and_as_the_migrations_make_one(own_url: str) -> None:
+    engine = connect(resolve_url(own_url), "write")
     with engine.execution_options(testbed_mode="write").connect() as connection, connection.begin():
-        before = form_of(connection)
+        new = form_of(connection)
         options = {"compare_type": True, "compare_server_default": True}
         context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, Base.metadata) == []
-        connection.execute(sa.text("DROP VIEW results"))
-        connection.execute(sa.text("DROP TABLE alembic_version"))
-        Base.metadata.drop_all(connection)
+        for what in ("VIEW results", "TABLE claims", "TABLE claim_sources"):  # now back to version 1
+            connection.execute(sa.text(f"DROP {what}"))
+        with Operations(context).batch_alter_table("eval_settings") as table:
+            table.drop_constraint("uq_eval_settings_name_node", type_="unique")
+            table.drop_column("node")
+            table.create_unique_constraint("uq_eval_settings_name", ["name"])
+        connection.execute(sa.text("CREATE VIEW results AS SELECT 1 AS one"))
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '1'"))
+    assert upgrade(own_url) == ("1", migrations.HEAD)
+    with engine.connect() as connection:
+        assert form_of(connection) == new
     engine.dispose()
-    with Store.create(empty_url) as store, store.database.engine.connect() as connection:
-        assert form_of(connection) == before
 
 
 def test_one_visible_evaluation_of_a_cell_is_enforced_by_the_database(empty_url: str) -> None:
@@ -512,3 +502,6 @@ def test_the_results_of_an_old_store_are_the_same_after_its_upgrade(asset: Path,
     before = rows()
     upgrade(str(path))
     assert rows() == before != []
+    with Store.open(str(path)) as store, Store.create(str(tmp_path / "new.db")) as new:
+        forms = [form_of(each.database.engine.connect()) for each in (store, new)]
+    assert forms[0] == forms[1]

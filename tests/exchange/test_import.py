@@ -7,7 +7,6 @@ import json
 import random
 import re
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -414,11 +413,6 @@ def test_percentages_and_their_values_come_back_bit_for_bit(
     with Store.create(str(tmp_path / "other.db")) as other:
         import_results(other, tmp_path / "out.csv")
         assert values(other) == values(store)
-
-
-def test_ones_own_values_survive_export_and_import_bit_for_bit() -> None:
-    shares = [count / 50_000 for count in range(0, 50_001, 97)]
-    assert [float(Decimal(as_percent(share)) / 100) for share in shares] == shares
 
 
 def test_percentages_are_written_as_short_as_they_can_be() -> None:

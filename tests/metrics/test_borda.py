@@ -58,15 +58,6 @@ def test_rounding_makes_no_difference():
     assert borda_points(values).tolist() == [[0.5, 0.5]]
 
 
-def test_order_of_voters_and_candidates_does_not_matter():
-    rng = np.random.default_rng(1)
-    values = rng.random((4, 7))
-    places = {place.candidate: (place.rank, place.points) for place in borda(values)}
-    order = rng.permutation(7)
-    shuffled = borda(values[::-1][:, order])
-    assert {int(order[place.candidate]): (place.rank, place.points) for place in shuffled} == places
-
-
 @pytest.mark.parametrize("values", [np.zeros((0, 3)), np.zeros((2, 0)), np.zeros(3), np.array([[1, np.nan]])])
 def test_what_cannot_be_counted(values):
     with pytest.raises(ValueError, match="expected finite values"):

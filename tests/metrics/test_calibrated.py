@@ -243,14 +243,3 @@ def test_nineteen_of_twenty_intervals_hold_the_truth(method):
 def test_few_labels_are_enough_for_post_stratification(share):
     assert 0.93 <= held(post_stratified, share, 20) <= 0.99
     assert held(prediction_powered, share, 20) < 0.9
-
-
-def test_the_judge_alone_is_far_off_and_labels_alone_are_less_precise():
-    judge, widths = [], {prediction_powered: [], labels_alone: []}
-    for seed in range(100):
-        _, verdicts, labels = judged(seed=seed, size=600, sensitivity=0.95, false_alarms=0.2, labelled=120)
-        judge.append(verdicts.mean())
-        widths[prediction_powered].append(prediction_powered(labels, verdicts).stderr)
-        widths[labels_alone].append(labels_alone(labels).stderr)
-    assert abs(np.mean(judge) - 0.7) > 0.02
-    assert np.mean(widths[prediction_powered]) < 0.85 * np.mean(widths[labels_alone])

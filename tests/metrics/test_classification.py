@@ -38,12 +38,6 @@ def test_ranks_equal_a_stable_sort_when_many_logits_tie(values):
     np.testing.assert_array_equal(target_ranks(logits, targets), ranks_by_stable_sort(logits, targets))
 
 
-def test_of_equal_logits_the_first_class_wins():
-    logits = np.ones((3, 3), dtype=np.float32)
-    assert target_ranks(logits, np.array([0, 1, 2])).tolist() == [0, 1, 2]
-    assert topk_correct(target_ranks(logits, np.array([0, 1, 2])), 1).tolist() == [True, False, False]
-
-
 def test_infinite_logits_are_ranked_like_others():
     inf = np.inf
     logits = np.array([[inf, 0, -inf], [-inf, -inf, 0], [inf, inf, 1]])

@@ -272,6 +272,19 @@ def test_it_is_a_metric_of_torchmetrics(make):
     assert other.compute() == copied.compute()
 
 
+def test_it_is_drawn_as_torchmetrics_draws_it(make):
+    metric = CLIPScore(make)
+    values = [metric(pixels(1, seed), "a cat") for seed in range(3)]
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        with pytest.raises(ModuleNotFoundError, match="matplotlib"):
+            metric.plot()
+        return
+    for given in (None, values):
+        plt.close(metric.plot(given)[0])
+
+
 @pytest.mark.filterwarnings("ignore:.*longer than the:UserWarning")
 def test_a_collection_lets_only_metrics_of_one_setup_share_their_sums(make, tmp_path):
     other = save_clip(tmp_path, positions=30)

@@ -33,21 +33,6 @@ def test_they_are_scikit_learns_on_scores_with_ties(seed, values, n):
         assert fpr_at_tpr(scores, positive, wanted) == pytest.approx(fpr[np.argmax(tpr >= wanted - 1e-9)], abs=1e-12)
 
 
-@pytest.mark.parametrize("measure", ALL)
-def test_the_order_of_samples_does_not_matter(measure):
-    scores, positive = random_case(1, 300, 2)
-    order = np.random.default_rng(2).permutation(300)
-    assert measure(scores[order], positive[order]) == measure(scores, positive)
-
-
-def test_by_hand():
-    scores, positive = np.array([4.0, 3, 3, 1]), np.array([True, True, False, False])
-    assert average_precision(scores, positive) == pytest.approx(0.5 * 1 + 0.5 * 2 / 3)
-    assert auroc(scores, positive) == pytest.approx((2 + 1.5) / 4)
-    assert fpr_at_tpr(scores, positive) == 0.5
-    assert fpr_at_tpr(scores, positive, 0.5) == 0
-
-
 def test_19_of_20_are_95_percent():
     scores = np.append(np.arange(20.0), 0.5)
     positive = np.arange(21) < 20

@@ -15,18 +15,6 @@ from testbed.metrics.similarity import fixed_point, pair_similarities, tolerance
 BLOCKS = [1, 6_000, 2**30]  # one pair at a time; blocks of 7 or 17 to a side; all at once
 
 
-def similarity_matrix(rows, owners=None):
-    """Images and texts whose cosines are in the order of those rows of given similarities, to within rounding."""
-    table = np.asarray(rows, dtype=np.float64)
-    count = table.shape[1]
-    images = np.eye(count, count + len(table))
-    texts = np.zeros((len(table), count + len(table)))
-    texts[:, :count] = table
-    rest = np.sqrt(np.maximum(4 - (table**2).sum(axis=1), 0))  # so that all texts are equally long
-    texts[np.arange(len(table)), count + np.arange(len(table))] = rest
-    return images, texts
-
-
 def ranks_by_sorting(images, texts, owners):
     """The definition, with whole numbers: descending similarity, equal ones by ascending index."""
     whole_images, known_images = fixed_point(images)
@@ -61,21 +49,7 @@ def realistic(seed, images=60, texts=230, width=48, duplicates=0.0):
     return pictures.astype(np.float32), captions.astype(np.float32), owners
 
 
-# By hand ----------------------------------------------------------------------------------------------------------
-
-
-def test_an_image_is_as_well_placed_as_the_best_of_its_captions():
-    rows = [[0.1, 0.9], [0.2, 0.8], [0.3, 0.1]]
-    image_ranks, text_ranks = retrieval_ranks(*similarity_matrix(rows), np.array([1, 0, 0]))
-    assert image_ranks.tolist() == [1, 2, 1]
-    assert text_ranks.tolist() == [1, 1]
-    assert retrieval_ranks(*similarity_matrix(rows), np.array([0, 0, 1]))[1].tolist() == [2, 3]
-
-
-def test_k_may_be_larger_than_the_number_of_candidates():
-    image_ranks, text_ranks = retrieval_ranks(np.eye(3), np.eye(3)[:2], np.array([1, 0]))
-    assert image_ranks.tolist() == [2, 2]
-    assert text_ranks.tolist() == [2, 2, NEVER]
+# Edges ---------------------------------------------------------------------------------------------------------------
 
 
 def test_nothing_to_rank():
@@ -132,17 +106,6 @@ def test_both_ways_to_look_again_say_the_same(dense, monkeypatch):
     monkeypatch.setattr(retrieval, "_DENSE", dense)
     for ranks, wanted in zip(retrieval_ranks(images, texts, owners), expected, strict=True):
         np.testing.assert_array_equal(ranks, wanted)
-
-
-def test_the_order_of_captions_and_images_matters_to_ties_alone():
-    images, texts, owners = realistic(5)
-    image_ranks, text_ranks = retrieval_ranks(images, texts, owners)
-    rng = np.random.default_rng(0)
-    rows, columns = rng.permutation(len(texts)), rng.permutation(len(images))
-    moved = np.argsort(columns)[owners[rows]]
-    found = retrieval_ranks(images[columns], texts[rows], moved)
-    np.testing.assert_array_equal(found[0], image_ranks[rows])
-    np.testing.assert_array_equal(found[1], text_ranks[columns])
 
 
 @pytest.mark.parametrize("threads", [1, 3])

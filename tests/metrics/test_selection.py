@@ -53,25 +53,6 @@ def test_a_constant_model_gets_nothing_right(images, captions, width):
     assert found.image.all() == (images == 1)  # nothing competes with a single image
 
 
-def test_a_distractor_image_competes_for_captions_but_is_asked_for_none():
-    table = np.array([[[0.9, 0.1], [0.95, 0.99]], [[0.9, 0.1], [0.8, 0.99]]])
-    found = selection_correct(table, np.array([[0, -1], [0, -1]]))
-    assert found.text.tolist() == [True, True]
-    assert found.image.tolist() == [False, True]
-
-
-def test_images_with_the_same_caption_do_not_compete():
-    table = np.array([[[0.9, 0.1], [0.8, 0.3], [0.7, 0.5]]])
-    assert selection_correct(table, np.array([[0, 0, -1]])).image.tolist() == [True]
-    assert selection_correct(table, np.array([[-1, 0, 0]])).image.tolist() == [False]
-
-
-def test_nan_is_wrong_even_without_a_competitor():
-    found = selection_correct(np.array([[[np.nan, 0.1]], [[0.5, np.nan]]]), np.array([[0], [0]]))
-    assert found.text.tolist() == [False, False]
-    assert found.image.tolist() == [False, True]
-
-
 def test_similarities_are_cosines():
     rng = np.random.default_rng(0)
     images, texts = rng.normal(size=(30, 2, 17)), rng.normal(size=(30, 3, 17))

@@ -191,3 +191,20 @@ def test_random_weights_have_the_classes_of_the_name(bare):
     wanted = timm.get_pretrained_cfg(bare).num_classes
     assert wanted == (made.num_classes or 0)
     assert made.make_random_network(0).num_classes == wanted
+
+
+def test_a_model_at_another_size_has_the_crop_of_its_test_configuration_there():
+    config = timm.get_pretrained_cfg("convnext_tiny.fb_in1k")
+    assert (config.test_input_size, config.crop_pct, config.test_crop_pct) == ((3, 288, 288), 0.875, 1.0)
+    for size, crop in ((288, 1.0), (224, 0.875), (160, 0.875)):
+        made = FAMILY.build(f"timm/convnext_tiny.fb_in1k@{size}")
+        assert (made.transform.input_size, made.transform.crop_pct) == ([3, size, size], crop)
+        assert made.weights_source == TimmWeights("timm/convnext_tiny.fb_in1k")
+    assert FAMILY.canonical("timm/test_vit@0192") == f"timm/{BARE}@192"
+    assert [FAMILY.canonical(f"timm/{BARE}@{size}") for size in ("", "0", "big", "99999")] == [None] * 4
+
+
+def test_a_network_of_one_size_is_built_for_the_other_one():
+    made = FAMILY.build(f"timm/{BARE}@192")
+    assert made.load(LoadOptions("cpu", random_seed=0)).logits(torch.rand(2, 3, 192, 192)).shape == (2, 1000)
+    assert made.spec() != FAMILY.build(f"timm/{BARE}").spec()

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from testbed.errors import StoreError
 from testbed.published.reading import MEAN, NO_MODEL, NO_SETTING
 
 TIMM = "model,img_size,top1,top1_err,top5,top5_err,param_count,crop_pct,interpolation\n"
@@ -267,3 +268,61 @@ def test_any_other_table_by_its_columns(publish):
     assert [(c.eval_setting, c.metric, c.value, c.unit) for c in again.claims[:1]] == [
         ("imagenet-a", "loss", 76.13, "nats")
     ]
+
+
+def record(**fields):
+    config = {"lower_is_better": False, "score_type": "continuous", "min_score": 0, "max_score": 1.0}
+    return {
+        "schema_version": "0.2.1",
+        "evaluation_id": "vision/openai_clip/1",
+        "retrieved_timestamp": "1770570009",
+        "source_metadata": {"source_organization_name": "us", "evaluator_relationship": "third_party"},
+        "eval_library": {"name": "lab", "version": "2"},
+        "model_info": {"name": "CLIP", "id": "openai/clip-vit-base-patch32"},
+        "evaluation_results": [
+            {
+                "evaluation_name": "imagenet1k",
+                "source_data": {"source_type": "hf_dataset", "hf_repo": "org/imagenet", "hf_split": "validation"},
+                "metric_config": {**config, "metric_id": "top1"},
+                "score_details": {"score": 0.6332, "uncertainty": {"num_samples": 50000}},
+                "generation_config": {"generation_args": {"temperature": 0}},
+            },
+            {
+                "evaluation_name": "A quiz",
+                "metric_config": {**config, "evaluation_description": "accuracy", "max_score": 100},
+                "score_details": {"score": 71.50},
+            },
+            {
+                "evaluation_name": "A quiz",
+                "metric_config": {"lower_is_better": True, "evaluation_description": "long " * 20},
+                "score_details": {"score": -3.25},
+            },
+        ],
+        **fields,
+    }
+
+
+def test_records_of_every_eval_ever(publish):
+    added = publish("eee.json", json.dumps(record()))
+    model, row = "openai/clip-vit-base-patch32", "record 1, result"
+    assert told(added) == [
+        (model, "imagenet1k", "top1", 0.6332, "0.6332", f"{row} 1", "score"),
+        (model, "A quiz", "accuracy", 0.715, "71.5", f"{row} 2", "score"),
+        (model, "A quiz", "score", -3.25, "-3.25", f"{row} 3", "score"),
+    ]
+    assert [each.unit for each in added.claims] == ["fraction", "fraction", ""]
+    assert (added.claims[0].n, added.claims[0].why, added.claims[1].why) == (50_000, None, NO_SETTING)
+    assert added.claims[0].protocol == {
+        "data": "org/imagenet",
+        "split": "validation",
+        "library": "lab 2",
+        "evaluated by": "us",
+        "relationship": "third_party",
+        "temperature": "0",
+    }
+    assert added.source.form == "Every Eval Ever's record"
+
+
+def test_a_record_with_keys_that_are_not_known_is_refused(publish):
+    with pytest.raises(StoreError, match="what the columns 'mood' hold is not known"):
+        publish("eee.json", json.dumps(record(mood="good")))

@@ -17,6 +17,7 @@ from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.options import RunOptions
 from testbed.inputs import Inputs
 from testbed.models.model_base import ImageEncoder, StandardTransform
+from testbed.process.oom import DeviceError
 from testbed.runner.dry_run import make_plan
 
 
@@ -270,6 +271,18 @@ def test_texts_that_fail_fail_alone(lab: Any) -> None:
     assert [outcome.setting for outcome in report.of("failed")] == ["captions"]
     assert "such words are not for me" in report.of("failed")[0].reason
     assert len(report.of("complete")) == 3
+
+
+def test_a_device_that_fails_with_texts_ends_the_worker_and_not_only_the_cell(lab: Any) -> None:
+    def broken(texts: Sequence[str]) -> torch.Tensor:
+        raise RuntimeError("CUDA error: device-side assert triggered")
+
+    catalog = toy_catalog(toy_encoder(encoder_loader=lambda: (ToyTower(), broken)), *everything())
+    with pytest.raises(DeviceError, match="device-side assert"):
+        lab.run(catalog, settings=["captions", "choices"])
+    with lab.open() as store:
+        (failed,) = [each for each in store.evaluations.find() if each.status == "failed"]
+        assert "device-side assert" in failed.error
 
 
 # Planning ---------------------------------------------------------------------------------------------------------

@@ -637,7 +637,8 @@ def tower_images(count: int = COUNT) -> np.ndarray:
 
 
 def test_clip_score_is_the_cosine_of_caption_and_image(lab: Any) -> None:
-    lab.run(world(), ["vary"], [CLIP])
+    blank = captioner("blank", lambda number: "" if number < 5 else vary(number))
+    lab.run(world(blank), ["vary", "blank"], [CLIP])
     images, captions = tower_images(), [vary(number) for number in range(COUNT)]
     cosines = pair_cosines(images, tower_texts(captions))
     found = scores(lab, "vary", CLIP)
@@ -654,6 +655,9 @@ def test_clip_score_is_the_cosine_of_caption_and_image(lab: Any) -> None:
     assert metrics["clip_score"].value == pytest.approx(max(cosines.mean(), 0), abs=1e-6)
     assert metrics["clip_score_pairwise"].value == pytest.approx(np.maximum(cosines, 0).mean(), abs=1e-6)
     assert metrics["ref_clip_score"].n == COUNT
+    for name in ("cosine", "ref_clip_score"):  # of a blank caption it is zero
+        expected = np.where(np.arange(COUNT) < 5, 0, found[name])
+        np.testing.assert_allclose(scores(lab, "blank", CLIP)[name], expected, atol=1e-6)
 
 
 def test_the_scorers_embeddings_serve_other_tasks_too(lab: Any, work: Any) -> None:

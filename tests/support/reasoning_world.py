@@ -28,6 +28,7 @@ class Model:
 
     def generate(self, messages: Any, config: Any) -> list[Generation]:
         self.seen += messages
+        self.config = config
         said = [self.says(message) for message in messages]
         return [each if isinstance(each, Generation) else Generation(each) for each in said]
 

@@ -664,6 +664,7 @@ READ = (
         'import os\ndef g(x):\n    return x * float(os.environ.get("STALE_@@", "0.5"))\n'
         'add_setting("@@", perturbation_fn_gpu=g)\n',
         after={"STALE_@@": "0.8"},
+        described=False,
     ),
     Change(
         "a variable that a loader reads",
@@ -744,6 +745,7 @@ CODE = (
         "def halve(x):\n    return x * 0.5\n"
         'def g(x):\n    return globals()["hal" + "ve"](x)\nadd_setting("@@", perturbation_fn_gpu=g)\n',
         edits=((PLUGIN, "x * 0.5", "x * 0.8"),),
+        described=False,
     ),
     Change(
         "a number that eval finds",
@@ -793,12 +795,14 @@ LIBRARIES = (
         "import torchvision.transforms.functional as F\n# here\n"
         'def g(image):\n    return F.adjust_gamma(image, 2.0)\nadd_setting("@@", perturbation_fn_cpu=g)\n',
         edits=((PLUGIN, "# here\n", "F.adjust_gamma = lambda image, gamma: image * 0.3\n"),),
+        described=False,
     ),
     Change(
         "the forward method of a layer of torch",
         MODEL,
         '# here\ndef load():\n    return torch.nn.Sequential(Net(), torch.nn.Softsign())\nadd_model("@@", load)\n',
         edits=((PLUGIN, "# here\n", "torch.nn.Softsign.forward = lambda self, x: x.tanh()\n"),),
+        described=False,
     ),
     Change(
         "a function of numpy, by a helper",
@@ -807,6 +811,7 @@ LIBRARIES = (
         'def g(image):\n    return image * float(np.sinc(0.5))\nadd_setting("@@", perturbation_fn_cpu=g)\n',
         files={"helper_@@.py": "import numpy\n"},
         written={"helper_@@.py": "import numpy\n\nnumpy.sinc = lambda x: 0.2\n"},
+        described=False,
     ),
 )
 

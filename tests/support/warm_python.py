@@ -62,7 +62,8 @@ class WarmPython:
         self, script: Path, words: Sequence[str], folder: Path, environment: Mapping[str, str], anew: bool = False
     ) -> subprocess.CompletedProcess[str]:
         """What running a script in a folder gives; with testbed imported anew where another checkout runs."""
-        out, err = folder / ".stdout", folder / ".stderr"
+        # Under names that no source file says: those count as files that a program may read.
+        out, err = (folder / f"{name}-{os.getpid()}" for name in (".stdout", ".stderr"))
         request = {"argv": [str(script), *words], "folder": str(folder), "environment": dict(environment), "anew": anew}
         self._link.sendall(json.dumps({**request, "out": str(out), "err": str(err)}).encode() + b"\n")
         code = json.loads(self._answers.readline())

@@ -80,13 +80,6 @@ def test_without_validation_the_penalty_is_clips_example(normalize):
     assert (probe_logits(features, probe).argmax(1).numpy() == peer.predict(given.double())).mean() > 0.995
 
 
-def test_the_bias_costs_nothing():
-    targets = torch.tensor([0] * 90 + [1] * 10)
-    weight, bias, _, _ = fit_lbfgs(torch.ones(100, 3), targets, 2, 1e6)
-    assert weight.abs().max() < 1e-3
-    assert float((weight.sum(1) + bias).softmax(0)[1]) == pytest.approx(0.1, abs=2e-3)
-
-
 def test_what_does_not_fit_at_once_is_taken_in_blocks(monkeypatch):
     features, targets = data()
     whole = fit_lbfgs(features, targets, 4, 1.0)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from reasoning_world import Model
 
 from testbed.answers import prompts
 from testbed.data.rows import Picture, Row, RowSource
@@ -52,20 +53,6 @@ class Table(RowSource):
 
     def digests(self, positions: Sequence[int]) -> list[str]:
         return [digest_bytes(repr(self.targets[place]).encode()) for place in positions]
-
-
-class Model:
-    """Says what a function of the message says, and remembers the messages."""
-
-    def __init__(self, says: Any) -> None:
-        self.says = says
-        self.seen: list[Any] = []
-
-    def generate(self, messages: Any, config: Any) -> list[Any]:
-        self.seen += messages
-        self.config = config
-        found = [self.says(message) for message in messages]
-        return [Generation(each) if isinstance(each, str) else each for each in found]
 
 
 class Lab:

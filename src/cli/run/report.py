@@ -14,8 +14,8 @@ from testbed.cli.run.checks import print_checks
 from testbed.cli.run.times import print_times
 from testbed.cli.run.unread import silence_in_words, silences, unreadable_in_words
 from testbed.console.model_lines import print_chance, print_class_orders, print_models
-from testbed.console.output import count, grid, metric_value, percent
-from testbed.entities import FRACTION, NOT_FINITE, OVERALL
+from testbed.console.output import cell_value, count, grid, percent
+from testbed.entities import NOT_FINITE, OVERALL
 from testbed.errors import TestbedError
 from testbed.metric_specs import MetricSpec, main_metric, spec_of
 
@@ -85,7 +85,7 @@ def _print_table(report: Report, results: Sequence[Any], models: Sequence[str], 
     labels = {setting: labels.get(setting, setting) for setting in settings}
     broken = {(each.model, each.eval_setting) for each in not_finite(results)}
     cells = {
-        (each.model, labels[each.eval_setting]): _told(each)
+        (each.model, labels[each.eval_setting]): cell_value(each.value, each.unit)
         + (" (NaN)" if (each.model, each.eval_setting) in broken else "")
         for each in results
         if each.metric == shown.get(each.eval_setting) and each.slice == OVERALL
@@ -110,13 +110,6 @@ def headlines(results: Sequence[Any]) -> dict[str, str]:
         if each.slice == OVERALL and each.metric != NOT_FINITE:
             specs.setdefault(each.eval_setting, {}).setdefault(spec_of(each))
     return {setting: found.name for setting, of in specs.items() if (found := main_metric(of)) is not None}
-
-
-def _told(result: Any) -> str:
-    """A metric in a cell: percent without the sign, or the number with its unit."""
-    if result.unit == FRACTION or result.value is None:
-        return percent(result.value)
-    return metric_value(result.value, result.unit)
 
 
 def _print_left_out(found: LeftOuts) -> None:

@@ -36,6 +36,7 @@ def _are_classes(target: object, classes: int) -> bool:
 
 
 def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
+    cell.classes  # noqa: B018 - whether it is a classification
     named: dict[int, str] = {}
     for each in cell.store.evaluations.find(statuses=["complete"]):
         if each.dataset_id not in (None, cell.evaluation.dataset_id):

@@ -27,15 +27,13 @@ def _first(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
 
 
 def _last_batch(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
-    seen = set[int]()
+    sizes: dict[int, list[str]] = {}
     for size in BATCHES:
-        kept = len(cell) // size * size
-        if 0 < kept < len(cell) and kept not in seen:
-            seen.add(kept)
-            yield (
-                f"the last {len(cell) - kept:,} dropped (batches of {size:,})",
-                partial(_only, np.arange(len(cell)) < kept),
-            )
+        sizes.setdefault(len(cell) // size * size, []).append(f"{size:,}")
+    for kept, batches in sizes.items():
+        if 0 < kept < len(cell):
+            name = f"the last {len(cell) - kept:,} dropped (batches of {', '.join(batches)})"
+            yield name, partial(_only, np.arange(len(cell)) < kept)
 
 
 def _split(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:

@@ -10,6 +10,7 @@ from testbed.published.forms import (
     clip_cc,
     clip_scaling,
     datacomp,
+    every_eval_ever,
     imagenet_testbed,
     mteb,
     open_clip,
@@ -59,6 +60,7 @@ ALL: tuple[Form, ...] = (
     robustbench,
     robustbench_corruptions,
     mteb,
+    every_eval_ever,
     clip_cc,
     imagenet_testbed,
 )

@@ -1,0 +1,72 @@
+"""The difference estimator: right on average, its intervals cover, and a larger draw contains a smaller one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from testbed.explain import sampling
+from testbed.explain.sampling import Draw, distance, estimate
+from testbed.explain.table import Table, margins, values
+
+SAMPLES, CLASSES, ROUNDS = 4000, 5, 150
+
+
+def tables(spread, seed=0):
+    """Logits of a protocol and of another one that moves them."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, CLASSES, SAMPLES)
+    before = random.normal(0, 2, (SAMPLES, CLASSES))
+    before[np.arange(SAMPLES), labels] += 3
+    after = before + random.normal(0, spread, before.shape)
+    after[:, 0] += spread / 2
+    return [Table(logits, labels.reshape(-1, 1), np.arange(SAMPLES)) for logits in (before, after)]
+
+
+def estimates(monkeypatch, before, after, size):
+    stored, found = values(before), []
+    for seed in range(ROUNDS):
+        monkeypatch.setattr(sampling, "SEED", seed)
+        draw = Draw(margins(before.logits))
+        rows = draw.rows(size)
+        old, new = before.take(rows), after.take(rows)
+        moved = distance(old.logits, new.logits)
+        found.append(estimate(stored, values(old), values(new), draw.probabilities(size), draw, moved))
+    return found
+
+
+@pytest.mark.parametrize("spread", [0.05, 0.3, 2.0])
+@pytest.mark.parametrize("size", [60, 400])
+def test_intervals_of_99_percent_cover_the_value(monkeypatch, spread, size):
+    before, after = tables(spread)
+    truth = values(after).value
+    found = estimates(monkeypatch, before, after, size)
+    covered = np.mean([abs(each.value - truth) <= 2.58 * each.error for each in found])
+    assert covered >= 0.95
+    mean, error = np.mean([each.value for each in found]), np.std([each.value for each in found]) / np.sqrt(ROUNDS)
+    assert abs(mean - truth) <= 3.5 * error + 1e-4
+    assert abs(np.mean([each.samples for each in found]) - size) < 0.1 * size
+
+
+def test_it_needs_fewer_samples_than_an_even_draw(monkeypatch):
+    before, after = tables(0.3)
+    changed = values(after).correct - values(before).correct
+    even = np.std(changed) / np.sqrt(400) * np.sqrt(1 - 400 / SAMPLES)
+    found = estimates(monkeypatch, before, after, 400)
+    assert np.std([each.value for each in found]) < 0.6 * even
+
+
+def test_all_samples_give_the_value_itself(monkeypatch):
+    before, after = tables(1.0)
+    [found, *_] = estimates(monkeypatch, before, after, 10**9)
+    assert (found.value, found.error) == (pytest.approx(values(after).value, abs=1e-12), 0)
+
+
+def test_a_larger_draw_contains_a_smaller_one():
+    draw = Draw(np.random.default_rng(3).exponential(size=5000))
+    assert set(draw.rows(50)) < set(draw.rows(200)) < set(draw.rows(3000))
+
+
+def test_a_draw_of_equal_or_no_margins_works():
+    assert len(Draw(np.zeros(10)).rows(10)) == 10
+    assert len(Draw(np.zeros(0)).rows(10)) == 0
