@@ -1,10 +1,10 @@
 """The blind test of `testbed explain`: does it find the protocol that a published value was measured with?
 
-    python benchmarks/explain_blind.py [--small] [--folder DIR] [--part singles] [--out TABLE.md]
+    python benchmarks/explain_blind.py [--small] [--folder DIR] [--part singles] [--share 0.05]
 
-A tiny CLIP and two classifiers are trained on digits in photos; published values are made by PIL, torchvision, torch and
-open_clip alone (tests/support/blind_reference.py). The searches are asked for single variants, for pairs of variants, and
-for numbers that no variant gives. Prints Markdown.
+A tiny CLIP and two classifiers are trained on digits in photos; published values are made by PIL, torchvision, torch
+and open_clip alone (tests/support/blind_reference.py). The searches are asked for single variants, for pairs of
+variants, and for numbers that no variant gives. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -68,10 +68,12 @@ class Test:
     Args:
         blind: The world.
         say: Is told each answer.
+        share: The most forward passes, of the evaluation's; None for the default.
     """
 
-    def __init__(self, blind: Blind, say: Callable[[str], None]) -> None:
+    def __init__(self, blind: Blind, say: Callable[[str], None], share: float | None) -> None:
         self.blind = blind
+        self.share = share
         self.say = say
 
     def singles(self) -> list[Asked]:
@@ -121,7 +123,8 @@ class Test:
         return ROUNDING + 2 / self.blind.size(cell)
 
     def _ask(self, cell: str, truth: Sequence[str], published: dict[str, float]) -> Asked:
-        asked = self.blind.ask(cell, truth, published)
+        samples = None if self.share is None else int(self.share * self.blind.size(cell))
+        asked = self.blind.ask(cell, truth, published, samples=samples)
         self.say(line(asked))
         return asked
 
@@ -149,8 +152,8 @@ def rates(asked: Sequence[Asked]) -> str:
     explained = sum(each.explained for each in asked)
     most = max((each.forwards for each in asked), default=0.0)
     return (
-        f"{len(asked)} asked: {recovered} recovered ({100 * recovered / max(len(asked), 1):.1f} %), {excluded} excluded,"
-        f" {missing} not listed, {explained} said to be explained; at most {100 * most:.1f} % forwards"
+        f"{len(asked)} asked: {recovered} recovered ({100 * recovered / max(len(asked), 1):.1f} %), {excluded}"
+        f" excluded, {missing} not listed, {explained} said to be explained; at most {100 * most:.1f} % forwards"
     )
 
 
@@ -158,13 +161,14 @@ def rates(asked: Sequence[Asked]) -> str:
 @click.option("--small", is_flag=True, help="A small world, as the tests use it.")
 @click.option("--folder", type=click.Path(path_type=Path), help="Where the world is kept.")
 @click.option("--part", type=click.Choice(["singles", "pairs", "numbers"]), multiple=True)
-def main(small: bool, folder: Path | None, part: Sequence[str]) -> None:
+@click.option("--share", type=float, help="The most forward passes, of the evaluation's; default as the command.")
+def main(small: bool, folder: Path | None, part: Sequence[str], share: float | None) -> None:
     """Prints a table of all questions, and the rates."""
     torch.set_num_threads(1)
     name = "small" if small else "large"
     folder = folder or Path(tempfile.gettempdir()) / f"testbed-explain-blind-{name}"
     world.make(folder, world.SMALL if small else world.Size(), lambda line: click.echo(line, err=True))
-    test = Test(Blind(folder, folder / "store.db", folder / "reference"), click.echo)
+    test = Test(Blind(folder, folder / "store.db", folder / "reference"), click.echo, share)
     parts = part or ("singles", "pairs", "numbers")
     began = time.perf_counter()
     for cell, (model, setting, _) in CELLS.items():

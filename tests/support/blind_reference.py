@@ -87,8 +87,8 @@ class Scores:
 
     Attributes:
         labels: ``test`` or ``relabelled``.
-        order: ``""``, ``as text`` (folders sorted as text, a model in the order of numbers), ``as numbers`` (the other way
-            round), ``one too high`` or ``one too low``.
+        order: ``""``, ``as text`` (folders sorted as text, a model in the order of numbers), ``as numbers`` (the
+            reverse), ``one too high`` or ``one too low``.
         subset: How many of the classes are evaluated; 0 for all.
         compete: With a subset: whether all classes compete.
         first: The number of samples from the start; 0 for all.
@@ -274,7 +274,7 @@ class Reference:
             logits, labels = logits[chosen], labels[chosen]
             logits = logits if scores.compete else logits[:, : scores.subset]
         kept = self._kept(scores, logits)
-        logits, labels = logits[kept], self._reordered(labels[kept], scores.order)
+        logits, labels = logits[kept], self._reordered(labels[kept], scores)
         readable = ~np.isnan(logits).any(1)
         order = np.argsort(-np.where(readable[:, None], logits, 0), axis=1)
         hits = [(order[:, :k] == labels[:, None]).any(1) & readable for k in (1, 5)]
@@ -299,13 +299,13 @@ class Reference:
             kept &= ~np.isnan(logits).any(1)
         return kept
 
-    def _reordered(self, labels: np.ndarray, order: str) -> np.ndarray:
-        as_text = sorted(map(str, range(world.CLASSES)))
-        if order == "as text":  # class 10 is the folder "10", the third one
+    def _reordered(self, labels: np.ndarray, scores: Scores) -> np.ndarray:
+        as_text = sorted(map(str, range(scores.subset or world.CLASSES)))
+        if scores.order == "as text":  # class 10 is the folder "10", the third one
             return np.array([as_text.index(str(each)) for each in labels])
-        if order == "as numbers":  # the third folder is "10", so its images are taken for class 10
+        if scores.order == "as numbers":  # the third folder is "10", so its images are taken for class 10
             return np.array([int(as_text[each]) for each in labels])
-        return labels + {"": 0, "one too high": 1, "one too low": -1}[order]
+        return labels + {"": 0, "one too high": 1, "one too low": -1}[scores.order]
 
 
 def _read(path: Path, draft: tuple[int, int] | None = None) -> Image.Image | None:

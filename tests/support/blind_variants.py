@@ -1,5 +1,4 @@
-"""What the blind test of `testbed explain` asks: how each variant is computed by the reference, and under which words the
-search knows it."""
+"""What the blind test of `testbed explain` asks: the name of each variant in the search, and its protocol."""
 
 from __future__ import annotations
 

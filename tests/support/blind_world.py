@@ -1,7 +1,7 @@
 """Images, a tiny CLIP and classifiers for the blind test of `testbed explain`; nothing of testbed is used here.
 
-Sixteen classes: handwritten digits of scikit-learn, 0 to 7, reddish or bluish, blended into photos of scikit-image. Sizes,
-colours, noise and JPEG quality vary, so that most of what people do differently changes the accuracy.
+Sixteen classes: handwritten digits of scikit-learn, 0 to 7, reddish or bluish, blended into photos of scikit-image.
+Sizes, colours, a fine raster and JPEG quality vary, so that most of what people do differently changes the accuracy.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ CLIP_CONFIG = {
     "vision_cfg": {"image_size": SIDE, "layers": 3, "width": 64, "head_width": 16, "patch_size": 8},
     "text_cfg": {"context_length": 48, "vocab_size": 49408, "width": 64, "heads": 4, "layers": 2},
 }
+CONVOLUTIONS = {"image_size": SIDE, "layers": (1, 1, 1, 1), "width": 8, "head_width": 32}
 CLIP_MEAN, CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 FOLDERS = sorted(map(str, range(CLASSES)))  # as folders are sorted: the order of the networks' outputs
@@ -55,15 +56,21 @@ class Size:
         train: Images of the training set.
         clip_steps: Steps of the CLIP's training.
         epochs: Epochs of the classifier's.
+        clutter: How hard images are: 1, or less.
+        batch: Images of a step of the CLIP's training.
+        convolutions: Whether its images go through convolutions, which learn sooner, in place of a transformer.
     """
 
     test: int = 20_000
     train: int = 12_000
     clip_steps: int = 1_400
     epochs: int = 12
+    clutter: float = 1.0
+    batch: int = 128
+    convolutions: bool = False
 
 
-SMALL = Size(1_500, 4_000, 300, 6)
+SMALL = Size(600, 1_200, 240, 6, 0.3, 32, True)
 
 # Images -----------------------------------------------------------------------------------------------------------
 
@@ -83,7 +90,9 @@ def _sources() -> tuple[list[np.ndarray], list[np.ndarray], list[np.ndarray]]:
     return photos, train, test
 
 
-def _picture(random: np.random.Generator, photos: list[np.ndarray], digits: list[np.ndarray], number: int) -> Any:
+def _picture(
+    random: np.random.Generator, photos: list[np.ndarray], digits: list[np.ndarray], number: int, clutter: float
+) -> Any:
     """An image of a class, and how visible its digit is."""
     height, width = (int(each) for each in random.integers(40, 71, 2))
     photo = photos[random.integers(len(photos))]
@@ -95,16 +104,25 @@ def _picture(random: np.random.Generator, photos: list[np.ndarray], digits: list
     side = int(min(height, width) * random.uniform(0.7, 0.95))
     shape = Image.fromarray((shapes[random.integers(len(shapes))] * 15.9).astype(np.uint8))
     mask = np.zeros((height, width), dtype=np.float32)
-    reach = random.uniform(-0.25, 0.25, 2)
+    reach = clutter * random.uniform(-0.25, 0.25, 2)
     y = int(np.clip((height - side) / 2 + reach[0] * (height - side / 2) / 2, 0, height - side))
     x = int(np.clip((width - side) / 2 + reach[1] * (width - side / 2) / 2, 0, width - side))
     mask[y : y + side, x : x + side] = np.asarray(shape.resize((side, side), Image.BICUBIC), dtype=np.float32) / 255
-    visible = random.uniform(0.5, 1.0)
-    colour = np.array((205, 85, 70) if number % 2 == 0 else (75, 105, 205)) + random.normal(0, 38, 3)
-    mask = visible * mask[..., None]
-    mixed = np.asarray(ground, dtype=np.float32) * (1 - mask) + colour * mask
-    mixed += random.normal(0, random.uniform(0, 24), mixed.shape)
+    visible = 1 - clutter * random.uniform(0, 0.5)
+    colour = np.array((75, 105, 205) if number % 2 else (205, 85, 70)) + clutter * random.normal(0, 38, 3)
+    mixed = (
+        clutter**0.5 * np.asarray(ground, dtype=np.float32) * (1 - visible * mask[..., None])
+        + visible * mask[..., None] * colour
+    )
+    mixed += clutter * _raster(random, height, width)[..., None] + random.normal(0, 5, mixed.shape)
     return Image.fromarray(np.clip(mixed, 0, 255).astype(np.uint8)), visible
+
+
+def _raster(random: np.random.Generator, height: int, width: int) -> np.ndarray:
+    """A print's fine raster, which is seen or not by how an image is made smaller."""
+    angle, period = random.uniform(0, np.pi), random.uniform(2.2, 3.4)
+    y, x = np.mgrid[:height, :width] * (2 * np.pi / period)
+    return random.uniform(10, 90) * np.sin(x * np.cos(angle) + y * np.sin(angle))
 
 
 def _jpeg(image: Image.Image, quality: int) -> bytes:
@@ -118,7 +136,7 @@ def _numbers(random: np.random.Generator, count: int) -> np.ndarray:
     return random.choice(CLASSES, count, p=share / share.sum())
 
 
-def write_images(folder: Path, count: int) -> None:
+def write_images(folder: Path, count: int, clutter: float) -> None:
     """Writes ``test`` and ``relabelled``: the same files, 4 % of them of the lower half in other classes' folders.
 
     A class's folder is its number. Some hard images are there twice, and some files are broken.
@@ -132,12 +150,16 @@ def write_images(folder: Path, count: int) -> None:
     repeats = count // 60
     place = 0
     for number in numbers[: count - repeats].tolist():
-        image, visible = _picture(random, photos, digits, number)
+        image, visible = _picture(random, photos, digits, number, clutter)
         data = _jpeg(image, int(random.integers(55, 86)))
-        if random.random() < 0.002:
+        if random.random() < max(0.002, 2 / count):
             data = b"\xff\xd8\xff\xe0" + bytes(random.integers(0, 256, 90, dtype=np.uint8))
         other = int(random.integers(CLASSES)) if random.random() < 0.04 and number < 8 else number
-        often = 2 if visible < 0.6 and repeats > 0 and random.random() < 0.3 and data[4:6] == b"\x00\x10" else 1
+        often = (
+            2
+            if visible < 1 - 0.4 * clutter and repeats > 0 and random.random() < 0.3 and data[4:6] == b"\x00\x10"
+            else 1
+        )
         repeats -= often - 1
         for _ in range(often):
             path = folder / "test" / str(number) / f"{place:05d}.jpg"
@@ -146,7 +168,7 @@ def write_images(folder: Path, count: int) -> None:
             place += 1
 
 
-def training_images(count: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def training_images(count: int, clutter: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Images [n, 3, 36, 36] and [n, 3, 34, 34] of bytes, and their classes in the order of the folders."""
     from torchvision import transforms
 
@@ -156,7 +178,7 @@ def training_images(count: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tenso
     sides = (36, 34)
     made = [torch.empty(count, 3, side, side, dtype=torch.uint8) for side in sides]
     for place, number in enumerate(numbers.tolist()):
-        image, _ = _picture(random, photos, digits, number)
+        image, _ = _picture(random, photos, digits, number, clutter)
         read = Image.open(io.BytesIO(_jpeg(image, int(random.integers(55, 86)))))
         for images, side in zip(made, sides, strict=True):
             smaller = transforms.functional.center_crop(transforms.functional.resize(read, side), side)
@@ -191,12 +213,14 @@ def classifier() -> nn.Module:
     )  # fmt: skip
 
 
-def clip() -> tuple[nn.Module, Any]:
+def clip(convolutions: bool = False) -> tuple[nn.Module, Any]:
     """open_clip's CLIP in a tiny configuration with QuickGELU, and a tokenizer that keeps upper case."""
     from open_clip.model import CLIP
     from open_clip.tokenizer import SimpleTokenizer
 
     config: dict[str, Any] = {key: dict(each) if isinstance(each, dict) else each for key, each in CLIP_CONFIG.items()}
+    if convolutions:
+        config["vision_cfg"] = dict(CONVOLUTIONS)
     return CLIP(**config, quick_gelu=True), SimpleTokenizer(context_length=48, clean="whitespace")
 
 
@@ -245,11 +269,11 @@ _OTHERWISE: tuple[Callable[[str], str], ...] = (
 )
 
 
-def train_clip(images: torch.Tensor, labels: torch.Tensor, steps: int) -> nn.Module:
+def train_clip(images: torch.Tensor, labels: torch.Tensor, size: Size) -> nn.Module:
     """A CLIP trained on a prompt for each image, some of them written in other ways."""
     torch.manual_seed(2)
     generator = torch.Generator().manual_seed(2)
-    network, tokenizer = clip()
+    network, tokenizer = clip(size.convolutions)
     network.token_embedding.weight.requires_grad_(False)
     with torch.no_grad():
         network.token_embedding.weight.mul_(10)
@@ -258,9 +282,9 @@ def train_clip(images: torch.Tensor, labels: torch.Tensor, steps: int) -> nn.Mod
     tokens = torch.stack([tokenizer(each) for each in texts])
     trained = [each for each in network.parameters() if each.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=1.5e-3, weight_decay=0.05)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1.5e-3, total_steps=steps + 1, pct_start=0.15)
-    batches = _batches(images, 128, generator)
-    for _ in range(steps):
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1.5e-3, total_steps=size.clip_steps + 1, pct_start=0.15)
+    batches = _batches(images, size.batch, generator)
+    for _ in range(size.clip_steps):
         inputs, chosen = next(batches)
         drawn = torch.randint(tokens.shape[1], (CLASSES,), generator=generator)
         text = functional.normalize(network.encode_text(tokens[torch.arange(CLASSES), drawn]), dim=-1)
@@ -281,12 +305,12 @@ def make(folder: Path, size: Size = Size(), say: Callable[[str], None] = lambda 
     if not (folder / "weights.pt").is_file():
         folder.mkdir(parents=True, exist_ok=True)
         say("writing images")
-        write_images(folder, size.test)
-        larger, images, labels = training_images(size.train)
+        write_images(folder, size.test, size.clutter)
+        larger, images, labels = training_images(size.train, size.clutter)
         say("training the classifier")
         last, average = train_classifier(larger, labels, size.epochs)
         say("training the CLIP")
-        trained = train_clip(images, labels, size.clip_steps)
+        trained = train_clip(images, labels, size)
         found = {"last": last.state_dict(), "average": average.state_dict(), "clip": trained.state_dict()}
         torch.save(found, folder / "weights.part")
         (folder / "weights.part").rename(folder / "weights.pt")
@@ -296,7 +320,7 @@ def make(folder: Path, size: Size = Size(), say: Callable[[str], None] = lambda 
 def load(folder: Path, name: str) -> Any:
     """A network by name; the CLIP with its tokenizer."""
     state = torch.load(folder / "weights.pt", weights_only=True)[name]
-    made = clip() if name == "clip" else classifier()
+    made = clip("visual.layer1.0.conv1.weight" in state) if name == "clip" else classifier()
     network = made[0] if isinstance(made, tuple) else made
     network.load_state_dict(state)
     network.eval()
