@@ -33,14 +33,14 @@ SOME = [f"first samples: the first {each:,}" for each in (500, 1000, 5000, 10_00
 UNASKED = ("image size: 27 pixels", "image size: 55 pixels")  # the resized side may be rounded down or not
 SINGLES = {
     "classifier": lambda axis: True,
-    "fewer": lambda axis: axis == "classes",
+    "fewer": lambda axis: axis == "candidate classes",
     "clip": lambda axis: axis not in ("first samples", "last batch", "class order", "repeated images"),
 }
 PAIRS: tuple[tuple[str, str, str], ...] = (
     ("classifier", "labels: the labels of blind-relabelled", "repeated images: repeated images count once"),
     ("classifier", "first samples: the first 5,000", "labels: the labels of blind-relabelled"),
     ("classifier", "first samples: the first 10,000", "unreadable images: unreadable images left out"),
-    ("fewer", "classes: all 16 classes compete", "unreadable images: unreadable images left out"),
+    ("fewer", "candidate classes: all 16 classes compete", "unreadable images: unreadable images left out"),
     ("clip", "templates: one prompt, 'a photo of a {c}'", "class names: spaces for underscores"),
     ("clip", "templates: CLIP's 80 for ImageNet", "averaging of prompts: prompts averaged before they are normalized"),
     ("clip", "templates: one prompt, '{c}'", "class names: the data set's own"),

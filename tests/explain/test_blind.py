@@ -20,7 +20,7 @@ METRICS = ("top1", "top5", "mean_per_class_recall")
 SINGLES = [
     ("classifier", "class order: numbers for folders that were sorted as text"),
     ("classifier", "labels: the labels of blind-relabelled"),
-    ("fewer", "classes: all 16 classes compete"),
+    ("fewer", "candidate classes: all 16 classes compete"),
     ("clip", "templates: CLIP's best 7 for ImageNet"),
     ("clip", "class names: the data set's own"),
     ("clip", "spelling of prompts: no punctuation"),

@@ -52,7 +52,7 @@ def scores(cell: str, count: int) -> Iterator[tuple[str, Changes]]:
     if cell != "fewer":
         yield "labels: the labels of blind-relabelled", {"labels": "relabelled"}
     else:
-        yield f"classes: all {world.CLASSES} classes compete", {"compete": True}
+        yield f"candidate classes: all {world.CLASSES} classes compete", {"compete": True}
 
 
 def texts() -> Iterator[tuple[str, Changes]]:
