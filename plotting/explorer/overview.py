@@ -20,6 +20,7 @@ from testbed.plotting.frame import filled, load_grid, with_averages
 from testbed.plotting.scatter import NOT_FITTED
 from testbed.plotting.style import STANDARD, TYPES
 from testbed.registry.table import natural_key
+from testbed.registry.training_data import training_data
 
 DIGITS = 10  # significant ones of a value
 USUAL = ("val", "digits")
@@ -49,11 +50,8 @@ def family_of(model: str) -> str:
 
 
 def pretraining_of(model: str) -> str:
-    """What the weights were trained on, as far as the name says: open_clip's and timm's tags."""
-    before, comma, tag = model.partition(",")
-    if comma:
-        return tag.rpartition("/")[2]
-    return before.partition(".")[2] if before.startswith("timm/") and "." in before else "not stated"
+    """What the weights were trained on, as far as the name says."""
+    return ", ".join(training_data(model)) or "not stated"
 
 
 class Overview:

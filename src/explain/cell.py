@@ -170,6 +170,11 @@ class StoredCell:
             raise NotApplicableError(f"the setting cannot be opened: {error}") from error
 
     @property
+    def dtype(self) -> str:
+        """The precision of the network; outputs may be stored at a lower one."""
+        return (self.evaluation.dtype or "float32").split("/")[0]
+
+    @property
     def zero_shot(self) -> bool:
         """Whether the logits come from a zero-shot head."""
         return bool(self.identity.get("forward", {}).get("prompts"))

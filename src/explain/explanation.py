@@ -121,16 +121,17 @@ class Explanation:
         single = [each for each in self.rows if each.verdict == GIVES]
         if single:
             return _listed(single, "gives", "give") + self._undecided(self.rows)
+        doubt = self._undecided(self.rows)
         tried = f"{len(self.rows)} single variants and {self.combinations_tried:,} combinations were tried"
         if self.giving and self.explained:
             return f"No single variant gives it. {_listed(self.giving, 'gives', 'give')} {tried}."
         if self.giving:
             return (
-                f"Unexplained: no single variant gives it. Some combinations do ({len(self.giving)}), but so many were"
-                f" tried that chance alone would give about {self.by_chance:.1f}; another published metric would"
-                f" decide. {tried}."
+                f"Unexplained: no single variant gives it.{doubt} Some combinations do ({len(self.giving)}), but so"
+                f" many were tried that chance alone would give about {self.by_chance:.1f}; another published metric"
+                f" would decide. {tried}."
             )
-        return f"Unexplained: nothing gives it; {tried}.{self._undecided(self.rows)}"
+        return f"Unexplained: nothing gives it; {tried}.{doubt}"
 
     def _undecided(self, rows: Sequence[Row]) -> str:
         open_ones = [each for each in rows if each.verdict == UNDECIDED]
@@ -159,8 +160,9 @@ def verdict(estimates: Sequence[Estimate], targets: Sequence[Target]) -> str:
         near = allowed(target)
         if abs(found.value - target.value) > Z * found.error + near:
             return EXCLUDED
-        gap = abs(target.stored - target.value)
-        undecided |= not found.exact and gap > near and Z * found.error > min(gap / 2, NARROW)
+        # The interval must be narrow, and exclude the stored protocol.
+        apart = abs(target.stored - found.value) > Z * found.error or abs(target.stored - target.value) <= near
+        undecided |= not found.exact and (Z * found.error > NARROW or not apart)
     return UNDECIDED if undecided else GIVES
 
 

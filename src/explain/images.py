@@ -15,6 +15,7 @@ from testbed.explain.axis import NotApplicableError
 from testbed.explain.decoders import DECODERS
 from testbed.explain.pixels import OtherNormalization, Pixels, pixels_of, render
 from testbed.explain.table import Array
+from testbed.explain.texts import stored_texts
 from testbed.models.base.capability import EMBED_IMAGE, LOGITS
 from testbed.models.loading.class_order import class_columns
 from testbed.models.model_base import LoadOptions
@@ -68,9 +69,10 @@ class Images:
             raise NotApplicableError("the setting perturbs images on the device")
         if getattr(model, "classify", None) is not None:
             raise NotApplicableError("the model has a forward pass of its own")
+        if self.cell.zero_shot:
+            stored_texts(self.cell)
         self._positions  # noqa: B018 - whether the data are there
-        own = pixels_of(model)
-        return own if own.dtype else replace(own, dtype=self.cell.evaluation.dtype or "float32")
+        return replace(pixels_of(model), dtype=self.cell.dtype)
 
     @functools.cached_property
     def _source(self) -> ImageSource:
@@ -181,7 +183,7 @@ class Images:
 
     def loaded(self) -> Any:
         """The model as it is, loaded once."""
-        return self._loaded("", "", self.cell.evaluation.dtype or "float32")
+        return self._loaded("", "", self.cell.dtype)
 
     def _with_normalization(self, protocol: Pixels) -> Any:
         loaded = self._loaded(protocol.weights, protocol.activation, protocol.dtype or "float32")

@@ -90,10 +90,24 @@ def estimate(stored: Values, before: Values, after: Values, chances: Array, draw
     chance = chances[rows]
     value = stored.value + float(np.sum(weight[rows] * change / chance))
     seen = float(np.sum((weight[rows] * change) ** 2 * (1 - chance) / chance**2))
-    # What no drawn sample shows: an answer flips if its margin moves by more than it is. Tails as Laplace's.
-    flips = np.minimum(1.0, np.exp(-draw.margins / max(moved, 1e-12)))
+    flips = _flips(draw.margins, chances, moved, float(np.sum(np.abs(change) / chance)))
     expected = float(np.sum(weight**2 * flips * (1 - chances) / np.maximum(chances, 1e-12)))
     return Estimate(value, float(np.sqrt(max(seen, expected))), len(rows))
+
+
+def _flips(margins: Array, chances: Array, moved: float, seen: float) -> Array:
+    """The probability that each answer flips, also where no drawn one does: float array [n].
+
+    An answer flips if its margin moves by more than it is; with tails as Laplace's that gives the shape. Their number
+    is what the drawn samples show, and one more.
+    """
+    shape = np.minimum(1.0, np.exp(-margins / max(moved, 1e-12)))
+    drawn = float(np.sum(shape * chances))
+    if drawn <= 0:
+        return shape
+    one_more = float(np.sum(shape)) / drawn  # the answers for which one drawn flip stands
+    flips: Array = np.minimum(1.0, shape * (seen + one_more) / (float(np.sum(shape)) + one_more))
+    return flips
 
 
 def distance(before: Any, after: Any) -> float:

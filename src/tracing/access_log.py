@@ -11,10 +11,12 @@ user's counts as a file that all have read, since nobody can tell who uses it.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
 from collections.abc import Iterable
+from typing import Any
 
 FILE = "files"
 FOLDER = "folders"  # the names in it
@@ -37,6 +39,8 @@ _declared: set[str] = set()
 _modules: set[str] = set()  # the imported modules that were told
 _own: dict[str, str] = {}  # the names of those that are the user's → their files
 _counted = 0
+_forked: Any = None  # the file in which children say what they read, and the process that made it
+_taken = 0  # how much of that was read
 
 
 def model(name: str) -> str:
@@ -113,8 +117,13 @@ def declare(files: Iterable[os.PathLike[str]]) -> None:
 
 
 def add(owner: str, kind: str, name: str) -> None:
-    """Notes what this process has just read."""
-    note([(owner, kind, asked_name(name) if kind != VARIABLE else name)])
+    """Notes what this process has just read; a child of the user's code tells its parent."""
+    read = (owner, kind, asked_name(name) if kind != VARIABLE else name)
+    if read in _noted:
+        return
+    note([read])
+    if _forked is not None and os.getpid() != _forked[1]:
+        os.write(_forked[0].fileno(), f"{json.dumps(read)}\n".encode())
 
 
 def asked_name(path: str) -> str:
@@ -134,12 +143,29 @@ def working_folder() -> str:
     return _BEGAN_IN
 
 
-# Modules and libraries --------------------------------------------------------------------------------------------
+# Other processes, and libraries -----------------------------------------------------------------------------------
+
+
+def before_children() -> None:
+    """Makes a file for what the children of the user's code read: their memory is not ours."""
+    global _forked
+    if _forked is None:
+        import tempfile
+
+        with watch(None):
+            _forked = tempfile.TemporaryFile(), os.getpid()  # noqa: SIM115 -- as long as this process lives
 
 
 def _collect() -> None:
-    """Adds the modules and libraries that were imported meanwhile."""
-    global _counted
+    """Adds what children have read, and the libraries that were imported meanwhile."""
+    global _taken, _counted
+    if _forked is not None and os.getpid() == _forked[1]:
+        size = os.fstat(_forked[0].fileno()).st_size
+        lines = os.pread(_forked[0].fileno(), size - _taken, _taken).split(b"\n")[:-1]
+        _taken += sum(len(line) + 1 for line in lines)
+        for line in lines:
+            owner, kind, name = json.loads(line)
+            note([(owner, kind, name)])
     if len(sys.modules) != _counted:
         _counted = len(sys.modules)
         imported = set(sys.modules) - _modules

@@ -34,6 +34,7 @@ def install() -> None:
     os.environ.__class__ = _watched(type(os.environ))
     for function in (os.stat, os.access):
         _replace(function)
+    os.register_at_fork(before=_before_fork)
     sys.meta_path.append(_Absent())
 
 
@@ -265,3 +266,8 @@ def _is_apart(file: str) -> bool:
     from testbed.identity import source_code
 
     return file.startswith(f"{os.path.abspath(cache_root())}{os.sep}") or source_code.is_library_file(file)
+
+
+def _before_fork() -> None:
+    if _is_users(_owner()):
+        access_log.before_children()

@@ -103,9 +103,9 @@ def test_columns_have_their_groups(column, group):
 @pytest.mark.parametrize(
     ("model", "family", "pretraining"),
     [
-        ("resnet50", "resnet", "not stated"),
-        ("timm/vit_base_patch16_224.augreg_in21k", "vit", "augreg_in21k"),
-        ("ViT-B-32,laion400m_e32", "vit", "laion400m_e32"),
+        ("resnet50", "resnet", "ImageNet-1k"),
+        ("timm/vit_base_patch16_224.augreg_in21k", "vit", "ImageNet-21k"),
+        ("ViT-B-32,laion400m_e32", "vit", "LAION-400M"),
         ("42", "not stated", "not stated"),
     ],
 )

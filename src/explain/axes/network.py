@@ -20,9 +20,8 @@ Found = Iterator[tuple[str, Callable[[Pixels], Pixels]]]
 
 
 def _precision(cell: StoredCell) -> Found:
-    own = cell.evaluation.dtype or "float32"
     for name in PRECISIONS:
-        if name != own.split("/")[0]:
+        if name != cell.dtype:
             yield name, partial(replace, dtype=name)
 
 
