@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -23,6 +24,7 @@ from testbed.explain.explanation import (
     expected_by_chance,
     verdict,
 )
+from testbed.explain.pixels import Pixels
 from testbed.explain.sampling import Estimate
 from testbed.explain.table import values
 from testbed.registry.catalog import Catalog
@@ -30,6 +32,7 @@ from testbed.registry.catalog import Catalog
 LOOK_Z = 3.5  # of intervals that exclude before all samples are drawn
 FIRST_LOOK = 12  # samples
 GROWTH = 1.5
+ROUNDS = 3  # of what is left of the budget, one look spends a share
 FOR_SINGLES = 0.7  # of the forward passes
 MOST_COMBINATIONS = 600  # that need no images
 MOST_PREDICTED = 12  # combinations of changes of the images that are run
@@ -162,19 +165,59 @@ class Search:
     # Images -------------------------------------------------------------------------------------------------------
 
     def _race(self, arms: Sequence[Arm], budget: int) -> None:
-        """Draws more and more images for the arms that are not excluded yet, until the budget is spent."""
-        alive, size = list(arms), FIRST_LOOK
-        while alive:
-            rows = self.bench.draw.rows(size)
-            protocols = list(dict.fromkeys(self.bench.pixels(arm) for arm in alive))
-            cost = sum(self.bench.images.cost(each, rows) for each in protocols)
-            if self.bench.images.forwards + cost > budget:
+        """Draws more and more images for the arms that are not excluded yet, until the budget is spent.
+
+        Where it does not suffice for all of them, those go on under which the published values are the likeliest.
+        """
+        alive = list(arms)
+        while alive := [arm for arm in alive if not self._fails(arm)]:
+            chosen = self._affordable(alive, budget - self.bench.images.forwards)
+            if not chosen:
                 return
-            self.bench.images.run(protocols, rows)
-            alive = self._look([arm for arm in alive if not self._fails(arm)], size)
-            if self._settled(alive) or len(rows) == len(self.cell):
+            for size, group in _by_size(chosen, self._next_size).items():
+                protocols = list(dict.fromkeys(self.bench.pixels(arm) for arm in group))
+                self.bench.images.run(protocols, self.bench.draw.rows(size))
+                out = self._look([arm for arm in group if not self._fails(arm)], size)
+                alive = [arm for arm in alive if arm not in out]
+            if self._settled(alive) or all(self._complete(arm) for arm in alive):
                 return
-            size = int(size * GROWTH) + 1
+
+    def _affordable(self, alive: Sequence[Arm], left: int) -> list[Arm]:
+        """The arms that are looked at next: all if a third of what is left suffices, else the likeliest."""
+        first = [arm for arm in alive if arm not in self.race.known]
+        if first and len(self._within(first, left)) == len(first):
+            return first
+        known = sorted((arm for arm in alive if arm in self.race.known), key=self._likelihood, reverse=True)
+        waiting = [arm for arm in known if not self._complete(arm)]
+        return self._within(waiting, left // ROUNDS) or self._within(waiting[:1], left)
+
+    def _within(self, arms: Sequence[Arm], left: int) -> list[Arm]:
+        """The first of some arms whose next look takes no more forward passes."""
+        counted: set[tuple[Pixels, int]] = set()
+        for place, arm in enumerate(arms):
+            key = pixels, size = self.bench.pixels(arm), self._next_size(arm)
+            if key not in counted:
+                left -= self.bench.images.cost(pixels, self.bench.draw.rows(size))
+                counted.add(key)
+            if left < 0:
+                return list(arms[:place])
+        return list(arms)
+
+    def _next_size(self, arm: Arm) -> int:
+        size = self.race.sizes.get(arm, 0)
+        return int(size * GROWTH) + 1 if size else FIRST_LOOK
+
+    def _complete(self, arm: Arm) -> bool:
+        size = self.race.sizes.get(arm, 0)
+        return bool(size) and len(self.bench.draw.rows(size)) == len(self.cell)
+
+    def _likelihood(self, arm: Arm) -> float:
+        """The logarithm of the density of the published values under an arm's estimates."""
+        total = 0.0
+        for found, target in zip(self.race.known[arm], self.targets, strict=True):
+            spread = found.error + allowed(target)
+            total -= ((found.value - target.value) / spread) ** 2 / 2 + math.log(spread)
+        return total
 
     def _fails(self, arm: Arm) -> bool:
         why = self.bench.images.failed.get(self.bench.pixels(arm))
@@ -182,16 +225,14 @@ class Search:
             self.found.failed.append((arm[0], why))
         return why is not None
 
-    def _look(self, arms: Sequence[Arm], size: int) -> list[Arm]:
-        alive = []
+    def _look(self, arms: Sequence[Arm], size: int) -> set[Arm]:
+        """Estimates the values of arms; returns those that are excluded."""
         for arm in arms:
             self.race.known[arm] = self.bench.estimated(arm, size)
             self.race.sizes[arm] = size
-            if self._apart(self.race.known[arm]):
-                self.race.out.add(arm)
-            else:
-                alive.append(arm)
-        return alive
+        out = {arm for arm in arms if self._apart(self.race.known[arm])}
+        self.race.out |= out
+        return out
 
     def _apart(self, estimates: Sequence[Estimate]) -> bool:
         return any(
@@ -258,6 +299,7 @@ class Search:
         looked: dict[Arm, tuple[Estimate, ...]] = {arm: self.bench.estimated(arm, sizes[arm]) for arm in arms}
         alive = [arm for arm in arms if not self._apart(looked[arm])]
         self.race.known.update(looked)
+        self.race.sizes.update(sizes)
         self.race.out.update(arm for arm in arms if arm not in set(alive))
         predicted = self._predicted(known)
         self._race([*alive, *predicted], self.budget)
@@ -326,6 +368,14 @@ def explain(
         for metric, (value, rounding) in published.items()
     ]
     return Search(cell, targets, **options).run()
+
+
+def _by_size(arms: Sequence[Arm], size_of: Callable[[Arm], int]) -> dict[int, list[Arm]]:
+    """Arms by the size of their next draw."""
+    found: dict[int, list[Arm]] = {}
+    for arm in arms:
+        found.setdefault(size_of(arm), []).append(arm)
+    return found
 
 
 def _combinable(one: Arm, other: Arm) -> bool:
