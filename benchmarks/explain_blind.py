@@ -10,6 +10,7 @@ variants, and for numbers that no variant gives. Prints Markdown.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 import time
@@ -42,7 +43,7 @@ PAIRS: tuple[tuple[str, str, str], ...] = (
     ("classifier", "first samples: the first 10,000", "unreadable images: unreadable images left out"),
     ("fewer", "candidate classes: all 16 classes compete", "unreadable images: unreadable images left out"),
     ("clip", "templates: one prompt, 'a photo of a {c}'", "class names: spaces for underscores"),
-    ("clip", "templates: CLIP's 80 for ImageNet", "averaging of prompts: prompts averaged before they are normalized"),
+    ("clip", "templates: CLIP's 80 for ImageNet", "averaging of prompts: the best prompt of each class"),
     ("clip", "templates: one prompt, '{c}'", "class names: the data set's own"),
     ("clip", "spelling of prompts: lower case", "averaging of prompts: the best prompt of each class"),
     ("clip", "class names: without what is in brackets", "context length: texts cut after 8 tokens"),
@@ -69,9 +70,11 @@ class Test:
         blind: The world.
         say: Is told each answer.
         share: The most forward passes, of the evaluation's; None for the default.
+        only: A pattern of the truths that are asked for, with their cells before them.
     """
 
-    def __init__(self, blind: Blind, say: Callable[[str], None], share: float | None) -> None:
+    def __init__(self, blind: Blind, say: Callable[[str], None], share: float | None = None, only: str = "") -> None:
+        self.only = re.compile(only)
         self.blind = blind
         self.share = share
         self.say = say
@@ -82,10 +85,12 @@ class Test:
         for cell, wanted in SINGLES.items():
             stored = self.blind.values(cell)
             for metric, name in (("top5", "metric: top-5"), ("mean_per_class_recall", "metric: mean per class")):
-                if cell != "fewer":
+                if cell != "fewer" and self._wanted(cell, name):
                     found.append(self._ask(cell, [name], {"top1": stored[metric]}))
             for truth in self.blind.variants(cell):
                 axis = truth.partition(":")[0]
+                if not self._wanted(cell, truth):
+                    continue
                 if wanted(axis) and truth not in UNASKED and (axis != "first samples" or truth in SOME):
                     value = self.blind.values(cell, [truth])["top1"]
                     if abs(value - stored["top1"]) > self._rounding(cell):
@@ -98,8 +103,9 @@ class Test:
         """Each pair, with the values of some metrics."""
         found = []
         for cell, *truth in PAIRS:
-            values = self.blind.values(cell, truth)
-            found.append(self._ask(cell, truth, {metric: values[metric] for metric in metrics}))
+            if self._wanted(cell, *truth):
+                values = self.blind.values(cell, truth)
+                found.append(self._ask(cell, truth, {metric: values[metric] for metric in metrics}))
         return found
 
     def numbers(self) -> list[Asked]:
@@ -115,6 +121,9 @@ class Test:
                     found.append(self._ask(cell, [], {"top1": value}))
                     drawn += 1
         return found
+
+    def _wanted(self, cell: str, *truth: str) -> bool:
+        return self.only.search(" + ".join([cell, *truth])) is not None
 
     def _all(self, cell: str) -> Sequence[str]:
         return list(self.blind.variants(cell))
@@ -162,13 +171,14 @@ def rates(asked: Sequence[Asked]) -> str:
 @click.option("--folder", type=click.Path(path_type=Path), help="Where the world is kept.")
 @click.option("--part", type=click.Choice(["singles", "pairs", "numbers"]), multiple=True)
 @click.option("--share", type=float, help="The most forward passes, of the evaluation's; default as the command.")
-def main(small: bool, folder: Path | None, part: Sequence[str], share: float | None) -> None:
+@click.option("--only", default="", help="A pattern of the truths, such as '^clip .*templates'.")
+def main(small: bool, folder: Path | None, part: Sequence[str], share: float | None, only: str) -> None:
     """Prints a table of all questions, and the rates."""
     torch.set_num_threads(1)
     name = "small" if small else "large"
     folder = folder or Path(tempfile.gettempdir()) / f"testbed-explain-blind-{name}"
     world.make(folder, world.SMALL if small else world.Size(), lambda line: click.echo(line, err=True))
-    test = Test(Blind(folder, folder / "store.db", folder / "reference"), click.echo, share)
+    test = Test(Blind(folder, folder / "store.db", folder / "reference"), click.echo, share, only)
     parts = part or ("singles", "pairs", "numbers")
     began = time.perf_counter()
     for cell, (model, setting, _) in CELLS.items():
