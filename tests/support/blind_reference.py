@@ -188,27 +188,24 @@ class Reference:
             if path is not None and path.is_file():
                 self._outputs[images] = np.load(path)
             else:
-                self._outputs[images] = self._run(images)
+                self._outputs[images] = self.run(images, range(len(self.files)))
                 if path is not None:
                     np.save(path, self._outputs[images])
         return self._outputs[images]
 
-    def _run(self, images: Images) -> np.ndarray:
+    def run(self, images: Images, wanted: Sequence[int]) -> np.ndarray:
+        """Outputs of some files."""
         network = self._network(images.network, images.dtype, images.activation)
         forward = network.encode_image if images.network == "clip" else network
         found: dict[int, np.ndarray] = {}
-        for start in range(0, len(self.files), BATCH):
-            inputs, places = [], []
-            for place in range(start, min(start + BATCH, len(self.files))):
-                picture = self._picture(place, images.decoder)
-                if picture is not None:
-                    inputs.append(preprocessed(picture, images))
-                    places.append(place)
+        for start in range(0, len(wanted), BATCH):
+            pictures = {place: self._picture(place, images.decoder) for place in wanted[start : start + BATCH]}
+            inputs = {place: preprocessed(each, images) for place, each in pictures.items() if each is not None}
             with torch.no_grad():
-                made = forward(torch.stack(inputs).to(getattr(torch, images.dtype))).float().numpy()
-            found.update(zip(places, made, strict=True))
+                made = forward(torch.stack(list(inputs.values())).to(getattr(torch, images.dtype))).float().numpy()
+            found.update(zip(inputs, made, strict=True))
         width = len(next(iter(found.values())))
-        return np.stack([found.get(place, np.full(width, np.nan, np.float32)) for place in range(len(self.files))])
+        return np.stack([found.get(place, np.full(width, np.nan, np.float32)) for place in wanted])
 
     def _picture(self, place: int, decoder: str) -> Image.Image | None:
         if decoder == "pillow":
@@ -269,11 +266,13 @@ class Reference:
         """Top-1, top-5, and the mean over classes of their accuracies: fractions."""
         scores = protocol.scores
         logits, labels = self.logits(protocol), self.labels[scores.labels]
+        digests = self._digests
         if scores.subset:
-            chosen = labels < scores.subset
+            chosen = self.labels["test"] < scores.subset
+            digests = digests[chosen]
             logits, labels = logits[chosen], labels[chosen]
             logits = logits if scores.compete else logits[:, : scores.subset]
-        kept = self._kept(scores, logits)
+        kept = self._kept(scores, logits, digests.tolist())
         logits, labels = logits[kept], self._reordered(labels[kept], scores)
         readable = ~np.isnan(logits).any(1)
         order = np.argsort(-np.where(readable[:, None], logits, 0), axis=1)
@@ -281,7 +280,7 @@ class Reference:
         recalls = [hits[0][labels == each].mean() for each in np.unique(labels)]
         return {"top1": hits[0].mean(), "top5": hits[1].mean(), "mean_per_class_recall": float(np.mean(recalls))}
 
-    def _kept(self, scores: Scores, logits: np.ndarray) -> np.ndarray:
+    def _kept(self, scores: Scores, logits: np.ndarray, digests: list[str]) -> np.ndarray:
         count = len(logits)
         kept = np.ones(count, bool)
         if scores.first:
@@ -290,9 +289,9 @@ class Reference:
             kept[count // scores.batch * scores.batch :] = False
         if scores.repeated != "count":
             seen: set[str] = set()
-            values, times = np.unique(self._digests, return_counts=True)
+            values, times = np.unique(digests, return_counts=True)
             twice = set(values[times > 1].tolist())
-            for place, digest in enumerate(self._digests.tolist()):
+            for place, digest in enumerate(digests):
                 kept[place] &= digest not in (seen if scores.repeated == "once" else twice)
                 seen.add(digest)
         if not scores.unreadable:

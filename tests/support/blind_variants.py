@@ -43,9 +43,12 @@ def scores(cell: str, count: int) -> Iterator[tuple[str, Changes]]:
     yield "class order: labels one too high (1 for the first class)", {"order": "one too high"}
     yield "class order: labels one too low (a background class first)", {"order": "one too low"}
     yield from ((f"first samples: the first {size:,}", {"first": size}) for size in FIRST if size < count)
-    dropped = {count % size: size for size in reversed(BATCHES) if 0 < count % size < count}  # the smallest size counts
-    for rest, size in dropped.items():
-        yield f"last batch: the last {rest:,} dropped (batches of {size:,})", {"batch": size}
+    for rest in dict.fromkeys(count % size for size in BATCHES if 0 < count % size < count):
+        sizes = [size for size in BATCHES if count % size == rest]
+        yield (
+            f"last batch: the last {rest:,} dropped (batches of {', '.join(f'{size:,}' for size in sizes)})",
+            {"batch": sizes[0]},
+        )
     yield "repeated images: repeated images count once", {"repeated": "once"}
     yield "repeated images: repeated images left out", {"repeated": "left out"}
     yield "unreadable images: unreadable images left out", {"unreadable": False}
@@ -99,9 +102,8 @@ def images(cell: str) -> Iterator[tuple[str, Changes]]:
     for share in (1.0, 0.95, 0.9, 0.875, 0.8):
         if int(own.crop / share) != own.resize:
             yield f"crop: {share:g} of the resized image", {"resize": int(own.crop / share)}
-    if cell != "clip":
-        for side in (24, 27, 37, 41, 46, 55):
-            yield f"image size: {side} pixels", {"crop": side, "resize": int(side / (own.crop / own.resize))}
+    for side in (24, 27, 37, 41, 46, 55) if cell != "clip" else (37,):  # which has as many patches as 32
+        yield f"image size: {side} pixels", {"crop": side, "resize": int(side / (own.crop / own.resize))}
     for name, (mean, std) in NORMALIZATIONS.items():
         if mean != own.mean:
             yield f"mean and standard deviation: {name}", {"mean": mean, "std": std}
