@@ -34,7 +34,7 @@ SINGLES = [
     ("clip", "resizing: squashed to the input's shape"),
 ]
 EXACT = 7  # of them need no images
-ALL = 6_000  # forward passes: as many as the arms may take
+ALL = 20_000  # forward passes: as many as the arms may take
 ROUNDED = ("image size: 27 pixels", "image size: 55 pixels")  # the resized side may be rounded down or not
 PAIRS = [
     ("clip", "templates: one prompt, '{c}'", "labels: the labels of blind-relabelled"),
