@@ -1,0 +1,205 @@
+"""The blind test of `testbed explain`: does it find the protocol that a published value was measured with?
+
+    python benchmarks/explain_blind.py [--small] [--folder DIR] [--part singles] [--share 0.05]
+
+A tiny CLIP and two classifiers are trained on digits in photos; published values are made by PIL, torchvision, torch
+and open_clip alone (tests/support/blind_reference.py). The searches are asked for single variants, for pairs of
+variants, and for numbers that no variant gives. Prints Markdown.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+import blind_world as world  # noqa: E402
+import click  # noqa: E402
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+from blind_variants import CELLS, ROUNDING, Asked, Blind  # noqa: E402
+
+NUMBERS = 20  # that no variant gives, of each of the two large cells
+APART = 0.005  # of such a number from what any single variant gives
+BELOW, ABOVE = 0.15, 0.04  # how far from the stored value they are drawn
+SOME = [f"first samples: the first {each:,}" for each in (500, 1000, 5000, 10_000)]  # of that axis
+UNASKED = ("image size: 27 pixels", "image size: 55 pixels")  # the resized side may be rounded down or not
+SINGLES = {
+    "classifier": lambda axis: True,
+    "fewer": lambda axis: axis == "candidate classes",
+    "clip": lambda axis: axis not in ("first samples", "last batch", "class order", "repeated images"),
+}
+PAIRS: tuple[tuple[str, str, str], ...] = (
+    ("classifier", "labels: the labels of blind-relabelled", "repeated images: repeated images count once"),
+    ("classifier", "first samples: the first 5,000", "labels: the labels of blind-relabelled"),
+    ("classifier", "first samples: the first 10,000", "unreadable images: unreadable images left out"),
+    ("fewer", "candidate classes: all 16 classes compete", "unreadable images: unreadable images left out"),
+    ("clip", "templates: one prompt, 'a photo of a {c}'", "class names: spaces for underscores"),
+    ("clip", "templates: CLIP's 80 for ImageNet", "averaging of prompts: the best prompt of each class"),
+    ("clip", "templates: one prompt, '{c}'", "class names: the data set's own"),
+    ("clip", "spelling of prompts: lower case", "averaging of prompts: the best prompt of each class"),
+    ("clip", "class names: without what is in brackets", "context length: texts cut after 8 tokens"),
+    ("clip", "templates: CLIP's best 7 for ImageNet", "unreadable images: unreadable images left out"),
+    ("clip", "templates: one prompt, 'an image of a {c}.'", "labels: the labels of blind-relabelled"),
+    ("classifier", "interpolation: bicubic", "crop: 1 of the resized image"),
+    ("classifier", "channel order: blue first", "mean and standard deviation: 0.5 and 0.5"),
+    ("clip", "resizing: squashed to the input's shape", "interpolation: bilinear"),
+    ("classifier", "weights: blind.average", "image size: 41 pixels"),
+    ("clip", "activation: GELU", "antialiasing: off"),
+    ("classifier", "interpolation: nearest", "labels: the labels of blind-relabelled"),
+    ("classifier", "antialiasing: off", "first samples: the first 10,000"),
+    ("clip", "mean and standard deviation: ImageNet's", "templates: one prompt, 'a photo of a {c}'"),
+    ("clip", "interpolation: bilinear", "spelling of prompts: lower case"),
+    ("clip", "resizing: none, only cropped", "templates: CLIP's 80 for ImageNet"),
+    ("classifier", "crop: 0.8 of the resized image", "mean and standard deviation: 0.5 and 0.5"),
+)
+
+
+class Test:
+    """The questions, asked one after the other.
+
+    Args:
+        blind: The world.
+        say: Is told each answer.
+        share: The most forward passes, of the evaluation's; None for the default.
+        only: A pattern of the truths that are asked for, with their cells before them.
+    """
+
+    def __init__(self, blind: Blind, say: Callable[[str], None], share: float | None = None, only: str = "") -> None:
+        self.only = re.compile(only)
+        self.blind = blind
+        self.share = share
+        self.say = say
+
+    def singles(self) -> list[Asked]:
+        """Each single variant whose value is another one than the stored."""
+        found = []
+        for cell, wanted in SINGLES.items():
+            stored = self.blind.values(cell)
+            for metric, name in (("top5", "metric: top-5"), ("mean_per_class_recall", "metric: mean per class")):
+                if cell != "fewer" and self._wanted(cell, name):
+                    found.append(self._ask(cell, [name], {"top1": stored[metric]}))
+            for truth in self.blind.variants(cell):
+                axis = truth.partition(":")[0]
+                if not self._wanted(cell, truth):
+                    continue
+                if wanted(axis) and truth not in UNASKED and (axis != "first samples" or truth in SOME):
+                    value = self.blind.values(cell, [truth])["top1"]
+                    if abs(value - stored["top1"]) > self._rounding(cell):
+                        found.append(self._ask(cell, [truth], {"top1": value}))
+                    else:
+                        self.say(f"- {cell}: {truth}: {100 * value:.2f} is the stored value")
+        return found
+
+    def pairs(self, *metrics: str) -> list[Asked]:
+        """Each pair, with the values of some metrics."""
+        found = []
+        for cell, *truth in PAIRS:
+            if self._wanted(cell, *truth):
+                values = self.blind.values(cell, truth)
+                found.append(self._ask(cell, truth, {metric: values[metric] for metric in metrics}))
+        return found
+
+    def numbers(self) -> list[Asked]:
+        """Values that no single variant gives."""
+        found = []
+        for cell in ("classifier", "clip"):
+            if not self._wanted(cell, "none"):
+                continue
+            stored = self.blind.values(cell)
+            known = np.array([*stored.values(), *(self.blind.values(cell, [each])["top1"] for each in self._all(cell))])
+            random, drawn = np.random.default_rng(3), 0
+            while drawn < NUMBERS:
+                value = stored["top1"] + random.uniform(-BELOW, ABOVE)
+                if abs(known - value).min() > APART and value < 1:
+                    found.append(self._ask(cell, [], {"top1": value}))
+                    drawn += 1
+        return found
+
+    def _wanted(self, cell: str, *truth: str) -> bool:
+        return self.only.search(" + ".join([cell, *truth])) is not None
+
+    def _all(self, cell: str) -> Sequence[str]:
+        return list(self.blind.variants(cell))
+
+    def _rounding(self, cell: str) -> float:
+        return ROUNDING + 2 / self.blind.size(cell)
+
+    def _ask(self, cell: str, truth: Sequence[str], published: dict[str, float]) -> Asked:
+        samples = None if self.share is None else int(self.share * self.blind.size(cell))
+        asked = self.blind.ask(cell, truth, published, samples=samples)
+        self.say(line(asked))
+        return asked
+
+
+def line(asked: Asked) -> str:
+    """A row of the table."""
+    values = ", ".join(f"{100 * value:.2f}" for value in asked.published.values())
+    others = "; ".join(asked.others[:3]) + (f"; {len(asked.others) - 3} more" if len(asked.others) > 3 else "")
+    verdict = asked.verdict if asked.truth else ("explained" if asked.explained else "unexplained")
+    truth = " + ".join(asked.truth) or "none"
+    cost = f"{100 * asked.read:.1f} | {100 * asked.forwards:.1f} | {asked.seconds:.1f}"
+    return f"| {asked.cell} | {truth} | {values} | {verdict} | {others} | {cost} |"
+
+
+HEAD = """
+| cell | truth | published | verdict of the truth | what else gives it | images read, % | forwards, % | s |
+|---|---|---|---|---|---|---|---|"""
+
+
+def rates(asked: Sequence[Asked]) -> str:
+    """How many were recovered, and how many of the truths were excluded."""
+    recovered = sum(each.recovered for each in asked)
+    excluded = sum(each.verdict == "excluded" for each in asked)
+    missing = sum(each.verdict == "not listed" for each in asked)
+    explained = sum(each.explained for each in asked)
+    most = max((each.forwards for each in asked), default=0.0)
+    return (
+        f"{len(asked)} asked: {recovered} recovered ({100 * recovered / max(len(asked), 1):.1f} %), {excluded}"
+        f" excluded, {missing} not listed, {explained} said to be explained; at most {100 * most:.1f} % forwards"
+    )
+
+
+@click.command()
+@click.option("--small", is_flag=True, help="A small world, as the tests use it.")
+@click.option("--folder", type=click.Path(path_type=Path), help="Where the world is kept.")
+@click.option("--part", type=click.Choice(["singles", "pairs", "numbers"]), multiple=True)
+@click.option("--share", type=float, help="The most forward passes, of the evaluation's; default as the command.")
+@click.option("--only", default="", help="A pattern of the truths, such as '^clip .*templates'.")
+def main(small: bool, folder: Path | None, part: Sequence[str], share: float | None, only: str) -> None:
+    """Prints a table of all questions, and the rates."""
+    torch.set_num_threads(1)
+    name = "small" if small else "large"
+    folder = folder or Path(tempfile.gettempdir()) / f"testbed-explain-blind-{name}"
+    world.make(folder, world.SMALL if small else world.Size(), lambda line: click.echo(line, err=True))
+    test = Test(Blind(folder, folder / "store.db", folder / "reference"), click.echo, share, only)
+    parts = part or ("singles", "pairs", "numbers")
+    began = time.perf_counter()
+    for cell, (model, setting, _) in CELLS.items():
+        values = ", ".join(f"{metric} {100 * value:.2f}" for metric, value in test.blind.values(cell).items())
+        click.echo(f"{cell}: {model} on {setting}, {test.blind.size(cell):,} images; stored: {values}")
+    if "singles" in parts:
+        click.echo(HEAD)
+        click.echo(f"\nSingle variants: {rates(test.singles())}")
+    if "pairs" in parts:
+        for metrics in (("top1", "mean_per_class_recall"), ("top1",)):
+            click.echo(HEAD)
+            click.echo(f"\nPairs, {' and '.join(metrics)} given: {rates(test.pairs(*metrics))}")
+    if "numbers" in parts:
+        click.echo(HEAD)
+        found = test.numbers()
+        unexplained = sum(not each.explained for each in found)
+        click.echo(f"\nNumbers that no variant gives: {unexplained} of {len(found)} said to be unexplained")
+    click.echo(f"\n{time.perf_counter() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
