@@ -40,12 +40,14 @@ class Variant:
         stage: What it needs.
         change: From a `Table` to a `Table`, from `Texts` to `Texts`, or from `Pixels` to `Pixels`, by stage. Variants
             of one stage are applied in the order of their axes.
+        first: See `Axis`.
     """
 
     axis: str
     name: str
     stage: Stage
     change: Callable[[Any], Any]
+    first: bool = False
 
     def __str__(self) -> str:
         return f"{self.axis}: {self.name}"
@@ -59,15 +61,18 @@ class Axis:
         name: For people, such as ``interpolation``.
         stage: What its variants need.
         variants: From a cell to (name, change) of each variant; raises `NotApplicableError` where there can be none.
+        first: Whether its changes come before those of other axes of the stage, since they put something in place of
+            what others change.
     """
 
     name: str
     stage: Stage
     variants: Callable[[StoredCell], Iterable[tuple[str, Callable[[Any], Any]]]]
+    first: bool = False
 
     def of(self, cell: StoredCell) -> list[Variant]:
         """The variants for a cell."""
-        return [Variant(self.name, name, self.stage, change) for name, change in self.variants(cell)]
+        return [Variant(self.name, name, self.stage, change, self.first) for name, change in self.variants(cell)]
 
 
 _added: dict[str, Axis] = {}

@@ -382,4 +382,4 @@ def _combinable(one: Arm, other: Arm) -> bool:
 
 
 def _ordered(arm: Arm) -> Arm:
-    return tuple(sorted(arm, key=lambda each: (each.stage, each.axis)))
+    return tuple(sorted(arm, key=lambda each: (each.stage, not each.first, each.axis)))

@@ -113,6 +113,15 @@ def test_other_labels_of_the_same_images(store):
     assert value(found(store), "the labels of real") == pytest.approx(np.mean(right), abs=1e-12)
 
 
+def test_other_labels_in_another_order_of_the_classes(store):
+    put(store, "m", "s", samples_of(LABELS.tolist()), LOGITS, NAMES)
+    others = [int(label) for label in RANDOM.permutation(LABELS)]
+    put(store, "other", "shuffled", samples_of(others), LOGITS, NAMES, scores=[])
+    told = found(store, float(np.mean(np.asarray(others) + 1 == GUESSES)))
+    wanted = {"the labels of shuffled", "labels one too high (1 for the first class)"}
+    assert any({each.name for each in row.variants} == wanted for row in told.combinations)
+
+
 def answers(store, setting, scores):
     metric = Metric("accuracy", float(np.mean(scores)), len(scores))
     evaluation = put(store, "m", setting, samples_of([""] * len(scores)), None, None, scores=[])

@@ -48,4 +48,4 @@ def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]
                 yield f"the labels of {name}", _labels(right)
 
 
-add_axis(Axis("labels", Stage.SCORES, _variants))
+add_axis(Axis("labels", Stage.SCORES, _variants, first=True))

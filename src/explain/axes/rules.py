@@ -36,4 +36,4 @@ def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]
         raise NotApplicableError(f"the store has no other scores of these answers; {STEP.format(*names)}")
 
 
-add_axis(Axis("rules and judges", Stage.SCORES, _variants))
+add_axis(Axis("rules and judges", Stage.SCORES, _variants, first=True))
