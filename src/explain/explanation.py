@@ -10,6 +10,7 @@ from testbed.explain.sampling import Estimate
 
 GIVES, EXCLUDED, UNDECIDED = "gives it", "excluded", "undecided"
 Z = 2.58  # of intervals and verdicts: 99 %
+NARROW = 0.01  # half the width of an interval that can give a value, at most
 APART = 1.96  # errors between an estimate that gives a published value and the stored value, at least
 _NEAR = 0.02  # within which values count as near the published one
 OTHER_ARITHMETIC = 5e-5  # what other processors and library releases change of a share of right answers
@@ -163,8 +164,8 @@ def verdict(estimates: Sequence[Estimate], targets: Sequence[Target]) -> str:
         if abs(found.value - target.value) > Z * found.error + near:
             return EXCLUDED
         gap = abs(target.stored - target.value)
-        # The interval must exclude the stored protocol, and be no wider than the gap that it is to explain.
-        vague = abs(found.value - target.stored) <= APART * found.error or Z * found.error > gap
+        # The interval must be narrow, and exclude the stored protocol.
+        vague = abs(found.value - target.stored) <= APART * found.error or Z * found.error > NARROW
         undecided |= not found.exact and gap > near and vague
     return UNDECIDED if undecided else GIVES
 

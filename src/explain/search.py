@@ -20,7 +20,6 @@ from testbed.explain.explanation import (
     Explanation,
     Row,
     Target,
-    Z,
     allowed,
     expected_by_chance,
     verdict,
@@ -109,6 +108,9 @@ class Search:
         elif sampled and not self.found.agrees:
             self.say(f"running {len(sampled)} variants on some of the images")
             self._race(sampled, int(self.budget * FOR_SINGLES))
+            verdicts = {arm: self._sampled_row(arm).verdict for arm in sampled if arm in self.race.known}
+            if GIVES not in verdicts.values():
+                self._race([arm for arm, each in verdicts.items() if each == UNDECIDED], self.budget)
             rows += [self._sampled_row(arm) for arm in sampled if arm in self.race.known]
             self._note_untried(sampled)
         order = [GIVES, UNDECIDED, EXCLUDED]
@@ -241,14 +243,7 @@ class Search:
 
     def _settled(self, alive: Sequence[Arm]) -> bool:
         """Whether more images would not change what is left: one arm at most, and its interval is narrow."""
-        if len(alive) > 1:
-            return False
-        narrow = [
-            Z * found.error <= max(abs(target.stored - target.value) / 4, target.rounding)
-            for arm in alive
-            for found, target in zip(self.race.known[arm], self.targets, strict=True)
-        ]
-        return all(narrow)
+        return not alive or (len(alive) == 1 and self._sampled_row(alive[0]).verdict != UNDECIDED)
 
     # Combinations -------------------------------------------------------------------------------------------------
 
