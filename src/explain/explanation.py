@@ -165,7 +165,7 @@ def verdict(estimates: Sequence[Estimate], targets: Sequence[Target]) -> str:
             return EXCLUDED
         gap = abs(target.stored - target.value)
         # The interval must be narrow, and exclude the stored protocol.
-        vague = abs(found.value - target.stored) <= APART * found.error or Z * found.error > NARROW
+        vague = abs(found.value - target.stored) <= APART * found.error or Z * found.error > max(NARROW, gap / 6)
         undecided |= not found.exact and gap > near and vague
     return UNDECIDED if undecided else GIVES
 
