@@ -66,7 +66,6 @@ def texts() -> Iterator[tuple[str, Changes]]:
     many, some = open_clip.OPENAI_IMAGENET_TEMPLATES, open_clip.SIMPLE_IMAGENET_TEMPLATES
     yield "templates: CLIP's 80 for ImageNet", {"templates": tuple(each("{c}") for each in many)}
     yield "templates: CLIP's best 7 for ImageNet", {"templates": tuple(each("{c}") for each in some)}
-    yield "templates: only the first prompt", {"templates": world.TEMPLATES[:1]}
     yield "class names: the data set's own", {"names": tuple(world.FOLDERS)}
     yield "class names: underscores for spaces", {"names": tuple("_".join(each.split(" ")) for each in names)}
     yield "class names: spaces for underscores", {"names": tuple(" ".join(each.split("_")) for each in names)}
