@@ -115,4 +115,7 @@ def eval_setting(name: str) -> tuple[str, bool]:
         found = registry.eval_settings.canonical(name)
     except TestbedError:  # no name that a setting can have
         found = None
+    scored, at, _ = name.rpartition("@")
+    if found is None and at:  # a judge that is defined elsewhere scores a setting that is here
+        return name, eval_setting(scored)[1]
     return found or name, found is not None
