@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import SampleError
@@ -25,7 +26,9 @@ def _reduced(source: Any, position: int) -> Image.Image:
     """Pillow's draft mode: the decoder itself makes a JPEG image smaller, down to about 256 pixels."""
     from PIL import Image
 
-    path = file_of(source, position)
+    path = _jpeg(source, position)
+    if path is None:
+        return _pillow(source, position)
     try:
         with Image.open(io.BytesIO(read_regular(path))) as image:
             image.draft("RGB", (256, 256))
@@ -40,7 +43,9 @@ def _torchvision(source: Any, position: int) -> Image.Image:
     from torchvision.io import ImageReadMode, decode_image
     from torchvision.transforms.functional import to_pil_image
 
-    path = file_of(source, position)
+    path = _jpeg(source, position)
+    if path is None:
+        return _pillow(source, position)
     try:
         data = torch.frombuffer(bytearray(read_regular(path)), dtype=torch.uint8)
         image: Image.Image = to_pil_image(decode_image(data, ImageReadMode.RGB))
@@ -56,14 +61,18 @@ DECODERS: dict[str, Callable[[Any, int], Any]] = {
 }
 
 
-def file_of(source: Any, position: int) -> Any:
-    """The JPEG file of a sample.
+def _jpeg(source: Any, position: int) -> Path | None:
+    """The JPEG file of a sample; None if it is no such file, as a PNG among them."""
+    path_of = getattr(source, "path_of", None)
+    path: Path | None = source.root / path_of(position) if path_of is not None else None
+    return path if path is not None and path.suffix.lower() in _JPEG else None
+
+
+def require_jpeg(source: Any) -> None:
+    """Checks that some samples are JPEG files.
 
     Raises:
-        NotApplicableError: If samples are no such files.
+        NotApplicableError: If none is.
     """
-    path_of = getattr(source, "path_of", None)
-    path = source.root / path_of(position) if path_of is not None else None
-    if path is None or path.suffix.lower() not in _JPEG:
+    if all(_jpeg(source, position) is None for position in range(len(source))):
         raise NotApplicableError("the images are no JPEG files")
-    return path

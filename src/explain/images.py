@@ -166,9 +166,10 @@ class Images:
     def _tensor(self, protocol: Pixels, row: int, picture: Any) -> torch.Tensor:
         from testbed.data.reader import seed_everything
 
-        own, transform = self.own, self.cell.model.transform
-        assert transform is not None
-        if protocol.geometry is None or protocol.geometry == own.geometry:
+        own = self.own
+        if protocol.geometry is None or (protocol.geometry == own.geometry and not protocol.weights):
+            transform = self._definition(protocol.weights).transform
+            assert transform is not None
             tensor = transform(picture)
         else:
             tensor = render(picture, protocol.geometry)
@@ -200,9 +201,12 @@ class Images:
         other.definition = definition.under_name(definition.name, normalization=given)
         return other
 
+    def _definition(self, weights: str) -> ModelDefinition:
+        return self.cell.catalog.get_model(weights) if weights else self.cell.model
+
     @functools.lru_cache(maxsize=4)  # noqa: B019 - as long as the search
     def _loaded(self, weights: str, activation: str, dtype: str) -> Any:
-        definition: ModelDefinition = self.cell.catalog.get_model(weights) if weights else self.cell.model
+        definition = self._definition(weights)
         seed = self._random_seed()
         loaded: Any = definition.load(LoadOptions(self.device, dtype, seed))
         if LOGITS in definition.capabilities:

@@ -8,7 +8,7 @@ from functools import partial
 
 from testbed.explain.axis import Axis, NotApplicableError, Stage, add_axis
 from testbed.explain.cell import StoredCell
-from testbed.explain.decoders import DECODERS, file_of
+from testbed.explain.decoders import DECODERS, require_jpeg
 from testbed.explain.pixels import Pixels, pixels_of
 
 KNOWN = {
@@ -40,8 +40,7 @@ def _range(cell: StoredCell) -> Found:
 
 
 def _decoder(cell: StoredCell) -> Found:
-    source = cell.setting.dataset.open()
-    file_of(source, 0)
+    require_jpeg(cell.setting.dataset.open())
     for name in DECODERS:
         if name != "pillow":
             yield name, partial(replace, decoder=name)
