@@ -1,4 +1,4 @@
-"""What the README promises, in its own words; and the two examples of ImageNet-testbed's README, in theirs."""
+"""The README's commands, the examples of how a model and a setting are added, and ImageNet-testbed's own two."""
 
 from __future__ import annotations
 
@@ -130,9 +130,9 @@ def test_the_originals_examples_run_verbatim_as_plugins(tmp_path, run_eval):
 
 
 @pytest.mark.slow
-def test_the_readmes_own_examples_work_as_files_in_their_packages(root, tmp_path, run_eval):
-    code = re.findall(r"```python\n(.*?)```", (root / "README.md").read_text(), flags=re.DOTALL)
-    model, setting = [each for each in code if "registry.add_" in each]
+def test_the_examples_of_the_docs_work_as_files_in_their_packages(root, tmp_path, run_eval):
+    pages = [(root / "docs" / f"adding-a-{kind}.md").read_text() for kind in ("model", "setting")]
+    model, setting = [re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)[0] for page in pages]
     files = {"testbed/models/my_model.py": model, "testbed/eval_settings/my_setting.py": setting}
     script = copied_with(root, tmp_path, files)
     results = run_eval("--models", "my-resnet50", "resnet50", "--eval-settings", "val", "val-darker", script=script)
