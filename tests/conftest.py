@@ -90,6 +90,18 @@ def root() -> Path:
     return ROOT
 
 
+@pytest.fixture
+def own_registry() -> Iterator[Any]:
+    """The registry; what a test adds to it is gone afterwards."""
+    from testbed.registry import registry
+
+    registry.load()
+    before = registry.models.snapshot(), registry.eval_settings.snapshot()
+    yield registry
+    registry.models.restore(before[0])
+    registry.eval_settings.restore(before[1])
+
+
 @pytest.fixture(scope="session")
 def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
     """What runs programs quickly."""

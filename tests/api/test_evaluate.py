@@ -16,7 +16,6 @@ import testbed
 from testbed.errors import DataError, DuplicateNameError, RunError, UnknownNameError
 from testbed.execution.report import Outcome
 from testbed.models.model_base import Model, StandardTransform
-from testbed.registry import registry
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
 
@@ -145,16 +144,6 @@ def folder(tmp_path):
 
 def model(name, network=Halves):
     return Model(name, StandardTransform(16, 16), classifier_loader=network, eval_batch_size=4)
-
-
-@pytest.fixture
-def own_registry():
-    """Definitions of a test are gone after it."""
-    registry.load()
-    before = registry.models.snapshot(), registry.eval_settings.snapshot()
-    yield
-    registry.models.restore(before[0])
-    registry.eval_settings.restore(before[1])
 
 
 @pytest.mark.usefixtures("own_registry")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from cli_world import in_process
 from warm_python import WarmPython
 
 WORLD = Path(__file__).parent.parent / "plugins" / "world.py"
@@ -39,24 +37,14 @@ def ask(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
     """A function that runs ``testbed``, or ``db.py`` where an option comes first, in this process, on testbed.db."""
-    from testbed.cli import db, program
+    with in_process(monkeypatch, capsys) as run:
 
-    logger = logging.getLogger("testbed")
-    kept = logger.handlers, logger.propagate, logger.level
-    handler = signal.getsignal(signal.SIGTERM)
+        def ask(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+            done = run(*words, "--db-url", str(tmp_path / "testbed.db"))
+            assert done.returncode == code, f"{done.stdout}\n{done.stderr}"
+            return done
 
-    def run(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-        monkeypatch.setattr(sys, "argv", ["testbed", *map(str, words), "--db-url", str(tmp_path / "testbed.db")])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            (db if str(words[0]).startswith("-") else program).main()
-        told = capsys.readouterr()
-        assert ended.value.code == code, f"{told.out}\n{told.err}"
-        return subprocess.CompletedProcess(sys.argv, code, told.out, told.err)
-
-    yield run
-    signal.signal(signal.SIGTERM, handler)
-    logger.handlers, logger.propagate, logger.level = kept
+        yield ask
 
 
 @pytest.fixture

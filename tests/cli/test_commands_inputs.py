@@ -28,7 +28,7 @@ models_to_evaluate: ["captioner"]
 
 
 @pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_registry: Any) -> Iterator[Path]:
     """A folder with one of each input; whatever the commands load is forgotten afterwards."""
     monkeypatch.chdir(tmp_path)
     wds_world.write_split(
@@ -43,14 +43,11 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "said").mkdir()
     (tmp_path / "bench").mkdir()
     (tmp_path / "judge.yaml").write_text(CONFIG)
-    registry.load()
-    before = registry.models.snapshot()
     monkeypatch.setattr(registry, "plugins", list(registry.plugins))
     logger = logging.getLogger("testbed")
     kept = logger.handlers, logger.propagate, logger.level
     yield tmp_path
     logger.handlers, logger.propagate, logger.level = kept
-    registry.models.restore(before)
 
 
 def call(command: click.Command, *words: object) -> Any:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from stored_cells import OPENINGS
 
-from testbed.db.store import Store, upgrade
+from testbed.db.store import Store
 from testbed.errors import SchemaError, StoreError
 from testbed.published.importing import import_results
 
@@ -31,14 +31,6 @@ def old(tmp_path: Path) -> Path:
 
 def results(store: Store) -> list[tuple[Any, ...]]:
     return sorted((each.eval_setting, each.metric, each.slice, each.value, each.n) for each in store.results.find())
-
-
-OPENINGS: dict[str, Callable[[str], Any]] = {
-    "to read": Store.open,
-    "to write": lambda url: Store.open(url, "write"),
-    "to run": Store.create,
-    "to upgrade": upgrade,
-}
 
 
 @pytest.mark.parametrize("opening", OPENINGS)

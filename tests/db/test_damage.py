@@ -6,15 +6,14 @@ import random
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from stored_cells import overwrite
+from cli_world import in_process
+from stored_cells import damage, overwrite
 
-from testbed.cli import db as db_program
-from testbed.cli import program as testbed_program
 from testbed.db.store import Store
 from testbed.errors import StoreError
 
@@ -120,25 +119,15 @@ def lab(whole: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def db(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+def db(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., tuple[int, str]]]:
     """A function that runs ``testbed`` or ``db.py``: its exit status, and all that it prints."""
+    with in_process(monkeypatch, capsys) as run:
 
-    def run(*words: object) -> tuple[int, str]:
-        monkeypatch.setattr("sys.argv", ["testbed", *map(str, words)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            (db_program if str(words[0]).startswith("-") else testbed_program).main()
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out + said.err
+        def db(*words: object) -> tuple[int, str]:
+            done = run(*words)
+            return done.returncode, done.stdout + done.stderr
 
-    return run
-
-
-def damage(path: Path, statement: str) -> None:
-    connection = sqlite3.connect(path)
-    with connection:
-        connection.execute(statement)
-    connection.close()
+        yield db
 
 
 REPAIRABLE = [each for each in DAMAGES if "DROP" not in each[0] and "uri" not in each[0]]

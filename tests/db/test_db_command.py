@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import logging
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,10 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 import sqlalchemy as sa
+from cli_world import in_process
 from warm_python import WarmPython
 
-from testbed.cli import db as db_program
-from testbed.cli import program as testbed_program
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Chunk, Metric
 from testbed.registry import library_names
@@ -53,21 +50,13 @@ def db(
     store_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Callable[..., Said]]:
     """A function that runs the program in this process; an error that is not told in words comes out of it."""
-    logger = logging.getLogger("testbed")
-    kept = logger.handlers, logger.propagate, logger.level
-    handler = signal.getsignal(signal.SIGTERM)
+    with in_process(monkeypatch, capsys) as run:
 
-    def run(*words: object, url: str = store_url) -> Said:
-        monkeypatch.setattr(sys, "argv", ["testbed", *map(str, words), "--db-url", url])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            (testbed_program if words and not str(words[0]).startswith("-") else db_program).main()
-        told = capsys.readouterr()
-        return Said(ended.value.code, told.out, told.err)
+        def db(*words: object, url: str = store_url) -> Said:
+            done = run(*words, "--db-url", url)
+            return Said(done.returncode, done.stdout, done.stderr)
 
-    yield run
-    signal.signal(signal.SIGTERM, handler)
-    logger.handlers, logger.propagate, logger.level = kept
+        yield db
 
 
 @pytest.fixture

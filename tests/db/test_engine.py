@@ -20,14 +20,14 @@ import numpy as np
 import postgres_server
 import pytest
 import sqlalchemy as sa
-from stored_cells import overwrite
+from stored_cells import OPENINGS, overwrite
 
 from testbed.db.connection import sqlite_file
 from testbed.db.connection.engine import connect
 from testbed.db.connection.faults import clear_errors
 from testbed.db.connection.sqlite_file import file_system_of
 from testbed.db.connection.urls import display_url, full_url, resolve_url
-from testbed.db.store import Store, upgrade
+from testbed.db.store import Store
 from testbed.entities import Chunk
 from testbed.errors import (
     MissingExtraError,
@@ -39,12 +39,6 @@ from testbed.errors import (
     StoreUnreachableError,
 )
 
-OPENINGS: dict[str, Callable[[str], Any]] = {
-    "open to read": lambda url: Store.open(url),
-    "open to write": lambda url: Store.open(url, "write"),
-    "create": Store.create,
-    "upgrade": upgrade,
-}
 every_opening = pytest.mark.parametrize("opening", OPENINGS)
 
 

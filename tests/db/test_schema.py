@@ -19,6 +19,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from alembic.script import ScriptDirectory
+from stored_cells import OPENINGS
 
 import testbed.db
 from testbed.db import migrations, schema
@@ -32,13 +33,6 @@ from testbed.errors import SchemaError, StoreError
 MIGRATIONS = Path(testbed.db.__file__).parent / "migrations"
 VERSIONS = sorted(path for path in (MIGRATIONS / "versions").glob("*.py") if path.name != "__init__.py")
 ASSETS = sorted((Path(__file__).parent / "assets").glob("store_*.db"))
-
-OPENINGS: dict[str, Callable[[str], Any]] = {
-    "open to read": lambda url: Store.open(url),
-    "open to write": lambda url: Store.open(url, "write"),
-    "create": Store.create,
-    "upgrade": upgrade,
-}
 
 
 def state(url: str) -> Any:

@@ -40,13 +40,10 @@ class Reader:
 
 
 @pytest.fixture
-def reader() -> Any:
-    registry.load()
-    before = registry.models.snapshot()
+def reader(own_registry: Any) -> str:
     registry.add_model(Generator("reader", Reader, eval_batch_size=4, weights="by-heart"))
     SEEN.clear()
-    yield "reader"
-    registry.models.restore(before)
+    return "reader"
 
 
 def run_all(folder: Path, models: list[str], settings: list[str]) -> str:

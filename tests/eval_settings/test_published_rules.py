@@ -38,17 +38,15 @@ def ask(row: Any) -> list[Any]:
 
 
 @pytest.fixture
-def registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_registry: Any) -> Any:
     monkeypatch.setenv("LMUData", str(tmp_path))
     for name in ("MyMCQ", "MyBench", "MyPhotos"):
         (tmp_path / f"{name}.tsv").write_text("index\tquestion\tanswer\tA\tB\n1\tq\tA\tyes\tno\n")
-    before = registry.eval_settings.snapshot()
     options = {"prompt": ask, "report": "circular"}
     registry.add_eval_setting(EvalSetting("MyMCQ", Data(), 1, task="question_answering", task_options=options))
     registry.add_eval_setting(VLMEvalBenchmark("MyBench", Bench))
     registry.add_eval_setting(EvalSetting("MyPhotos", Data(), 1))
-    yield registry
-    registry.eval_settings.restore(before)
+    return registry
 
 
 def test_the_questions_and_the_report_are_the_registered_ones(registered: Any) -> None:

@@ -304,15 +304,11 @@ def test_a_decoder_computes_attention_and_keeps_weights_as_its_file_says(tiny, t
 
 
 @pytest.mark.parametrize("name", ["gte-Qwen2-7B-instruct", "KaLM-Embedding-Gemma3-12B-2511", "Qwen3-Embedding-8B"])
-def test_a_file_with_the_name_of_a_known_decoder_takes_its_place(tmp_path, name):
-    before = registry.load().models.snapshot()
-    try:
-        text = f"embedding_model: {{name: {name}, type: qwen, max_length: 77}}\n"
-        path = write(tmp_path, text)
-        model = registry.load([path]).get_model(name)
-        assert (model.max_length, model.instruction) == (77, "")
-        assert registry.models.source(name) == str(path)
-        with pytest.raises(DuplicateNameError, match=f"two models are named '{name}'"):
-            registry.load([write(tmp_path, text, "other.yaml")])
-    finally:
-        registry.models.restore(before)
+def test_a_file_with_the_name_of_a_known_decoder_takes_its_place(tmp_path, own_registry, name):
+    text = f"embedding_model: {{name: {name}, type: qwen, max_length: 77}}\n"
+    path = write(tmp_path, text)
+    model = registry.load([path]).get_model(name)
+    assert (model.max_length, model.instruction) == (77, "")
+    assert registry.models.source(name) == str(path)
+    with pytest.raises(DuplicateNameError, match=f"two models are named '{name}'"):
+        registry.load([write(tmp_path, text, "other.yaml")])

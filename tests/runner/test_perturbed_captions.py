@@ -44,16 +44,12 @@ class Gambler:
 
 
 @pytest.fixture
-def world() -> Any:
-    """Registries to which a test may add."""
-    registry.load()
-    before = registry.models.snapshot(), registry.eval_settings.snapshot()
+def world(own_registry: Any) -> Any:
+    """A registry with two captioners."""
     registry.add_model(Generator("describer", Describer, eval_batch_size=4, weights="by-heart"))
     registry.add_model(Generator("gambler", Gambler, eval_batch_size=4, weights="by-luck"))
     BATCHES.clear()
-    yield registry
-    registry.models.restore(before[0])
-    registry.eval_settings.restore(before[1])
+    return registry
 
 
 def add(name: str, **fields: Any) -> str:

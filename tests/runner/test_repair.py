@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import shutil
-import sqlite3
 from pathlib import Path
 
 import pytest
 from golden import SCORED, golden_catalog
+from stored_cells import damage
 
 from testbed.db.store import Store
 from testbed.execution.report import Report
@@ -51,13 +51,6 @@ def numbers(store: Store) -> dict[tuple[str, ...], tuple[float | None, int | Non
         (each.model, each.eval_setting, each.scorer, each.metric, each.slice): (each.value, each.n)
         for each in store.results.find()
     }
-
-
-def damage(path: Path, statement: str) -> None:
-    connection = sqlite3.connect(path)
-    with connection:
-        assert connection.execute(statement).rowcount
-    connection.close()
 
 
 def _close(one: float | None, other: float | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -54,15 +54,11 @@ Case = tuple[str, str, Inputs, Inputs]
 
 
 @pytest.fixture(autouse=True)
-def _own_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new_cache: Callable[[Path], Path]) -> Iterator[None]:
+def _surroundings(
+    own_registry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new_cache: Callable[[Path], Path]
+) -> None:
     monkeypatch.setenv("TESTBED_CACHE", str(new_cache(tmp_path)))
-    registry.load()
-    parts = (registry.models, registry.eval_settings)
-    before = [part.snapshot() for part in parts]
     monkeypatch.setattr(registry, "plugins", list(registry.plugins))
-    yield
-    for part, snapshot in zip(parts, before, strict=True):
-        part.restore(snapshot)  # type: ignore[attr-defined]
 
 
 def write(path: Path, content: Any) -> Path:

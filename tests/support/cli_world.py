@@ -1,12 +1,44 @@
-"""Words of the command line that several tests of it share."""
+"""Words of the command line that several tests of it share, and the programs run in this process."""
 
 from __future__ import annotations
 
+import logging
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 WORLD = str(Path(__file__).parent.parent / "plugins" / "world.py")
 WORLD_CELLS = ("--plugin", WORLD, "--models", "world-plain", "--eval-settings", "world", "world-dark")
 LOGREG = ("--models", "digits-logreg", "--eval-settings", "digits")
+
+
+@contextmanager
+def in_process(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
+    """A function that runs ``testbed``, or ``db.py`` where an option comes first, in this process."""
+    from testbed.cli import db, program
+
+    logger = logging.getLogger("testbed")
+    kept = logger.handlers, logger.propagate, logger.level
+    handler = signal.getsignal(signal.SIGTERM)
+
+    def run(*words: object) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr(sys, "argv", ["testbed", *map(str, words)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            (db if str(words[0]).startswith("-") else program).main()
+        told = capsys.readouterr()
+        return subprocess.CompletedProcess(sys.argv, int(ended.value.code or 0), told.out, told.err)
+
+    yield run
+    signal.signal(signal.SIGTERM, handler)
+    logger.handlers, logger.propagate, logger.level = kept
 
 
 def eval_inline(program, *words, **options):

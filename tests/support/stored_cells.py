@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from testbed.db.store import Store
+from testbed.db.store import Store, upgrade
 from testbed.entities import CellRecord, Chunk, DatasetInfo, Evaluation, Metric, SampleInfo, Score
 from testbed.identity.describe import digest
 from testbed.metrics.caption_similarity import SPECS as CAPTION_SPECS
@@ -23,7 +23,13 @@ from testbed.tasks.question_answering import SCORE
 
 NAMES = ("ant", "bee", "cat", "dog")
 
-
+# The ways to open a store.
+OPENINGS: dict[str, Callable[[str], Any]] = {
+    "open to read": lambda url: Store.open(url),
+    "open to write": lambda url: Store.open(url, "write"),
+    "create": Store.create,
+    "upgrade": upgrade,
+}
 SPECS = {
     each.name: each
     for each in (
@@ -93,6 +99,14 @@ def saying(classes: Sequence[int], width: int = len(NAMES), sure: float = 2.0) -
         if label < 0:
             logits[row] = np.nan
     return logits
+
+
+def damage(path: Path, statement: str) -> None:
+    """Changes something in a SQLite file behind the store's back."""
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute(statement)
+    connection.close()
 
 
 def overwrite(path: Path, table: str) -> None:
