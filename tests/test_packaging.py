@@ -9,7 +9,6 @@ import email
 import importlib
 import os
 import pkgutil
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -19,6 +18,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from peers import install_copy
 
 import testbed
 import testbed.db
@@ -236,20 +236,7 @@ def run(command: list[str], folder: Path, **variables: str) -> subprocess.Comple
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder into which pip has installed a copy of the repository, not editable."""
-    folder = tmp_path_factory.mktemp("installed")
-    copy = folder / "copy of the repository"
-    # Copied, so that no build folder is left in the repository; with what an earlier build there may have left out.
-    unwanted = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build", "dist", "tests", "*.db*")
-    shutil.copytree(ROOT, copy, ignore=unwanted)
-    finished = run(
-        [
-            *(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"),
-            *("--no-deps", "--no-build-isolation", "--target", str(folder / "site"), str(copy)),
-        ],
-        folder,
-    )
-    assert finished.returncode == 0, finished.stderr
-    return folder / "site"
+    return install_copy(ROOT, tmp_path_factory.mktemp("installed"), ".*", "dist", "tests", "*.db*")
 
 
 def test_an_install_holds_every_module_and_nothing_else_at_the_top(installed: Path) -> None:

@@ -34,47 +34,58 @@ def tmpfs(folder: Path, size: str):
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+RESNET = ("--models", "resnet18", "--eval-settings", "val", "--random-weights", "--executor", "inline")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root, as CI has it")
 
 
-def test_an_unknown_model(program):
-    done = program("eval.py", "--models", "digits-cn", "--eval-settings", "digits", code=1)
-    assert "unknown model 'digits-cn'" in error_of(done)
-    assert "'digits-cnn'" in error_of(done)
+MISTAKES = {
+    "an unknown model": (
+        ("--models", "digits-cn", "--eval-settings", "digits"),
+        "unknown model 'digits-cn'",
+        "'digits-cnn'",
+    ),
+    "an unknown setting": (("--models", "demo", "--eval-settings", "digit"), "'digits'"),
+    "a pattern that matches nothing": (("--models", "demo", "--eval-settings", "digits-d.*"), "digits-d.*"),
+    "a GPU that is not there": ((*LOGREG, "--gpus", "97"), "--gpus 97: torch sees"),
+    "a store in a folder that does not exist": ((*LOGREG, "--db-url", "no/results.db"), "folder that does not exist"),
+    "a broken plug-in": ((*LOGREG, "--plugin", "broken.py"), "broken.py:3", "my own fault"),
+    "a name that is taken": ((*LOGREG, "--plugin", WORLD, "twice.py"), "world.py", "twice.py:2"),
+}
 
 
-def test_an_unknown_setting_and_a_pattern_that_matches_nothing(program):
-    assert "'digits'" in error_of(program("eval.py", "--models", "demo", "--eval-settings", "digit", code=1))
-    done = program("eval.py", "--models", "demo", "--eval-settings", "digits-d.*", code=1)
-    assert "digits-d.*" in error_of(done)
+@pytest.mark.parametrize(("words", "said"), [(words, said) for words, *said in MISTAKES.values()], ids=MISTAKES)
+def test_a_mistake_is_told_in_one_line_before_the_run(program, tmp_path, words, said):
+    (tmp_path / "broken.py").write_text("import testbed\n\nraise OSError('my own fault')\n")
+    (tmp_path / "twice.py").write_text(
+        "from testbed.registry import registry\nregistry.add_model(registry.get_model('world-plain'))\n"
+    )
+    told = error_of(program("eval.py", *words, code=1))
+    assert [part for part in said if part not in told] == []
 
 
 def test_a_missing_data_root(program, tmp_path):
-    words = ("--models", "resnet18", "--eval-settings", "val", "--random-weights", "--executor", "inline")
-    done = program("eval.py", *words, code=1)
+    done = program("eval.py", *RESNET, code=1)
     assert "no data root is set" in done.stdout
     assert "--data-root" in done.stdout
-    done = program("eval.py", *words, "--data-root", str(tmp_path), code=1)
+    done = program("eval.py", *RESNET, "--data-root", str(tmp_path), code=1)
     assert f"{tmp_path / 'val'} does not exist" in done.stdout
     assert "one folder per class" in done.stdout
 
 
 def test_an_incomplete_data_set(program, tmp_path, make_tree):
-    words = ("--models", "resnet18", "--eval-settings", "val", "--random-weights", "--executor", "inline")
     make_tree(tmp_path / "pets" / "val", each=2)
-    done = program("eval.py", *words, code=1, TESTBED_DATA=str(tmp_path / "pets"))
+    done = program("eval.py", *RESNET, code=1, TESTBED_DATA=str(tmp_path / "pets"))
     assert "should hold 1,000 folders, one for each class" in done.stdout
     assert "3 folders were found" in done.stdout
     for name in synsets():
         (tmp_path / "data" / "val" / name).mkdir(parents=True)
         os.link(tmp_path / "pets" / "val" / "cat" / "000.png", tmp_path / "data" / "val" / name / "0.png")
-    done = program("eval.py", *words, code=1, TESTBED_DATA=str(tmp_path / "data"))
+    done = program("eval.py", *RESNET, code=1, TESTBED_DATA=str(tmp_path / "data"))
     assert "50,000 samples are expected, 1,000 were found" in done.stdout
 
 
 def test_what_failed_at_planning_is_a_row_with_its_reason(program, tmp_path):
-    words = ("--models", "resnet18", "--eval-settings", "val", "--random-weights", "--executor", "inline")
-    program("eval.py", *words, code=1)
+    program("eval.py", *RESNET, code=1)
     done = program("db.py", "--print-eval", "resnet18", "val", code=1)
     assert "failed" in error_of(done)
     assert "no data root is set" in error_of(done)
@@ -98,7 +109,9 @@ def test_weights_that_cannot_be_downloaded(program, tmp_path):
     assert "cannot be downloaded" in done.stdout or "does not exist" in done.stdout
 
 
-def corrupt_tree(tmp_path, make_tree):
+@pytest.fixture
+def corrupt(tmp_path, make_tree):
+    """Words that run a model on twelve photos, one of which is cut off."""
     tree = make_tree(tmp_path / "photos", each=4)
     victim = tree / "dog" / "002.png"
     victim.write_bytes(victim.read_bytes()[:200])
@@ -108,13 +121,12 @@ def corrupt_tree(tmp_path, make_tree):
         "from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset\n"
         f"registry.add_eval_setting(EvalSetting(name='photos', dataset=StandardDataset(path={str(tree)!r}), size=12))\n"
     )
-    return plugin
+    cell = ("--models", "world-plain", "--eval-settings", "photos")
+    return ("--plugin", WORLD, str(plugin), *cell, "--executor", "inline")
 
 
-def test_a_corrupt_image_counts_as_wrong_and_is_told(program, tmp_path, make_tree):
-    plugin = corrupt_tree(tmp_path, make_tree)
-    words = ("--plugin", WORLD, str(plugin), "--models", "world-plain", "--eval-settings", "photos")
-    done = program("eval.py", *words, "--executor", "inline")
+def test_a_corrupt_image_counts_as_wrong_and_is_told(program, tmp_path, corrupt):
+    done = program("eval.py", *corrupt)
     assert "Unreadable: world-plain on photos: 1 sample could not be read and counted as wrong" in done.stdout
     shown = program("db.py", "--print-eval", "world-plain", "photos").stdout
     assert "1 sample could not be read and counted as wrong" in shown
@@ -125,10 +137,8 @@ def test_a_corrupt_image_counts_as_wrong_and_is_told(program, tmp_path, make_tre
     assert "dog/002.png cannot be decoded" in error
 
 
-def test_strict_stops_at_a_corrupt_image(program, tmp_path, make_tree):
-    plugin = corrupt_tree(tmp_path, make_tree)
-    words = ("--plugin", WORLD, str(plugin), "--models", "world-plain", "--eval-settings", "photos", "--strict")
-    done = program("eval.py", *words, "--executor", "inline", code=1)
+def test_strict_stops_at_a_corrupt_image(program, corrupt):
+    done = program("eval.py", *corrupt, "--strict", code=1)
     assert "dog/002.png" in error_of(done)
     assert "--strict" in error_of(done)
 
@@ -154,11 +164,6 @@ def test_a_full_disk(program, tmp_path):
     assert {each["status"] for each in json.loads(done.stdout)["outcomes"]} <= {"complete", "stored"}
 
 
-def test_a_store_in_a_folder_that_does_not_exist(program, tmp_path):
-    done = eval_inline(program, "--db-url", str(tmp_path / "no" / "results.db"), code=1)
-    assert "folder that does not exist" in error_of(done)
-
-
 def test_a_file_whose_name_is_too_long(program, tmp_path):
     Store.create(str(tmp_path / "testbed.db")).close()
     name = f"{'x' * 300}.csv"
@@ -166,30 +171,6 @@ def test_a_file_whose_name_is_too_long(program, tmp_path):
     assert said == f"Error: {name} cannot be read or written: File name too long\n"
 
 
-def test_a_gpu_that_is_not_there(program):
-    done = program("eval.py", *LOGREG, "--gpus", "97", code=1)
-    assert "--gpus 97: torch sees" in error_of(done)
-
-
-def test_a_gpu_that_cannot_be(program):
+def test_words_that_are_no_options_end_with_code_2(program):
     assert "-1 is not in the range" in program("eval.py", *LOGREG, "--gpus", "-1", code=2).stderr
-
-
-def test_a_broken_plugin(program, tmp_path):
-    (tmp_path / "broken.py").write_text("import testbed\n\nraise OSError('my own fault')\n")
-    done = program("eval.py", "--plugin", "broken.py", *LOGREG, code=1)
-    assert "broken.py:3" in error_of(done)
-    assert "my own fault" in error_of(done)
-
-
-def test_a_duplicate_name_names_both_places(program, tmp_path):
-    (tmp_path / "twice.py").write_text(
-        "from testbed.registry import registry\nregistry.add_model(registry.get_model('world-plain'))\n"
-    )
-    done = program("eval.py", "--plugin", WORLD, "twice.py", *LOGREG, code=1)
-    assert "world.py" in error_of(done)
-    assert "twice.py:2" in error_of(done)
-
-
-def test_words_after_the_run_are_kept_apart(program):
     assert "No such option" in program("eval.py", *WORLD_CELLS, "--bogus", code=2).stderr

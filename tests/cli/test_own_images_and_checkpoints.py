@@ -13,6 +13,7 @@ from PIL import Image
 from torchvision import models, transforms
 
 CLASSES, EACH = 4, 6
+MINE = ("--models", "resnet18,finetuned.pth", "--eval-settings", "mine")
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def loss_of(told: dict[str, Any]) -> float:
 
 
 def test_a_checkpoint_gets_the_preprocessing_that_the_command_names(program, mine, network):
-    words = ("--models", "resnet18,finetuned.pth", "--eval-settings", "mine", "--json", "--executor", "inline")
+    words = (*MINE, "--json", "--executor", "inline")
     asked = ("--image-size", "72", "64", "--mean", ".5", ".5", ".5", "--std", ".25", ".25", ".25")
     usual = json.loads(program("eval.py", *words).stdout)
     done = json.loads(program("eval.py", *words, *asked, "--interpolation", "bicubic").stdout)
@@ -121,23 +122,11 @@ def test_an_open_clip_checkpoint_is_loaded_without_a_warning_that_it_is_not(prog
         (("--models", "finetuned.pth", "--eval-settings", "mine"), "write resnet50,finetuned.pth"),
         (("--models", "resnet18", "--eval-settings", "mine", "--image-size", "64"), "resnet18 is none"),
         (("--models", "resnett*", "--eval-settings", "mine"), "did you mean 'resnet"),
-        (("--models", "resnet18,finetuned.pth", "--eval-settings", "mine", "--mean", "0.5"), "--mean takes three"),
-        (
-            ("--models", "resnet18,finetuned.pth", "--eval-settings", "mine", "--mean", "124", "116", "104"),
-            "divide numbers of 0 to 255 by 255",
-        ),
-        (
-            ("--models", "resnet18,finetuned.pth", "--eval-settings", "mine", "--std", "0", "nan", "1"),
-            "--std takes numbers above 0 and at most 1",
-        ),
-        (
-            ("--models", "resnet18,finetuned.pth", "--eval-settings", "mine", "--image-size", "64", "224"),
-            "would crop more than there is",
-        ),
-        (
-            ("--models", "resnet18,finetuned.pth", "--eval-settings", "mine", "--data-root", "elsewhere"),
-            "the folder mine is not below the data root",
-        ),
+        ((*MINE, "--mean", "0.5"), "--mean takes three"),
+        ((*MINE, "--mean", "124", "116", "104"), "divide numbers of 0 to 255 by 255"),
+        ((*MINE, "--std", "0", "nan", "1"), "--std takes numbers above 0 and at most 1"),
+        ((*MINE, "--image-size", "64", "224"), "would crop more than there is"),
+        ((*MINE, "--data-root", "elsewhere"), "the folder mine is not below the data root"),
     ],
 )
 def test_mistakes_are_said_in_a_line(program, mine, words, said):
@@ -166,8 +155,8 @@ def test_preprocessing_that_a_training_script_saved_is_taken(program, mine, netw
     import timm
     from timm.models import save_for_hf
 
-    asked = argparse.Namespace(val_resize_size=72, val_crop_size=64, interpolation="bicubic", lr=0.1, device="cuda")
-    torch.save({"model": network.state_dict(), "epoch": 3, "args": asked}, mine / "reference.pth")
+    arguments = argparse.Namespace(val_resize_size=72, val_crop_size=64, interpolation="bicubic", lr=0.1, device="cuda")
+    torch.save({"model": network.state_dict(), "epoch": 3, "args": arguments}, mine / "reference.pth")
     own = {"input_size": (3, 96, 96), "crop_pct": 0.9, "mean": (0.5, 0.5, 0.5)}
     small = timm.create_model("resnet10t", num_classes=CLASSES, pretrained_cfg_overlay=own)
     save_for_hf(small, mine / "hub", safe_serialization=True)
@@ -183,17 +172,8 @@ def test_preprocessing_that_a_training_script_saved_is_taken(program, mine, netw
     # that configuration is of another architecture: it says nothing about this one
     assert ": resize 256, crop 224," in line_of(done, f"resnet18,{mine}/hub/copy.pth: ")
     # an option counts more than what was saved
-    done = program(
-        "eval.py",
-        "--models",
-        words[0],
-        "--eval-settings",
-        "mine",
-        "--interpolation",
-        "bilinear",
-        "--executor",
-        "inline",
-    )
+    asked = ("--models", words[0], "--eval-settings", "mine", "--interpolation", "bilinear")
+    done = program("eval.py", *asked, "--executor", "inline")
     assert ": resize 72, crop 64, interpolation bilinear;" in line_of(done, f"resnet18,{mine}/reference.pth: ")
 
 

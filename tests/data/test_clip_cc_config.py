@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from clip_cc_file import CONFIG
 
 from testbed.data.sets.clip_cc_config import (
     DataPaths,
@@ -17,39 +18,7 @@ from testbed.data.sets.clip_cc_config import (
 from testbed.errors import DefinitionError
 from testbed.inputs import ENV_CLIP_CC_BASE
 
-# As the one that CLIP-CC-Bench's README shows.
-FULL = """
-decoder:
-  name: "nv-embed"
-  path: "decoder_models/nv-embed"  # Relative to parent dir
-  type: "nvembed"
-  batch_size: 8                    # Adjust based on GPU memory
-  max_length: 32768                # Max context length
-  device_map: "auto"
-  trust_remote_code: true
-  additional_params:
-    instruction_for_retrieval: "Given a summary, assess others."
-
-  # Fine-grained evaluation settings
-  fine_grained:
-    enabled: true                  # Enable sentence-level matching
-    chunking_method: "nltk"        # Use NLTK sentence tokenizer
-
-processing:
-  device: "cuda:0"                 # GPU device
-  clear_cache_interval: 25         # Clear GPU cache every N videos
-  progress_interval: 10            # Log progress every N videos
-
-data_paths:
-  ground_truth_file: "data/truth.json"
-  predictions_dir: "data/predictions"
-  results_base_dir: "/elsewhere/results"
-
-# Models to evaluate
-models_to_evaluate:
-  - "internvl"
-  - "llava_next_video"
-"""
+FULL = CONFIG.replace('"results"', '"/elsewhere/results"')
 LEAST = "decoder: {name: mine, type: gte}\n"
 
 
@@ -67,10 +36,10 @@ def test_every_key_is_read(tmp_path):
     assert (decoder.name, decoder.type, decoder.path) == ("nv-embed", "nvembed", "decoder_models/nv-embed")
     assert (decoder.batch_size, decoder.max_length, decoder.device_map) == (8, 32768, "auto")
     assert decoder.trust_remote_code is True
-    assert decoder.instruction == "Given a summary, assess others."
+    assert decoder.instruction == "Given a ground truth video summary, assess the quality."
     assert decoder.fine_grained == FineGrained(True, "nltk")
     assert config.processing == Processing("cuda:0", 25, 10)
-    assert config.data_paths == DataPaths("data/truth.json", "data/predictions", "/elsewhere/results")
+    assert config.data_paths == DataPaths("data/ground_truth/clip_cc_dataset.json", "data/models", "/elsewhere/results")
     assert config.models_to_evaluate == ("internvl", "llava_next_video")
 
 
@@ -94,7 +63,7 @@ def test_an_instruction_may_be_nothing(tmp_path):
 def test_the_base_folder(tmp_path, monkeypatch):
     config = read_config(write(tmp_path, FULL, "repository/src/configs/nv-embed.yaml"))
     assert config.base_dir() == tmp_path / "repository"
-    assert config.resolved(config.data_paths.predictions_dir) == tmp_path / "repository/data/predictions"
+    assert config.resolved(config.data_paths.predictions_dir) == tmp_path / "repository/data/models"
     assert config.resolved(config.data_paths.results_base_dir) == Path("/elsewhere/results")
     assert config.resolved("x", tmp_path) == tmp_path / "x"
     assert read_config(write(tmp_path, FULL, "mine/a.yaml")).base_dir() == tmp_path / "mine"

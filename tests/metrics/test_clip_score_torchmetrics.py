@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from clip_words import save_tokenizer
 
 from testbed.errors import UnsupportedError
 from testbed.metrics import CLIPScore, clip_score
@@ -44,19 +45,12 @@ def tensor(features):
 
 
 def save_clip(folder, positions=LENGTH):
-    letters = [letter + end for letter in "abcdefghijklmnopqrstuvwxyz," for end in ("", "</w>")]
-    special = ["<|startoftext|>", "<|endoftext|>"]
-    vocabulary = {token: index for index, token in enumerate([*letters, *special])}
-    (folder / "vocab.json").write_text(json.dumps(vocabulary))
-    (folder / "merges.txt").write_text("#version: 0.2\n")
-    tokenizer = transformers.CLIPTokenizerFast(str(folder / "vocab.json"), str(folder / "merges.txt"))
-    tokenizer.save_pretrained(folder)
+    tokenizer, size = save_tokenizer(folder)
     # that of Pillow, which is another class since transformers 5
     processor = getattr(transformers, "CLIPImageProcessorPil", transformers.CLIPImageProcessor)
     images = processor(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32})
     images.save_pretrained(folder)
-    text = {**TOWER, "vocab_size": len(vocabulary), "max_position_embeddings": positions,
-            "eos_token_id": len(letters) + 1}  # fmt: skip
+    text = {**TOWER, "vocab_size": size, "max_position_embeddings": positions, "eos_token_id": size - 1}
     vision = {**TOWER, "image_size": 32, "patch_size": 8}
     torch.manual_seed(1)
     network = transformers.CLIPModel(transformers.CLIPConfig(text_config=text, vision_config=vision, projection_dim=16))

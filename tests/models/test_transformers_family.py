@@ -10,6 +10,7 @@ import string
 import numpy as np
 import pytest
 import torch
+from clip_words import save_tokenizer
 
 from testbed.errors import MissingExtraError, WeightsError
 from testbed.identity.describe import digest
@@ -41,16 +42,11 @@ def words_tokenizer(**options):
 
 
 def clip(folder):
-    from transformers import CLIPConfig, CLIPImageProcessor, CLIPModel, CLIPTokenizerFast
+    from transformers import CLIPConfig, CLIPImageProcessor, CLIPModel
 
-    letters = [letter + end for letter in "abcdefghijklmnopqrstuvwxyz," for end in ("", "</w>")]
-    special = ["<|startoftext|>", "<|endoftext|>"]
-    vocabulary = {token: index for index, token in enumerate([*letters, *special])}
-    (folder / "vocab.json").write_text(json.dumps(vocabulary))
-    (folder / "merges.txt").write_text("#version: 0.2\n")
-    CLIPTokenizerFast(str(folder / "vocab.json"), str(folder / "merges.txt")).save_pretrained(folder)
+    _, size = save_tokenizer(folder)
     CLIPImageProcessor(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32}).save_pretrained(folder)
-    text = {**TOWER, "vocab_size": len(vocabulary), "max_position_embeddings": 24, "eos_token_id": len(letters) + 1}
+    text = {**TOWER, "vocab_size": size, "max_position_embeddings": 24, "eos_token_id": size - 1}
     config = CLIPConfig(text_config=text, vision_config={**TOWER, "image_size": 32, "patch_size": 16}, projection_dim=8)
     return CLIPModel(config)
 

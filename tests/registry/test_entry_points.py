@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from peers import install_copy
 
 PACKAGE = Path(__file__).resolve().parent.parent / "test_package"
 MODEL, SETTING = "example-brightness", "example-digits-upside-down"
@@ -18,21 +19,8 @@ MODEL, SETTING = "example-brightness", "example-digits-upside-down"
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder into which pip has installed the package, from a copy, so that no build is left in the repository."""
-    folder = tmp_path_factory.mktemp("installed")
-    copy = folder / "package"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"),
-            *("--no-deps", "--no-build-isolation", "--target", str(folder / "site"), str(copy)),
-        ],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-        timeout=300,
-    )
-    return folder / "site"
+    """A folder into which pip has installed the package."""
+    return install_copy(PACKAGE, tmp_path_factory.mktemp("installed"))
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -45,6 +46,26 @@ def install(folder: Path, *requirements: str) -> str | None:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             outcome.write_text("" if done.returncode == 0 else done.stderr.strip()[-500:] or "pip failed")
         return outcome.read_text() or None
+
+
+def install_copy(source: Path, folder: Path, *unwanted: str) -> Path:
+    """Installs a package from a copy, so that no build is left beside it.
+
+    Args:
+        source: The folder of the package.
+        folder: Gets the copy, and what is installed.
+        unwanted: Patterns of names that are not copied.
+
+    Returns:
+        Where it is installed.
+    """
+    copy = folder / "copy of the package"
+    shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info", *unwanted))
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]
+    command += ["--no-deps", "--no-build-isolation", "--target", str(folder / "site"), str(copy)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return folder / "site"
 
 
 @contextmanager
