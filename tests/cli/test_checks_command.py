@@ -7,39 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dimmed_plugin import NET
 
-PLUGIN = """
-import json
-from pathlib import Path
-
-import torch
-
-from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.models.model_base import Model, StandardTransform
-from testbed.registry import registry
-
-NUMBERS = Path(__file__).with_name("numbers.json")
-
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        generator = torch.Generator().manual_seed(0)
-        self.weight = torch.nn.Parameter(torch.randn(192, 10, generator=generator))
-
-    def forward(self, images):
-        return torch.tanh(images.flatten(1) - 0.5) @ self.weight
-
+PLUGIN = f"""{NET}
 
 def dimmed(images):
-    return images * json.loads(NUMBERS.read_text())["dim"]
+    return images * json.loads((BESIDE / "numbers.json").read_text())["dim"]
 
 
-digits = registry.get_eval_setting("digits")
-registry.add_model(Model("net", StandardTransform(8, 8), Net, 64))
-registry.add_eval_setting(
-    EvalSetting("dimmed", digits.dataset, digits.size, perturbation_fn_gpu=dimmed, num_classes=10)
-)
+add_dimmed(dimmed)
 """
 
 

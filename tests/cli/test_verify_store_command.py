@@ -9,40 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dimmed_plugin import NET
 
 # The brightness is the size of a file: Python does not say who asks for that.
-PLUGIN = """
-from pathlib import Path
-
-import torch
-
-from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.models.model_base import Model, StandardTransform
-from testbed.registry import registry
-
-SIZE = Path(__file__).with_name("brightness")
-
-
-class Net(torch.nn.Module):
-    def __init__(self, seed):
-        super().__init__()
-        generator = torch.Generator().manual_seed(seed)
-        self.weight = torch.nn.Parameter(torch.randn(192, 10, generator=generator))
-
-    def forward(self, images):
-        return torch.tanh(images.flatten(1) - 0.5) @ self.weight
-
+PLUGIN = f"""{NET}
 
 def dimmed(images, seeds):
-    return images * (SIZE.stat().st_size / 10)
+    return images * ((BESIDE / "brightness").stat().st_size / 10)
 
 
-digits = registry.get_eval_setting("digits")
-registry.add_model(Model("net", StandardTransform(8, 8), lambda: Net(0), 64))
+add_dimmed(dimmed)
 registry.add_model(Model("net2", StandardTransform(8, 8), lambda: Net(1), 64))
-registry.add_eval_setting(
-    EvalSetting("dimmed", digits.dataset, digits.size, perturbation_fn_gpu=dimmed, num_classes=10)
-)
 """
 DIFFERENCE = "8 of 8 samples differ, largest relative difference"
 

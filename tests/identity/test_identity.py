@@ -422,34 +422,12 @@ CHANGED: dict[str, str | tuple[str, str, str]] = {
         thing = nn.ReLU()
         thing.register_forward_hook(double)
         """,
-    "object: a module variable that a method reads": (
-        "K = VALUE\n\nclass T:\n    def __call__(self, x):\n        return x * K\n\nthing = T()\n"
-    ),
-    "object: a helper that a method calls": """
-        def helper(x):
-            return x * VALUE
-
-        class T:
-            def __call__(self, x):
-                return helper(x)
-
-        thing = T()
-        """,
     "object: an own base class": (
         "class Base:\n    def __call__(self):\n        return VALUE\n\nclass T(Base):\n    pass\n\nthing = T()\n"
     ),
     "object: a class attribute that is a variable": (
         "K = VALUE\n\nclass T:\n    k = K\n\n    def __call__(self, x):\n        return x * self.k\n\nthing = T()\n"
     ),
-    "object: a variable captured by a method": """
-        def make(k):
-            class T:
-                def __call__(self, x):
-                    return x * k
-            return T()
-
-        thing = make(VALUE)
-        """,
     "object: a slot of a base class": """
         class Base:
             __slots__ = ("k",)

@@ -217,37 +217,13 @@ PACKAGES = (
 
 # 2. Networks that a loader does not name --------------------------------------------------------------------------
 
-HALF = "class N_@@(Net):\n    def forward(self, x):\n        return super().forward(x * 0.5)\n"
-NORM = (
-    "import torch\nfrom stale_base import Net\n\n"
-    "def build():\n    return torch.nn.Sequential(torch.nn.BatchNorm2d(3, eps=0.001), Net()).eval()\n"
-)
-
 NETWORKS = (
-    Change(
-        "a network of the same file that timm creates",
-        MODEL,
-        "import timm\n"
-        f"{HALF}"
-        "@timm.models.register_model\n"
-        "def net_@@(pretrained=False, **options):\n"
-        "    return N_@@()\n"
-        'add_model("@@", lambda: timm.create_model("net_@@"))\n',
-        edits=((PLUGIN, "x * 0.5", "x * 0.8"),),
-    ),
     Change(
         "a folder that torch.hub loads from",
         MODEL,
         'def load():\n    return torch.hub.load(FOLDER + "/hub", "net", source="local")\nadd_model("@@", load)\n',
         files={"hub/hubconf.py": f"dependencies = []\n{NETS}\ndef net():\n    return N()\n"},
         edits=(("hub/hubconf.py", "x * 0.5", "x * 0.8"),),
-    ),
-    Change(
-        "the eps of a BatchNorm",
-        MODEL,
-        'import importlib\nadd_model("@@", lambda: importlib.import_module("nets_@@").build())\n',
-        files={"nets_@@.py": NORM},
-        edits=(("nets_@@.py", "0.001", "0.9"),),
     ),
     Change(
         "the class of a network that was pickled whole",
@@ -319,14 +295,6 @@ HELPERS = (
 # 4. Hooks ---------------------------------------------------------------------------------------------------------
 
 HOOKS = (
-    Change(
-        "a forward pre-hook of a layer of a model that is made when the plug-in is loaded",
-        MODEL,
-        "NET = torch.nn.Sequential(torch.nn.Identity(), Net(42))\n"
-        "NET[1].register_forward_pre_hook(lambda module, given: (given[0] * 0.5,))\n"
-        'add_model("@@", lambda: NET)\n',
-        edits=((PLUGIN, "given[0] * 0.5", "given[0] * 0.8"),),
-    ),
     Change(
         "a forward hook that a module imported by name adds",
         MODEL,
