@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from original_files import ORIGINAL_MODEL, ORIGINAL_SETTING
+from own_copy import copy_testbed
 from torchvision.models import resnet50
 from warm_python import WarmPython
 
@@ -44,15 +44,6 @@ def data_root(tmp_path_factory, make_tree):
         for index in range(50):
             os.link(photos[(7 * label + index) % len(photos)], folder / f"{index:02d}.png")
     return root
-
-
-def copied_with(root: Path, folder: Path, files: dict[str, str]) -> Path:
-    """Copies the package beside an ``eval.py``, where Python looks first, with definition files in its packages."""
-    for name, target in (("src", "testbed"), ("db", "testbed/db"), ("plotting", "testbed/plotting")):
-        shutil.copytree(root / name, folder / target, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    for name, text in files.items():
-        (folder / name).write_text(text)
-    return Path(shutil.copy(root / "eval.py", folder))
 
 
 @pytest.fixture
@@ -95,8 +86,9 @@ def test_the_originals_examples_run_verbatim_as_plugins(tmp_path, run_eval):
 def test_the_examples_of_the_docs_work_as_files_in_their_packages(root, tmp_path, run_eval):
     pages = [(root / "docs" / f"adding-a-{kind}.md").read_text() for kind in ("model", "setting")]
     model, setting = [re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)[0] for page in pages]
-    files = {"testbed/models/my_model.py": model, "testbed/eval_settings/my_setting.py": setting}
-    script = copied_with(root, tmp_path, files)
+    script = copy_testbed(root, tmp_path)
+    (tmp_path / "testbed/models/my_model.py").write_text(model)
+    (tmp_path / "testbed/eval_settings/my_setting.py").write_text(setting)
     results = run_eval("--models", "my-resnet50", "resnet50", "--eval-settings", "val", "val-darker", script=script)
     values = {(each["model"], each["eval_setting"]): each["value"] for each in results if each["metric"] == "top1"}
     assert len(values) == 4

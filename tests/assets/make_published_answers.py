@@ -367,6 +367,27 @@ class Published:
         return self.evaluated(rows, evaluate, lambda _: self.dumped["accuracy"][0] / 100)
 
 
+def write(path: Path, published: Published, rows: Any, more: dict[str, Any], note: str) -> None:
+    """Writes what is read of each row and its score, and more.
+
+    Args:
+        path: The file, which is not there yet.
+        published: VLMEvalKit's functions.
+        rows: Makers of rows by their kinds.
+        more: What else the file has.
+        note: What it says of itself.
+    """
+    found = []
+    for kind, make in rows.items():
+        made = make()
+        for (columns, text), (read, score) in zip(made, published.frozen(kind, made), strict=True):
+            found.append([kind, columns, text, read, score])
+    fields = ["kind", "columns", "text", "read", "score"]
+    whole = {"note": " ".join(note.split()), "fields": fields, "answers": found, **more}
+    path.write_bytes(gzip.compress(json.dumps(whole, ensure_ascii=False).encode(), mtime=0))
+    print(len(found), path.stat().st_size)
+
+
 def main() -> None:
     """Writes the file."""
     if PATH.exists():
@@ -374,18 +395,7 @@ def main() -> None:
     import numpy  # noqa: F401
     import pandas  # noqa: F401
 
-    published = Published(Path(sys.argv[1]))
-    found = []
-    for kind, make in ROWS.items():
-        rows = make()
-        for (columns, text), (read, score) in zip(rows, published.frozen(kind, rows), strict=True):
-            found.append([kind, columns, text, read, score])
-    note = " ".join((__doc__ or "").split())
-    text = json.dumps(
-        {"note": note, "fields": ["kind", "columns", "text", "read", "score"], "answers": found}, ensure_ascii=False
-    )
-    PATH.write_bytes(gzip.compress(text.encode(), mtime=0))
-    print(len(found), PATH.stat().st_size)
+    write(PATH, Published(Path(sys.argv[1])), ROWS, {}, __doc__ or "")
 
 
 if __name__ == "__main__":

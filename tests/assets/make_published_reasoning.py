@@ -10,15 +10,13 @@ number). The file was made once; it is not made again.
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
 import sys
 import types
 from pathlib import Path
 from typing import Any
 
-from make_published_answers import Published, choices, cut
+from make_published_answers import Published, choices, cut, write
 
 NUMBER = 300
 PATH = Path(__file__).resolve().parent / "published_reasoning.json.gz"
@@ -257,17 +255,8 @@ def main() -> None:
     import pandas  # noqa: F401
 
     published = Reasoning(Path(sys.argv[1]))
-    found = []
-    for kind, make in ROWS.items():
-        rows = make()
-        for (columns, text), (read, score) in zip(rows, published.frozen(kind, rows), strict=True):
-            found.append([kind, columns, text, read, score])
     asked = [[name, columns, size, published.prompt(name, columns, size)] for name, columns, size in PROMPTS]
-    note = " ".join((__doc__ or "").split())
-    fields = ["kind", "columns", "text", "read", "score"]
-    whole = {"note": note, "fields": fields, "answers": found, "prompts": asked}
-    PATH.write_bytes(gzip.compress(json.dumps(whole, ensure_ascii=False).encode(), mtime=0))
-    print(len(found), PATH.stat().st_size)
+    write(PATH, published, ROWS, {"prompts": asked}, __doc__ or "")
 
 
 if __name__ == "__main__":

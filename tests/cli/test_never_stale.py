@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from own_copy import copy_testbed
 from stale_changes import (
     BASE,
     BEGINNING,
@@ -431,16 +432,8 @@ OWN_SETTINGS = (
 @pytest.mark.slow
 def test_a_corruption_of_ones_own_counts_without_a_new_revision(warm_python, root, tmp_path):
     """In ``src/corruptions/``, of a copy of testbed."""
-    package = tmp_path / "testbed"  # beside eval.py, where Python looks first
-    ignored = shutil.ignore_patterns("__pycache__")
-    for source, target in (
-        (root / "src", package),
-        (root / "db", package / "db"),
-        (root / "plotting", package / "plotting"),
-    ):
-        shutil.copytree(source, target, ignore=ignored)
-    shutil.copy(root / "eval.py", tmp_path)
-    corruptions = Folder(package / "corruptions")
+    copy_testbed(root, tmp_path)
+    corruptions = Folder(tmp_path / "testbed" / "corruptions")
     corruptions.write(OWN_CORRUPTIONS)
     Folder(tmp_path).write({"base/stale_base.py": BASE, "base/shared.py": BEGINNING + SHARED})
     Folder(tmp_path).write({"own/change_own.py": BEGINNING + OWN_SETTINGS})
