@@ -77,12 +77,9 @@ def is_own_function(thing: object) -> bool:
 
 
 def is_own_module(module: types.ModuleType) -> bool:
-    """Whether a module is a user's own: a file, or a package without a file of its own."""
+    """Whether a module is a file of the user's own; a package without a file has nothing but modules."""
     file = getattr(module, "__file__", None)
-    if file is not None:
-        return str(file).endswith(".py") and is_own(module.__name__, file)
-    folders = list(getattr(module, "__path__", ()))
-    return bool(folders) and all(is_own(module.__name__, f"{folder}/") for folder in folders)
+    return file is not None and str(file).endswith(".py") and is_own(module.__name__, file)
 
 
 def plain_name(module: str) -> str:
