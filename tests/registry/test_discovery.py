@@ -37,10 +37,6 @@ registry.add_model(Model({name!r}, StandardTransform(8, 8), dict, 4))
 """
 
 
-def known_fault(reason: str, raises: type[BaseException] = AssertionError) -> pytest.MarkDecorator:
-    return pytest.mark.xfail(strict=True, raises=raises, reason=reason)
-
-
 def line_of(path: Path, text: str) -> int:
     """The number of the one line that holds a text."""
     (number,) = [number for number, line in enumerate(path.read_text().splitlines(), 1) if text in line]
