@@ -120,12 +120,20 @@ class Bench:
     def added(self, arm: Arm, size: int) -> Array:
         """A prediction of the outputs of several changes of the images: the sum of what each of them changes."""
         rows = self.draw.rows(size)
-        own = self.images.outputs(self.images.own, rows)
-        total = own.astype(np.float64)
+        own = self._own(rows)
+        total = own.copy()
         for each in arm:
             if each.stage == Stage.IMAGES:
-                total += self.images.outputs(self.pixels((each,)), rows).astype(np.float64) - own
-        return total.astype(np.float32)
+                total += self.images.outputs(self.pixels((each,)), rows) - own
+        return total
+
+    def _own(self, rows: Array) -> Array:
+        """The outputs of the model as it is: the stored ones where they are there."""
+        stored = self._embeddings if self.cell.zero_shot else self.cell.logits
+        if stored is not None:
+            return stored[rows].astype(np.float32)
+        self.images.run([self.images.own], rows)
+        return self.images.outputs(self.images.own, rows)
 
     def _new_logits(self, outputs: Array, texts: Texts | None, pixels: Pixels) -> Array:
         if not self.cell.zero_shot:

@@ -9,7 +9,7 @@ from testbed.explain.axis import Variant
 from testbed.explain.sampling import Estimate
 
 GIVES, EXCLUDED, UNDECIDED = "gives it", "excluded", "undecided"
-Z = 2.58  # of intervals and verdicts: 99 %
+Z = 1.96  # of intervals and verdicts: 95 %
 NARROW = 0.01  # half the width of an interval that can give a value, at most
 APART = 1.96  # errors between an estimate that gives a published value and the stored value, at least
 _NEAR = 0.02  # within which values count as near the published one
@@ -163,10 +163,9 @@ def verdict(estimates: Sequence[Estimate], targets: Sequence[Target]) -> str:
         near = allowed(target)
         if abs(found.value - target.value) > Z * found.error + near:
             return EXCLUDED
-        gap = abs(target.stored - target.value)
         # The interval must be narrow, and exclude the stored protocol.
-        vague = abs(found.value - target.stored) <= APART * found.error or Z * found.error > max(NARROW, gap / 6)
-        undecided |= not found.exact and gap > near and vague
+        vague = abs(found.value - target.stored) <= APART * found.error or Z * found.error > NARROW
+        undecided |= not found.exact and abs(target.stored - target.value) > near and vague
     return UNDECIDED if undecided else GIVES
 
 

@@ -21,8 +21,8 @@ from testbed.explain.table import Array, Values
 SEED = 20_240_601
 _EVEN = 0.15  # of the draw that does not depend on margins
 _CLOSE = 0.2  # the quantile of the margins that counts as close
-GROUPS = 8  # of the jackknife
-CAUTION = 3.0  # by which its variance is multiplied: windows are few, and so are the groups
+GROUPS = 20  # of the jackknife
+CAUTION = 1.5  # by which its variance is multiplied: windows are few, and so are the groups
 FEW = 6  # samples, of which twice as many have an error that is half as large again
 GRID = 2000  # margins for which shares are computed
 NEAREST = 8  # drawn samples that tell of a margin, at least
@@ -82,13 +82,19 @@ class Draw:
         margins = np.abs(margins)
         close = max(float(np.quantile(margins, _CLOSE)), 1e-12) if len(margins) else 1.0
         preference = _EVEN + np.exp(-margins / close)
-        self._share = preference / max(preference.sum(), 1e-12)
+        self._preference = preference
         self._number = np.random.default_rng(SEED).random(len(margins))
 
     def probabilities(self, size: int) -> Array:
-        """The probability of each sample to be among about ``size``."""
-        chances: Array = np.minimum(1.0, size * self._share)
-        return chances
+        """The probability of each sample to be among about ``size``; 1 if these are all."""
+        certain = np.zeros(len(self._preference), dtype=bool)
+        while size < len(certain):
+            rest = self._preference[~certain]
+            chances = np.where(certain, 1.0, self._preference * (size - certain.sum()) / rest.sum())
+            if chances.max() <= 1:
+                return chances
+            certain |= chances >= 1
+        return np.ones(len(certain))
 
     def rows(self, size: int) -> Array:
         """About ``size`` samples: an integer array, which contains those of a smaller size."""

@@ -20,31 +20,33 @@ from testbed.explain.explanation import (
     Explanation,
     Row,
     Target,
+    Z,
     allowed,
     expected_by_chance,
     verdict,
 )
-from testbed.explain.pixels import Pixels
 from testbed.explain.sampling import Estimate
 from testbed.explain.table import values
 from testbed.registry.catalog import Catalog
 
-LOOK_Z = 3.5  # of intervals that exclude before all samples are drawn
-FIRST_LOOK = 12  # samples
-GROWTH = 1.5
-ROUNDS = 3  # of what is left of the budget, one look spends a share
+LOOK_Z = 3.5  # of intervals that exclude before the last samples are drawn
+FIRST_LOOK = 32  # samples
+GROWTH = 1.5  # of the draw from look to look
+PRECISE = 0.0025  # half the width of an interval after which the last arm left is not looked at again
 FOR_SINGLES = 0.7  # of the forward passes
 MOST_COMBINATIONS = 600  # that need no images
 MOST_PREDICTED = 12  # combinations of changes of the images that are run
+NOT_ADDITIVE = 0.2  # of an effect: how far effects on outputs are from adding up
 BEST = 5  # pairs to which a third variant is added
-SHARE, AT_LEAST = 0.05, 1000  # forward passes: of the samples of the evaluation, and where these are few
+SHARE, AT_LEAST = 0.05, 10_000  # forward passes: of those that all variants would take, and where these are few
 
 Say = Callable[[str], None]
 
 
-def default_samples(evaluated: int) -> int:
+def default_samples(evaluated: int, variants: int) -> int:
     """How many forward passes a search makes at most if nothing is said."""
-    return max(int(SHARE * evaluated), min(AT_LEAST, 20 * evaluated))
+    full = evaluated * variants
+    return min(max(int(SHARE * full), AT_LEAST), full)
 
 
 @dataclass
@@ -89,7 +91,7 @@ class Search:
     ) -> None:
         self.cell = cell
         self.targets = tuple(targets)
-        self.budget = default_samples(len(cell)) if samples is None else samples
+        self.budget = samples
         self.bench = Bench(cell, [each.metric for each in targets], device)
         self.axes = [each for each in (axes() if given is None else given) if each.stage in stages]
         self.say = say
@@ -106,13 +108,7 @@ class Search:
             for arm in sampled:
                 self.found.not_tried[arm[0].axis] = ENOUGH
         elif sampled and not self.found.agrees:
-            self.say(f"running {len(sampled)} variants on some of the images")
-            self._race(sampled, int(self.budget * FOR_SINGLES))
-            verdicts = {arm: self._sampled_row(arm).verdict for arm in sampled if arm in self.race.known}
-            if GIVES not in verdicts.values():
-                self._race([arm for arm, each in verdicts.items() if each == UNDECIDED], self.budget)
-            rows += [self._sampled_row(arm) for arm in sampled if arm in self.race.known]
-            self._note_untried(sampled)
+            rows += self._run_images(sampled)
         order = [GIVES, UNDECIDED, EXCLUDED]
         self.found.rows = sorted(rows, key=lambda each: (order.index(each.verdict), each.distance(self.targets)))
         if not self.found.agrees and not any(each.verdict == GIVES for each in self.found.rows):
@@ -121,6 +117,17 @@ class Search:
         self.found.images_read, self.found.forwards = images.read, images.forwards
         self.found.texts = self.bench.heads.texts
         return self.found
+
+    def _run_images(self, arms: Sequence[Arm]) -> list[Row]:
+        """The variants that need images: as exact as it takes to tell them apart, and as passes allow."""
+        if self.budget is None:
+            self.budget = default_samples(len(self.cell), len(arms))
+        self.say(f"running {len(arms)} variants on some of the images: {self.budget:,} at most in all")
+        self._race(arms, int(self.budget * FOR_SINGLES))
+        if any(self._sampled_row(arm).verdict == GIVES for arm in self.race.known):  # then there are no combinations
+            self._race([arm for arm in arms if arm in self.race.known and arm not in self.race.out], self.budget)
+        self._note_untried(arms)
+        return [self._sampled_row(arm) for arm in arms if arm in self.race.known]
 
     # Single variants ----------------------------------------------------------------------------------------------
 
@@ -166,59 +173,34 @@ class Search:
     # Images -------------------------------------------------------------------------------------------------------
 
     def _race(self, arms: Sequence[Arm], budget: int) -> None:
-        """Draws more and more images for the arms that are not excluded yet, until the budget is spent.
-
-        Where it does not suffice for all of them, those go on under which the published values are the likeliest.
-        """
-        alive = list(arms)
-        while alive := [arm for arm in alive if not self._fails(arm)]:
-            chosen = self._affordable(alive, budget - self.bench.images.forwards)
-            if not chosen:
-                return
-            for size, group in _by_size(chosen, self._next_size).items():
+        """Draws more and more samples for the arms that are not excluded yet, until the budget is spent."""
+        alive, images = list(arms), self.bench.images
+        while looks := self._next_looks(alive):
+            for size, group in looks.items():
+                rows = self.bench.draw.rows(size)
                 protocols = list(dict.fromkeys(self.bench.pixels(arm) for arm in group))
-                self.bench.images.run(protocols, self.bench.draw.rows(size))
+                if images.forwards + sum(images.cost(each, rows) for each in protocols) > budget:
+                    return
+                images.run(protocols, rows)
                 out = self._look([arm for arm in group if not self._fails(arm)], size)
-                alive = [arm for arm in alive if arm not in out]
-            if self._settled(alive) or all(self._complete(arm) for arm in alive):
-                return
+                alive = [arm for arm in alive if arm not in out and not self._fails(arm)]
 
-    def _affordable(self, alive: Sequence[Arm], left: int) -> list[Arm]:
-        """The arms that are looked at next: all if a third of what is left suffices, else the likeliest."""
-        first = [arm for arm in alive if arm not in self.race.known]
-        if first and len(self._within(first, left)) == len(first):
-            return first
-        known = sorted((arm for arm in alive if arm in self.race.known), key=self._likelihood, reverse=True)
-        waiting = [arm for arm in known if not self._complete(arm)]
-        return self._within(waiting, left // ROUNDS) or self._within(waiting[:1], left)
+    def _next_looks(self, alive: Sequence[Arm]) -> dict[int, list[Arm]]:
+        """The next size of the draw of those arms whose errors are large; empty if more images change nothing."""
+        widest = max((self._error(arm) for arm in alive), default=0.0)
+        gap = max(abs(each.stored - each.value) for each in self.targets) / Z
+        if len(alive) == 1 and Z * widest <= PRECISE:
+            return {}
+        looks: dict[int, list[Arm]] = {}
+        for arm in alive:
+            size = self.race.sizes.get(arm, 0)
+            if size < len(self.cell) and self._error(arm) >= min(widest, gap) / 2:
+                larger = int(size * GROWTH) if size else FIRST_LOOK
+                looks.setdefault(min(larger, len(self.cell)), []).append(arm)
+        return looks
 
-    def _within(self, arms: Sequence[Arm], left: int) -> list[Arm]:
-        """The first of some arms whose next look takes no more forward passes."""
-        counted: set[tuple[Pixels, int]] = set()
-        for place, arm in enumerate(arms):
-            key = pixels, size = self.bench.pixels(arm), self._next_size(arm)
-            if key not in counted:
-                left -= self.bench.images.cost(pixels, self.bench.draw.rows(size))
-                counted.add(key)
-            if left < 0:
-                return list(arms[:place])
-        return list(arms)
-
-    def _next_size(self, arm: Arm) -> int:
-        size = self.race.sizes.get(arm, 0)
-        return int(size * GROWTH) + 1 if size else FIRST_LOOK
-
-    def _complete(self, arm: Arm) -> bool:
-        size = self.race.sizes.get(arm, 0)
-        return bool(size) and len(self.bench.draw.rows(size)) == len(self.cell)
-
-    def _likelihood(self, arm: Arm) -> float:
-        """The logarithm of the density of the published values under an arm's estimates."""
-        total = 0.0
-        for found, target in zip(self.race.known[arm], self.targets, strict=True):
-            spread = found.error + allowed(target)
-            total -= ((found.value - target.value) / spread) ** 2 / 2 + math.log(spread)
-        return total
+    def _error(self, arm: Arm) -> float:
+        return max((each.error for each in self.race.known.get(arm, ())), default=math.inf)
 
     def _fails(self, arm: Arm) -> bool:
         why = self.bench.images.failed.get(self.bench.pixels(arm))
@@ -240,10 +222,6 @@ class Search:
             abs(found.value - target.value) > LOOK_Z * found.error + allowed(target)
             for found, target in zip(estimates, self.targets, strict=True)
         )
-
-    def _settled(self, alive: Sequence[Arm]) -> bool:
-        """Whether more images would not change what is left: one arm at most, and its interval is narrow."""
-        return not alive or (len(alive) == 1 and self._sampled_row(alive[0]).verdict != UNDECIDED)
 
     # Combinations -------------------------------------------------------------------------------------------------
 
@@ -290,37 +268,32 @@ class Search:
                     arm = _ordered(one + other)
                     arms.append(arm)
                     sizes[arm] = self.race.sizes[one]
-        looked: dict[Arm, tuple[Estimate, ...]] = {arm: self.bench.estimated(arm, sizes[arm]) for arm in arms}
-        alive = [arm for arm in arms if not self._apart(looked[arm])]
-        self.race.known.update(looked)
-        self.race.sizes.update(sizes)
-        self.race.out.update(arm for arm in arms if arm not in set(alive))
+        alive = [arm for arm in arms if not self._look([arm], sizes[arm])]
         predicted = self._predicted(known)
-        self._race([*alive, *predicted], self.budget)
+        self._race([*alive, *predicted], self.budget or 0)
         return [self._sampled_row(arm) for arm in [*arms, *predicted] if arm in self.race.known]
 
     def _predicted(self, known: Sequence[Arm]) -> list[Arm]:
         """The pairs of changes of the images that come closest if their effects on the outputs add up."""
         pairs = [_ordered(a + b) for a, b in combinations(known, 2) if _combinable(a, b)]
         images = [pair for pair in pairs if all(each.stage == Stage.IMAGES for each in pair)]
-        if not images:
-            return []
-        rows = self.bench.draw.rows(FIRST_LOOK)
-        if self.bench.images.forwards + self.bench.images.cost(self.bench.images.own, rows) > self.budget:
-            return []
-        self.bench.images.run([self.bench.images.own], rows)
         scored = []
         for pair in images:
+            size = min(self.race.sizes[(each,)] for each in pair)
             try:
-                estimates = self.bench.estimated(pair, FIRST_LOOK, self.bench.added(pair, FIRST_LOOK))
+                estimates = self.bench.estimated(pair, size, self.bench.added(pair, size))
             except (KeyError, ValueError):  # outputs of another shape
                 continue
-            far = max(
-                abs(found.value - target.value) / max(found.error, 1e-9)
-                for found, target in zip(estimates, self.targets, strict=True)
-            )
-            scored.append((far, pair))
-        return [pair for _, pair in sorted(scored, key=lambda each: each[0])[:MOST_PREDICTED]]
+            scored.append((self._likelihood(estimates), pair))
+        return [pair for _, pair in sorted(scored, key=lambda each: each[0], reverse=True)[:MOST_PREDICTED]]
+
+    def _likelihood(self, estimates: Sequence[Estimate]) -> float:
+        """The logarithm of the density of the published values under predictions, which err themselves."""
+        total = 0.0
+        for found, target in zip(estimates, self.targets, strict=True):
+            spread = found.error + NOT_ADDITIVE * abs(found.value - target.stored) + allowed(target)
+            total -= ((found.value - target.value) / spread) ** 2 / 2 + math.log(spread)
+        return total
 
     def _thirds(self, pairs: Sequence[Row], exact: Sequence[Row]) -> list[Row]:
         """The closest pairs with each third variant."""
@@ -362,14 +335,6 @@ def explain(
         for metric, (value, rounding) in published.items()
     ]
     return Search(cell, targets, **options).run()
-
-
-def _by_size(arms: Sequence[Arm], size_of: Callable[[Arm], int]) -> dict[int, list[Arm]]:
-    """Arms by the size of their next draw."""
-    found: dict[int, list[Arm]] = {}
-    for arm in arms:
-        found.setdefault(size_of(arm), []).append(arm)
-    return found
 
 
 def _combinable(one: Arm, other: Arm) -> bool:
