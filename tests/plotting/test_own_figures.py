@@ -191,7 +191,7 @@ def test_a_published_table_is_drawn_against_val(published):
     chosen = ["val", "imagenet-sketch", *brightness]
     found, passed = figures(published, kinds=["shifts", "severity", "ranking"], eval_settings=chosen)
     sketch = found["shift--val--imagenet-sketch"]
-    assert {"y = x", "linear fit"} & {trace.name for trace in sketch.data}
+    assert any((trace.name or "").startswith("linear fit to 1") for trace in sketch.data)
     assert "severity--imagenet-c.brightness_on-disk" in found
     assert "ranking on val" in {each.what for each in passed}  # there are no samples to test
 
