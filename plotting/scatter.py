@@ -21,7 +21,7 @@ from testbed.plotting.stats import (
     transform,
 )
 from testbed.plotting.style import INTERVENTION_TYPES, MERGED_TYPE, STANDARD, add_points, faint, finish, percent_axis
-from testbed.registry.training_data import training_data
+from testbed.published.names import trained_on
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -166,7 +166,7 @@ def usual_baseline(names: pd.Index, types: pd.Series) -> str:
     """The first of `BASELINES` that these models have."""
     if (types == STANDARD).any():
         return "standard"
-    return "imagenet-1k" if sum(training_data(name) == IMAGENET_ONLY for name in names) >= FEWEST else "all"
+    return "imagenet-1k" if sum(trained_on(name) == IMAGENET_ONLY for name in names) >= FEWEST else "all"
 
 
 def to_be_fitted(names: pd.Index, types: pd.Series, baseline: str | None = None) -> list[bool]:
@@ -174,7 +174,7 @@ def to_be_fitted(names: pd.Index, types: pd.Series, baseline: str | None = None)
     baseline = baseline or usual_baseline(names, types)
     return [
         (baseline != "standard" or kind == STANDARD)
-        and (baseline != "imagenet-1k" or training_data(name) == IMAGENET_ONLY)
+        and (baseline != "imagenet-1k" or trained_on(name) == IMAGENET_ONLY)
         and not any(word in name.lower() for word in NOT_FITTED)
         for name, kind in zip(names, types, strict=True)
     ]

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 Status = Literal["running", "complete", "failed", "unsupported"]
 Origin = Literal["run", "derived", "imported", "published"]
-ELSEWHERE = ("imported", "published")  # origins of numbers that were not computed in this store
+PUBLISHED: Origin = "published"
+ELSEWHERE = ("imported", PUBLISHED)  # origins of numbers that were not computed in this store
 Better = Literal["higher", "lower", "neither"]
 
 OVERALL = "overall"

@@ -17,7 +17,7 @@
     return [low - edge, high + edge];
   };
 
-  /* A plot. points: { x, y (on the scale), style: { colour, symbol }, bars, heading, lines() , href }; lines: { points, class }. */
+  /* A plot. points: { x, y (on the scale), style: { colour, symbol }, own (outlined), bars, heading, lines() , href }; lines: { points, class }. */
   function plot({ label, xLabel, yLabel, points, lines, to }) {
     const canvas = E("canvas", { tabindex: 0, role: "application", "aria-label": `${label}; arrow keys go through the models, Enter opens one` }), box = E("div", { class: "plot" }, canvas);
     let size = null, place = null, at = -1;
@@ -62,6 +62,7 @@
           if (!paths.has(each.style.symbol)) paths.set(each.style.symbol, new Path2D(PATHS[each.style.symbol] || PATHS.circle));
           context.setTransform(ratio, 0, 0, ratio, x * ratio, y * ratio);
           context.globalAlpha = 0.85; context.fillStyle = ink(each.style.colour); context.fill(paths.get(each.style.symbol));
+          if (each.own) { context.globalAlpha = 1; context.strokeStyle = text; context.lineWidth = 2; context.stroke(paths.get(each.style.symbol)); }
           if (each.pinned) { context.globalAlpha = 1; context.strokeStyle = colour("--focus"); context.lineWidth = 2.5; context.stroke(paths.get(each.style.symbol)); }
           context.setTransform(ratio, 0, 0, ratio, 0, 0); context.globalAlpha = 1;
         },
@@ -76,7 +77,7 @@
       strokes({
         line: (given, stroke, width, dash, alpha) => parts.push(`<polyline fill="none" stroke="${ink(stroke)}" stroke-width="${width}" opacity="${alpha || 1}"${dash ? ' stroke-dasharray="6 6"' : ""} points="${given.map((each) => each.map((v) => v.toFixed(1)).join(",")).join(" ")}"/>`),
         text: (said, x, y, align, turned) => parts.push(`<text fill="#1d1d1f" text-anchor="${{ center: "middle", right: "end" }[align]}" transform="translate(${x} ${y})${turned ? " rotate(-90)" : ""}">${escape(said)}</text>`),
-        mark: (each, x, y) => parts.push(`<path d="${PATHS[each.style.symbol] || PATHS.circle}" fill="${ink(each.style.colour)}" opacity=".85" transform="translate(${x.toFixed(1)} ${y.toFixed(1)})"><title>${escape(each.heading)}</title></path>`),
+        mark: (each, x, y) => parts.push(`<path d="${PATHS[each.style.symbol] || PATHS.circle}" fill="${ink(each.style.colour)}" opacity="${each.own ? 1 : ".85"}"${each.own ? ' stroke="#1d1d1f" stroke-width="2"' : ""} transform="translate(${x.toFixed(1)} ${y.toFixed(1)})"><title>${escape(each.heading)}</title></path>`),
       });
       return [...parts, "</svg>"].join("");
     }
