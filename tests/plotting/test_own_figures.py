@@ -225,3 +225,8 @@ def test_every_kind_has_a_figure(drawn):
     assert list(KINDS) == list(DRAWN)
     for kind in KINDS:
         assert any(name.startswith(prefixes.get(kind, kind)) for name in drawn[0]), kind
+
+
+def test_severities_of_a_published_table_are_averaged_over_corruptions(published):
+    found, _ = figures(published, kinds=["severity"], models=["resnet50", "vgg19"])
+    assert "severity-mean--imagenet-c_on-disk" in found
