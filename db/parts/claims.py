@@ -45,6 +45,7 @@ class Claims(Part):
             _alone(session)
             held = session.scalar(sa.select(ClaimSourceRow).where(ClaimSourceRow.fingerprint == fingerprint))
             if held is not None and held.digest == digest:
+                held.date = source.date or held.date  # which may have become known
                 return 0
             touched = {claim.model for claim in mapped}
             if held is not None:
