@@ -27,7 +27,7 @@ def board_of(setting: str, task: str | None, metric: str) -> str:
     known = registry.get_eval_setting(setting) if registry.contains_eval_setting(setting) else None
     task = task or (known.task if known else classification.name if metric in USUAL_METRICS else OTHERS)
     told = task.replace("_", " ")
-    if task == classification.name and parse_name(setting) is not None:
+    if task == classification.name and parse_name(setting) is not None and not registry.eval_settings.defines(setting):
         return f"{told} (CLIP benchmark)"
     if task == retrieval.name and known is not None and known.language != ENGLISH:
         return f"{told} (other languages)"

@@ -80,6 +80,7 @@ def column_of(explorer: Any, name: str) -> tuple[dict[str, Any], dict[str, Any]]
     [
         ("val", None, "top1", "classification"),
         ("imagenet-c.fog.3_on-disk", None, "top1", "classification"),
+        ("digits", "classification", "top1", "classification"),
         ("cars", None, "top1", "classification (CLIP benchmark)"),
         ("vtab/dtd", None, "top1", "classification (CLIP benchmark)"),
         ("cifar10.linear_probe", None, "top1", "linear probe"),

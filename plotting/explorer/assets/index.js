@@ -29,10 +29,12 @@
   }
 
   const SHARE = 0.1;
-  /* Of columns, by their places: those with values that were measured here, then those that most models have; none that few models have where others have many. */
-  function usual(columns, places) {
-    const most = Math.max(...places.map((at) => columns[at].models)), ranked = places.filter((at) => columns[at].own || columns[at].models >= SHARE * most);
-    return ranked.sort((a, b) => Boolean(columns[b].own) - Boolean(columns[a].own) || columns[b].models - columns[a].models || a - b);
+  /* So many of columns, by their places: half of them with values that were measured here, if there are, then those that most
+     models have; none that few models have where others have many. */
+  function usual(columns, places, number) {
+    const ranked = [...places].sort((a, b) => columns[b].models - columns[a].models || a - b), own = ranked.filter((at) => columns[at].own);
+    const others = ranked.filter((at) => !columns[at].own && columns[at].models >= SHARE * columns[ranked[0]].models);
+    return [...own.slice(0, Math.max(number - others.length, Math.ceil(number / 2))), ...others].slice(0, number);
   }
 
   const SIZES = [[1e7, "below 10 M"], [3e7, "10 to 30 M"], [1e8, "30 to 100 M"], [3e8, "100 to 300 M"], [1e9, "300 M to 1 B"], [Infinity, "1 B and more"]];

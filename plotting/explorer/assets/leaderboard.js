@@ -17,7 +17,7 @@
       return every.filter((at) => tests.some((test) => test(columns[at])) && search.column(columns[at]));
     }
     const found = every.filter((at) => search.column(columns[at]));
-    return search.hasColumns ? found : T.usual(columns, found).slice(0, USUAL).sort((a, b) => a - b);
+    return search.hasColumns ? found : T.usual(columns, found, USUAL).sort((a, b) => a - b);
   }
   const LABELS = { pretraining: "training data" };
   function facets(index, query) {

@@ -7,9 +7,10 @@
 
   /* The columns that are rates of which more is better. */
   const accuracies = (index) => index.columns.filter((each) => each.percent && T.direction(each) > 0);
+  const task = (index, name) => index.columns[index.columnOf.get(name)].task;
   function axes(index, query) {
-    const usable = accuracies(index).map((each) => each.name), has = (name) => usable.includes(name), [first, second] = [usable[0], usable[1] || usable[0]];
-    const x = has(query.get("x")) ? query.get("x") : first, y = has(query.get("y")) ? query.get("y") : has(MIDDLE) ? MIDDLE : second;
+    const usable = accuracies(index).map((each) => each.name), has = (name) => usable.includes(name), x = has(query.get("x")) ? query.get("x") : has("val") ? "val" : usable[0];
+    const y = has(query.get("y")) ? query.get("y") : x === "val" && has(MIDDLE) ? MIDDLE : usable.find((name) => name !== x && task(index, name) === task(index, x)) || x;
     const scale = T.SCALES[query.get("scale")] ? query.get("scale") : "logit", least = query.get("least");
     return { x, y, scale, least: least === null ? (x === "val" ? 55 : 0) : Number(least) || 0, baseline: query.get("baseline"), hidden: new Set((query.get("hide") || "").split("|").filter(Boolean)) };
   }
@@ -53,7 +54,7 @@
   /* The lines from x to the other columns of its task that many models have: how many models it goes through, slope and r². */
   async function others(index, given) {
     const own = index.columns[index.columnOf.get(given.x)], usable = accuracies(index).filter((each) => each.task === own.task && each.metric === own.metric && each !== own);
-    const columns = T.usual(index.columns, usable.map((each) => index.columnOf.get(each.name))).slice(0, LINES).map((at) => index.columns[at]);
+    const columns = T.usual(index.columns, usable.map((each) => index.columnOf.get(each.name)), LINES).map((at) => index.columns[at]);
     const found = await Promise.all(columns.map(async (each) => ({ each, ...await pairs(index, { ...given, y: each.name }) })));
     const rows = found.filter(({ line }) => line && line.n >= LEAST);
     if (!rows.length) return E("span", {});
