@@ -22,7 +22,7 @@ MERGED_TYPE = "Robustness intervention"
 INTERVENTION_TYPES = ("Lp adversarially robust", "Other robustness intervention")
 TYPES: dict[str, tuple[str, str]] = {
     STANDARD: ("#0072B2", "circle"),
-    ONLY_IMAGENET: ("#0072B2", "circle"),
+    ONLY_IMAGENET: ("#3B5BA5", "triangle-down"),
     MORE_DATA: ("#009E73", "square"),
     MERGED_TYPE: ("#E69F00", "diamond"),
     "Other robustness intervention": ("#E69F00", "diamond"),

@@ -4,7 +4,7 @@
   const E = T.element, LEFT = 64, RIGHT = 16, TOP = 12, BOTTOM = 52, REACH = 9, LARGER = 1.5; // pixels; how much larger what is outlined is
   const PATHS = {
     circle: "M5 0A5 5 0 1 1 -5 0A5 5 0 1 1 5 0Z", square: "M-4.5 -4.5H4.5V4.5H-4.5Z", diamond: "M0 -6L6 0L0 6L-6 0Z",
-    "triangle-up": "M0 -6L5.5 4.5H-5.5Z", cross: "M-2 -6H2V-2H6V2H2V6H-2V2H-6V-2H-2Z",
+    "triangle-up": "M0 -6L5.5 4.5H-5.5Z", "triangle-down": "M0 6L5.5 -4.5H-5.5Z", cross: "M-2 -6H2V-2H6V2H2V6H-2V2H-6V-2H-2Z",
     x: "M-5 -3L-3 -5L0 -2L3 -5L5 -3L2 0L5 3L3 5L0 2L-3 5L-5 3L-2 0Z", star: "M0 -6.5L1.6 -2H6.2L2.6 1L4 6L0 3L-4 6L-2.6 1L-6.2 -2H-1.6Z",
     pentagon: "M0 -6L5.7 -1.9L3.5 4.9H-3.5L-5.7 -1.9Z", hexagon: "M5.5 0L2.7 4.8H-2.7L-5.5 0L-2.7 -4.8H2.7Z",
   };
