@@ -10,12 +10,13 @@ import click
 from click.testing import CliRunner
 
 from testbed.cli import db, eval, program
-from testbed.plotting import paper_plots, ranking
+from testbed.plotting import effective_robustness, paper_plots, ranking
 from testbed.plotting.picture import picture_command
 
 WIDTH = "110"
 FIGURES = (
     ("python plotting/paper_plots.py", paper_plots.command),
+    ("python plotting/effective_robustness.py", picture_command(effective_robustness.PICTURE)),
     ("python plotting/ranking.py", picture_command(ranking.PICTURE)),
 )
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import click
 
 from testbed.plotting.frame import Grid
 from testbed.plotting.picture import Choice, Picture
-from testbed.plotting.scatter import ScatterData, ScatterSpec, scatter_data, scatter_object
+from testbed.plotting.scatter import BASELINES, ScatterData, ScatterSpec, line_name, scatter_data, scatter_object
 from testbed.plotting.stats import transform
 from testbed.plotting.style import add_points, finish, percent_axis, points_range
 
@@ -18,7 +21,8 @@ SPEC = ScatterSpec("val", "imagenetv2-matched-frequency-format-val", merge_types
 
 def data(grid: Grid, choice: Choice) -> ScatterData:
     """Effective robustness of each model to a shift."""
-    found = scatter_data(grid, SPEC.on(choice.x, choice.y, choice.scale))
+    spec = SPEC.on(choice.x, choice.y, choice.scale)
+    found = scatter_data(grid, replace(spec, baseline=choice.further.get("baseline")))
     if found.fit is None:
         raise ValueError(f"too few models have both {found.spec.x} and {found.spec.y} for a line")
     return found
@@ -49,10 +53,20 @@ def figure(found: ScatterData) -> Figure:
     )
     drawn.add_hline(y=0, line={"color": "black", "width": 1})
     finish(drawn, f"Effective robustness to {spec.y}")
+    drawn.update_layout(
+        title={"subtitle": {"text": f"to the {line_name(found).replace('<br>', ' ')}"}}, margin={"t": 80}
+    )
     return drawn
 
 
-PICTURE = Picture("effective_robustness", data, figure, scatter_object)
+OPTIONS = (
+    click.option(
+        "--baseline",
+        type=click.Choice(list(BASELINES)),
+        help="What the line is fitted to.  [default: standard if types are stated, else imagenet-1k, else all]",
+    ),
+)
+PICTURE = Picture("effective_robustness", data, figure, scatter_object, OPTIONS)
 
 if __name__ == "__main__":
     PICTURE.main()

@@ -252,7 +252,8 @@ def specs_of(frame: pd.DataFrame, by: str = "eval_setting") -> dict[str, MetricS
 def main_metrics(frame: pd.DataFrame) -> dict[str, str]:
     """Setting → its main metric among those in a tidy frame, other than those that are columns of their own."""
     mains = {}
-    for setting, rows in frame[~frame["metric"].isin(METRIC_SUFFIXES)].groupby("eval_setting"):
+    others = frame[~frame["metric"].isin(METRIC_SUFFIXES)]
+    for setting, rows in others.drop_duplicates(["eval_setting", "metric", "unit", *DECLARED]).groupby("eval_setting"):
         found = main_metric(specs_of(rows, "metric").values())
         mains[str(setting)] = "" if found is None else found.name
     return mains

@@ -21,6 +21,7 @@ from testbed.plotting.stats import (
     transform,
 )
 from testbed.plotting.style import INTERVENTION_TYPES, MERGED_TYPE, STANDARD, add_points, faint, finish, percent_axis
+from testbed.published.names import trained_on
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -28,6 +29,15 @@ if TYPE_CHECKING:
 # ImageNet-testbed's rule: of the models of standard training, those that are not a study of one factor in themselves.
 NOT_FITTED = ("aws", "batch64", "subsample")
 NOT_SHOWN = ("subsample",)
+# The models that a line is fitted to, in the order in which they are tried: Taori et al.'s; where no types are stated,
+# those whose names say that they have seen nothing but ImageNet-1k; else all.
+IMAGENET_ONLY = ("ImageNet-1k",)
+BASELINES = {
+    "standard": "models of standard training",
+    "imagenet-1k": "models whose names say ImageNet-1k only",
+    "all": "all models",
+}
+FEWEST = 5  # models whose names say so
 INTERVALS = 0.995  # of the error bars, as in the paper (alpha = 0.005)
 GRID_POINTS = 200
 METRIC_LABELS = {"top1": "top-1", "top5": "top-5"}
@@ -51,6 +61,7 @@ class ScatterSpec:
         without: Models that are not shown.
         fitted: Whether there is a line.
         interval: Confidence of the error bars.
+        baseline: Of `BASELINES`, what the line is fitted to; None: the first that there is.
         highlighted: Pairs of a model and a type that it has in this figure; it is shown in any case and never fitted.
     """
 
@@ -67,6 +78,7 @@ class ScatterSpec:
     without: tuple[str, ...] = ()
     fitted: bool = True
     interval: float = INTERVALS
+    baseline: str | None = None
     highlighted: tuple[tuple[str, str], ...] = ()
 
     def on(self, x: str | None, y: str | None, scale: str | None) -> ScatterSpec:
@@ -90,6 +102,7 @@ class ScatterData(NamedTuple):
         fit: The line, if there is one.
         band: ``x``, ``line``, ``low``, ``high`` along the line.
         metric: What is measured.
+        baseline: Of `BASELINES`, what the line was fitted to.
     """
 
     spec: ScatterSpec
@@ -97,6 +110,7 @@ class ScatterData(NamedTuple):
     fit: Fit | PiecewiseFit | None
     band: pd.DataFrame
     metric: str
+    baseline: str
 
 
 def scatter_data(grid: Grid, spec: ScatterSpec, resamples: int = 1000) -> ScatterData:
@@ -115,12 +129,13 @@ def scatter_data(grid: Grid, spec: ScatterSpec, resamples: int = 1000) -> Scatte
             sizes = sizes * np.nan  # the interval is one of a share of samples
         low, high = clopper_pearson(models[axis], sizes, spec.interval)
         models[f"{axis}_low"], models[f"{axis}_high"] = low, high
-    models["fitted"] = to_be_fitted(models.index, models["model_type"])
+    baseline = spec.baseline or usual_baseline(models.index, models["model_type"])
+    models["fitted"] = to_be_fitted(models.index, models["model_type"], baseline)
     fit = _fit(models, spec)
     models["predicted"] = np.nan if fit is None else fit.predict(models["x"])
     models["effective_robustness"] = np.nan if fit is None else effective_robustness(models["x"], models["y"], fit)
     band = _band(models, fit, spec, resamples)
-    return ScatterData(spec, models.rename_axis("model").reset_index(), fit, band, grid.metric)
+    return ScatterData(spec, models.rename_axis("model").reset_index(), fit, band, grid.metric, baseline)
 
 
 def _shown(grid: Grid, names: pd.Index, spec: ScatterSpec) -> list[bool]:
@@ -147,14 +162,21 @@ def _type(name: str, given: str | None, spec: ScatterSpec) -> str:
     return MERGED_TYPE if spec.merge_types and given in INTERVENTION_TYPES else given
 
 
-def to_be_fitted(names: pd.Index, types: pd.Series) -> list[bool]:
-    """Which models the line is fitted to: those of standard training; all, where no model's type is stated as that."""
-    standard = types == STANDARD
-    if not standard.any():
-        standard = pd.Series(True, index=types.index)
+def usual_baseline(names: pd.Index, types: pd.Series) -> str:
+    """The first of `BASELINES` that these models have."""
+    if (types == STANDARD).any():
+        return "standard"
+    return "imagenet-1k" if sum(trained_on(name) == IMAGENET_ONLY for name in names) >= FEWEST else "all"
+
+
+def to_be_fitted(names: pd.Index, types: pd.Series, baseline: str | None = None) -> list[bool]:
+    """Which models a line is fitted to: those of a baseline, by default the usual one of these models."""
+    baseline = baseline or usual_baseline(names, types)
     return [
-        bool(each) and not any(word in name.lower() for word in NOT_FITTED)
-        for name, each in zip(names, standard, strict=True)
+        (baseline != "standard" or kind == STANDARD)
+        and (baseline != "imagenet-1k" or trained_on(name) == IMAGENET_ONLY)
+        and not any(word in name.lower() for word in NOT_FITTED)
+        for name, kind in zip(names, types, strict=True)
     ]
 
 
@@ -202,7 +224,7 @@ def fit_object(fit: Fit | PiecewiseFit | None) -> dict[str, Any] | None:
         return None
     if isinstance(fit, PiecewiseFit):
         return {"pivot": 100 * fit.pivot, "below": fit_object(fit.below), "above": fit_object(fit.above)}
-    return {"slope": fit.slope, "intercept": fit.intercept, "r": fit.r, "n": fit.n}
+    return {"slope": fit.slope, "intercept": fit.intercept, "r": fit.r, "r2": fit.r**2, "n": fit.n}
 
 
 def scatter_object(data: ScatterData) -> dict[str, Any]:
@@ -213,6 +235,7 @@ def scatter_object(data: ScatterData) -> dict[str, Any]:
         "x": data.spec.x,
         "y": data.spec.y,
         "transform": data.spec.scale,
+        "baseline": data.baseline,
         "fit": fit_object(data.fit),
         "models": [
             {
@@ -350,10 +373,18 @@ def _add_lines(figure: Figure, data: ScatterData, ranges: list[tuple[float, floa
             x=x,
             y=line,
             mode="lines",
-            name="linear fit" if spec.pivot is None else "piecewise linear fit",
+            name="linear fit" if place else line_name(data),
             legendgroup="fit",
             line={"color": "#D55E00", "width": 2},
             hoverinfo="skip",
         ),
         **place,
     )
+
+
+def line_name(data: ScatterData) -> str:
+    """What the line is fitted to, and how well."""
+    if not isinstance(data.fit, Fit):
+        return f"piecewise linear fit to {BASELINES[data.baseline]}"
+    models = BASELINES[data.baseline].removeprefix("all ")
+    return f"linear fit to {data.fit.n:,} {models}<br>(slope {data.fit.slope:.3f}, r² {data.fit.r**2:.3f})"

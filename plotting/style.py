@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 STANDARD = "Standard training"
+MORE_DATA = "Trained with more data"
+ONLY_IMAGENET = "ImageNet-1k only"  # as names say, where no type is stated
 MERGED_TYPE = "Robustness intervention"
 INTERVENTION_TYPES = ("Lp adversarially robust", "Other robustness intervention")
 TYPES: dict[str, tuple[str, str]] = {
     STANDARD: ("#0072B2", "circle"),
-    "Trained with more data": ("#009E73", "square"),
+    ONLY_IMAGENET: ("#3B5BA5", "triangle-down"),
+    MORE_DATA: ("#009E73", "square"),
     MERGED_TYPE: ("#E69F00", "diamond"),
     "Other robustness intervention": ("#E69F00", "diamond"),
     "Lp adversarially robust": ("#CC79A7", "triangle-up"),

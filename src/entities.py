@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 Status = Literal["running", "complete", "failed", "unsupported"]
 Origin = Literal["run", "derived", "imported", "published"]
-ELSEWHERE = ("imported", "published")  # origins of numbers that were not computed in this store
+PUBLISHED: Origin = "published"
+ELSEWHERE = ("imported", PUBLISHED)  # origins of numbers that were not computed in this store
 Better = Literal["higher", "lower", "neither"]
 
 OVERALL = "overall"
@@ -112,7 +113,7 @@ class ClaimSource:
         path: In the repository, or the file's name.
         sha256: Of the file.
         licence: As SPDX names it.
-        date: Of the commit.
+        date: Of the commit, as ``2026-06-27``.
         form: What the file was recognised as.
         rows: The rows or records in the file.
         left_out: Column → how many of its values are no claims, such as numbers of parameters.
@@ -133,8 +134,9 @@ class ClaimSource:
 
     @property
     def file(self) -> str:
-        """The file with its commit, for people."""
-        return f"{self.path} at {self.revision[:7]}" if self.revision else self.path
+        """The file with its commit and the date of it, for people."""
+        told = f"{self.path} at {self.revision[:7]}" if self.revision else self.path
+        return f"{told} of {self.date}" if self.date else told
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from testbed.db.base import Part, in_parts, insert_new
 from testbed.db.connection.retry import retried
 from testbed.db.parts.names import ids_of
 from testbed.db.tables import ClaimRow, ClaimSourceRow
-from testbed.entities import Claim, ClaimSource
+from testbed.entities import OVERALL, Claim, ClaimSource
 
 _OWN = {"row": "file_row", "column": "file_column"}  # fields of a claim with other names in the table
 _FIELDS = [each.name for each in fields(Claim) if each.name != "source"]
@@ -45,6 +45,7 @@ class Claims(Part):
             _alone(session)
             held = session.scalar(sa.select(ClaimSourceRow).where(ClaimSourceRow.fingerprint == fingerprint))
             if held is not None and held.digest == digest:
+                held.date = source.date or held.date  # which may have become known
                 return 0
             touched = {claim.model for claim in mapped}
             if held is not None:
@@ -82,6 +83,15 @@ class Claims(Part):
         """The names of the sources, those first whose claims are preferred."""
         with self.reading() as session:
             return list(dict.fromkeys(session.scalars(_NAMES)))
+
+    @retried
+    def sources_of_results(self) -> dict[tuple[str, str, str], str]:
+        """Model, setting and metric of all samples → the name of the source whose value the results have, if any."""
+        columns = (ClaimRow.model, ClaimRow.eval_setting, ClaimRow.metric, ClaimSourceRow.name)
+        chosen = sa.select(*columns).join(ClaimSourceRow, ClaimSourceRow.id == ClaimRow.source_id)
+        with self.reading() as session:
+            rows = session.execute(chosen.where(ClaimRow.preferred, ClaimRow.slice == OVERALL))
+            return {(model, setting, metric): name for model, setting, metric, name in rows}
 
     @retried
     def models(self, eval_settings: Iterable[str]) -> set[str]:

@@ -125,8 +125,7 @@ class Cells:
 
     @cached_property
     def _published(self) -> PublishedValues:
-        models, settings = ({each.name for each in self.store.names.all(kind)} for kind in ("model", "eval setting"))
-        return PublishedValues(self.store, models, settings)
+        return PublishedValues.of_measured(self.store)
 
 
 def _metric(metric: Metric) -> list[Any]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from testbed.plotting.explorer.cells import Cells
+from testbed.plotting.explorer.disagreements import Disagreements
 from testbed.plotting.explorer.documents import Explorer
 from testbed.plotting.explorer.overview import Overview
 from testbed.plotting.explorer.samples import SamplesPart
@@ -34,7 +35,7 @@ def make_explorer(
     complete = {name for name, there in found.items() if there}
     sampled = complete - embedded if chosen is None else set(chosen)
     overview = Overview(store, settings, shown, metric, sampled)
-    return Explorer([overview, Cells(store), SamplesPart(store, catalog, settings, chosen)])
+    return Explorer([overview, Cells(store), Disagreements(store), SamplesPart(store, catalog, settings, chosen)])
 
 
 def samples_part(explorer: Explorer) -> SamplesPart:

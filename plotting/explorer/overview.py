@@ -13,18 +13,20 @@ import pandas as pd
 
 from testbed.compat.imagenet_testbed_table import METRIC_SUFFIXES
 from testbed.db.store import Store
-from testbed.entities import ELSEWHERE, FRACTION, OVERALL, ModelFacts
+from testbed.entities import ELSEWHERE, FRACTION, OVERALL, PUBLISHED, ModelFacts
 from testbed.metric_specs import MetricSpec, agreed, main_metric
+from testbed.plotting.explorer.boards import Filled, board_of
 from testbed.plotting.explorer.documents import number_in
 from testbed.plotting.frame import filled, load_grid, with_averages
-from testbed.plotting.scatter import NOT_FITTED
-from testbed.plotting.style import STANDARD, TYPES
+from testbed.plotting.scatter import BASELINES, FEWEST, IMAGENET_ONLY, NOT_FITTED
+from testbed.plotting.style import MORE_DATA, ONLY_IMAGENET, STANDARD, TYPES
 from testbed.published.agreement import DIFFERS, PublishedValues, in_words
+from testbed.published.names import trained_on
 from testbed.registry.table import natural_key
-from testbed.registry.training_data import training_data
+from testbed.tasks.classification import task as classification
 
 DIGITS = 10  # significant ones of a value
-USUAL = ("val", "digits")
+USUAL = ("val", "imagenet1k", "digits")
 GROUPS = (
     ("ImageNet", re.compile(r"val(_|-on-|$).*|imagenet-real")),
     ("ImageNetV2", re.compile(r"imagenetv2-.*")),
@@ -51,8 +53,8 @@ def family_of(model: str) -> str:
 
 
 def pretraining_of(model: str) -> str:
-    """What the weights were trained on, as far as the name says."""
-    return ", ".join(training_data(model)) or "not stated"
+    """What the weights were trained on, as far as their names say."""
+    return ", ".join(trained_on(model)) or "not stated"
 
 
 class Overview:
@@ -145,7 +147,13 @@ class Overview:
             "source": self.source,
             "written": datetime.now(UTC).strftime("%Y-%m-%d"),
             "standard": STANDARD,
+            "disagreements": bool(self.store.claims.order()),
             "metrics": sorted({metric for metrics in self._metrics.values() for metric in metrics}),
+            "baselines": [{"value": key, "text": text} for key, text in BASELINES.items()],
+            "imagenetOnly": ", ".join(IMAGENET_ONLY),
+            "standardData": ONLY_IMAGENET,
+            "moreData": MORE_DATA,
+            "fewest": FEWEST,
             "notFitted": list(NOT_FITTED),
             "types": [{"name": name, "colour": colour, "symbol": symbol} for name, (colour, symbol) in TYPES.items()],
             "models": {
@@ -171,12 +179,28 @@ class Overview:
                     "setting": None if each["setting"] is None else self._numbers[each["setting"]],
                     "metric": each["metric"],
                     "group": column_group(each["name"]),
+                    "task": self._board(each["setting"], each["metric"]),
+                    **self._filled.about(each["setting"], each["metric"]),
                     "n": None if each["setting"] is None else self._size(each["setting"]),
                     **self._about(each["setting"], each["metric"]),
                 }
                 for each in self._columns
             ],
         }
+
+    @cached_property
+    def _filled(self) -> Filled:
+        rows = self.store.results.rows(("eval_setting", "metric", "origin"), slices=[OVERALL])
+        return Filled((setting, metric, origin) for setting, metric, origin in rows)
+
+    @cached_property
+    def _tasks(self) -> dict[str, tuple[str | None, str | None]]:
+        return self.store.names.tasks()
+
+    def _board(self, setting: str | None, metric: str) -> str:
+        if setting is None:
+            return classification.name
+        return board_of(setting, self._tasks.get(setting, (None, None))[0], metric)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -254,13 +278,22 @@ class Overview:
             "n": _same([size if row[2] is None else int(row[2]) for row in rows]),
             "stderr": _same([_number(row[3]) for row in rows]),
             "evaluations": _same([0 if row[4] in ELSEWHERE else int(row[5]) for row in rows]),
-            "origins": _same([row[4] for row in rows]),
+            "origins": _same([self._origin(row, setting, metric) for row in rows]),
             "published": self._beside({row[0] for row in rows if row[4] not in ELSEWHERE}, setting, metric),
         }
 
     @cached_property
     def _published(self) -> PublishedValues:
-        return PublishedValues(self.store, self._places, self.settings)
+        return PublishedValues.of_measured(self.store)
+
+    @cached_property
+    def _sources(self) -> dict[tuple[str, str, str], str]:
+        """Model, setting and metric of a result that is published → whose value it is."""
+        return self.store.claims.sources_of_results()
+
+    def _origin(self, row: tuple[Any, ...], setting: str | None, metric: str) -> str:
+        source = self._sources.get((row[0], setting or "", metric)) if row[4] == PUBLISHED else None
+        return str(row[4]) if source is None else f"{PUBLISHED} ({source})"
 
     def _beside(self, models: Collection[str], setting: str | None, metric: str) -> dict[str, Any]:
         """What is published about measured values, by the model's place: whether one differs, and lines."""

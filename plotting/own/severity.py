@@ -101,7 +101,7 @@ def mean_curves(
 def _stderr(own: Own, settings: list[str], model: str, metric: str) -> float:
     """Of the mean over settings with the same samples; NaN where scores of samples are not stored."""
     scores = [own.scores(setting, model, metric) for setting in settings]
-    cells = [own.evaluations[setting].get(model) for setting in settings]
+    cells = [own.evaluations.get(setting, {}).get(model) for setting in settings]
     same = len({each.dataset_id for each in cells if each is not None}) == 1
     if not same or any(each is None for each in scores):
         return float("nan")

@@ -179,7 +179,7 @@ def disagree(
     if not found:
         click.echo("no two sources have a value of the same weights on the same setting by the same metric")
     for each in found:
-        click.echo(summary(each, by))
+        click.echo(each.summary(by))
     for each in found:
         _print_pairs(each, Decimal(repr(by)), limit)
     return 0
@@ -235,19 +235,6 @@ def prefer(sources: Sequence[str], db_url: str | None, as_json: bool) -> int:
     else:
         click.echo("\n".join(known) or "nothing is stored; testbed published fetch stores the known sources")
     return 0
-
-
-def summary(found: Disagreement, by: float) -> str:
-    """How many pairs two sources have, and how many of them differ."""
-    models, settings, pairs = found.models, found.settings, len(found.pairs)
-    sign = " ×" if models * settings == pairs else " on"
-    one, five = (len(found.beyond(Decimal(each))) for each in (1, 5))
-    further = "" if by in (1, 5) else f", {len(found.beyond(Decimal(repr(by)))):,} by more than {by:g}"
-    return (
-        f"{pairs:,} {'pair' if pairs == 1 else 'pairs'} of values ({count(models, 'model')}{sign}"
-        f" {count(settings, 'set')}) from {found.first} and {found.second};"
-        f" {one:,} differ by more than 1 point, {five:,} by more than 5{further}"
-    )
 
 
 def _as_object(found: Disagreement, by: Decimal) -> dict[str, Any]:

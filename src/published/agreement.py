@@ -251,6 +251,12 @@ class PublishedValues:
             self._claims.setdefault((weights(claim.model), claim.eval_setting), []).append(claim)
 
     @classmethod
+    def of_measured(cls, store: Store) -> Self:
+        """Those about everything that was measured here."""
+        own = [each for each in store.evaluations.find() if each.origin not in ELSEWHERE]
+        return cls(store, {each.model for each in own}, {each.eval_setting for each in own})
+
+    @classmethod
     def of_run(
         cls, store: Store, definitions: Mapping[str, ModelDefinition | None], eval_settings: Collection[str]
     ) -> Self:

@@ -63,6 +63,22 @@ class Disagreement:
         """The pairs that differ by more than that."""
         return [each for each in self.pairs if abs(each.points) > points]
 
+    def summary(self, by: float) -> str:
+        """How many pairs there are, and how many of them differ."""
+        models, settings, pairs = self.models, self.settings, len(self.pairs)
+        sign = " ×" if models * settings == pairs else " on"
+        one, five = (len(self.beyond(Decimal(each))) for each in (1, 5))
+        further = "" if by in (1, 5) else f", {len(self.beyond(Decimal(repr(by)))):,} by more than {by:g}"
+        return (
+            f"{_count(pairs, 'pair')} of values ({_count(models, 'model')}{sign} {_count(settings, 'set')})"
+            f" from {self.first} and {self.second};"
+            f" {one:,} differ by more than 1 point, {five:,} by more than 5{further}"
+        )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
 
 def disagreements(claims: Iterable[Claim]) -> list[Disagreement]:
     """The pairs of every two sources that have any; the two with the most pairs first.

@@ -14,6 +14,7 @@ from pathlib import Path
 from testbed.errors import PluginError, TestbedError
 from testbed.registry import registry
 from testbed.registry.library_names import library_names, places_of_weights
+from testbed.registry.training_data import training_data
 
 OPEN_CLIP = "open_clip_torch"
 SAME = Path(__file__).parent / "same_weights.tsv"
@@ -44,6 +45,11 @@ def at_own_size(model: str) -> str:
         model = model.removeprefix(prefix)
     name, at, size = model.rpartition(AT)
     return name if at and size.isdigit() else model
+
+
+def trained_on(model: str) -> tuple[str, ...]:
+    """The data sets that the tag in a model's name tells, or in another name of its weights; empty if none does."""
+    return training_data(model) or next((found for name in names_of(model) if (found := training_data(name))), ())
 
 
 @cache

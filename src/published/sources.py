@@ -32,7 +32,7 @@ class SourceFile:
         bytes: Its size.
         sha256: Its digest.
         licence: As SPDX names it.
-        date: Of the commit; empty if it is not known.
+        date: Of the commit, as ``2026-06-27``; empty if it is not known.
         form: What it is read as.
         what: What is in it.
     """

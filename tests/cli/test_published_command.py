@@ -178,6 +178,26 @@ def test_what_is_stored_of_each_source(ask, files, tmp_path):
     assert found[1]["unmapped"] == {"testbed has no such eval setting": {"ucf101": 1}}
 
 
+def test_a_site_is_made_of_what_is_published_with_nothing_measured(ask, files, tmp_path):
+    def document(name):
+        text = (tmp_path / "site" / "data" / f"{name}.js").read_text()
+        return json.loads(text[text.index(",") + 1 : text.rindex(")")])
+
+    ask("published", "fetch", "--from", tmp_path / "folder")
+    ask("site", "--out", tmp_path / "site")
+    index = document("index")
+    assert [each["name"] for each in index["columns"]] == ["imagenet1k", "mnist"]
+    assert {each["task"] for each in index["columns"]} == {"classification (CLIP benchmark)"}
+    trained = dict(zip(index["models"]["name"], index["models"]["pretraining"], strict=True))
+    assert trained["ViT-B-32,openai"] == trained["openai/clip-vit-base-patch32"] == "OpenAI's 400M"
+    values = document("values/0")
+    assert set(values["origins"]) == {"published (ours)", "published (theirs)"}
+    told = ask("published", "disagree").stdout
+    (listed,) = document("disagreements")["sources"]
+    assert told.startswith(listed["summary"])
+    assert [(each["setting"], each["points"]) for each in listed["pairs"]] == [("mnist", -10.95), ("imagenet1k", 4.352)]
+
+
 def test_a_file_of_ones_own(ask, tmp_path):
     path = tmp_path / "blog.csv"
     path.write_text("net,acc\nresnet50,76.13\nmynet,50\n")

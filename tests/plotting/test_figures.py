@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
 from click.testing import CliRunner
@@ -23,7 +24,7 @@ from testbed.plotting import (
     paper_hypothetical,
     ranking,
 )
-from testbed.plotting.frame import load_grid
+from testbed.plotting.frame import Grid, load_grid
 from testbed.plotting.images import images_problem, write_images
 from testbed.plotting.paper_plots import command as paper_plots
 from testbed.plotting.paper_plots import draw_all, pictures
@@ -114,6 +115,56 @@ def test_where_nobody_has_stated_types_all_models_are_fitted(grid):
     data = scatter_data(untyped, ScatterSpec("val", V2))
     assert set(data.models["model_type"]) == {"not stated"}
     assert data.fit.n == len(data.models) - 1  # but those named in the rule: standard_aws
+
+
+def tagged(seed: int) -> dict[str, tuple[float, float]]:
+    """Models by timm's names: those of ImageNet-1k alone near a line, others above it, and one at 0 %."""
+    generator = np.random.default_rng(seed)
+    rows = {}
+    for number in range(40):
+        tag = "in1k" if number < 30 else "in22k_ft_in1k"
+        x = generator.uniform(0.6, 0.88)
+        z = 0.9 * np.log(x / (1 - x)) - 0.6 + generator.normal(0, 0.1) + (0.5 if number >= 30 else 0)
+        rows[f"timm/net{number}.{tag}@224"] = (x, 1 / (1 + np.exp(-z)))
+    return rows | {"timm/worst.a1_in1k@224": (0.61, 0.0)}
+
+
+def least_squares(points: list[tuple[float, float]]) -> tuple[float, float, float]:
+    """Slope, intercept and r² of the logits, by the normal equations and the sums of squares."""
+    x, y = (np.log(np.array(each) / (1 - np.array(each))) for each in zip(*points, strict=True))
+    design = np.stack([x, np.ones_like(x)], axis=1)
+    slope, intercept = np.linalg.solve(design.T @ design, design.T @ y)
+    return slope, intercept, 1 - np.sum((y - slope * x - intercept) ** 2) / np.sum((y - y.mean()) ** 2)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_line_of_models_that_name_imagenet_1k_alone_is_that_of_least_squares(seed):
+    rows = tagged(seed)
+    values = pd.DataFrame.from_dict(rows, orient="index", columns=["val", V2])
+    plain = Grid(values, values * np.nan, pd.Series(None, index=values.index, dtype=object))
+    data = scatter_data(plain, ScatterSpec("val", V2))
+    points = [point for name, point in rows.items() if "in22k" not in name and point[1] > 0]
+    assert (data.baseline, data.fit.n, data.fit.left_out) == ("imagenet-1k", 30, 1)
+    assert (data.fit.slope, data.fit.intercept, data.fit.r**2) == pytest.approx(least_squares(points))
+    expected = scipy.stats.linregress(*(logit(100 * np.array(each)) for each in zip(*points, strict=True)))
+    assert data.fit.r**2 == pytest.approx(expected.rvalue**2)
+    shown = f"linear fit to 30 models whose names say ImageNet-1k only<br>(slope {expected.slope:.3f}, r² "
+    assert any((trace.name or "").startswith(shown) for trace in scatter_figure(data).data)
+    everyone = scatter_data(plain, ScatterSpec("val", V2, baseline="all"))
+    assert everyone.fit.slope == pytest.approx(least_squares([each for each in rows.values() if each[1] > 0])[0])
+
+
+def test_a_baseline_can_be_chosen(published, table):
+    words = ["--db-url", published, "--x", "val", "--y", V2, "--json"]
+    command = picture_command(effective_robustness.PICTURE)
+    found = {
+        baseline: json.loads(CliRunner().invoke(command, [*words, "--baseline", baseline]).output)
+        for baseline in ("standard", "all")
+    }
+    usual = json.loads(CliRunner().invoke(command, words).output)
+    assert usual["fit"] == found["standard"]["fit"]
+    assert usual["baseline"] == "standard"
+    assert found["standard"]["fit"]["n"] == len(standard(table)) < found["all"]["fit"]["n"]
 
 
 def test_two_shifts_correlate_the_effective_robustness_of_models_that_are_not_standard(grid):
@@ -277,7 +328,7 @@ def test_effective_robustness_as_json(published, table, tmp_path, warm_python):
     words = ["--db-url", published, "--x", "val", "--y", "imagenet-sketch", "--json"]
     done = warm_python.run(script, words, tmp_path, os.environ)
     found = json.loads(done.stdout)
-    assert set(found["fit"]) == {"slope", "intercept", "r", "n"}
+    assert set(found["fit"]) == {"slope", "intercept", "r", "r2", "n"}
     names = standard(table)
     expected = scipy.stats.linregress(
         *(logit([table[name][column] for name in names]) for column in ("val", "imagenet-sketch"))

@@ -44,6 +44,18 @@ def test_a_file_that_is_added_twice_changes_nothing_unless_more_is_read_of_it(st
         assert [each.source for each in store.claims.find()] == [SOURCE, SOURCE, other, other]
 
 
+def test_the_date_of_a_commit_is_told_with_the_file_and_may_become_known_later(store_url: str) -> None:
+    dated = dataclasses.replace(SOURCE, date="2026-06-27")
+    with Store.open(store_url, "write") as store:
+        for source, told in (
+            (SOURCE, "table.csv at ccccccc"),
+            (dated, "table.csv at ccccccc of 2026-06-27"),
+            (SOURCE, "table.csv at ccccccc of 2026-06-27"),
+        ):
+            store.claims.add(source, CLAIMS)
+            assert [each.file for each in store.claims.sources()] == [told]
+
+
 def test_the_order_of_adding_changes_nothing(tmp_path) -> None:
     files = [(dataclasses.replace(SOURCE, name=name), CLAIMS) for name in ("b", "a", "c")]
     told = []

@@ -17,6 +17,8 @@ from testbed.registry.training_data import training_data
         ("coca_ViT-B-32,mscoco_finetuned_laion2b_s13b_b90k", ["COCO", "LAION-2B"]),
         ("timm/vit_base_patch32_clip_384.laion2b_ft_in12k_in1k", ["LAION-2B", "ImageNet-12k", "ImageNet-1k"]),
         ("timm/convnext_tiny.fb_in22k_ft_in1k@288", ["ImageNet-22k", "ImageNet-1k"]),
+        ("timm/eva_giant_patch14_224.clip_ft_in1k@224", ["image-text pairs (CLIP)", "ImageNet-1k"]),
+        ("timm/convnext_xxlarge.clip_laion2b_soup_ft_in1k", ["LAION-2B", "ImageNet-1k"]),
         ("timm/vit_large_patch14_dinov2.lvd142m", ["LVD-142M"]),
         ("resnet50", ["ImageNet-1k"]),
         ("torchvision/vit_h_14.imagenet1k_swag_e2e_v1", ["ImageNet-1k", "Instagram 3.6B"]),

@@ -1,7 +1,7 @@
 "use strict";
 /* The index of models and columns, values of columns, and the search: words, globs, and key:value. */
 (() => {
-  const E = T.element, STATED = ["type", "family", "pretraining"], KEYS = [...STATED, "size", "added"];
+  const E = T.element, STATED = ["type", "family", "pretraining"], UNKNOWN = "not stated", KEYS = [...STATED, "size", "added"];
   let known = null;
 
   /* Models and columns with their places by name. */
@@ -9,15 +9,33 @@
     if (known) return known;
     const doc = await T.load("index"), number = doc.models.name.length;
     const models = Array.from({ length: number }, (_, at) => ({ at, name: doc.models.name[at], lower: doc.models.name[at].toLowerCase(), ...Object.fromEntries(STATED.map((key) => [key, doc.models[key][at]])), params: doc.models.parameters[at], date: doc.models.since[at], size: size(doc.models.parameters[at]), added: doc.models.since[at].slice(0, 7) }));
+    for (const each of models) each.kind = kind(doc, each);
+    const inOrder = (names) => [...new Set(names)].sort((a, b) => order(doc, a) - order(doc, b) || (a < b ? -1 : 1));
     known = {
-      ...doc, models, modelOf: new Map(models.map((each) => [each.name, each])), columnOf: new Map(doc.columns.map((each, at) => [each.name, at])),
-      types: [...new Set(models.map((each) => each.type))].sort((a, b) => order(doc, a) - order(doc, b) || (a < b ? -1 : 1)), styles: doc.types,
+      ...doc, models, tasks: [...new Set(doc.columns.map((each) => each.task))], modelOf: new Map(models.map((each) => [each.name, each])), columnOf: new Map(doc.columns.map((each, at) => [each.name, at])),
+      kinds: inOrder(models.map((each) => each.kind)), styles: doc.types,
     };
     T.at("about").textContent = `${number.toLocaleString("en")} models × ${doc.columns.length} columns; written ${doc.written} from ${doc.source}`;
+    T.at("views").querySelector('[data-view="disagreements"]').hidden = !doc.disagreements;
     T.at("names").replaceChildren(...[...doc.columns.map((each) => each.name), ...doc.models.name.slice(0, 2000)].map((value) => E("option", { value })));
     return known;
   }
   const order = (doc, type) => { const at = doc.types.findIndex((each) => each.name === type); return at < 0 ? 99 : at; };
+
+  /* What a model's point is coloured by: its type; where none is stated, what its name says of its training data. */
+  function kind(doc, model) {
+    if (model.type !== UNKNOWN || model.pretraining === UNKNOWN) return model.type;
+    return model.pretraining === doc.imagenetOnly ? doc.standardData : doc.moreData;
+  }
+
+  const SHARE = 0.1;
+  /* So many of columns, by their places: half of them with values that were measured here, if there are, then those that most
+     models have; none that few models have where others have many. */
+  function usual(columns, places, number) {
+    const ranked = [...places].sort((a, b) => columns[b].models - columns[a].models || a - b), own = ranked.filter((at) => columns[at].own);
+    const others = ranked.filter((at) => !columns[at].own && columns[at].models >= SHARE * columns[ranked[0]].models);
+    return [...own.slice(0, Math.max(number - others.length, Math.ceil(number / 2))), ...others].slice(0, number);
+  }
 
   const SIZES = [[1e7, "below 10 M"], [3e7, "10 to 30 M"], [1e8, "30 to 100 M"], [3e8, "100 to 300 M"], [1e9, "300 M to 1 B"], [Infinity, "1 B and more"]];
   /* A group of models by their number of parameters. */
@@ -45,9 +63,10 @@
     });
     return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, better: doc.better, range: doc.range.map((end) => (end === null ? null : end * scale)), rate: doc.rate, value, n, error, id, origin, published: doc.published, count: doc.models.length };
   }
-  /* A value's text with a mark if it differs from what is published, and what that is, for a cell of a table. */
+  /* A value's text for a cell of a table: one that is published is marked, and one that differs from what is published, which pointing at it shows. */
   function beside(of, at, text) {
-    const found = of.published[at];
+    const found = of.published[at], theirs = of.origin[at].startsWith("published");
+    if (theirs) return { text, class: "published", title: of.origin[at] };
     return found ? { text: found.differs ? `${text}*` : text, title: found.lines.join("\n") } : { text };
   }
   /* Which way values are better: 1 up, −1 down, 0 if neither, or if it is not known; and in words. */
@@ -84,20 +103,22 @@
       return sign === "<" ? own < limit : sign === ">" ? own > limit : sign === "<=" ? own <= limit : sign === ">=" ? own >= limit : own === limit;
     };
   }
-  /* Tests of models and of columns: words are of models, key:value of a facet, on:name of columns; all must hold. */
+  function tested(key, value, word) {
+    if (key === "params" || key === "date") return bounds(key, value);
+    const test = matcher(KEYS.includes(key) || key === "model" ? value : word);
+    return KEYS.includes(key) ? (each) => test(each[key].toLowerCase()) : (each) => test(each.lower);
+  }
+  /* Tests of models and of columns: words are of models, key:value of a facet, on:name of columns, - before one excludes; all must hold. */
   function parse(text) {
     const models = [], columns = [];
-    for (const word of (text || "").match(/\S+/g) || []) {
-      const [, key, value] = /^([a-z]+):(.*)$/.exec(word) || [];
-      if (key === "on" || key === "group") columns.push([key, matcher(value)]);
-      else if (key === "params" || key === "date") models.push(bounds(key, value));
-      else if (KEYS.includes(key)) { const test = matcher(value); models.push((each) => test(each[key].toLowerCase())); }
-      else if (key === "model") { const test = matcher(value); models.push((each) => test(each.lower)); }
-      else { const test = matcher(word); models.push((each) => test(each.lower)); }
+    for (const given of (text || "").match(/\S+/g) || []) {
+      const not = /^-./.test(given), word = not ? given.slice(1) : given, [, key, value] = /^([a-z]+):(.*)$/.exec(word) || [];
+      if (key === "on" || key === "group") { const test = matcher(value), name = key === "on" ? "name" : key; columns.push((each) => test(each[name].toLowerCase()) !== not); }
+      else { const test = tested(key, value, word); models.push((each) => test(each) !== not); }
     }
     return {
       model: (each) => models.every((test) => test(each)),
-      column: (each) => columns.every(([key, test]) => test((key === "on" ? each.name : each.group).toLowerCase())),
+      column: (each) => columns.every((test) => test(each)),
       hasColumns: columns.length > 0,
     };
   }
@@ -109,5 +130,5 @@
     else if (columnOf.has(text)) location.hash = T.link("setting", [text]);
     else location.hash = T.link("leaderboard", [], { find: text });
   });
-  Object.assign(T, { index, column, beside, interval, direction, directed, parse, KEYS });
+  Object.assign(T, { index, column, usual, beside, interval, direction, directed, parse, KEYS });
 })();

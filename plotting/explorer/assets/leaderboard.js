@@ -1,25 +1,32 @@
 "use strict";
 /* Models × columns: search, facets, metrics, averages over the columns shown, intervals and ties. */
 (() => {
-  const E = T.element, USUAL = 12, AVERAGE = "average";
+  const E = T.element, USUAL = 12, AVERAGE = "average", ANY = "all";
 
-  /* The columns that the address chooses: those that on: or group: of the search match, or that a list names, or the first. */
-  function chosen(columns, query, search) {
-    const names = (query.get("cols") || "").split("|").filter(Boolean), every = columns.map((_, at) => at);
+  const listed = (query) => (query.get("cols") || "").split("|").filter(Boolean);
+  /* The task whose columns are shown: that of the address; without one the first, unless columns are named. */
+  function taskOf(index, query, search) {
+    if (query.get("task")) return query.get("task");
+    return listed(query).length || search.hasColumns ? ANY : index.tasks[0];
+  }
+  /* The columns that the address chooses: those that on: or group: of the search match, or that a list names; else the usual ones of the task. */
+  function chosen({ columns }, query, search, task) {
+    const names = listed(query), every = columns.map((_, at) => at).filter((at) => task === ANY || columns[at].task === task);
     if (names.length) {
       const known = new Set(columns.map((each) => each.name)), tests = names.map((each) => (known.has(each) ? (column) => column.name === each : T.parse(`on:${each}`).column));
       return every.filter((at) => tests.some((test) => test(columns[at])) && search.column(columns[at]));
     }
     const found = every.filter((at) => search.column(columns[at]));
-    return search.hasColumns ? found : found.slice(0, USUAL);
+    return search.hasColumns ? found : T.usual(columns, found, USUAL).sort((a, b) => a - b);
   }
+  const LABELS = { pretraining: "training data" };
   function facets(index, query) {
     return T.KEYS.map((key) => {
       const counts = new Map();
       for (const each of index.models) counts.set(each[key], (counts.get(each[key]) || 0) + 1);
       if (counts.size < 2) return null;
       const options = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 60).map(([value, count]) => ({ value, text: `${value} (${count.toLocaleString("en")})` }));
-      return T.choose(key, key, [{ value: "", text: "all" }, ...options], query.get(key) || "");
+      return T.choose(LABELS[key] || key, key, [{ value: "", text: "all" }, ...options], query.get(key) || "");
     });
   }
   /* The mean over columns, for models that have all of them. */
@@ -47,7 +54,7 @@
   async function render(state, main, current) {
     const index = await T.index(), { query } = state, search = T.parse(query.get("find"));
     if (!index.models.length) return main.replaceChildren(E("h1", {}, "There are no results yet"), E("p", {}, "Run some with testbed run, or import a table with testbed import FILE."));
-    const metric = query.get("metric") || "", places = chosen(index.columns, query, search);
+    const metric = query.get("metric") || "", task = taskOf(index, query, search), places = chosen(index, query, search, task);
     if (places.length > 24) main.replaceChildren(E("p", { class: "note" }, `Loading ${places.length} columns …`));
     const loaded = (await Promise.all(places.map(async (at) => ({ at, of: await T.column(at, metric || null) })))).filter(({ of }) => of);
     if (!current()) return null;
@@ -62,10 +69,11 @@
     else if (value) rows.sort((a, b) => compared(value[a], value[b], up) || a - b);
     rows = [...rows.filter((at) => pinned.has(index.models[at].name)), ...rows.filter((at) => !pinned.has(index.models[at].name))];
     const tied = query.get("ties") === "0" ? [] : loaded.map(({ of }) => ties(of, rows)), intervals = query.get("ci") === "1";
-    main.replaceChildren(E("h1", {}, "Leaderboard"), controls(index, query, loaded, metric), note(rows, loaded, mean, key, up, tied.length > 0),
+    const trained = new Set(rows.map((at) => index.models[at].pretraining)).size > 1;
+    main.replaceChildren(E("h1", {}, "Leaderboard"), controls(index, query, metric, task), note(rows, loaded, mean, key, up, tied.length > 0),
       T.exports("results", { rows: () => texts(index, rows, loaded, mean) }),
-      T.table({ id: "board", caption: `${rows.length} models × ${loaded.length} columns`, columns: heads(loaded, mean), count: rows.length, sort: { key, up }, onsort: (name) => sort(name, key, up, loaded),
-        rowAt: (place) => cells(index, rows[place], loaded, mean, tied, intervals, pinned) }));
+      T.table({ id: "board", caption: `${rows.length} models × ${loaded.length} columns`, columns: heads(loaded, mean, trained), count: rows.length, sort: { key, up }, onsort: (name) => sort(name, key, up, loaded),
+        rowAt: (place) => cells(index, rows[place], loaded, mean, tied, intervals, pinned, trained) }));
     return null;
   }
   function sorting(query, loaded, mean) {
@@ -78,14 +86,15 @@
     T.change({ sort: name, up: next ? "1" : "0" });
     T.announce(`sorted by ${name}, ${next ? "ascending" : "descending"}`);
   }
-  function controls(index, query, loaded, metric) {
+  function controls(index, query, metric, task) {
+    const number = task === ANY ? index.columns.length : index.columns.filter((each) => each.task === task).length;
     const check = (label, key, on, off) => E("label", { class: "check" }, E("input", { type: "checkbox", id: `check-${key}`, checked: (query.get(key) ?? off) === on, onchange: (event) => T.change({ [key]: event.target.checked === (on === "1") ? "1" : "0" }) }), label);
-    return E("div", { class: "controls" },
+    return E("div", { class: "controls" }, index.tasks.length > 1 ? T.choose("Task", "task", [...index.tasks, { value: ANY, text: "all tasks" }], task, { cols: null, sort: null, up: null }) : null,
       T.box("Models and columns", "find", query.get("find"), { placeholder: "resnet* type:standard on:imagenet-*", size: 30 }),
       T.box("Columns, between |", "cols", query.get("cols"), { placeholder: "val|imagenet-r|avg_*", size: 22 }),
       T.choose("Metric", "metric", [{ value: "", text: "main metric of each setting" }, ...index.metrics], metric), ...facets(index, query),
       check("average of the columns", "mean", "1", "0"), check("95 % intervals", "ci", "1", "0"), check("shade ties with the best", "ties", "1", "1"),
-      E("button", { type: "button", id: "all-columns", onclick: () => T.change({ cols: "*" }) }, `All ${index.columns.length} columns`),
+      E("button", { type: "button", id: "all-columns", onclick: () => T.change({ cols: "*", task }) }, `All ${number} columns`),
       E("button", { type: "button", id: "clear", onclick: () => { location.hash = T.link("leaderboard", [], {}); } }, "Clear"));
   }
   function note(rows, loaded, mean, key, up, tied) {
@@ -94,15 +103,17 @@
     if (unknown.length) said.push(`neither ranked nor shaded: ${unknown.map(({ of }) => `${of.name} (${of.metric}: ${T.directed(of)})`).join(", ")}`);
     if (tied) said.push("shaded: does not differ from the best of its column by more than chance (95 %, as if the models had seen different samples; Compare has the paired test)");
     if (loaded.some(({ of }) => rows.some((at) => (of.published[at] || {}).differs))) said.push("* differs from what is published, which pointing at it shows");
+    if (loaded.some(({ of }) => rows.some((at) => of.origin[at].startsWith("published") && !Number.isNaN(of.value[at])))) said.push("† published, not measured here");
     if (mean && mean.of < loaded.length) said.push(`the average is of the ${mean.of} columns that are rates of which more is better`);
     if (mean) said.push(mean.lacking ? `${mean.lacking} models lack some of the columns and have no average` : "all models have all of the columns");
     return E("p", { class: "note", "aria-live": "polite" }, `${said.join("; ")}.`);
   }
   const label = (of) => (of.metric === "top1" || of.name.endsWith(`_${of.metric}`) ? of.name : `${of.name} (${of.metric})`);
-  function heads(loaded, mean) {
+  function heads(loaded, mean, trained) {
     return [{ key: "model", label: "model", heading: true, sortable: true },
       ...(mean ? [{ key: AVERAGE, label: "average", number: true, sortable: true }] : []),
-      ...loaded.map(({ of }) => ({ key: of.name, label: label(of), number: true, sortable: true, href: T.link("setting", [of.name]), title: T.directed(of) }))];
+      ...loaded.map(({ of }) => ({ key: of.name, label: label(of), number: true, sortable: true, href: T.link("setting", [of.name]), title: T.directed(of) })),
+      ...(trained ? [{ key: "pretraining", label: LABELS.pretraining }] : [])];
   }
   function number(of, at, intervals) {
     if (Number.isNaN(of.value[at])) return "–";
@@ -110,14 +121,14 @@
     const [low, high] = intervals ? T.interval(of, at) : [NaN, NaN];
     return high > low ? `${text} [${Number(low.toPrecision(4))}, ${Number(high.toPrecision(4))}]` : text;
   }
-  function cells(index, at, loaded, mean, tied, intervals, pinned) {
-    const { name } = index.models[at], on = pinned.has(name);
+  function cells(index, at, loaded, mean, tied, intervals, pinned, trained) {
+    const { name, pretraining } = index.models[at], on = pinned.has(name);
     const toggle = E("button", { type: "button", class: "pin", "aria-pressed": on ? "true" : "false", "aria-label": `pin ${name}`, title: "Pinned models stay on top in all views", onclick: () => T.pin(name) }, on ? "★" : "☆");
     const own = loaded.map(({ of }, place) => {
-      const { text, title } = T.beside(of, at, number(of, at, intervals)), id = of.id[at];
-      return { title, text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id) }, text) : text, class: tied[place] && tied[place].has(at) ? "tied" : null };
+      const { text, title, class: mark } = T.beside(of, at, number(of, at, intervals)), id = of.id[at];
+      return { title, text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id) }, text) : text, class: [mark, tied[place] && tied[place].has(at) && "tied"].filter(Boolean).join(" ") };
     });
-    return { pinned: on, cells: [{ text: E("span", { class: "named" }, toggle, E("a", { href: T.link("model", [name]) }, T.name(name))) }, ...(mean ? [T.percent(mean.value[at])] : []), ...own] };
+    return { pinned: on, cells: [{ text: E("span", { class: "named" }, toggle, E("a", { href: T.link("model", [name]) }, T.name(name))) }, ...(mean ? [T.percent(mean.value[at])] : []), ...own, ...(trained ? [pretraining] : [])] };
   }
   function texts(index, rows, loaded, mean) {
     const plain = (value) => (Number.isNaN(value) ? "" : String(Number(value.toPrecision(8))));

@@ -18,7 +18,7 @@
     }
     const rank = (of) => { const way = T.direction(of); let better = 0; for (const each of of.value) if (way * each > way * of.value[model.at]) better += 1; return way ? better + 1 : "–"; };
     const on = T.pins().includes(name);
-    main.replaceChildren(E("h1", {}, T.name(name)), E("p", { class: "note" }, `type: ${model.type}; family: ${model.family}; pretraining: ${model.pretraining}; parameters: ${model.params === null ? "not known" : model.params.toLocaleString("en")}; in the store since ${model.date}; results on ${rows.length} of ${index.columns.length} columns. `,
+    main.replaceChildren(E("h1", {}, T.name(name)), E("p", { class: "note" }, `type: ${model.type}; family: ${model.family}; training data: ${model.pretraining}; parameters: ${model.params === null ? "not known" : model.params.toLocaleString("en")}; in the store since ${model.date}; results on ${rows.length} of ${index.columns.length} columns. `,
       E("button", { type: "button", id: "pin", "aria-pressed": on ? "true" : "false", onclick: () => T.pin(name) }, on ? "★ pinned" : "☆ pin"), " ", E("a", { href: T.link("severity", [], { models: name }) }, "By severity")),
     T.exports(name, { rows: () => [["column", "metric", "value", "low", "high", "rank", "models"], ...rows.map(({ about, of }) => [about.name, of.metric, of.value[model.at], ...T.interval(of, model.at).map((each) => (Number.isNaN(each) ? "" : each)), rank(of), of.count])] }),
     T.table({ id: "model", caption: `Results of ${name}`, count: rows.length,

@@ -1,10 +1,10 @@
 "use strict";
 /* Points on a canvas, with lines; the same as SVG for export. Arrow keys go through the points. */
 (() => {
-  const E = T.element, LEFT = 64, RIGHT = 16, TOP = 12, BOTTOM = 52, REACH = 9; // pixels
+  const E = T.element, LEFT = 64, RIGHT = 16, TOP = 12, BOTTOM = 52, REACH = 9, LARGER = 1.5; // pixels; how much larger what is outlined is
   const PATHS = {
     circle: "M5 0A5 5 0 1 1 -5 0A5 5 0 1 1 5 0Z", square: "M-4.5 -4.5H4.5V4.5H-4.5Z", diamond: "M0 -6L6 0L0 6L-6 0Z",
-    "triangle-up": "M0 -6L5.5 4.5H-5.5Z", cross: "M-2 -6H2V-2H6V2H2V6H-2V2H-6V-2H-2Z",
+    "triangle-up": "M0 -6L5.5 4.5H-5.5Z", "triangle-down": "M0 6L5.5 -4.5H-5.5Z", cross: "M-2 -6H2V-2H6V2H2V6H-2V2H-6V-2H-2Z",
     x: "M-5 -3L-3 -5L0 -2L3 -5L5 -3L2 0L5 3L3 5L0 2L-3 5L-5 3L-2 0Z", star: "M0 -6.5L1.6 -2H6.2L2.6 1L4 6L0 3L-4 6L-2.6 1L-6.2 -2H-1.6Z",
     pentagon: "M0 -6L5.7 -1.9L3.5 4.9H-3.5L-5.7 -1.9Z", hexagon: "M5.5 0L2.7 4.8H-2.7L-5.5 0L-2.7 -4.8H2.7Z",
   };
@@ -17,7 +17,7 @@
     return [low - edge, high + edge];
   };
 
-  /* A plot. points: { x, y (on the scale), style: { colour, symbol }, bars, heading, lines() , href }; lines: { points, class }. */
+  /* A plot. points: { x, y (on the scale), style: { colour, symbol }, own (outlined and larger), bars, heading, lines() , href }; lines: { points, class }. */
   function plot({ label, xLabel, yLabel, points, lines, to }) {
     const canvas = E("canvas", { tabindex: 0, role: "application", "aria-label": `${label}; arrow keys go through the models, Enter opens one` }), box = E("div", { class: "plot" }, canvas);
     let size = null, place = null, at = -1;
@@ -60,8 +60,10 @@
         text: (said, x, y, align, turned) => { context.save(); context.fillStyle = text; context.textAlign = align; context.translate(x, y); if (turned) context.rotate(-Math.PI / 2); context.fillText(said, 0, 0); context.restore(); },
         mark: (each, x, y) => {
           if (!paths.has(each.style.symbol)) paths.set(each.style.symbol, new Path2D(PATHS[each.style.symbol] || PATHS.circle));
-          context.setTransform(ratio, 0, 0, ratio, x * ratio, y * ratio);
+          const scale = ratio * (each.own ? LARGER : 1);
+          context.setTransform(scale, 0, 0, scale, x * ratio, y * ratio);
           context.globalAlpha = 0.85; context.fillStyle = ink(each.style.colour); context.fill(paths.get(each.style.symbol));
+          if (each.own) { context.globalAlpha = 1; context.strokeStyle = text; context.lineWidth = 2; context.stroke(paths.get(each.style.symbol)); }
           if (each.pinned) { context.globalAlpha = 1; context.strokeStyle = colour("--focus"); context.lineWidth = 2.5; context.stroke(paths.get(each.style.symbol)); }
           context.setTransform(ratio, 0, 0, ratio, 0, 0); context.globalAlpha = 1;
         },
@@ -76,7 +78,7 @@
       strokes({
         line: (given, stroke, width, dash, alpha) => parts.push(`<polyline fill="none" stroke="${ink(stroke)}" stroke-width="${width}" opacity="${alpha || 1}"${dash ? ' stroke-dasharray="6 6"' : ""} points="${given.map((each) => each.map((v) => v.toFixed(1)).join(",")).join(" ")}"/>`),
         text: (said, x, y, align, turned) => parts.push(`<text fill="#1d1d1f" text-anchor="${{ center: "middle", right: "end" }[align]}" transform="translate(${x} ${y})${turned ? " rotate(-90)" : ""}">${escape(said)}</text>`),
-        mark: (each, x, y) => parts.push(`<path d="${PATHS[each.style.symbol] || PATHS.circle}" fill="${ink(each.style.colour)}" opacity=".85" transform="translate(${x.toFixed(1)} ${y.toFixed(1)})"><title>${escape(each.heading)}</title></path>`),
+        mark: (each, x, y) => parts.push(`<path d="${PATHS[each.style.symbol] || PATHS.circle}" fill="${ink(each.style.colour)}" opacity="${each.own ? 1 : ".85"}"${each.own ? ' stroke="#1d1d1f" stroke-width="2"' : ""} transform="translate(${x.toFixed(1)} ${y.toFixed(1)})${each.own ? ` scale(${LARGER})` : ""}"><title>${escape(each.heading)}</title></path>`),
       });
       return [...parts, "</svg>"].join("");
     }

@@ -1,0 +1,54 @@
+"""Boards: the leaderboard's columns by task, so that models and settings of different tasks are on different sheets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from testbed.entities import ELSEWHERE
+from testbed.eval_settings.benchmark_families.benchmark import parse_name
+from testbed.registry import registry
+from testbed.tasks.classification import task as classification
+from testbed.tasks.retrieval import task as retrieval
+
+USUAL_METRICS = ("top1", "top5")  # what is measured so is classification, though the setting is not known here
+OTHERS = "others"
+ENGLISH = "en"
+
+
+def board_of(setting: str, task: str | None, metric: str) -> str:
+    """The board of a setting.
+
+    Args:
+        setting: Its name.
+        task: As the store has it; None if nothing was evaluated on it here.
+        metric: Its main one.
+    """
+    known = registry.get_eval_setting(setting) if registry.contains_eval_setting(setting) else None
+    task = task or (known.task if known else classification.name if metric in USUAL_METRICS else OTHERS)
+    told = task.replace("_", " ")
+    if task == classification.name and parse_name(setting) is not None and not registry.eval_settings.defines(setting):
+        return f"{told} (CLIP benchmark)"
+    if task == retrieval.name and known is not None and known.language != ENGLISH:
+        return f"{told} (other languages)"
+    return told
+
+
+class Filled:
+    """How many models have a value in each column, and how many of them were measured here.
+
+    Args:
+        rows: Setting, metric and origin of each value.
+    """
+
+    def __init__(self, rows: Iterable[tuple[str, str, str]]) -> None:
+        self._all: Counter[tuple[str, str]] = Counter()
+        self._own: Counter[tuple[str, str]] = Counter()
+        for setting, metric, origin in rows:
+            self._all[setting, metric] += 1
+            self._own[setting, metric] += origin not in ELSEWHERE
+
+    def about(self, setting: str | None, metric: str) -> dict[str, int]:
+        """Of a column; an average, which has no setting, counts none."""
+        key = setting or "", metric
+        return {"models": self._all[key], "own": self._own[key]}
