@@ -39,7 +39,7 @@ FIRST_WORDS = 30  # characters of a reason, which tells reasons of one kind apar
     "--samples",
     type=click.IntRange(min=0),
     metavar="N",
-    help="The most images that go through a network.  [default: 5 % of the samples, at least 1,000; 0: none]",
+    help="The most images that go through a network.  [default: 5 % of what all variants would take, at least 10,000; 0: none]",
 )
 @click.option("--device", default="cpu", show_default=True, metavar="DEVICE", help="Where the model runs.")
 @click.option("--thorough", is_flag=True, help="Run images even if stored outputs give the value already.")
@@ -129,7 +129,7 @@ def _print(found: Explanation, origin: str, everything: bool) -> None:
 def _print_rows(found: Explanation, rows: Sequence[Row]) -> None:
     if not rows:
         return
-    header = [*(each.metric for each in found.targets), "± 99 %", "verdict", "variant"]
+    header = [*(each.metric for each in found.targets), "± 95 %", "verdict", "variant"]
     lines = [[*map(_value, row.estimates), _width(row), row.verdict, row.name] for row in rows]
     taken = len(table(header[:-1], [line[:-1] for line in lines]).split("\n")[1]) + 2
     room = max(WIDTH - taken, 30)

@@ -18,6 +18,9 @@ MEAN = "a mean over several eval settings"
 NOT_DEFINED = "not defined (NaN)"
 PERCENT = 100
 FRACTION = 1
+# Accuracies of a data set on which testbed's setting of that name measures something else.
+OTHER_MEASURE = {"imagenet-o": "accuracy on ImageNet-O alone; the eval setting measures out-of-distribution detection"}
+ACCURACIES = ("top1", "top5", "mean_per_class_recall")
 
 
 class Reading:
@@ -95,6 +98,8 @@ class Reading:
             why = NO_MODEL
         if why is None and not known and not self.takes(setting):
             why = NO_SETTING
+        if why is None and spec.name in ACCURACIES:
+            why = OTHER_MEASURE.get(setting)
         told = {key: value for key, value in (protocol or {}).items() if value}
         self.claims.append(
             Claim(

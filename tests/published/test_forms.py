@@ -7,7 +7,7 @@ import json
 import pytest
 
 from testbed.errors import StoreError
-from testbed.published.reading import MEAN, NO_MODEL, NO_SETTING
+from testbed.published.reading import MEAN, NO_MODEL, NO_SETTING, OTHER_MEASURE
 
 TIMM = "model,img_size,top1,top1_err,top5,top5_err,param_count,crop_pct,interpolation\n"
 FLICKR = "retrieval/flickr_1k_test_image_text_retrieval"
@@ -53,6 +53,12 @@ def test_timms_settings_are_told_by_the_files_names(publish, name, setting):
 def test_a_table_of_timm_whose_name_tells_no_setting_is_kept_with_that_reason(publish):
     added = publish("mine.csv", f"{TIMM}resnet50.a1_in1k,224,1.0,99.0,2.0,98.0,25.56,0.950,bicubic\n")
     assert {(c.eval_setting, c.why) for c in added.claims} == {("mine", "the file's name tells no eval setting")}
+
+
+def test_accuracies_are_not_those_of_a_setting_that_measures_detection(publish):
+    metrics = json.dumps({"key": "imagenet-o", "metrics": {"acc1": 0.5}, "dataset": "ImageNet-O"})
+    added = publish("ViT-B-32,openai.jsonl", metrics + "\n")
+    assert [(c.eval_setting, c.why) for c in added.claims] == [("imagenet-o", OTHER_MEASURE["imagenet-o"])]
 
 
 def test_timms_throughput_is_no_claim(publish):
