@@ -207,20 +207,12 @@ class Images:
     @functools.lru_cache(maxsize=4)  # noqa: B019 - as long as the search
     def _loaded(self, weights: str, activation: str, dtype: str) -> Any:
         definition = self._definition(weights)
-        seed = self._random_seed()
-        loaded: Any = definition.load(LoadOptions(self.device, dtype, seed))
+        loaded: Any = definition.load(LoadOptions(self.device, dtype, self.cell.random_seed))
         if LOGITS in definition.capabilities:
             loaded = loaded.in_order(class_columns(definition, self.cell.setting, self.cell.dataset.class_names))
         if activation and not change_activation(loaded.network, activation):
             raise NotApplicableError("the network has no such activation")
         return loaded
-
-    def _random_seed(self) -> int | None:
-        if not self.cell.evaluation.random_weights:
-            return None
-        weights = str(self.cell.identity.get("model", {}).get("weights", ""))
-        seed = weights.removeprefix("random:")
-        return int(seed) if seed.isdigit() else 0
 
 
 class _Before:
