@@ -6,14 +6,16 @@ import shutil
 import textwrap
 from collections.abc import Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from testbed.cli.options.stored import model_argument, note, setting_argument
-from testbed.console.options import ManyWords, data_root_option, plugin_option, store_command
+from testbed.console.options import ManyWords, data_root_option, plugin_option, store_command, use
 from testbed.console.output import count, percent, print_json, table
 from testbed.errors import TestbedError
+from testbed.inputs import active
 
 if TYPE_CHECKING:
     from testbed.explain.explanation import Explanation, Row
@@ -41,6 +43,12 @@ FIRST_WORDS = 30  # characters of a reason, which tells reasons of one kind apar
     metavar="N",
     help="The most images that go through a network.  [default: 5 % of the samples, at least 1,000; 0: none]",
 )
+@click.option(
+    *("--prompts", "--templates-file"),
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Try the prompts of this file too: {class: [prompts]} as CuPL has them, or templates by data set.",
+)
 @click.option("--device", default="cpu", show_default=True, metavar="DEVICE", help="Where the model runs.")
 @click.option("--thorough", is_flag=True, help="Run images even if stored outputs give the value already.")
 @click.option("--all", "everything", is_flag=True, help="List all excluded variants.")
@@ -52,6 +60,7 @@ def command(
     words: Sequence[str],
     source: str | None,
     samples: int | None,
+    prompts: Path | None,
     device: str,
     thorough: bool,
     everything: bool,
@@ -70,6 +79,7 @@ def command(
       testbed explain resnet50 val --published 76.13
       testbed explain ViT-B-16,openai imagenet1k --source mteb
     """
+    from testbed.data.language.prompts import templates_file
     from testbed.db.store import Store
     from testbed.explain.axis import Stage
     from testbed.explain.published import claimed, typed
@@ -79,6 +89,8 @@ def command(
     if words and source is not None:
         raise TestbedError("give either --published or --source")
     values = typed(words)
+    if prompts is not None:
+        use(active().but(templates=templates_file(prompts)))
     registry.load(plugins)
     with Store.open(db_url) as store:
         origin = "as given"

@@ -15,7 +15,8 @@ from testbed.eval_settings.base.parts import Prompts
 from testbed.explain.axis import MARK, Axis, NotApplicableError, Stage, Variant, axes
 from testbed.explain.images import change_activation
 from testbed.explain.pixels import Geometry, OtherNormalization, Pixels, pixels_of, render
-from testbed.explain.texts import NORMALIZED, Texts, texts_of
+from testbed.explain.texts import NORMALIZED, PROMPT_FILE, Texts, texts_of
+from testbed.inputs import active
 from testbed.models.base.transform import LazyTransform, Transform
 from testbed.models.model_base import StandardNormalization
 
@@ -37,13 +38,15 @@ def command_for(model: str, setting: str, variants: Sequence[Variant]) -> str | 
     for each in variants:
         part = f"{MARK}{slug(each.axis)}={slug(each.name)}"
         if each.axis == "precision":
-            options = ["--dtype", each.name]
+            options += ["--dtype", each.name]
         elif each.axis == "weights":
             model = each.name
         elif _in_model(each):
             model += part
         elif _in_setting(each):
             setting += part
+            if each.axis == PROMPT_FILE:
+                options += ["--templates-file", str(active().templates)]
         else:
             return None
     return shlex.join(["testbed", "run", model, "--on", setting, *options])
@@ -177,7 +180,8 @@ class _OtherPrompts:
     def _texts(self) -> Texts:
         classes = self._setting.dataset.open().class_names
         prompts = self._setting.prompts.spec(classes)
-        cell = SimpleNamespace(identity={"forward": {"prompts": prompts}}, dataset=SimpleNamespace(class_names=classes))
+        identity, dataset = {"forward": {"prompts": prompts}}, SimpleNamespace(class_names=classes)
+        cell = SimpleNamespace(identity=identity, dataset=dataset, setting=self._setting)
         texts = texts_of(prompts)
         given = [each for each in axes() if _in_setting(each)]
         for variant in _chosen(self._parts, given, cell, self._name):

@@ -25,6 +25,7 @@ NORMALIZED = "normalized"  # each prompt, then their mean: CLIP's way
 RAW = "raw"  # the mean of prompts as they come, then normalized
 LOGITS = "logits"  # each prompt normalized, their mean not: the mean of the prompts' logits
 MAXIMUM = "maximum"  # the best prompt of each class
+PROMPT_FILE = "prompts of a file"  # the axis whose file other commands need too
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,14 @@ class Texts:
 
     Attributes:
         class_names: A name for each class.
-        templates: Prompts with ``{c}``; or class name → its prompts, as a tuple of pairs.
+        templates: Prompts with ``{c}``; or for each class its own prompts.
         spelling: Applied to each prompt, in order.
         average: `NORMALIZED`, `RAW`, `LOGITS` or `MAXIMUM`.
         length: The number of tokens after which texts are cut; None for the model's own.
     """
 
     class_names: tuple[str, ...]
-    templates: tuple[str, ...] | tuple[tuple[str, tuple[str, ...]], ...]
+    templates: tuple[str, ...] | tuple[tuple[str, ...], ...]
     spelling: tuple[Callable[[str], str], ...] = ()
     average: str = NORMALIZED
     length: int | None = None
@@ -57,8 +58,7 @@ class Texts:
     def prompts(self) -> list[list[str]]:
         """For each class its prompts."""
         if self.by_class:
-            of: dict[str, Sequence[str]] = dict(self.templates)  # type: ignore[arg-type]
-            made = [list(of[name]) for name in self.class_names]
+            made = [list(each) for each in self.templates]
         else:
             made = [[str(each).replace("{c}", name) for each in self.templates] for name in self.class_names]
         for function in self.spelling:
@@ -83,7 +83,7 @@ def texts_of(prompts: Mapping[str, Any]) -> Texts:
     """Texts from what `testbed.eval_settings.base.parts.Prompts.spec` gives."""
     names, templates = prompts["class_names"], prompts["templates"]
     if isinstance(templates, Mapping):
-        return Texts(tuple(names), tuple((name, tuple(templates[name])) for name in dict.fromkeys(names)))
+        return Texts(tuple(names), tuple(tuple(templates[name]) for name in names))
     return Texts(tuple(names), tuple(templates))
 
 

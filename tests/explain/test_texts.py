@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+
 import numpy as np
+import pytest
 import torch
 from lab import lab, new_lab, work  # noqa: F401
 from torch.nn.functional import normalize
@@ -13,6 +17,9 @@ from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.explain.axis import Stage, axes
 from testbed.explain.bench import Bench
 from testbed.explain.cell import StoredCell
+from testbed.explain.named import changed_setting, command_for
+from testbed.explain.search import explain
+from testbed.inputs import Inputs, using
 
 NAMES = [f"Class_{number}" for number in range(CLASSES)]
 
@@ -74,8 +81,7 @@ def test_embeddings_in_the_store_are_taken(lab, work):  # noqa: F811
 
 
 def test_a_tokenizer_with_a_length_of_its_own_cuts_texts(lab):  # noqa: F811
-    tower = ToyTower()
-    mapped = toy_encoder(encoder_loader=lambda: (tower, Mapped()))
+    mapped = toy_encoder(encoder_loader=lambda: (ToyTower(), Mapped()))
     catalog = toy_catalog(mapped, zero_shot(prompt="{c} photo"))
     assert lab.run(catalog).ok
     with lab.open() as store:
@@ -83,7 +89,54 @@ def test_a_tokenizer_with_a_length_of_its_own_cuts_texts(lab):  # noqa: F811
         cut = {each.name: each for each in variants(bench.cell, "context length")}
         (found,) = bench.exact((cut["texts cut after 8 tokens"],))
         targets = np.asarray(bench.cell.dataset.targets)
-    heads = tower.encode_text(tokenize([f"{word} photo"[:8] for word in WORDS])).double()
+    assert found.value == np.mean(guesses(lab, [[f"{word} photo"[:8]] for word in WORDS]) == targets)
+
+
+def guesses(lab, prompts):  # noqa: F811
+    """The classes that the tower finds with some prompts for each class."""
     images = torch.from_numpy(lab.outputs("tower", "shown.image_embeddings", "image_embeddings")).double()
-    logits = normalize(images, dim=1) @ normalize(heads, dim=1).T
-    assert found.value == np.mean(logits.argmax(dim=1).numpy() == targets)
+    with torch.no_grad():
+        embedded = [normalize(ToyTower().encode_text(tokenize(each)).double(), dim=1).mean(dim=0) for each in prompts]
+    return (normalize(images, dim=1) @ normalize(torch.stack(embedded), dim=1).T).argmax(dim=1).numpy()
+
+
+def sentences(file, names=WORDS):
+    """A file in CuPL's form, as one that is given."""
+    written = {name: [f"{name} is {10 * place}", f"such is {name}, {place}"] for place, name in enumerate(names)}
+    file.write_text(json.dumps(written))
+    return Inputs(templates=str(file)), list(written.values())
+
+
+def test_sentences_for_each_class_come_from_a_file(lab, tmp_path):  # noqa: F811
+    catalog = toy_catalog(toy_encoder(), zero_shot())
+    assert lab.run(catalog).ok
+    inputs, prompts = sentences(tmp_path / "cupl.json")
+    with lab.open() as store, using(inputs):
+        bench = Bench(StoredCell.open(store, catalog, "tower", "shown"), ["top1"])
+        (of_file,) = variants(bench.cell, "prompts of a file")
+        (others,) = [each for each in variants(bench.cell, "class names") if each.name == "underscores for spaces"]
+        (found,) = bench.exact((of_file,))
+        assert bench.exact((of_file, others)) == (found,)  # the class names are not in the sentences
+        made = changed_setting(bench.cell.setting, "x", ["prompts-of-a-file=cupl-json"])
+        assert made.prompts.texts(None) == prompts
+        command = command_for("tower", "shown", [of_file])
+        targets = np.asarray(bench.cell.dataset.targets)
+    assert found.value == np.mean(guesses(lab, prompts) == targets)
+    words = ["testbed", "run", "tower", "--on", "shown~prompts-of-a-file=cupl-json", "--templates-file"]
+    assert shlex.split(command) == [*words, str(tmp_path / "cupl.json")]
+
+
+@pytest.mark.parametrize(
+    ("names", "why"),
+    [
+        (WORDS[:-2], "cupl.json lacks prompts for 2 classes, such as 'class 8'"),
+        (["cat", "dog"], "cupl.json has no prompts for any class, such as 'class 0'"),
+    ],
+)
+def test_a_file_that_lacks_classes_is_no_variant(lab, tmp_path, names, why):  # noqa: F811
+    catalog = toy_catalog(toy_encoder(), zero_shot())
+    assert lab.run(catalog).ok
+    inputs, _ = sentences(tmp_path / "cupl.json", names)
+    with lab.open() as store, using(inputs):
+        told = explain(store, catalog, "tower", "shown", {"top1": (0.5, 5e-5)}, stages=[Stage.TEXTS])
+    assert told.not_tried["prompts of a file"] == why
