@@ -18,7 +18,8 @@ from testbed.explain.pixels import Geometry, OtherNormalization, Pixels, pixels_
 from testbed.explain.texts import NORMALIZED, PROMPT_FILE, Texts, texts_of
 from testbed.inputs import active
 from testbed.models.base.transform import LazyTransform, Transform
-from testbed.models.model_base import StandardNormalization
+from testbed.models.loading.checkpoint_network import with_entry
+from testbed.models.model_base import Model, StandardNormalization
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -118,6 +119,8 @@ def changed_model(model: ModelDefinition, name: str, parts: Sequence[str]) -> Mo
     pixels = own = pixels_of(model)
     for variant in _chosen(parts, [each for each in axes() if _in_model(each)], SimpleNamespace(model=model), name):
         pixels = variant.change(pixels)
+    if pixels.entry and isinstance(model, Model):
+        model = with_entry(model, name, pixels.entry)
     fields: dict[str, Any] = {}
     if pixels.geometry is not None and pixels.geometry != own.geometry:
         fields["transform"] = ProtocolTransform(pixels.geometry)
