@@ -50,6 +50,9 @@ FIRST_WORDS = 30  # characters of a reason, which tells reasons of one kind apar
     help="Try the prompts of this file too: {class: [prompts]} as CuPL has them, or templates by data set.",
 )
 @click.option("--device", default="cpu", show_default=True, metavar="DEVICE", help="Where the model runs.")
+@click.option(
+    "--ask", is_flag=True, help="Ask a model its questions again in other ways; says how many requests at most."
+)
 @click.option("--thorough", is_flag=True, help="Run images even if stored outputs give the value already.")
 @click.option("--all", "everything", is_flag=True, help="List all excluded variants.")
 @plugin_option
@@ -62,6 +65,7 @@ def command(
     samples: int | None,
     prompts: Path | None,
     device: str,
+    ask: bool,
     thorough: bool,
     everything: bool,
     plugins: Sequence[str],
@@ -81,7 +85,9 @@ def command(
     """
     from testbed.data.language.prompts import templates_file
     from testbed.db.store import Store
+    from testbed.explain.asking import ask as ask_again
     from testbed.explain.axis import Stage
+    from testbed.explain.cell import StoredCell
     from testbed.explain.published import claimed, typed
     from testbed.explain.search import explain
     from testbed.registry import registry
@@ -109,6 +115,7 @@ def command(
             say=note,
             thorough=thorough,
         )
+        ask_again(StoredCell.open(store, registry, model, setting), found, ask, samples, device, note)
     if as_json:
         print_json(_as_object(found, origin))
     else:
@@ -180,6 +187,7 @@ def _print_rest(found: Explanation) -> None:
     _wrapped(
         f"Read {count(found.images_read, 'image')}, ran the network on {count(found.forwards, 'image')}"
         f" ({share:.1f} % of an evaluation), embedded {count(found.texts, 'text')}."
+        + (f" Asked {count(found.requests, 'question')} again." if found.requests else "")
     )
 
 
@@ -241,4 +249,5 @@ def _as_object(found: Explanation, origin: str) -> dict[str, Any]:
         "images_read": found.images_read,
         "forward_passes": found.forwards,
         "texts_embedded": found.texts,
+        "requests": found.requests,
     }

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.parts import Prompts
-from testbed.explain.axis import MARK, Axis, NotApplicableError, Stage, Variant, axes
+from testbed.explain.asking import asking
+from testbed.explain.axis import MARK, Axis, NotApplicableError, Stage, Variant, asked_axes, axes
 from testbed.explain.images import change_activation
 from testbed.explain.pixels import Geometry, OtherNormalization, Pixels, pixels_of, render
 from testbed.explain.texts import NORMALIZED, PROMPT_FILE, Texts, texts_of
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.models.model_base import ModelDefinition
 
+QUESTIONS = "question_answering"  # the task
 LOADERS = ("classifier_loader", "encoder_loader")
 
 
@@ -60,7 +62,8 @@ def _in_model(variant: Variant | Axis) -> bool:
 
 def _in_setting(variant: Variant | Axis) -> bool:
     name = variant.axis if isinstance(variant, Variant) else variant.name
-    return variant.stage == Stage.TEXTS and name not in ("averaging of prompts", "context length")
+    texts = variant.stage == Stage.TEXTS and name not in ("averaging of prompts", "context length")
+    return texts or variant.stage == Stage.ANSWERS
 
 
 def _chosen(parts: Sequence[str], given: Sequence[Axis], cell: Any, name: str) -> list[Variant]:
@@ -155,7 +158,7 @@ def _with_activation(load: Callable[[], Any], activation: str, name: str) -> Any
 
 
 def changed_setting(setting: EvalSetting, name: str, parts: Sequence[str]) -> EvalSetting:
-    """A zero-shot setting with other prompts or class names.
+    """A zero-shot setting with other prompts or class names, or a setting that asks its questions in another way.
 
     Args:
         setting: The setting.
@@ -165,6 +168,9 @@ def changed_setting(setting: EvalSetting, name: str, parts: Sequence[str]) -> Ev
     Raises:
         DefinitionError: If a part is no variant for this setting, or it has no prompts.
     """
+    if setting.task == QUESTIONS:
+        chosen = _chosen(parts, asked_axes(), SimpleNamespace(setting=setting), name)
+        return asking(setting, name, [each.change for each in chosen])
     other = copy.copy(setting)
     other.name = name
     made = _OtherPrompts(setting, name, tuple(parts))

@@ -181,3 +181,17 @@ def test_what_cannot_be_explained_is_refused(explain, words, why):
 def test_a_cell_that_was_not_evaluated_is_refused(explain):
     told = explain("colour-clip", "digits", "--published", "70", code=1).stderr
     assert told.startswith("Error: unknown eval setting 'digits' in the store")
+
+
+def test_a_model_is_asked_again_only_with_leave(program):
+    program("testbed", "run", "digits-reader", "--on", "digits-vqa.choice", "--limit", "40")
+    words = ["testbed", "explain", "digits-reader", "digits-vqa.choice", "--published", "accuracy=12.34", "--json"]
+    told = json.loads(program(*words).stdout)
+    assert told["requests"] == 0
+    assert told["not_tried"]["hint"] == "the model is asked again only with --ask: at most 600 requests"
+    done = program(*words, "--ask", "--samples", "150")
+    told = json.loads(done.stdout)
+    assert "asking digits-reader in 10 other ways: at most 150 requests" in done.stderr
+    assert 0 < told["requests"] <= 150
+    (row,) = [each for each in told["variants"] if each["variants"][0]["name"] == "after the text"]
+    assert row["command"] == "testbed run digits-reader --on 'digits-vqa.choice~pictures=after-the-text'"

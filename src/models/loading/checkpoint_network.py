@@ -69,7 +69,8 @@ def other_entries(model: Model) -> tuple[str, ...]:
 
 def with_entry(model: Model, name: str, entry: str) -> Model:
     """A model of a checkpoint with the weights of another entry; see `other_entries`."""
-    loader = partial(model.classifier_loader, entry=entry)
+    loader: Any = model.classifier_loader
+    loader = partial(loader, entry=entry)
     made = model.under_name(name, classifier_loader=loader, architecture={**(model.architecture or {}), "entry": entry})
     made.remarks = (f"weights from {entry}",)
     return made
