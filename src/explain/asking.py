@@ -103,7 +103,7 @@ class Questions:
         """
         op, setting = self._op(variant), self.cell.setting
         sees = getattr(self._loaded.definition, "sees_images", True)
-        found = []
+        found: list[Message] = []
         for row in rows:
             content = op.read(self._source, self._positions[row], setting, sees)
             turns = op.turns(setting, self._loaded, self.cell.dataset.samples[row].id, content)
@@ -209,10 +209,10 @@ class _Race:
         self, cell: StoredCell, found: Explanation, variants: Sequence[Variant], budget: int, device: str
     ) -> None:
         scores = [cell.scores(each.metric) for each in found.targets]
-        own = cell.store.scores.read(cell.evaluation.id, "score")
-        if not own or not all(np.array_equal(each, next(iter(own.values())), equal_nan=True) for each in scores):
+        own = next(iter(cell.store.scores.read(cell.evaluation.id, "score").values()), None)
+        if own is None or not all(each is not None and np.array_equal(each, own, equal_nan=True) for each in scores):
             raise NotApplicableError("the metric is not the mean of what answers score")
-        self.stored: Array = next(iter(own.values())).astype(np.float64)
+        self.stored: Array = own.astype(np.float64)
         self.found = found
         self.questions = Questions(cell, device)
         self.variants = list(variants)
