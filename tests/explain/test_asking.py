@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import re
+
 import numpy as np
 import pytest
+from chat_server import Reply, completion, serving
 from lab import lab, new_lab, work  # noqa: F401
 from PIL import Image
 from toy import WORK, toy_catalog
@@ -16,6 +20,7 @@ from testbed.explain.cell import StoredCell
 from testbed.explain.named import changed_setting, command_for
 from testbed.explain.search import explain
 from testbed.identity.describe import digest, digest_bytes
+from testbed.models.api import ApiModel
 from testbed.models.model_base import Generation, Generator
 
 COUNT = 210
@@ -46,8 +51,6 @@ class Questions(RowSource):
 
 
 def png():
-    import io
-
     file = io.BytesIO()
     Image.new("RGB", (4, 4)).save(file, "PNG")
     return file.getvalue()
@@ -161,3 +164,27 @@ def test_what_is_said_to_the_model(part, expected):
     setting = changed_setting(asked_setting(prompt=prompts.bare_choice), "x", [part])
     (turn,) = setting.task_options["prompt"](Questions().row(0))
     assert [each for each in turn if isinstance(each, str)] == expected
+
+
+def test_a_served_model_gets_each_request_that_is_counted(lab, monkeypatch):  # noqa: F811
+    pytest.importorskip("openai")
+    monkeypatch.setenv("OPENAI_API_KEY", "not a key")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+    def says(asked):
+        (text,) = [part["text"] for part in asked.parts if part["type"] == "text"]
+        step = 7 if "Hint:" not in text else 3
+        return Reply(completion("B" if int(re.search(r"\d{3}", text)[0]) % step else "A"))
+
+    with serving(says) as server:
+        catalog = toy_catalog(ApiModel("talker", "toy-model", server.url), asked_setting())
+        assert lab.run(catalog).ok
+        server.take()
+        told(lab, catalog, accuracy(7))
+        assert server.take() == []
+        found, _ = told(lab, catalog, accuracy(7), allow=True, requests=500)
+        sent = [each.body["messages"] for each in server.take()]
+    assert 0 < len(sent) == found.requests <= 500
+    (row,) = [each for each in found.rows if each.name == "system prompt: “You are a helpful assistant.”"]
+    system = {"role": "system", "content": "You are a helpful assistant."}
+    assert len([messages for messages in sent if system in messages]) == row.estimates[0].samples
