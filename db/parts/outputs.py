@@ -347,18 +347,15 @@ def source_positions(session: Session, dataset_id: int | None, source_id: int | 
     if dataset_id == source_id:
         statement = sa.select(SampleRow.position).where(SampleRow.dataset_id == dataset_id).order_by(SampleRow.position)
         return list(session.scalars(statement))
-    own, there = sa.orm.aliased(SampleRow), sa.orm.aliased(SampleRow)
+    own, first = SampleRow, sa.func.min(SampleRow.position).label("position")
+    source = sa.select(SampleRow.digest, SampleRow.sample_id, first).where(SampleRow.dataset_id == source_id)
+    # SQLite makes an index for a grouped subquery; joined with the table itself, it compares each row with each.
+    there = source.group_by(SampleRow.digest, SampleRow.sample_id).subquery().c
+    # Embedded images are named by their content.
+    same_name = sa.or_(there.sample_id == own.sample_id, there.sample_id == there.digest)
     rows = session.execute(
         sa.select(own.position, sa.func.min(there.position))
-        .outerjoin(
-            there,
-            sa.and_(
-                there.dataset_id == source_id,
-                there.digest == own.digest,
-                # embedded images are named by their content
-                sa.or_(there.sample_id == own.sample_id, there.sample_id == there.digest),
-            ),
-        )
+        .outerjoin(there.position.table, sa.and_(there.digest == own.digest, same_name))
         .where(own.dataset_id == dataset_id)
         .group_by(own.position)
         .order_by(own.position)

@@ -6,14 +6,16 @@ import shutil
 import textwrap
 from collections.abc import Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from testbed.cli.options.stored import model_argument, note, setting_argument
-from testbed.console.options import ManyWords, data_root_option, plugin_option, store_command
+from testbed.console.options import ManyWords, data_root_option, plugin_option, store_command, use
 from testbed.console.output import count, percent, print_json, table
 from testbed.errors import TestbedError
+from testbed.inputs import active
 
 if TYPE_CHECKING:
     from testbed.explain.explanation import Explanation, Row
@@ -41,7 +43,16 @@ FIRST_WORDS = 30  # characters of a reason, which tells reasons of one kind apar
     metavar="N",
     help="The most images that go through a network.  [default: 5 % of what all variants would take, at least 10,000; 0: none]",
 )
+@click.option(
+    *("--prompts", "--templates-file"),
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Try the prompts of this file too: {class: [prompts]} as CuPL has them, or templates by data set.",
+)
 @click.option("--device", default="cpu", show_default=True, metavar="DEVICE", help="Where the model runs.")
+@click.option(
+    "--ask", is_flag=True, help="Ask a model its questions again in other ways; says how many requests at most."
+)
 @click.option("--thorough", is_flag=True, help="Run images even if stored outputs give the value already.")
 @click.option("--all", "everything", is_flag=True, help="List all excluded variants.")
 @plugin_option
@@ -52,7 +63,9 @@ def command(
     words: Sequence[str],
     source: str | None,
     samples: int | None,
+    prompts: Path | None,
     device: str,
+    ask: bool,
     thorough: bool,
     everything: bool,
     plugins: Sequence[str],
@@ -70,8 +83,11 @@ def command(
       testbed explain resnet50 val --published 76.13
       testbed explain ViT-B-16,openai imagenet1k --source mteb
     """
+    from testbed.data.language.prompts import templates_file
     from testbed.db.store import Store
+    from testbed.explain.asking import ask as ask_again
     from testbed.explain.axis import Stage
+    from testbed.explain.cell import StoredCell
     from testbed.explain.published import claimed, typed
     from testbed.explain.search import explain
     from testbed.registry import registry
@@ -79,6 +95,8 @@ def command(
     if words and source is not None:
         raise TestbedError("give either --published or --source")
     values = typed(words)
+    if prompts is not None:
+        use(active().but(templates=templates_file(prompts)))
     registry.load(plugins)
     with Store.open(db_url) as store:
         origin = "as given"
@@ -97,6 +115,7 @@ def command(
             say=note,
             thorough=thorough,
         )
+        ask_again(StoredCell.open(store, registry, model, setting), found, ask, samples, device, note)
     if as_json:
         print_json(_as_object(found, origin))
     else:
@@ -168,6 +187,7 @@ def _print_rest(found: Explanation) -> None:
     _wrapped(
         f"Read {count(found.images_read, 'image')}, ran the network on {count(found.forwards, 'image')}"
         f" ({share:.1f} % of an evaluation), embedded {count(found.texts, 'text')}."
+        + (f" Asked {count(found.requests, 'question')} again." if found.requests else "")
     )
 
 
@@ -229,4 +249,5 @@ def _as_object(found: Explanation, origin: str) -> dict[str, Any]:
         "images_read": found.images_read,
         "forward_passes": found.forwards,
         "texts_embedded": found.texts,
+        "requests": found.requests,
     }

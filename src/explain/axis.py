@@ -24,6 +24,7 @@ class Stage(IntEnum):
     SCORES = 1  # stored outputs
     TEXTS = 2  # stored image embeddings, and the text encoder
     IMAGES = 3  # the model, on some of the images
+    ANSWERS = 4  # a model that answers in text, asked again
 
 
 class NotApplicableError(TestbedError):
@@ -38,8 +39,8 @@ class Variant:
         axis: The name of its axis; two variants of one axis cannot be combined.
         name: What is different, for people.
         stage: What it needs.
-        change: From a `Table` to a `Table`, from `Texts` to `Texts`, or from `Pixels` to `Pixels`, by stage. Variants
-            of one stage are applied in the order of their axes.
+        change: From a `Table`, `Texts`, `Pixels` or `Asked` to another one, by stage. Variants of one stage are applied
+            in the order of their axes.
         first: See `Axis`.
     """
 
@@ -90,9 +91,18 @@ def add_axis(axis: Axis) -> Axis:
 
 
 def axes() -> list[Axis]:
-    """All axes, the cheapest first."""
+    """All axes for which no model is asked, the cheapest first."""
+    return sorted((each for each in _all() if each.stage != Stage.ANSWERS), key=lambda each: each.stage)
+
+
+def asked_axes() -> list[Axis]:
+    """The axes for which a model is asked its questions again."""
+    return [each for each in _all() if each.stage == Stage.ANSWERS]
+
+
+def _all() -> list[Axis]:
     from testbed.explain import axes as package
 
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{module.name}")
-    return sorted(_added.values(), key=lambda each: each.stage)
+    return list(_added.values())

@@ -13,7 +13,7 @@ from testbed.explain.cell import StoredCell
 from testbed.explain.images import Images
 from testbed.explain.pixels import Pixels
 from testbed.explain.sampling import Draw, Estimate, Side, estimate
-from testbed.explain.table import Array, Table, Values, margins, values
+from testbed.explain.table import CALIBRATION, Array, Table, Values, margins, values
 from testbed.explain.texts import Heads, Texts, stored_texts
 
 Arm = tuple[Variant, ...]
@@ -58,7 +58,13 @@ class Bench:
         return Stage.IMAGES in stages or (Stage.TEXTS in stages and self._embeddings is None)
 
     def pixels(self, arm: Arm) -> Pixels:
-        """What is run for it."""
+        """What is run for it.
+
+        Raises:
+            NotApplicableError: If a metric is no sum over samples, which some of them would tell.
+        """
+        if CALIBRATION in self.metrics:
+            raise NotApplicableError(f"{CALIBRATION} is not estimated from some of the images")
         changed = self.images.own
         for each in arm:
             changed = each.change(changed) if each.stage == Stage.IMAGES else changed

@@ -14,7 +14,7 @@ from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL, DatasetInfo, Evaluation, current
 from testbed.errors import StoreError, TestbedError, UnknownNameError
 from testbed.explain.axis import NotApplicableError
-from testbed.explain.table import MEAN_PER_CLASS, Array, Table, metric_of, right_classes
+from testbed.explain.table import CALIBRATION, MEAN_PER_CLASS, Array, Table, metric_of, right_classes
 from testbed.registry.references import IMAGE_EMBEDDINGS
 from testbed.tasks.classification import viewed_logits
 
@@ -93,7 +93,7 @@ class StoredCell:
         """A table as the setting defines it.
 
         Args:
-            metric: The name of a metric: a share of right classes, or the mean of a stored score.
+            metric: The name of a metric: a share of right classes, a calibration error, or the mean of a stored score.
             logits: Float array [m, C]: other outputs; default the stored ones.
             rows: Integer array [m]: which samples these are; default all.
 
@@ -101,20 +101,21 @@ class StoredCell:
             StoreError: If the metric is neither.
         """
         rows = np.arange(len(self)) if rows is None else rows
-        kind = metric_of(metric) if self.classifies else None
+        calibration = self.classifies and metric == CALIBRATION
+        kind = (1, False) if calibration else metric_of(metric) if self.classifies else None
         if kind is None:
             scores = self.scores(metric)
             if scores is None:
                 raise StoreError(
                     f"{metric!r} of {self.evaluation.model} on {self.evaluation.eval_setting} is no share of right"
                     " answers and no mean of a stored score; testbed explain takes top1, top5 (or another k),"
-                    f" {MEAN_PER_CLASS}, and accuracies of other tasks"
+                    f" {MEAN_PER_CLASS}, {CALIBRATION}, and accuracies of other tasks"
                 )
             return Table(self.logits[rows], np.zeros((len(rows), 1), dtype=np.int64), rows, scores=scores[rows])
         logits = self.logits[rows] if logits is None else logits
         whole = None if self.class_sublist is None else logits
         k, by_class = kind
-        return Table(self.viewed(logits), self.right[rows], rows, k, by_class, whole)
+        return Table(self.viewed(logits), self.right[rows], rows, k, by_class, whole, calibration=calibration)
 
     def scores(self, metric: str, evaluation: Evaluation | None = None) -> Array | None:
         """The per-sample scores whose mean a metric is, of this evaluation or another one; None if none is."""
@@ -173,6 +174,14 @@ class StoredCell:
     def dtype(self) -> str:
         """The precision of the network; outputs may be stored at a lower one."""
         return (self.evaluation.dtype or "float32").split("/")[0]
+
+    @property
+    def random_seed(self) -> int | None:
+        """The seed of an untrained network; None for trained weights."""
+        if not self.evaluation.random_weights:
+            return None
+        seed = str(self.identity.get("model", {}).get("weights", "")).removeprefix("random:")
+        return int(seed) if seed.isdigit() else 0
 
     @property
     def zero_shot(self) -> bool:

@@ -80,6 +80,7 @@ class Explanation:
         images_read: Images that were read and decoded.
         forwards: Images that went through a network.
         texts: Texts that were embedded.
+        requests: Questions that a model was asked again.
     """
 
     model: str
@@ -96,6 +97,7 @@ class Explanation:
     images_read: int = 0
     forwards: int = 0
     texts: int = 0
+    requests: int = 0
 
     @property
     def giving(self) -> list[Row]:

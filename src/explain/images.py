@@ -17,6 +17,7 @@ from testbed.explain.pixels import OtherNormalization, Pixels, pixels_of, render
 from testbed.explain.table import Array
 from testbed.explain.texts import Network, stored_texts
 from testbed.models.base.capability import EMBED_IMAGE, LOGITS
+from testbed.models.loading.checkpoint_network import with_entry
 from testbed.models.loading.class_order import class_columns
 from testbed.models.model_base import LoadOptions
 
@@ -187,7 +188,7 @@ class Images:
         return self._loaded(*(network or ("", "", self.cell.dtype)))
 
     def _with_normalization(self, protocol: Pixels) -> Any:
-        loaded = self._loaded(protocol.weights, protocol.activation, protocol.dtype or "float32")
+        loaded = self._loaded(protocol.weights, protocol.activation, protocol.dtype or "float32", protocol.entry)
         own = self.own
         same = (protocol.mean, protocol.std, protocol.reversed, protocol.scale)
         if same == (own.mean, own.std, own.reversed, own.scale):
@@ -205,22 +206,15 @@ class Images:
         return self.cell.catalog.get_model(weights) if weights else self.cell.model
 
     @functools.lru_cache(maxsize=4)  # noqa: B019 - as long as the search
-    def _loaded(self, weights: str, activation: str, dtype: str) -> Any:
-        definition = self._definition(weights)
-        seed = self._random_seed()
-        loaded: Any = definition.load(LoadOptions(self.device, dtype, seed))
+    def _loaded(self, weights: str, activation: str, dtype: str, entry: str = "") -> Any:
+        definition: Any = self._definition(weights)
+        definition = with_entry(definition, definition.name, entry) if entry else definition
+        loaded: Any = definition.load(LoadOptions(self.device, dtype, self.cell.random_seed))
         if LOGITS in definition.capabilities:
             loaded = loaded.in_order(class_columns(definition, self.cell.setting, self.cell.dataset.class_names))
         if activation and not change_activation(loaded.network, activation):
             raise NotApplicableError("the network has no such activation")
         return loaded
-
-    def _random_seed(self) -> int | None:
-        if not self.cell.evaluation.random_weights:
-            return None
-        weights = str(self.cell.identity.get("model", {}).get("weights", ""))
-        seed = weights.removeprefix("random:")
-        return int(seed) if seed.isdigit() else 0
 
 
 class _Before:

@@ -12,17 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.parts import Prompts
-from testbed.explain.axis import MARK, Axis, NotApplicableError, Stage, Variant, axes
+from testbed.explain.asking import asking
+from testbed.explain.axis import MARK, Axis, NotApplicableError, Stage, Variant, asked_axes, axes
 from testbed.explain.images import change_activation
 from testbed.explain.pixels import Geometry, OtherNormalization, Pixels, pixels_of, render
-from testbed.explain.texts import NORMALIZED, Texts, texts_of
+from testbed.explain.texts import NORMALIZED, PROMPT_FILE, Texts, texts_of
+from testbed.inputs import active
 from testbed.models.base.transform import LazyTransform, Transform
-from testbed.models.model_base import StandardNormalization
+from testbed.models.loading.checkpoint_network import with_entry
+from testbed.models.model_base import Model, StandardNormalization
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.models.model_base import ModelDefinition
 
+QUESTIONS = "question_answering"  # the task
 LOADERS = ("classifier_loader", "encoder_loader")
 
 
@@ -37,13 +41,15 @@ def command_for(model: str, setting: str, variants: Sequence[Variant]) -> str | 
     for each in variants:
         part = f"{MARK}{slug(each.axis)}={slug(each.name)}"
         if each.axis == "precision":
-            options = ["--dtype", each.name]
+            options += ["--dtype", each.name]
         elif each.axis == "weights":
             model = each.name
         elif _in_model(each):
             model += part
         elif _in_setting(each):
             setting += part
+            if each.axis == PROMPT_FILE:
+                options += ["--templates-file", str(active().templates)]
         else:
             return None
     return shlex.join(["testbed", "run", model, "--on", setting, *options])
@@ -56,7 +62,8 @@ def _in_model(variant: Variant | Axis) -> bool:
 
 def _in_setting(variant: Variant | Axis) -> bool:
     name = variant.axis if isinstance(variant, Variant) else variant.name
-    return variant.stage == Stage.TEXTS and name not in ("averaging of prompts", "context length")
+    texts = variant.stage == Stage.TEXTS and name not in ("averaging of prompts", "context length")
+    return texts or variant.stage == Stage.ANSWERS
 
 
 def _chosen(parts: Sequence[str], given: Sequence[Axis], cell: Any, name: str) -> list[Variant]:
@@ -115,6 +122,8 @@ def changed_model(model: ModelDefinition, name: str, parts: Sequence[str]) -> Mo
     pixels = own = pixels_of(model)
     for variant in _chosen(parts, [each for each in axes() if _in_model(each)], SimpleNamespace(model=model), name):
         pixels = variant.change(pixels)
+    if pixels.entry and isinstance(model, Model):
+        model = with_entry(model, name, pixels.entry)
     fields: dict[str, Any] = {}
     if pixels.geometry is not None and pixels.geometry != own.geometry:
         fields["transform"] = ProtocolTransform(pixels.geometry)
@@ -149,7 +158,7 @@ def _with_activation(load: Callable[[], Any], activation: str, name: str) -> Any
 
 
 def changed_setting(setting: EvalSetting, name: str, parts: Sequence[str]) -> EvalSetting:
-    """A zero-shot setting with other prompts or class names.
+    """A zero-shot setting with other prompts or class names, or a setting that asks its questions in another way.
 
     Args:
         setting: The setting.
@@ -159,6 +168,9 @@ def changed_setting(setting: EvalSetting, name: str, parts: Sequence[str]) -> Ev
     Raises:
         DefinitionError: If a part is no variant for this setting, or it has no prompts.
     """
+    if setting.task == QUESTIONS:
+        chosen = _chosen(parts, asked_axes(), SimpleNamespace(setting=setting), name)
+        return asking(setting, name, [each.change for each in chosen])
     other = copy.copy(setting)
     other.name = name
     made = _OtherPrompts(setting, name, tuple(parts))
@@ -177,7 +189,8 @@ class _OtherPrompts:
     def _texts(self) -> Texts:
         classes = self._setting.dataset.open().class_names
         prompts = self._setting.prompts.spec(classes)
-        cell = SimpleNamespace(identity={"forward": {"prompts": prompts}}, dataset=SimpleNamespace(class_names=classes))
+        identity, dataset = {"forward": {"prompts": prompts}}, SimpleNamespace(class_names=classes)
+        cell = SimpleNamespace(identity=identity, dataset=dataset, setting=self._setting)
         texts = texts_of(prompts)
         given = [each for each in axes() if _in_setting(each)]
         for variant in _chosen(self._parts, given, cell, self._name):

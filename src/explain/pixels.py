@@ -56,6 +56,7 @@ class Pixels:
         dtype: The precision.
         activation: ``"gelu"`` or ``"quick_gelu"`` in place of the other; empty for the network's own.
         weights: The name of the model whose weights are taken; empty for its own.
+        entry: The entry of the model's checkpoint that has the weights; empty for its own.
     """
 
     geometry: Geometry | None
@@ -67,6 +68,7 @@ class Pixels:
     dtype: str | None = None
     activation: str = ""
     weights: str = ""
+    entry: str = ""
 
 
 def pixels_of(model: ModelDefinition) -> Pixels:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from testbed.metrics.classification import NEVER, target_ranks
+from testbed.metrics.classification import NEVER, calibration_gaps, sample_scores, target_ranks
 
 Array = np.ndarray[Any, Any]
 
@@ -20,6 +20,7 @@ NONE = -1  # in place of a right class
 WRONG = 1e6  # further than any margin
 TOP = "top"
 MEAN_PER_CLASS = "mean_per_class_recall"
+CALIBRATION = "ece"
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Table:
         whole: Float array [m, all C]: the logits before a restriction to some classes.
         scores: Float array [m]: what each sample scored, for a metric that is the mean of such scores and no share of
             right classes; NaN for one that does not count.
+        calibration: Whether it is the expected calibration error of the largest probability.
+        sigmoid: Whether probabilities are sigmoids of the logits, not their softmax.
     """
 
     logits: Array
@@ -45,6 +48,8 @@ class Table:
     by_class: bool = False
     whole: Array | None = None
     scores: Array | None = None
+    calibration: bool = False
+    sigmoid: bool = False
 
     def take(self, kept: Array) -> Table:
         """Some of the samples, by a boolean or integer array."""
@@ -59,7 +64,7 @@ class Values:
 
     Attributes:
         rows: Integer array [m]: the samples that count.
-        correct: Float array [m]: 0 or 1, or the samples' scores.
+        correct: Float array [m]: 0 or 1, or the samples' scores, or their parts of the calibration error.
         weights: Float array [m], whose sum is 1 over all samples.
     """
 
@@ -100,6 +105,8 @@ def values(table: Table) -> Values:
         return Values(table.rows[finite], scores, np.full(len(scores), 1.0 / max(len(scores), 1)))
     counted = table.right[:, 0] != NONE
     table = table if counted.all() else table.take(counted)
+    if table.calibration:
+        return _gaps(table)
     correct = (_best_ranks(table) < table.k).astype(np.float64)
     if table.by_class:
         _, place, sizes = np.unique(table.right[:, 0], return_inverse=True, return_counts=True)
@@ -107,6 +114,16 @@ def values(table: Table) -> Values:
     else:
         weights = np.full(len(correct), 1.0 / max(len(correct), 1))
     return Values(table.rows, correct, weights)
+
+
+def _gaps(table: Table) -> Values:
+    """What each sample adds to the expected calibration error; those without finite logits do not count."""
+    found = sample_scores(table.logits, np.zeros(len(table.rows), dtype=np.int64))
+    known = table.take(found.known)
+    largest = known.logits.max(axis=1, initial=-np.inf).astype(np.float64)
+    confidence = np.exp(-np.logaddexp(0, -largest)) if table.sigmoid else found.confidence
+    gaps = calibration_gaps(confidence, _best_ranks(known) < 1)
+    return Values(known.rows, gaps, np.full(len(gaps), 1.0 / max(len(gaps), 1)))
 
 
 def _best_ranks(table: Table) -> Array:

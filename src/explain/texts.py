@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from testbed.explain.axis import NotApplicableError
 from testbed.explain.table import Array
+from testbed.graph.ops import TextEmbeddings
+from testbed.identity.fingerprints import model_identity
 
 if TYPE_CHECKING:
     from testbed.explain.cell import StoredCell
@@ -20,6 +25,7 @@ NORMALIZED = "normalized"  # each prompt, then their mean: CLIP's way
 RAW = "raw"  # the mean of prompts as they come, then normalized
 LOGITS = "logits"  # each prompt normalized, their mean not: the mean of the prompts' logits
 MAXIMUM = "maximum"  # the best prompt of each class
+PROMPT_FILE = "prompts of a file"  # the axis whose file other commands need too
 
 
 @dataclass(frozen=True)
@@ -28,14 +34,14 @@ class Texts:
 
     Attributes:
         class_names: A name for each class.
-        templates: Prompts with ``{c}``; or class name → its prompts, as a tuple of pairs.
+        templates: Prompts with ``{c}``; or for each class its own prompts.
         spelling: Applied to each prompt, in order.
         average: `NORMALIZED`, `RAW`, `LOGITS` or `MAXIMUM`.
         length: The number of tokens after which texts are cut; None for the model's own.
     """
 
     class_names: tuple[str, ...]
-    templates: tuple[str, ...] | tuple[tuple[str, tuple[str, ...]], ...]
+    templates: tuple[str, ...] | tuple[tuple[str, ...], ...]
     spelling: tuple[Callable[[str], str], ...] = ()
     average: str = NORMALIZED
     length: int | None = None
@@ -52,8 +58,7 @@ class Texts:
     def prompts(self) -> list[list[str]]:
         """For each class its prompts."""
         if self.by_class:
-            of: dict[str, Sequence[str]] = dict(self.templates)  # type: ignore[arg-type]
-            made = [list(of[name]) for name in self.class_names]
+            made = [list(each) for each in self.templates]
         else:
             made = [[str(each).replace("{c}", name) for each in self.templates] for name in self.class_names]
         for function in self.spelling:
@@ -78,24 +83,29 @@ def texts_of(prompts: Mapping[str, Any]) -> Texts:
     """Texts from what `testbed.eval_settings.base.parts.Prompts.spec` gives."""
     names, templates = prompts["class_names"], prompts["templates"]
     if isinstance(templates, Mapping):
-        return Texts(tuple(names), tuple((name, tuple(templates[name])) for name in dict.fromkeys(names)))
+        return Texts(tuple(names), tuple(tuple(templates[name]) for name in names))
     return Texts(tuple(names), tuple(templates))
 
 
 class Heads:
-    """Logits from image embeddings and texts. Each text is embedded once.
+    """Logits from image embeddings and texts. Texts that become the same tokens are embedded once.
 
     Args:
         cell: The cell.
         load: Returns the loaded dual encoder with a network, such as one of another precision; None is its own.
+
+    Attributes:
+        texts: How many texts were embedded.
+        reused: How many embeddings were in the store.
     """
 
     def __init__(self, cell: StoredCell, load: Callable[[Network | None], Any]) -> None:
         self._cell = cell
         self._load = load
         self._embedded: dict[tuple[str, int | None, Network | None], Array] = {}
+        self._of_tokens: dict[tuple[bytes, Network | None], Array] = {}
         self._heads: dict[tuple[Texts, Network | None], tuple[Array, int]] = {}
-        self.texts = 0
+        self.texts = self.reused = 0
 
     def logits(self, embeddings: Array, texts: Texts, network: Network | None = None) -> Array:
         """Float array [m, C] from image embeddings [m, D]."""
@@ -130,18 +140,50 @@ class Heads:
 
     def _embed(self, texts: Sequence[str], length: int | None, network: Network | None) -> None:
         new = [text for text in dict.fromkeys(texts) if (text, length, network) not in self._embedded]
+        if length is None and network is None:
+            new = self._read(new)
         if not new:
             return
         import torch
 
         from testbed.graph.texts import embed_texts
 
-        loaded = self._load(network)
-        encoder = loaded if length is None else _Cut(loaded, length)
-        with torch.no_grad():
-            made = embed_texts(encoder, new, self._cell.setting.language).double().cpu().numpy()
-        self._embedded.update({(text, length, network): made[place] for place, text in enumerate(new)})
-        self.texts += len(new)
+        language = self._cell.setting.language
+        encoder = self._load(network)
+        encoder = encoder if length is None else _cut(encoder, length)
+        keys = dict(zip(new, _token_keys(encoder, new, language), strict=True))
+        first = {key: text for text, key in reversed(keys.items()) if (key, network) not in self._of_tokens}
+        if first:
+            with torch.no_grad():
+                made = embed_texts(encoder, list(first.values()), language).double().cpu().numpy()
+            self._of_tokens.update({(key, network): each for key, each in zip(first, made, strict=True)})
+            self.texts += len(first)
+        self._embedded.update({(text, length, network): self._of_tokens[key, network] for text, key in keys.items()})
+
+    def _read(self, texts: Sequence[str]) -> list[str]:
+        """Takes the embeddings that the store has from other settings; returns the texts that it lacks."""
+        node = self._node
+        lacking = self._cell.store.items.lacking(node, texts) if texts else []
+        left = set(lacking)
+        there = [text for text in texts if text not in left]
+        if there:
+            stored = self._cell.store.items.read(node, there).astype(np.float64)
+            self._embedded.update({(text, None, None): stored[place] for place, text in enumerate(there)})
+            self.reused += len(there)
+        return lacking
+
+    @cached_property
+    def _node(self) -> str:
+        """Where the store has the embeddings that the stored network makes of texts."""
+        op = TextEmbeddings(self._cell.setting.language)
+        return op.node(model_identity(self._cell.identity), self._cell.model, 0)
+
+
+def _token_keys(encoder: Any, texts: Sequence[str], language: str) -> list[bytes]:
+    """A digest of the tokens of each text."""
+    tokens = encoder.tokens(texts, language)
+    parts = [each.cpu().numpy() for each in (tokens.values() if isinstance(tokens, Mapping) else [tokens])]
+    return [hashlib.sha256(b"".join(part[row].tobytes() for part in parts)).digest() for row in range(len(texts))]
 
 
 def _class_embedding(prompts: Array, average: str) -> Array:
@@ -154,28 +196,23 @@ def _unit(rows: Array) -> Array:
     return scaled
 
 
-class _Cut:
+def _cut(loaded: Any, length: int) -> Any:
     """A loaded dual encoder whose texts are cut after some tokens, the last one kept as their end."""
+    other = copy.copy(loaded)
+    tokenizer = other.tokenizer = copy.copy(loaded.tokenizer)
+    if hasattr(tokenizer, "length"):  # transformers' cut by themselves
+        tokenizer.length = min(tokenizer.length, length)
+        return other
 
-    def __init__(self, loaded: Any, length: int) -> None:
-        import copy
+    def cut(texts: Sequence[str]) -> Any:
+        tokens = tokenizer(texts)
+        if tokens.shape[1] <= length:
+            return tokens
+        shorter = tokens.clone()
+        shorter[:, length:] = 0
+        longer = (tokens[:, length:] != 0).any(dim=1)
+        shorter[longer, length - 1] = tokens[longer].max(dim=1).values
+        return shorter
 
-        self._loaded = copy.copy(loaded)
-        tokenizer = loaded.tokenizer
-
-        def cut(texts: Sequence[str]) -> Any:
-            tokens = tokenizer(texts)
-            if tokens.shape[1] <= length:
-                return tokens
-            shorter = tokens.clone()
-            shorter[:, length:] = 0
-            longer = (tokens[:, length:] != 0).any(dim=1)
-            shorter[longer, length - 1] = tokens[longer].max(dim=1).values
-            return shorter
-
-        self._loaded.tokenizer = cut
-        self.definition = loaded.definition
-
-    def embed_text(self, texts: Sequence[str], language: str | None = None) -> Any:
-        """As `LoadedDualEncoder.embed_text`."""
-        return self._loaded.embed_text(texts, language)
+    other.tokenizer = cut
+    return other

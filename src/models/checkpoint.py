@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,7 @@ def checkpoint_model(
         name=name,
         transform=transform or base.transform,
         normalization=normalization or base.normalization,
-        classifier_loader=lambda: load_checkpoint(architecture, file, given),
+        classifier_loader=partial(load_checkpoint, architecture, file, given),
         eval_batch_size=eval_batch_size or base.eval_batch_size,
         arch=architecture,
         architecture={"checkpoint": architecture, **({"settings": given} if given else {})},

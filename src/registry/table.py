@@ -141,7 +141,7 @@ class Registry(Generic[T]):
         """The canonical form of a name that is defined, or one of a family."""
         if name in self._items:
             return name
-        claims = [(family, known) for family in self._families.values() if (known := family.canonical(name))]
+        claims = self._claims(name)
         if len(claims) > 1:
             families = " and ".join(family.name for family, _ in claims)
             raise DuplicateNameError(
@@ -149,6 +149,11 @@ class Registry(Generic[T]):
                 f" torchvision/{name} or open_clip/{name}"
             )
         return claims[0][1] if claims else None
+
+    def _claims(self, name: str) -> list[tuple[Family[T], str]]:
+        """The families that accept a name, with its canonical form; of those that change others' names, these alone."""
+        claims = [(family, known) for family in self._families.values() if (known := family.canonical(name))]
+        return [each for each in claims if getattr(each[0], "changes_others", False)] or claims
 
     def get(self, name: str) -> T:
         """The definition with this name; builds definitions of families.
@@ -165,7 +170,7 @@ class Registry(Generic[T]):
             return self._items[canonical]()
         key = (canonical, active())  # a family may look at the data to know what a definition is like
         if key not in self._built:
-            family = next(family for family in self._families.values() if family.canonical(name) == canonical)
+            family = next(family for family, known in self._claims(name) if known == canonical)
             if getattr(family, "reads_files", False):  # which may change while this program runs, as in a notebook
                 return family.build(canonical)
             self._built[key] = family.build(canonical)

@@ -65,15 +65,20 @@ def inputs(pictures, mode=InterpolationMode.BILINEAR):
 
 def accuracy(pictures, templates=world.TEMPLATES, names=world.NAMES, mode=InterpolationMode.BILINEAR):
     """CLIP's zero-shot accuracy in percent, by numpy."""
+    return 100 * accuracy_of(pictures, [[each.replace("{c}", name) for each in templates] for name in names], mode)
+
+
+def accuracy_of(pictures, prompts, mode=InterpolationMode.BILINEAR):
+    """The share of right answers with some prompts for each class."""
     batch, labels = inputs(pictures, mode)
     embedded = world.Tower().encode_image(batch).detach().double().numpy()
     embedded /= np.linalg.norm(embedded, axis=1, keepdims=True)
     head = []
-    for name in names:
-        vectors = np.stack([world.text_vector(each.replace("{c}", name)) for each in templates])
+    for texts in prompts:
+        vectors = np.stack([world.text_vector(each) for each in texts])
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         head.append(vectors.mean(axis=0) / np.linalg.norm(vectors.mean(axis=0)))
-    return 100 * np.mean(np.argmax(embedded @ np.stack(head).T, axis=1) == labels)
+    return np.mean(np.argmax(embedded @ np.stack(head).T, axis=1) == labels)
 
 
 def test_other_prompts_are_found_from_stored_embeddings_and_can_be_evaluated(testbed, pictures):
@@ -88,6 +93,20 @@ def test_other_prompts_are_found_from_stored_embeddings_and_can_be_evaluated(tes
     command = shlex.split(told.splitlines()[-1])
     assert command[:4] == ["testbed", "run", "colour-clip", "--on"]
     assert f"{published:.2f}" in testbed(*command[1:4], "colours~templates=one-prompt-a-photo-of-the-c").stdout
+
+
+def test_prompts_of_a_file_are_found_and_can_be_evaluated(testbed, pictures, tmp_path):
+    sentences = {name: [f"{name} {10 * place}", f"a {place} of {name}"] for place, name in enumerate(world.NAMES)}
+    file = tmp_path / "cupl.json"
+    file.write_text(json.dumps(sentences))
+    published = 100 * accuracy_of(pictures, list(sentences.values()))
+    given = ["--published", f"{published:.2f}", "--samples", 0, "--json"]
+    told = json.loads(testbed("explain", "colour-clip", "colours", *given, "--prompts", file).stdout)
+    (found,) = [each for each in told["variants"] if each["variants"][0]["axis"] == "prompts of a file"]
+    assert (found["verdict"], found["variants"][0]["name"]) == ("gives it", "cupl.json")
+    assert f"{published:.2f}" in testbed(*shlex.split(found["command"])[1:]).stdout
+    told = json.loads(testbed("explain", "colour-clip", "colours", *given).stdout)
+    assert told["not_tried"]["prompts of a file"] == "no file is given (--prompts FILE)"
 
 
 def test_other_preprocessing_is_found_from_some_images(explain, pictures):
@@ -162,3 +181,17 @@ def test_what_cannot_be_explained_is_refused(explain, words, why):
 def test_a_cell_that_was_not_evaluated_is_refused(explain):
     told = explain("colour-clip", "digits", "--published", "70", code=1).stderr
     assert told.startswith("Error: unknown eval setting 'digits' in the store")
+
+
+def test_a_model_is_asked_again_only_with_leave(program):
+    program("testbed", "run", "digits-reader", "--on", "digits-vqa.choice", "--limit", "40")
+    words = ["testbed", "explain", "digits-reader", "digits-vqa.choice", "--published", "accuracy=12.34", "--json"]
+    told = json.loads(program(*words).stdout)
+    assert told["requests"] == 0
+    assert told["not_tried"]["hint"] == "the model is asked again only with --ask: at most 600 requests"
+    done = program(*words, "--ask", "--samples", "150")
+    told = json.loads(done.stdout)
+    assert "asking digits-reader in 10 other ways: at most 150 requests" in done.stderr
+    assert 0 < told["requests"] <= 150
+    (row,) = [each for each in told["variants"] if each["variants"][0]["name"] == "after the text"]
+    assert row["command"] == "testbed run digits-reader --on 'digits-vqa.choice~pictures=after-the-text'"

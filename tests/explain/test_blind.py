@@ -12,11 +12,13 @@ from typing import Any
 import blind_world as world
 import numpy as np
 import pytest
-from blind_variants import CELLS, Blind, images, scores, texts
+import torch
+from blind_variants import CELLS, ROUNDING, Blind, images, scores, texts
 
 from testbed.explain.axis import NotApplicableError, Stage, Variant, axes
 from testbed.explain.bench import Bench
 from testbed.explain.cell import StoredCell
+from testbed.explain.search import explain
 
 METRICS = ("top1", "top5", "mean_per_class_recall")
 SINGLES = [
@@ -87,6 +89,56 @@ def test_outputs_under_other_preprocessing_are_those_of_the_reference(blind: Bli
             expected = blind.reference.run(protocol.changed(**changes).images, rows)
             within = 0.2 if name.startswith("precision") else 1e-4
             np.testing.assert_allclose(bench.images.outputs(pixels, rows), expected, within, within, err_msg=name)
+
+
+def calibration_error(probabilities: torch.Tensor, right: np.ndarray[Any, Any]) -> float:
+    """Over 15 bins, each open below."""
+    confidence = probabilities.amax(dim=1)
+    total = 0.0
+    for low in range(15):
+        inside = ((confidence > low / 15) & (confidence <= (low + 1) / 15)).numpy()
+        if inside.any():
+            total += inside.mean() * abs(right[inside].mean() - confidence.numpy()[inside].mean())
+    return float(total)
+
+
+def cosines_of(blind: Blind) -> tuple[torch.Tensor, np.ndarray[Any, Any]]:
+    """Those of the readable images, and whether the largest is that of the right class."""
+    cosines = torch.from_numpy(blind.reference.logits(CELLS["clip"][2]))
+    readable = ~cosines.isnan().any(dim=1)
+    labels = blind.reference.labels["test"][readable.numpy()]
+    return cosines[readable], cosines[readable].argmax(dim=1).numpy() == labels
+
+
+def test_only_calibration_depends_on_how_logits_become_probabilities(blind: Blind) -> None:
+    model, setting, _ = CELLS["clip"]
+    cosines, right = cosines_of(blind)
+    own = world.load(blind.reference.folder, "clip")[0].logit_scale.exp().item()
+    expected = {
+        "logit scale: 1: logits are cosines": cosines.softmax(dim=1),
+        "logit scale: 14.3, as before training": (cosines / 0.07).softmax(dim=1),
+        "logit scale: the network's own, with its bias": (own * cosines).softmax(dim=1),
+        "probabilities: sigmoid of each logit": (100 * cosines).sigmoid(),
+    }
+    opened = StoredCell.open(blind.store, blind.catalog, model, setting)
+    found = variants(opened, Stage.SCORES)
+    bench, accuracy = Bench(opened, ["ece"]), Bench(opened, ["top1"])
+    (stored,) = bench.exact(())
+    assert stored.value == pytest.approx(calibration_error((100 * cosines).softmax(dim=1), right), abs=1e-4)
+    for name, probabilities in expected.items():
+        (estimate,) = bench.exact((found[name],))
+        assert estimate.value == pytest.approx(calibration_error(probabilities, right), abs=1e-4), name
+        assert accuracy.idle(found[name]), name
+
+
+def test_a_published_calibration_error_is_explained_without_images(blind: Blind) -> None:
+    model, setting, _ = CELLS["clip"]
+    cosines, right = cosines_of(blind)
+    value = calibration_error((cosines / 0.07).softmax(dim=1), right)
+    told = explain(blind.store, blind.catalog, model, setting, {"ece": (round(value, 4), ROUNDING)})
+    assert [each.name for each in told.giving] == ["logit scale: 14.3, as before training"]
+    assert told.forwards == 0
+    assert told.not_tried["interpolation"] == "ece is not estimated from some of the images"
 
 
 def test_single_variants_are_found(blind: Blind) -> None:

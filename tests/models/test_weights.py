@@ -508,6 +508,15 @@ def test_a_safetensors_file_is_read(tmp_path):
     assert_is_state(load_state_dict(tmp_path / "w.safetensors"))
 
 
+def test_an_entry_can_be_asked_for(tmp_path):
+    other = {"weight": torch.ones(2)}
+    path = saved(tmp_path, {"model": state(), "ema": other, "epoch": 3})
+    assert_is_state(load_state_dict(path))
+    assert torch.equal(load_state_dict(path, "ema")["weight"], other["weight"])
+    with pytest.raises(WeightsError, match=r"'epoch' is none of its entries with weights \('model', 'ema'\)"):
+        load_state_dict(path, "epoch")
+
+
 @pytest.mark.parametrize("content", [{}, [1, 2], torch.zeros(3), {"state_dict": {}}, {"epoch": 3}, "text"])
 def test_a_file_without_a_state_dict_is_refused(tmp_path, content):
     with pytest.raises(WeightsError, match=r"w\.pth has no state dict"):

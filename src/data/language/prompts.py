@@ -186,13 +186,8 @@ def templates(
 def _find_templates(
     keys: Sequence[str], language: str, folders: Sequence[Path], classes: Sequence[str] | None
 ) -> Templates | None:
-    if path := active().templates:
-        content = _read(Path(path))
-        for key in keys:
-            if key in content:
-                return _templates_of(Path(path), key, content[key])
-        if _is_by_class(content) and (classes is None or not set(classes).isdisjoint(content)):
-            return {name: _strings(Path(path), name, prompts) for name, prompts in content.items()}
+    if found := _given_templates(keys, classes):
+        return found
     for folder in folders:
         for file in [folder / in_language(each, language) for each in TEMPLATE_FILES]:
             if file.is_file():
@@ -206,6 +201,31 @@ def _find_templates(
         from testbed.data.sets.imagenet import templates as imagenet_templates
 
         return imagenet_templates()
+    return None
+
+
+def given_templates(name: str, classes: Sequence[str] | None = None) -> Templates | None:
+    """The prompt templates of a data set in the file that the user names; None if it has none, or there is no file.
+
+    Args:
+        name: The data set's name.
+        classes: As `templates`.
+
+    Raises:
+        DataError: If the file is in no known form.
+    """
+    return _given_templates(lookup_keys(name), classes)
+
+
+def _given_templates(keys: Sequence[str], classes: Sequence[str] | None) -> Templates | None:
+    if not (path := active().templates):
+        return None
+    content = _read(Path(path))
+    for key in keys:
+        if key in content:
+            return _templates_of(Path(path), key, content[key])
+    if _is_by_class(content) and (classes is None or not set(classes).isdisjoint(content)):
+        return {name: _strings(Path(path), name, prompts) for name, prompts in content.items()}
     return None
 
 

@@ -11,7 +11,8 @@ from testbed.explain.axis import Axis, NotApplicableError, Stage, add_axis
 from testbed.explain.cell import StoredCell
 from testbed.explain.pixels import Pixels, pixels_of
 from testbed.models.base.capability import LOGITS
-from testbed.models.model_base import ModelDefinition
+from testbed.models.loading.checkpoint_network import other_entries
+from testbed.models.model_base import Model, ModelDefinition
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 ACTIVATIONS = {"QuickGELU": "quick_gelu", "GELU": "gelu"}
@@ -56,6 +57,17 @@ def _with_weights(other: ModelDefinition, pixels: Pixels) -> Pixels:
     return replace(pixels_of(other), weights=other.name, dtype=pixels.dtype)
 
 
+def _entries(cell: StoredCell) -> Found:
+    """Averaged and plain weights that one file has."""
+    model = cell.model
+    entries = other_entries(model) if isinstance(model, Model) else ()
+    if not entries:
+        raise NotApplicableError("the weights are no checkpoint that has others too")
+    for entry in entries:
+        yield f"{entry} ({'averaged' if 'ema' in entry else 'not averaged'})", partial(replace, entry=entry)
+
+
 add_axis(Axis("precision", Stage.IMAGES, _precision))
 add_axis(Axis("activation", Stage.IMAGES, _activation))
 add_axis(Axis("weights", Stage.IMAGES, _weights))
+add_axis(Axis("weights in the file", Stage.IMAGES, _entries))

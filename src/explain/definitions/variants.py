@@ -17,10 +17,19 @@ if TYPE_CHECKING:
     from testbed.models.model_base import ModelDefinition
 
 
+def _parted(name: str) -> tuple[str, str]:
+    """The name that is changed, and by what. A name may have a path in it, whose folders have any names."""
+    folders, slash, last = name.rpartition("/")
+    base, _, parts = last.partition(MARK)
+    return f"{folders}{slash}{base}", parts
+
+
 class ModelVariants:
     """Each model with other preprocessing."""
 
     name = "protocol variants of models"
+    changes_others = True
+    reads_files = True  # as models of checkpoints
 
     def names(self) -> Iterable[str]:
         """None are listed: each model has some."""
@@ -28,15 +37,15 @@ class ModelVariants:
 
     def canonical(self, name: str) -> str | None:
         """The model's canonical name, with the same parts."""
-        base, mark, parts = name.partition(MARK)
-        found = registry.models.canonical(base) if mark and parts and base else None
+        base, parts = _parted(name)
+        found = registry.models.canonical(base) if base and parts else None
         return f"{found}{MARK}{parts}" if found else None
 
     def build(self, name: str) -> ModelDefinition:
         """The model, changed."""
         from testbed.explain.named import changed_model
 
-        base, _, parts = name.partition(MARK)
+        base, parts = _parted(name)
         return changed_model(registry.get_model(base), name, parts.split(MARK))
 
 
@@ -44,6 +53,7 @@ class SettingVariants:
     """Each zero-shot setting with other prompts."""
 
     name = "protocol variants of settings"
+    changes_others = True
 
     def names(self) -> Iterable[str]:
         """None are listed: each setting has some."""
@@ -51,15 +61,15 @@ class SettingVariants:
 
     def canonical(self, name: str) -> str | None:
         """The setting's canonical name, with the same parts."""
-        base, mark, parts = name.partition(MARK)
-        found = registry.eval_settings.canonical(base) if mark and parts and base else None
+        base, parts = _parted(name)
+        found = registry.eval_settings.canonical(base) if base and parts else None
         return f"{found}{MARK}{parts}" if found else None
 
     def build(self, name: str) -> EvalSetting:
         """The setting, changed."""
         from testbed.explain.named import changed_setting
 
-        base, _, parts = name.partition(MARK)
+        base, parts = _parted(name)
         return changed_setting(registry.get_eval_setting(base), name, parts.split(MARK))
 
 

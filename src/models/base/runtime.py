@@ -196,6 +196,10 @@ class LoadedDualEncoder:
         place = {text: index for index, text in enumerate(different)}
         return embeddings[[place[text] for text in texts]]
 
+    def tokens(self, texts: Sequence[str], language: str | None = None) -> Any:
+        """What the tokenizer makes of texts; see `embed_text`."""
+        return self._tokenizer_for(language)(list(texts))
+
     def _tokenizer_for(self, language: str | None) -> Any:
         """The tokenizer for texts of a language. It is asked each time: many a tokenizer keeps the last language."""
         code = self.definition.text_language(language)

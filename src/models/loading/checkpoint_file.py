@@ -23,7 +23,7 @@ from testbed.models.base.weights import object_refused, plain
 
 # Where training scripts keep their weights, the preferred ones first: timm's order.
 AVERAGED = ("state_dict_ema", "model_ema")
-ENTRIES = (*AVERAGED, "state_dict", "model_state_dict", "model")
+ENTRIES = (*AVERAGED, "state_dict", "model_state_dict", "model", "ema")
 SIGNATURES = (
     (b"PK\x03\x04", "a ZIP archive that torch.save did not write"),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file, as Keras writes them"),
@@ -49,15 +49,19 @@ class FoundState:
     others: tuple[str, ...] = ()
 
 
-def load_state_dict(path: Path) -> dict[str, Any]:
+def load_state_dict(path: Path, entry: str = "") -> dict[str, Any]:
     """The state dict in a checkpoint file (safetensors, or torch's format read with weights_only=True).
 
     Unwraps the containers of training scripts: ``state_dict_ema``, ``model_ema``, ``state_dict``, ``model`` and others.
 
+    Args:
+        path: The file.
+        entry: The container to unwrap; empty for the preferred one.
+
     Raises:
         WeightsError: If the file is missing or has none.
     """
-    return found_in(open_checkpoint(path), path).state
+    return found_in(open_checkpoint(path), path, entry).state
 
 
 def open_checkpoint(path: Path, content: bool = True) -> Any:
@@ -226,8 +230,8 @@ def _numpy() -> list[Any]:
 # The state dict ---------------------------------------------------------------------------------------------------
 
 
-def found_in(loaded: Any, path: Path) -> FoundState:
-    """The state dict in what `open_checkpoint` returned.
+def found_in(loaded: Any, path: Path, wanted: str = "") -> FoundState:
+    """The state dict in what `open_checkpoint` returned: that of an entry, or the preferred one.
 
     Raises:
         WeightsError: If there is none, or several in entries that are not known.
@@ -235,7 +239,9 @@ def found_in(loaded: Any, path: Path) -> FoundState:
     if not isinstance(loaded, Mapping):
         raise _none(path, f"it holds {_kind(loaded)}")
     held = {key: value for key, value in loaded.items() if isinstance(key, str) and _is_state(value)}
-    entry = next((key for key in ENTRIES if key in held), None)
+    if wanted and wanted not in held:
+        raise _none(path, f"{wanted!r} is none of its entries with weights ({', '.join(map(repr, held)) or 'none'})")
+    entry = wanted or next((key for key in ENTRIES if key in held), None)
     if entry is None and not _is_state(loaded):
         if len(held) > 1:
             raise WeightsError(

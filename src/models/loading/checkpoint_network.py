@@ -5,12 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from testbed.errors import WeightsError
 from testbed.models.base.fitting import faults, fit_state_dict, misfit, under_own_names
 from testbed.models.loading.checkpoint_file import load_state_dict
+from testbed.models.loading.saved import shapes
+
+if TYPE_CHECKING:
+    from testbed.models.model_base import Model
 
 PREFIX = "timm/"
 OTHER_CLASSES = 7  # of a second network, which shows what the number of classes changes
@@ -32,22 +37,43 @@ class Plan:
     beside: tuple[str, ...] = ()
 
 
-def load_checkpoint(architecture: str, path: Path, settings: Mapping[str, Any] | None = None) -> Any:
+def load_checkpoint(
+    architecture: str, path: Path, settings: Mapping[str, Any] | None = None, *, entry: str = ""
+) -> Any:
     """The network of an architecture with the weights in a file.
 
     Args:
         architecture: A name of torchvision or timm, such as ``resnet50`` or ``timm/vit_base_patch16_224``.
         path: The file.
         settings: What the builder is given, such as ``{"transform_input": True}``.
+        entry: The entry of the file that has the weights; empty for the preferred one.
 
     Raises:
         WeightsError: If they do not fit.
     """
-    state, what = load_state_dict(path), f"the checkpoint {path}"
+    state, what = load_state_dict(path, entry), f"the checkpoint {path}"
     made = plan(architecture, state, settings or {}, what)
     network = build(architecture, made.classes, made.arguments)
     fit_state_dict(network, state, what)
     return network
+
+
+def other_entries(model: Model) -> tuple[str, ...]:
+    """The entries of a model's checkpoint with weights that it does not take."""
+    loader = model.classifier_loader
+    if not isinstance(loader, partial) or loader.func is not load_checkpoint:
+        return ()
+    found = shapes(loader.args[1])
+    return found.others if found is not None else ()
+
+
+def with_entry(model: Model, name: str, entry: str) -> Model:
+    """A model of a checkpoint with the weights of another entry; see `other_entries`."""
+    loader: Any = model.classifier_loader
+    loader = partial(loader, entry=entry)
+    made = model.under_name(name, classifier_loader=loader, architecture={**(model.architecture or {}), "entry": entry})
+    made.remarks = (f"weights from {entry}",)
+    return made
 
 
 def build(architecture: str, classes: int | None = None, arguments: Mapping[str, Any] | None = None) -> Any:
