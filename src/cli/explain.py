@@ -181,6 +181,8 @@ def _print_rest(found: Explanation) -> None:
     for (axis, _), failed in groupby(found.failed, lambda each: (each[0].axis, each[1][:FIRST_WORDS])):
         several = list(failed)
         _wrapped(f"Not tried: {axis}: {', '.join(variant.name for variant, _ in several)}: {several[0][1]}.")
+    if found.combinations_left:
+        _wrapped(f"Not tried: {count(found.combinations_left, 'combination')} with too many new texts to embed.")
     if found.idle:
         _wrapped(f"Change nothing here: {', '.join(map(str, found.idle))}.")
     share = 100 * found.forwards / max(found.samples, 1)
@@ -242,6 +244,7 @@ def _as_object(found: Explanation, origin: str) -> dict[str, Any]:
         "variants": [row(each) for each in found.rows],
         "combinations": [row(each) for each in found.combinations],
         "combinations_tried": found.combinations_tried,
+        "combinations_left": found.combinations_left,
         "expected_by_chance": found.by_chance,
         "not_tried": found.not_tried,
         "failed": {str(variant): why for variant, why in found.failed},

@@ -73,6 +73,7 @@ class Explanation:
         rows: The single variants, those that give it first.
         combinations: The combinations that give it or are undecided, the closest first.
         combinations_tried: How many were tried.
+        combinations_left: How many would need too many texts to be embedded.
         by_chance: How many combinations one would expect to give a value in this neighbourhood by chance.
         not_tried: Axis → why it has no variants here.
         idle: The variants that change nothing here.
@@ -90,6 +91,7 @@ class Explanation:
     rows: list[Row] = field(default_factory=list)
     combinations: list[Row] = field(default_factory=list)
     combinations_tried: int = 0
+    combinations_left: int = 0
     by_chance: float = 0.0
     not_tried: dict[str, str] = field(default_factory=dict)
     idle: list[Variant] = field(default_factory=list)
@@ -124,8 +126,7 @@ class Explanation:
             return "The stored value is the published one; there is nothing to explain."
         single = [each for each in self.rows if each.verdict == GIVES]
         if single:
-            untried = " Preprocessing was not tried (--thorough)." if ENOUGH in self.not_tried.values() else ""
-            return _listed(single, "gives", "give") + self._undecided(self.rows) + untried
+            return _listed(single, "gives", "give") + self._undecided(self.rows) + self._untried()
         doubt = self._undecided(self.rows)
         tried = f"{len(self.rows)} single variants and {self.combinations_tried:,} combinations were tried"
         if self.giving and self.explained:
@@ -137,6 +138,13 @@ class Explanation:
                 f" would decide. {tried}."
             )
         return f"Unexplained: nothing gives it; {tried}.{doubt}"
+
+    def _untried(self) -> str:
+        if ENOUGH not in self.not_tried.values():
+            return ""
+        luck = expected_by_chance([each for each in self.rows if not each.estimates[0].samples], self.targets)
+        doubt = f" chance alone would give about {luck:.1f} such matches;" if luck > CHANCE else ""
+        return f" Preprocessing was not tried:{doubt} --thorough tries it."
 
     def _undecided(self, rows: Sequence[Row]) -> str:
         open_ones = [each for each in rows if each.verdict == UNDECIDED]

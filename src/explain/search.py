@@ -25,8 +25,9 @@ from testbed.explain.explanation import (
     expected_by_chance,
     verdict,
 )
+from testbed.explain.pixels import Pixels
 from testbed.explain.sampling import Estimate
-from testbed.explain.table import values
+from testbed.explain.table import Array, values
 from testbed.registry.catalog import Catalog
 
 LOOK_Z = 3.5  # of intervals that exclude before the last samples are drawn
@@ -35,6 +36,7 @@ GROWTH = 1.5  # of the draw from look to look
 PRECISE = 0.0025  # half the width of an interval after which the last arm left is not looked at again
 FOR_SINGLES = 0.7  # of the forward passes
 MOST_COMBINATIONS = 600  # that need no images
+MOST_TEXTS = 20_000  # that are embedded for combinations
 MOST_PREDICTED = 12  # combinations of changes of the images that are run
 NOT_ADDITIVE = 0.2  # of an effect: how far effects on outputs are from adding up
 BEST = 5  # pairs to which a third variant is added
@@ -98,6 +100,7 @@ class Search:
         self.thorough = thorough
         self.found = Explanation(cell.evaluation.model, cell.evaluation.eval_setting, self.targets, len(cell))
         self.race = _Race()
+        self._most_texts = 0
 
     def run(self) -> Explanation:
         """The single variants, and where none of them gives it their combinations."""
@@ -174,16 +177,32 @@ class Search:
 
     def _race(self, arms: Sequence[Arm], budget: int) -> None:
         """Draws more and more samples for the arms that are not excluded yet, until the budget is spent."""
-        alive, images = list(arms), self.bench.images
+        alive = list(arms)
         while looks := self._next_looks(alive):
+            ran = False
             for size, group in looks.items():
                 rows = self.bench.draw.rows(size)
-                protocols = list(dict.fromkeys(self.bench.pixels(arm) for arm in group))
-                if images.forwards + sum(images.cost(each, rows) for each in protocols) > budget:
-                    return
-                images.run(protocols, rows)
-                out = self._look([arm for arm in group if not self._fails(arm)], size)
+                chosen = self._affordable(group, rows, budget)
+                self.bench.images.run(list(dict.fromkeys(self.bench.pixels(arm) for arm in chosen)), rows)
+                out = self._look([arm for arm in chosen if not self._fails(arm)], size)
                 alive = [arm for arm in alive if arm not in out and not self._fails(arm)]
+                ran = ran or bool(chosen)
+            if not ran:
+                return
+
+    def _affordable(self, arms: Sequence[Arm], rows: Array, budget: int) -> list[Arm]:
+        """The arms that are run: as many as the budget allows, those with the largest errors first."""
+        left = budget - self.bench.images.forwards
+        counted: set[Pixels] = set()
+        chosen = []
+        for arm in sorted(arms, key=self._error, reverse=True):
+            pixels = self.bench.pixels(arm)
+            cost = 0 if pixels in counted else self.bench.images.cost(pixels, rows)
+            if cost <= left:
+                left -= cost
+                counted.add(pixels)
+                chosen.append(arm)
+        return chosen
 
     def _next_looks(self, alive: Sequence[Arm]) -> dict[int, list[Arm]]:
         """The next size of the draw of those arms whose errors are large; empty if more images change nothing."""
@@ -228,6 +247,7 @@ class Search:
     def _combine(self) -> None:
         exact = [each for each in self.found.rows if not self.bench.sampled(each.variants)]
         self.say("no single variant gives it; trying combinations")
+        self._most_texts = self.bench.heads.texts + MOST_TEXTS
         pairs = self._exact_pairs(exact)
         tried = [*pairs, *self._sampled_pairs()]
         if not any(each.verdict == GIVES for each in tried):
@@ -252,9 +272,19 @@ class Search:
             )
 
         able = [pair for pair in combinations(rows, 2) if _combinable(pair[0].variants, pair[1].variants)]
-        chosen = sorted(able, key=predicted)[:MOST_COMBINATIONS]
-        arms = [_ordered(one.variants + other.variants) for one, other in chosen]
-        return [self._row(arm, self.bench.exact(arm)) for arm in arms]
+        arms = [_ordered(one.variants + other.variants) for one, other in sorted(able, key=predicted)]
+        return self._exact_rows(arms[:MOST_COMBINATIONS])
+
+    def _exact_rows(self, arms: Sequence[Arm]) -> list[Row]:
+        """Rows of combinations that need no images; those that need too many new texts are counted."""
+        rows, heads = [], self.bench.heads
+        for arm in arms:
+            texts = self.bench.texts(arm)
+            if texts is not None and heads.texts + heads.lacking(texts) > self._most_texts:
+                self.found.combinations_left += 1
+            else:
+                rows.append(self._row(arm, self.bench.exact(arm)))
+        return rows
 
     def _sampled_pairs(self) -> list[Row]:
         """Pairs that need images, from what was run of the single variants as far as that tells."""
@@ -304,7 +334,7 @@ class Search:
             for third in exact
             if _combinable(pair.variants, third.variants)
         }
-        return [self._row(arm, self.bench.exact(arm)) for arm in sorted(arms, key=str)]
+        return self._exact_rows(sorted(arms, key=str))
 
 
 def explain(

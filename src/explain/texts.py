@@ -123,6 +123,13 @@ class Heads:
         (one, prompts), (two, more) = self._head(texts, None), self._head(other, None)
         return prompts == more and np.array_equal(one, two)
 
+    def lacking(self, texts: Texts) -> int:
+        """How many texts would have to be embedded for a head, at most."""
+        if (texts, None) in self._heads:
+            return 0
+        prompts = {text for of_class in texts.prompts() for text in of_class}
+        return sum((text, texts.length, None) not in self._embedded for text in prompts)
+
     def _head(self, texts: Texts, network: Network | None) -> tuple[Array, int]:
         """Float array [D, C · prompts], and the number of columns of a class."""
         if (texts, network) not in self._heads:

@@ -163,3 +163,20 @@ def test_numbers_that_no_variant_gives_are_unexplained(blind: Blind) -> None:
         known = {blind.values(cell, [name])["top1"] for name in names} | set(blind.values(cell).values())
         free = [place / 1000 for place in range(300, 700) if min(abs(place / 1000 - each) for each in known) > 0.005]
         assert not blind.ask(cell, [], {"top1": free[len(free) // 2]}, stages=[Stage.SCORES]).explained
+
+
+@pytest.mark.parametrize("most", [500, 3000])
+def test_no_more_images_go_through_the_network_than_allowed(blind: Blind, most: int) -> None:
+    truth = "interpolation: nearest"
+    published = {"top1": blind.values("classifier", [truth])["top1"]}
+    asked = blind.ask("classifier", [truth], published, samples=most, stages=[Stage.IMAGES])
+    assert 0.5 * most < asked.forwards * blind.size("classifier") <= most
+    assert asked.verdict != "excluded"
+
+
+def test_small_sets_are_run_until_one_variant_is_left(blind: Blind) -> None:
+    truth = "channel order: blue first"
+    asked = blind.ask("classifier", [truth], {"top1": blind.values("classifier", [truth])["top1"]})
+    assert asked.recovered
+    assert asked.others == []
+    assert asked.forwards * blind.size("classifier") < 10_000
