@@ -4,10 +4,13 @@ A change of the protocol flips few answers, most of them close calls. So samples
 one are drawn more often (Poisson sampling with permanent random numbers, so that a larger draw contains a smaller one:
 Ohlsson 1995).
 
-Of each drawn sample it is known how far its margin moves, not only whether its answer flips. So the value of the others
-is predicted: an answer is right as often as the movements of the drawn samples with the nearest margins would make it,
-each weighted with the inverse of its probability (a model-assisted estimate of a finite population: Särndal, Swensson
-and Wretman 1992). The error is that of a delete-a-group jackknife and of what chance leaves of the prediction.
+Of each drawn sample it is known how far its margin moves, not only whether its answer flips. So the value of all
+samples is predicted: an answer is right as often as the movements of the drawn samples with the nearest margins would
+make it.
+As far as the prediction is wrong on the drawn samples by more than chance explains, each left out of its own prediction
+and weighted with the inverse of its probability, it is corrected (a model-assisted estimator: Särndal, Swensson and
+Wretman 1992, chapter 6; the correction is shrunk as by James and Stein 1961). The error is that of a delete-a-group
+jackknife, of what chance leaves of the prediction, and of the correction.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ SEED = 20_240_601
 _EVEN = 0.15  # of the draw that does not depend on margins
 _CLOSE = 0.2  # the quantile of the margins that counts as close
 GROUPS = 20  # of the jackknife
-CAUTION = 1.5  # by which its variance is multiplied: windows are few, and so are the groups
+CAUTION = 1.5  # by which its variance is multiplied: windows are few
 FEW = 6  # samples, of which twice as many have an error that is half as large again
 GRID = 2000  # margins for which shares are computed
 NEAREST = 8  # drawn samples that tell of a margin, at least
@@ -123,20 +126,29 @@ def estimate(stored: Side, before: Side, after: Side, chances: Array) -> Estimat
         return Estimate(seen if len(rows) else stored.values.value, 0.0 if len(rows) else 1.0, len(rows))
     drawn = before.margins[held]
     shift = after.margins[kept] - drawn
-    grid, mass, squares = _grid(stored.margins[others], weight[stored.values.rows[others]])
     inverse = 1.0 / chances[rows]
+    grid, mass, squares = _grid(stored.margins[others], weight[stored.values.rows[others]])
     right = _shares(grid, drawn, shift, inverse)
-    group = np.arange(len(rows)) % GROUPS
+    spread = float(np.sqrt(np.mean(np.square(shift))))
+    unseen = np.exp(-np.abs(grid) / max(spread, 1e-12)) / (len(rows) + 1)  # flips that none of the drawn shows
+    variance = CAUTION * _jackknife(grid, mass, drawn, shift, inverse)
+    variance += float(squares @ np.maximum(right * (1 - right), unseen))
+    wrong = weight[rows] * (inverse - 1) * (after.values.correct[kept] - _shares_without(drawn, shift, inverse))
+    correction, its_variance = float(wrong.sum()), float(np.sum(wrong**2))
+    part = max(0.0, 1 - its_variance / max(correction**2, 1e-300))
+    variance += part**2 * its_variance + (1 - part) ** 2 * max(0.0, correction**2 - its_variance)
+    value = seen + float(mass @ right) + part * correction
+    return Estimate(value, (1 + FEW / len(rows)) * float(np.sqrt(variance)), len(rows))
+
+
+def _jackknife(grid: Array, mass: Array, drawn: Array, shift: Array, inverse: Array) -> float:
+    """The variance of a prediction, from those that lack a group of the drawn samples."""
+    group = np.arange(len(drawn)) % GROUPS
     parts = [
         float(mass @ _shares(grid, *(each[group != number] for each in (drawn, shift, inverse))))
-        for number in range(min(GROUPS, len(rows)))
+        for number in range(min(GROUPS, len(drawn)))
     ]
-    jackknife = (len(parts) - 1) / max(len(parts), 1) * float(np.sum((np.asarray(parts) - np.mean(parts)) ** 2))
-    spread = float(np.sqrt(np.mean(np.square(shift)))) if len(shift) else 0.0
-    unseen = np.exp(-np.abs(grid) / max(spread, 1e-12)) / (len(rows) + 1)  # flips that none of the drawn shows
-    left = float(squares @ np.maximum(right * (1 - right), unseen))
-    few = 1 + FEW / len(rows)
-    return Estimate(seen + float(mass @ right), few * float(np.sqrt(CAUTION * jackknife + left)), len(rows))
+    return (len(parts) - 1) / len(parts) * float(np.sum((np.asarray(parts) - np.mean(parts)) ** 2))
 
 
 def _grid(margins: Array, weights: Array) -> tuple[Array, Array, Array]:
@@ -148,14 +160,35 @@ def _grid(margins: Array, weights: Array) -> tuple[Array, Array, Array]:
     return np.add.reduceat(margins[order], edges) / sizes, sums[0], sums[1]
 
 
+def _near(count: int) -> int:
+    return min(count, max(NEAREST, int(count**0.8 / 1.5)))
+
+
 def _shares(grid: Array, drawn: Array, shift: Array, inverse: Array) -> Array:
     """How often an answer with each of some margins is right after the shifts of the nearest drawn samples."""
     if not len(drawn):
         return (grid > 0).astype(np.float64)
-    order = np.argsort(drawn, kind="stable")
-    near = min(len(drawn), max(NEAREST, int(len(drawn) ** 0.8 / 1.5)))
+    order, near = np.argsort(drawn, kind="stable"), _near(len(drawn))
     start = np.clip(np.searchsorted(drawn[order], grid) - near // 2, 0, len(drawn) - near)
     window = order[start[:, None] + np.arange(near)]
-    weights = inverse[window]
-    shares: Array = np.sum(weights * (grid[:, None] + shift[window] > 0), axis=1) / np.sum(weights, axis=1)
+    return _right(grid, shift[window], inverse[window])
+
+
+def _shares_without(drawn: Array, shift: Array, inverse: Array) -> Array:
+    """Of each drawn sample: how often it is right after the shifts of the others."""
+    order, near = np.argsort(drawn, kind="stable"), _near(len(drawn))
+    start = np.clip(np.arange(len(drawn)) - near // 2, 0, len(drawn) - near)
+    places = start[:, None] + np.arange(near)
+    window = order[places]
+    others = inverse[window] * (places != np.arange(len(drawn))[:, None])
+    shares = np.empty(len(drawn))
+    shares[order] = _right(drawn[order], shift[window], others)
     return shares
+
+
+def _right(margins: Array, shifts: Array, weights: Array) -> Array:
+    """Float array [m]: the share, by weights [m, k], of shifts [m, k] after which margins [m] are right."""
+    total = np.sum(weights, axis=1)
+    shares = np.sum(weights * (margins[:, None] + shifts > 0), axis=1) / np.maximum(total, 1e-300)
+    found: Array = np.where(total > 0, shares, margins > 0)
+    return found
