@@ -34,7 +34,8 @@ LOOK_Z = 3.5  # of intervals that exclude before the last samples are drawn
 FIRST_LOOK = 32  # samples
 GROWTH = 1.5  # of the draw from look to look
 PRECISE = 0.0025  # half the width of an interval after which the last arm left is not looked at again
-FOR_SINGLES = 0.7  # of the forward passes
+FOR_SINGLES = 0.7  # of the forward passes; all, if at most so many variants are left:
+FEW = 3
 MOST_COMBINATIONS = 600  # that need no images
 MOST_TEXTS = 20_000  # that are embedded for combinations
 MOST_PREDICTED = 12  # combinations of changes of the images that are run
@@ -127,8 +128,9 @@ class Search:
             self.budget = default_samples(len(self.cell), len(arms))
         self.say(f"running {len(arms)} variants on some of the images: {self.budget:,} at most in all")
         self._race(arms, int(self.budget * FOR_SINGLES))
-        if any(self._sampled_row(arm).verdict == GIVES for arm in self.race.known):  # then there are no combinations
-            self._race([arm for arm in arms if arm in self.race.known and arm not in self.race.out], self.budget)
+        alive = [arm for arm in arms if arm in self.race.known and arm not in self.race.out]
+        if len(alive) <= FEW or any(self._sampled_row(arm).verdict == GIVES for arm in alive):
+            self._race(alive, self.budget)  # combinations have less left, or are not tried
         self._note_untried(arms)
         return [self._sampled_row(arm) for arm in arms if arm in self.race.known]
 

@@ -9,7 +9,7 @@ from testbed.explain import sampling
 from testbed.explain.sampling import Draw, Side, estimate
 from testbed.explain.table import Table, margins, values
 
-SAMPLES, CLASSES, ROUNDS = 4000, 5, 150
+SAMPLES, CLASSES, ROUNDS = 4000, 5, 80
 
 
 def tables(spread, seed=0):
