@@ -1,5 +1,5 @@
 "use strict";
-/* What is shown, as CSV, LaTeX, BibTeX, SVG and PNG. */
+/* What is shown, as CSV, LaTeX, BibTeX, SVG, PNG and PDF. */
 (() => {
   const E = T.element;
   function save(name, content, type) {
@@ -31,12 +31,23 @@
       button("csv", "CSV", async () => save(`${name}.csv`, csv(await rows()), "text/csv")),
       button("latex", "LaTeX", async () => save(`${name}.tex`, latex(await rows()), "text/plain")),
       button("bibtex", "BibTeX", async () => { const { source, written } = await T.index(); save(`${name}.bib`, bibtex(source, written), "text/plain"); })] : []),
-    ...(svg ? [button("svg", "SVG", () => save(`${name}.svg`, svg(), "image/svg+xml")), button("png", "PNG", () => png(name, svg()))] : []));
+    ...(svg ? [button("svg", "SVG", () => save(`${name}.svg`, svg(), "image/svg+xml")), button("png", "PNG", () => png(name, svg())), button("pdf", "PDF", () => pdf(name, svg()))] : []));
+  }
+  /* The browser's print dialog, with nothing but the picture on a sheet of its size. */
+  function pdf(name, text) {
+    const sheet = E("div", { id: "sheet" }), { title } = document;
+    sheet.innerHTML = text;
+    const { width, height } = sheet.firstChild.viewBox.baseVal, size = E("style", {}, `@page { size: ${width}px ${height + 1}px; margin: 0 }`);
+    document.body.append(sheet, size);
+    document.body.classList.add("one-sheet");
+    document.title = name; // the file's name
+    addEventListener("afterprint", () => { sheet.remove(); size.remove(); document.body.classList.remove("one-sheet"); document.title = title; }, { once: true });
+    window.print();
   }
   function png(name, text) {
     const image = new Image(), url = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
     image.onload = () => {
-      const canvas = E("canvas", { width: 2 * image.width, height: 2 * image.height });
+      const canvas = E("canvas", { width: 3 * image.width, height: 3 * image.height }); // 288 dots per inch
       canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
       canvas.toBlob((blob) => save(`${name}.png`, blob));
     };
