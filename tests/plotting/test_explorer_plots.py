@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import re
 from collections.abc import Iterator
@@ -11,7 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import drive
+from click.testing import CliRunner
 
+from testbed.cli.analyses.grid import command as grid
 from testbed.db.store import Store
 from testbed.plotting.explorer.explorer import make_explorer, samples_part
 from testbed.plotting.explorer.export import write
@@ -223,3 +226,29 @@ def test_severity_curves_are_as_wide_as_the_page_and_have_intervals(page, site):
     said = Path(download.value.path()).read_text()
     for text in ("imagenet-c.brightness_on-disk", "severity; bars: 95 %", "top1 (%)"):
         assert f">{text}</text>" in said
+
+
+@drive
+def test_latex_from_the_page_is_that_of_the_command(page, site, published, table):
+    columns = ["val", "imagenet-r", "avg_pgd"]
+    go(page, site, f"leaderboard?cols={'|'.join(columns)}", "#board")
+    with page.expect_download() as download:
+        page.locator("#latex").click()
+    text = Path(download.value.path()).read_text()
+    done = CliRunner().invoke(grid, [*columns, "--format", "latex", "--db-url", published], standalone_mode=False)
+    assert done.exception is None, done.output
+    theirs = done.stdout
+    rows = {line.split(" & ")[0]: line for line in text.splitlines() if " & $" in line}
+    expected = {line.split(" & ")[0]: line for line in theirs.splitlines() if " & $" in line}
+    order = re.search(r"^model & (.*) .{2}$", text, re.M)[1].split(" & ")
+    assert order == [name.replace("_", r"\_") for name in columns]
+    assert rows == expected
+    assert sum(r"\mathbf" in line for line in rows.values()) >= 1
+    assert any("^{=" in line for line in rows.values())
+    for command in (r"\toprule", r"\midrule", r"\bottomrule"):
+        assert command in text
+    with page.expect_download() as download:
+        page.locator("#csv").click()
+    with Path(download.value.path()).open(newline="") as file:
+        raw = {row["model"]: float(row["val"]) for row in csv.DictReader(file)}
+    assert raw == pytest.approx({name: row["val"] for name, row in table.items()}, rel=1e-7)
