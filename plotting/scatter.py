@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,6 +11,7 @@ import pandas as pd
 
 from testbed.compat.imagenet_testbed_table import METRIC_SUFFIXES
 from testbed.plotting.frame import Grid, require_columns
+from testbed.plotting.marks import IMAGENET_ONLY, NOT_STATED, Mark
 from testbed.plotting.stats import (
     Fit,
     PiecewiseFit,
@@ -31,13 +33,12 @@ NOT_FITTED = ("aws", "batch64", "subsample")
 NOT_SHOWN = ("subsample",)
 # The models that a line is fitted to, in the order in which they are tried: Taori et al.'s; where no types are stated,
 # those whose names say that they have seen nothing but ImageNet-1k; else all.
-IMAGENET_ONLY = ("ImageNet-1k",)
 BASELINES = {
     "standard": "models of standard training",
     "imagenet-1k": "models whose names say ImageNet-1k only",
     "all": "all models",
 }
-FEWEST = 5  # models whose names say so
+FEWEST = 5  # models of a line
 INTERVALS = 0.995  # of the error bars, as in the paper (alpha = 0.005)
 GRID_POINTS = 200
 METRIC_LABELS = {"top1": "top-1", "top5": "top-5"}
@@ -103,6 +104,7 @@ class ScatterData(NamedTuple):
         band: ``x``, ``line``, ``low``, ``high`` along the line.
         metric: What is measured.
         baseline: Of `BASELINES`, what the line was fitted to.
+        marks: How each model is drawn; none: by its type.
     """
 
     spec: ScatterSpec
@@ -111,6 +113,7 @@ class ScatterData(NamedTuple):
     band: pd.DataFrame
     metric: str
     baseline: str
+    marks: Mapping[str, Mark] = {}
 
 
 def scatter_data(grid: Grid, spec: ScatterSpec, resamples: int = 1000) -> ScatterData:
@@ -158,7 +161,7 @@ def _type(name: str, given: str | None, spec: ScatterSpec) -> str:
     if name in highlighted:
         return highlighted[name]
     if given is None or given != given:
-        return "not stated"
+        return NOT_STATED
     return MERGED_TYPE if spec.merge_types and given in INTERVENTION_TYPES else given
 
 
@@ -181,15 +184,17 @@ def to_be_fitted(names: pd.Index, types: pd.Series, baseline: str | None = None)
 
 
 def _fit(models: pd.DataFrame, spec: ScatterSpec) -> Fit | PiecewiseFit | None:
-    """The line; None if there are too few models."""
+    """The line; None if fewer than `FEWEST` models have a place on the scale."""
     chosen = models[models["fitted"]]
     try:
         if not spec.fitted:
             return None
         if spec.pivot is not None:
-            return piecewise_fit(chosen["x"], chosen["y"], spec.pivot, spec.scale)
-        return linear_fit(chosen["x"], chosen["y"], spec.scale)
-    except ValueError:  # too few models; draw the points without a line
+            lines = piecewise_fit(chosen["x"], chosen["y"], spec.pivot, spec.scale)
+            return lines if lines.below.n + lines.above.n >= FEWEST else None
+        line = linear_fit(chosen["x"], chosen["y"], spec.scale)
+        return line if line.n >= FEWEST else None
+    except ValueError:  # models of one accuracy
         return None
 
 
@@ -280,6 +285,7 @@ def add_scatter(figure: Figure, data: ScatterData, row: int | None = None, colum
         _hover(models.iloc[kept]),
         _TEMPLATE.format(x=spec.x_label or spec.x, y=spec.y_label or spec.y),
         place=place,
+        marks=[data.marks[name] for name in models["model"].iloc[kept]] if data.marks else None,
         bars=lambda index, colour: {f"error_{axis}": _bars(scaled, axis, kept[index], colour) for axis in ("x", "y")},
     )
     percent_axis(figure, "x", ranges[0], spec.scale, _label(spec.x_label, spec.x, data.metric), place)
@@ -359,12 +365,12 @@ def _add_lines(figure: Figure, data: ScatterData, ranges: list[tuple[float, floa
             x=np.concatenate([x, x[::-1]]),
             y=np.concatenate([top, bottom[::-1]]),
             fill="toself",
-            fillcolor="rgba(0, 114, 178, 0.18)",
+            fillcolor=faint("#000000" if data.marks else "#0072B2", 0.18),
             line={"width": 0},
             hoverinfo="skip",
-            name="95 % band",
+            name="95 % band of the line (bootstrap)",
             legendgroup="band",
-            showlegend=False,
+            showlegend=not place,
         ),
         **place,
     )
@@ -375,7 +381,7 @@ def _add_lines(figure: Figure, data: ScatterData, ranges: list[tuple[float, floa
             mode="lines",
             name="linear fit" if place else line_name(data),
             legendgroup="fit",
-            line={"color": "#D55E00", "width": 2},
+            line={"color": "black" if data.marks else "#D55E00", "width": 2},
             hoverinfo="skip",
         ),
         **place,

@@ -4,7 +4,9 @@ that survive grey print, and axes on transformed scales with ticks in percent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +16,8 @@ from testbed.registry.table import natural_key
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
+
+    from testbed.plotting.marks import Mark
 
 STANDARD = "Standard training"
 MORE_DATA = "Trained with more data"
@@ -39,6 +43,7 @@ OTHER_SYMBOLS = ("star", "hexagram", "bowtie", "star-diamond", "star-square", "h
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 TICKS_MOST = 9
 TICKS_ENOUGH = 5
+TICK_STEPS = (50, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 
 
 def type_order(model_type: str) -> tuple[Any, ...]:
@@ -82,9 +87,10 @@ def add_points(
     template: str,
     place: dict[str, int] | None = None,
     shown: Collection[str] = (),
+    marks: Sequence[Mark] | None = None,
     bars: Callable[[Any, str], dict[str, Any]] | None = None,
 ) -> None:
-    """Draws a point for each model, a trace for each type.
+    """Draws a point for each model, a trace for each type, or for each group of models that share a colour.
 
     Args:
         figure: The figure.
@@ -95,27 +101,52 @@ def add_points(
         template: What is told of a point, plotly's form.
         place: Row and column of a panel.
         shown: Types that the legend has already.
+        marks: How each of the models is drawn; None: by its type.
         bars: From the positions of models and their colour to plotly's error bars.
     """
     import plotly.graph_objects as go
 
     types, x, y = np.asarray(model_types, dtype=object), np.asarray(x), np.asarray(y)
-    for model_type, style in type_styles(types).items():
-        index = np.flatnonzero(types == model_type)
+    for name, index, style in _by_type(types) if marks is None else _by_group(marks):
         figure.add_trace(
             go.Scatter(
                 x=x[index],
                 y=y[index],
                 mode="markers",
-                name=model_type,
-                legendgroup=model_type,
-                showlegend=model_type not in shown,
+                name=name,
+                legendgroup=name,
+                showlegend=name not in shown,
                 marker=style,
                 customdata=[hover[position] for position in index.tolist()],
                 hovertemplate=template,
                 **(bars(index, style["color"]) if bars else {}),
             ),
             **(place or {}),
+        )
+    kinds = {} if marks is None else {mark.kind: mark.symbol for mark in marks}
+    for kind, symbol in kinds.items() if len(kinds) > 1 else ():  # the legend says what symbols mean
+        style = {"color": "rgba(0, 0, 0, 0)", "symbol": symbol, "size": 9, "line": {"width": 1.5, "color": "#555555"}}
+        figure.add_trace(go.Scatter(x=[None], y=[None], mode="markers", name=kind, marker=style), **(place or {}))
+
+
+_Series = tuple[str, Any, dict[str, Any]]  # a name of the legend, which models, and their marker
+
+
+def _by_type(types: Any) -> Iterator[_Series]:
+    for name, style in type_styles(types).items():
+        yield name, np.flatnonzero(types == name), style
+
+
+def _by_group(marks: Sequence[Mark]) -> Iterator[_Series]:
+    sizes = Counter(mark.group for mark in marks)
+    for group, _ in sizes.most_common():
+        index = np.flatnonzero([mark.group == group for mark in marks])
+        symbols = [marks[position].symbol for position in index.tolist()]
+        edge = {"width": 0.5, "color": "white"}
+        yield (
+            group,
+            index,
+            {"color": marks[index[0]].colour, "symbol": symbols, "size": 9, "opacity": 0.8, "line": edge},
         )
 
 
@@ -163,19 +194,22 @@ def percent_axis(
 def percent_ticks(limits: tuple[float, float], scale: str) -> list[float]:
     """Round percentages between two places of a scale, none nearer to another than a ninth of the way.
 
-    The rounder ones come first: multiples of 50, 20, 10, 5, 2, 1, and so on down, until there are enough.
+    All multiples of 50, 20, 10, 5, 2, 1, and so on, of the first of these that gives enough of them; on a scale where
+    these are too uneven, of several, the rounder ones first.
     """
     low, high = limits
+    apart = (high - low) / TICKS_MOST
     chosen: list[tuple[float, float]] = []
-    for step in (50, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01):
-        if len(chosen) >= TICKS_ENOUGH:
-            break
-        for number in range(1, round(100 / step)):
-            percent = round(number * step, 2)
-            place = float(transform(percent / 100, scale))
-            near = any(abs(place - other) < (high - low) / TICKS_MOST for other, _ in chosen)
-            if low <= place <= high and not near:
-                chosen.append((place, percent))
+    for step in TICK_STEPS:
+        percents = [round(number * step, 2) for number in range(1, round(100 / step))]
+        places = [float(transform(percent / 100, scale)) for percent in percents]
+        here = [each for each in zip(places, percents, strict=True) if low <= each[0] <= high]
+        if len(here) >= TICKS_ENOUGH and all(b[0] - a[0] >= apart for a, b in pairwise(here)):
+            return [percent for _, percent in here]
+        if len(chosen) < TICKS_ENOUGH:
+            for place, percent in here:
+                if all(abs(place - other) >= apart for other, _ in chosen):
+                    chosen.append((place, percent))
     return sorted(percent for _, percent in chosen)
 
 

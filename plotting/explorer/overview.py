@@ -18,8 +18,9 @@ from testbed.metric_specs import MetricSpec, agreed, main_metric
 from testbed.plotting.explorer.boards import Filled, board_of
 from testbed.plotting.explorer.documents import number_in
 from testbed.plotting.frame import filled, load_grid, with_averages
-from testbed.plotting.scatter import BASELINES, FEWEST, IMAGENET_ONLY, NOT_FITTED
-from testbed.plotting.style import MORE_DATA, ONLY_IMAGENET, STANDARD, TYPES
+from testbed.plotting.marks import COLOURS, GREY, IMAGENET_ONLY, SYMBOLS, family_of, model_marks
+from testbed.plotting.scatter import BASELINES, FEWEST, NOT_FITTED
+from testbed.plotting.style import STANDARD, type_order
 from testbed.published.agreement import DIFFERS, PublishedValues, in_words
 from testbed.published.names import trained_on
 from testbed.registry.table import natural_key
@@ -43,13 +44,6 @@ FIELDS = ("model", "value", "n", "stderr", "origin", "evaluation_id", "unit")
 def column_group(column: str) -> str:
     """The heading under which a column is listed."""
     return next((name for name, pattern in GROUPS if pattern.fullmatch(column)), "others")
-
-
-def family_of(model: str) -> str:
-    """The family of an architecture, from the model's name: ``resnet``, ``vit``, ``convnext`` and so on."""
-    bare = model.partition(",")[0].rpartition("/")[2].lower()
-    found = re.match(r"[a-z]+", bare)
-    return found[0] if found else "not stated"
 
 
 def pretraining_of(model: str) -> str:
@@ -143,6 +137,9 @@ class Overview:
     def _index(self) -> dict[str, Any]:
         models = self._models
         names = [each.name for each in models]
+        found = model_marks({each.name: each.model_type for each in models})
+        marks = [found[name] for name in names]
+        kinds = {each.kind: each.symbol for each in sorted(marks, key=lambda each: type_order(each.kind))}
         return {
             "source": self.source,
             "written": datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -151,11 +148,12 @@ class Overview:
             "metrics": sorted({metric for metrics in self._metrics.values() for metric in metrics}),
             "baselines": [{"value": key, "text": text} for key, text in BASELINES.items()],
             "imagenetOnly": ", ".join(IMAGENET_ONLY),
-            "standardData": ONLY_IMAGENET,
-            "moreData": MORE_DATA,
             "fewest": FEWEST,
             "notFitted": list(NOT_FITTED),
-            "types": [{"name": name, "colour": colour, "symbol": symbol} for name, (colour, symbol) in TYPES.items()],
+            "kinds": [{"name": kind, "symbol": symbol} for kind, symbol in kinds.items()],
+            "colours": [*COLOURS, GREY],
+            "symbols": list(SYMBOLS),
+            "groups": {each.colour: each.group for each in marks},
             "models": {
                 "name": names,
                 "type": [each.model_type or "not stated" for each in models],
@@ -163,6 +161,9 @@ class Overview:
                 "pretraining": [pretraining_of(name) for name in names],
                 "parameters": [each.parameters for each in models],
                 "since": [each.since.date().isoformat() for each in models],
+                "kind": [list(kinds).index(each.kind) for each in marks],
+                "colour": [[*COLOURS, GREY].index(each.colour) for each in marks],
+                "symbol": [SYMBOLS.index(each.symbol) for each in marks],
             },
             "settings": [
                 {

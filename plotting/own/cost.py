@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import pandas as pd
 
 from testbed.metric_specs import HIGHER, LOWER
 from testbed.models.base.parameters import count_parameters
+from testbed.plotting.marks import Mark
 from testbed.plotting.own.source import Drawn, Found, Own, Passed, file_name
 from testbed.plotting.style import add_points, finish
 from testbed.registry import registry
@@ -50,7 +52,7 @@ def figures(own: Own) -> Found:
         points["on_front"] = pareto(points["parameters"].to_numpy(), gain)
         yield Drawn(
             file_name("cost", setting),
-            partial(draw, points, setting, own.metrics[setting]),
+            partial(draw, points, setting, own.metrics[setting], own.marks),
             numbers(points, setting, own.metrics[setting]),
         )
 
@@ -74,7 +76,7 @@ def pareto(cost: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> np.ndarra
     return ~np.asarray((no_worse & better).any(axis=1))
 
 
-def draw(points: pd.DataFrame, setting: str, metric: str) -> Figure:
+def draw(points: pd.DataFrame, setting: str, metric: str, marks: Mapping[str, Mark]) -> Figure:
     """A point for each model, and a line along those that no other one beats."""
     import plotly.graph_objects as go
 
@@ -100,6 +102,7 @@ def draw(points: pd.DataFrame, setting: str, metric: str) -> Figure:
         100 * points["value"],
         list(points.index),
         "<b>%{customdata}</b><br>%{x:.3s} parameters<br>%{y:.2f} %<extra>%{fullData.name}</extra>",
+        marks=[marks[name] for name in points.index],
     )
     figure.update_xaxes(title_text="parameters", type="log")
     figure.update_yaxes(title_text=f"{metric} on {setting} (%)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,6 +12,7 @@ import pandas as pd
 
 from testbed.metrics.classification import calibration_gaps
 from testbed.metrics.inference.statistics import wilson
+from testbed.plotting.marks import Mark
 from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
 from testbed.plotting.style import finish
 
@@ -54,7 +56,9 @@ def figures(own: Own) -> Found:
             continue
         if len(values) > MOST_MODELS:
             yield Passed(f"reliability on {setting}", f"{len(values) - MOST_MODELS} less accurate models")
-        yield Drawn(file_name("reliability", setting), partial(draw, panels, setting), numbers(panels, setting))
+        yield Drawn(
+            file_name("reliability", setting), partial(draw, panels, setting, own.marks), numbers(panels, setting)
+        )
 
 
 def reliability(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, Any]) -> Reliability:
@@ -76,8 +80,8 @@ def reliability(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarra
     return Reliability(model, bins.reset_index(drop=True), error, len(confidence))
 
 
-def draw(panels: list[Reliability], setting: str) -> Figure:
-    """A panel for each model: the diagonal, and a point for each bin, larger where it has more samples."""
+def draw(panels: list[Reliability], setting: str, marks: Mapping[str, Mark]) -> Figure:
+    """A panel for each model in its colour: the diagonal, and a point for each bin, larger with more samples."""
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
@@ -95,7 +99,7 @@ def draw(panels: list[Reliability], setting: str) -> Figure:
                 x=100 * each.bins["confidence"],
                 y=accuracy,
                 mode="lines+markers",
-                line={"color": "#0072B2"},
+                line={"color": marks[each.model].colour},
                 marker={"size": 5 + 15 * np.sqrt(each.bins["n"] / each.n)},
                 error_y={
                     "type": "data",

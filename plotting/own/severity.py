@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,14 +11,15 @@ import numpy as np
 import pandas as pd
 
 from testbed.metrics.inference.statistics import Z, interval, mean_and_stderr
+from testbed.plotting.marks import Mark
 from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
-from testbed.plotting.style import OTHER_SYMBOLS, faint, finish
+from testbed.plotting.style import faint, finish
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 MOST_MODELS = 8
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#000000")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
 _BAND_OF_MEANS = "95 %, from the standard error over samples"
@@ -49,7 +52,7 @@ def figures(own: Own) -> Found:
         if left:
             yield Passed(f"severity curves of {name}", f"{left} more models; --models chooses")
         curves = corruption_curves(own, name, on, models)
-        yield Drawn(file_name("severity", name), partial(draw, curves), numbers(curves))
+        yield Drawn(file_name("severity", name), partial(draw, curves, own.marks), numbers(curves))
         root, _, last = name.rpartition(".")
         form = next((form for form in ("_in-memory", "_on-disk") if last.endswith(form)), "")
         if root:
@@ -60,7 +63,7 @@ def figures(own: Own) -> Found:
             members = [on[level] for on in corruptions.values() for level in levels]
             curves = mean_curves(own, root + form, corruptions, levels, _models(own, members)[0])
             if len(curves.points):
-                yield Drawn(file_name("severity-mean", root + form), partial(draw, curves), numbers(curves))
+                yield Drawn(file_name("severity-mean", root + form), partial(draw, curves, own.marks), numbers(curves))
 
 
 def corruption_curves(own: Own, name: str, on: dict[int, str], models: list[str]) -> Curves:
@@ -120,13 +123,16 @@ def _frame(rows: list[tuple[str, int, float, float, float]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["model", "severity", "value", "low", "high"])
 
 
-def draw(curves: Curves) -> Figure:
-    """Lines with bands, a colour and a symbol for each model."""
+def draw(curves: Curves, marks: Mapping[str, Mark]) -> Figure:
+    """Lines with bands in the colours of the models; models with one mark are told apart by dashes."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    for index, (model, points) in enumerate(curves.points.groupby("model", sort=False)):
-        colour = COLOURS[index % len(COLOURS)]
+    before: Counter[tuple[str, str]] = Counter()
+    for model, points in curves.points.groupby("model", sort=False):
+        _, colour, _, symbol = marks[str(model)]
+        dash = DASHES[before[colour, symbol] % len(DASHES)]
+        before[colour, symbol] += 1
         known = points.dropna()
         figure.add_trace(
             go.Scatter(
@@ -148,8 +154,8 @@ def draw(curves: Curves) -> Figure:
                 mode="lines+markers",
                 name=short(str(model)),
                 legendgroup=str(model),
-                line={"color": colour},
-                marker={"symbol": ("circle", "square", "diamond", *OTHER_SYMBOLS)[index], "size": 9},
+                line={"color": colour, "dash": dash},
+                marker={"symbol": symbol, "size": 9},
                 hovertemplate=f"<b>{model}</b><br>severity %{{x}}: %{{y:.2f}} %<extra></extra>",
             )
         )

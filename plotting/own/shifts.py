@@ -16,10 +16,8 @@ from testbed.plotting.scatter import (
     scatter_data,
     scatter_figure,
     scatter_object,
-    to_be_fitted,
 )
 
-FEWEST_FOR_A_LINE = 5
 CONFIDENCE = 0.95
 
 
@@ -41,7 +39,7 @@ def figures(own: Own) -> Found:
 def shift(own: Own, name: str, clean: str, members: list[str]) -> ScatterData | None:
     """The numbers of one figure; None if no model has all results.
 
-    The line is fitted if five models or more can be; error bars are Clopper-Pearson's of 95 %. A mean over severities
+    Error bars are Clopper-Pearson's of 95 %. A mean over severities
     has none, since its samples are not independent.
     """
     x = own.values(clean)
@@ -63,12 +61,12 @@ def shift(own: Own, name: str, clean: str, members: list[str]) -> ScatterData | 
         least=0.0,
         least_on=clean,
         merge_types=False,
-        fitted=own.specs[clean].better not in (LOWER, NEITHER)  # effective robustness is a matter of accuracies
-        and sum(to_be_fitted(models, x["model_type"].reindex(models))) >= FEWEST_FOR_A_LINE,
+        fitted=own.specs[clean].better not in (LOWER, NEITHER),  # effective robustness is a matter of accuracies
         interval=CONFIDENCE,
     )
     specs = dict.fromkeys((clean, name), own.specs[clean])
-    return scatter_data(Grid(values, sizes, x["model_type"], own.metrics[clean], specs=specs), spec)
+    data = scatter_data(Grid(values, sizes, x["model_type"], own.metrics[clean], specs=specs), spec)
+    return data._replace(marks=own.marks)
 
 
 def _shifts(own: Own) -> dict[str, tuple[str, list[str]]]:

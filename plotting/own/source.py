@@ -16,6 +16,7 @@ from testbed.db.store import Store
 from testbed.entities import FRACTION, Evaluation
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 from testbed.plotting.frame import main_metrics, results_frame, specs_of
+from testbed.plotting.marks import Mark, model_marks
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -108,6 +109,11 @@ class Own:
     def specs(self) -> dict[str, MetricSpec]:
         """Setting → what the metric that is drawn declares."""
         return specs_of(self.frame)
+
+    @cached_property
+    def marks(self) -> dict[str, Mark]:
+        """How each model of the store is drawn, whichever are chosen."""
+        return model_marks({each.name: each.model_type for each in self.store.results.model_facts()})
 
     @cached_property
     def evaluations(self) -> dict[str, dict[str, Evaluation]]:

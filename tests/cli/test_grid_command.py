@@ -7,7 +7,8 @@ import json
 
 import pytest
 
-from testbed.cli.analyses.grid import as_text, latex
+from testbed.cli.analyses.grid import as_text
+from testbed.cli.analyses.latex import Cell, escaped, number, tabular
 from testbed.db.store import Store
 from testbed.published.importing import import_results
 
@@ -39,9 +40,10 @@ def test_markdown_and_latex(program, url):
     assert lines[1] == "| --- | ---: | ---: |"
     assert lines[4] == r"| vgg\|x | – | 2.00† |"
     text = program("testbed", *words, "latex").stdout
-    assert r"\begin{tabular}{lrr}" in text
-    assert r"resnet\_50 & 76.13† & -- \\" in text
-    assert r"top1, \% & val & imagenet-a \\" in text
+    lines = text.splitlines()
+    assert lines[1:4] == [r"\begin{tabular}{lrr}", r"\toprule", r"top1, \% & val & imagenet-a \\"]
+    assert r"resnet\_50 & $\mathbf{76.13 \pm 0.37}^{\dagger}$ & -- \\" in lines  # of val's 50,000 images
+    assert lines[-3:-1] == [r"\bottomrule", r"\end{tabular}"]
 
 
 def test_json_has_fractions_and_leaves_out_what_is_missing(program, url):
@@ -67,7 +69,46 @@ def test_mistakes_are_one_line(program, url):
 
 
 def test_latex_takes_nothing_in_a_name_for_a_command():
-    assert latex(r"a_b&c%d$e#f{g}h~i^j\k") == (
+    assert escaped(r"a_b&c%d$e#f{g}h~i^j\k") == (
         r"a\_b\&c\%d\$e\#f\{g\}h\textasciitilde{}i\textasciicircum{}j\textbackslash{}k"
     )
     assert as_text(["m"], ["s"], [["1.00"]], "markdown", "top1").splitlines()[2] == "| m | 1.00 |"
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        (Cell(97.59259259, 1.3049, tied=True), r"$97.6 \pm 1.3^{=}$"),
+        (Cell(97.59259259, 0.0996, best=True, tied=True), r"$\mathbf{97.593 \pm 0.100}$"),
+        (Cell(62.5, 12.25, published=True), r"$63 \pm 12^{\dagger}$"),
+        (Cell(33.333, published=True, differs=True), r"$33.33^{\dagger\ast}$"),
+        (Cell(0.123456, percent=False), "$0.1235$"),
+        (Cell(float("nan")), "--"),
+    ],
+)
+def test_numbers_for_a_paper_have_two_digits_of_their_interval(cell, text):
+    assert number(cell) == text
+
+
+def test_comments_say_what_the_marks_of_a_table_mean():
+    rows = [("a", [Cell(2.0, 1.0, best=True)]), ("b", [Cell(1.0, 1.0, tied=True)])]
+    first = tabular("top1", ["s"], rows).splitlines()[0]
+    said = ["±: half of the 95 % interval", "bold: the best", "=: does not differ significantly from the best"]
+    assert first == "; ".join([r"% \usepackage{booktabs}", *said])
+    assert "=:" not in tabular("top1", ["s"], rows[:1])
+
+
+def test_ties_with_the_best_are_those_of_rank(program, tmp_path):
+    url = str(tmp_path / "digits.db")
+    models = ("digits-knn", "digits-mlp", "digits-logreg")
+    program("testbed", "run", *models, "--on", "digits", "--executor", "inline", "--db-url", url)
+    rows = {
+        each["model"]: each
+        for each in json.loads(program("testbed", "rank", "digits", "--json", "--db-url", url).stdout)
+    }
+    best = next(name for name, row in rows.items() if row["rank"] == 1)
+    text = program("testbed", "grid", "digits", "--format", "latex", "--db-url", url).stdout
+    lines = {line.split(" & ")[0]: line for line in text.splitlines() if " & $" in line}
+    assert rf"\mathbf{{{100 * rows[best]['value']:.1f} " in lines[best]
+    others = set(rows) - {best}
+    assert {name for name in others if "{=}" in lines[name]} == set(rows[best]["tied_with"])

@@ -1,5 +1,5 @@
 "use strict";
-/* What is shown, as CSV, LaTeX, BibTeX, SVG and PNG. */
+/* What is shown, as CSV, LaTeX, BibTeX, SVG, PNG and PDF. */
 (() => {
   const E = T.element;
   function save(name, content, type) {
@@ -17,30 +17,65 @@
   const csv = (rows) => rows.map((row) => row.map(quoted).join(",")).join("\n") + "\n";
   const SPECIAL = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "–": "--" };
   const tex = (cell) => String(cell ?? "").replace(/[\\~^–&%$#_{}]/g, (each) => SPECIAL[each] || `\\${each}`);
-  function latex(rows) {
-    const [head, ...body] = rows.map((row) => `${row.map(tex).join(" & ")} \\\\`);
-    return [`\\begin{tabular}{l${"r".repeat(rows[0].length - 1)}}`, "\\hline", head, "\\hline", ...body, "\\hline", "\\end{tabular}", ""].join("\n");
+  /* A table with booktabs, after comments that say what its marks mean; numbers are in LaTeX already. As testbed grid --format latex. */
+  function tabular(heads, rows, said) {
+    const line = (cells) => `${cells.join(" & ")} \\\\`;
+    return [`% ${["\\usepackage{booktabs}", ...said].join("; ")}`, `\\begin{tabular}{l${"r".repeat(heads.length - 1)}}`, "\\toprule", line(heads.map(tex)), "\\midrule", ...rows.map(line), "\\bottomrule", "\\end{tabular}", ""].join("\n");
+  }
+  const NUMERIC = /^[+-]?\d+\.\d+$/, DECIMALS = 2, DIGITS = 4, MOST_DECIMALS = 6;
+  const plain = (given) => {
+    const value = NUMERIC.test(given) ? Number(given) : given;
+    return typeof value !== "number" ? tex(value) : Number.isNaN(value) ? "--" : `$${Number.isInteger(value) ? value : value.toPrecision(DIGITS)}$`;
+  };
+  const latex = ([head, ...body]) => tabular(head, body.map((row) => row.map(plain)), []);
+  /* Models × columns: two digits of half the interval, the best in bold, marks of ties and of published values. */
+  function results(index, rows, columns, tied) {
+    const best = columns.map((of) => { const way = T.direction(of), there = way ? rows.map((at) => of.value[at]).filter((each) => !Number.isNaN(each)) : []; return there.length ? way * there.reduce((most, each) => Math.max(most, way * each), -Infinity) : NaN; });
+    let halves = false, ties = false;
+    const cell = (of, place, at) => {
+      const value = of.value[at], [low, high] = T.interval(of, at), half = (high - low) / 2, first = value === best[place], tie = !first && tied[place] && tied[place].has(at);
+      if (Number.isNaN(value)) return "--";
+      halves ||= half > 0; ties ||= tie;
+      const decimals = Math.min(Math.max(0, 1 - Math.floor(Math.log10(half))), MOST_DECIMALS), text = half > 0 ? `${value.toFixed(decimals)} \\pm ${half.toFixed(decimals)}` : of.percent ? value.toFixed(DECIMALS) : String(Number(value.toPrecision(DIGITS)));
+      const marks = `${tie ? "=" : ""}${of.origin[at].startsWith("published") ? "\\dagger" : ""}${(of.published[at] || {}).differs ? "\\ast" : ""}`;
+      return `$${first ? `\\mathbf{${text}}` : text}${marks ? `^{${marks}}` : ""}$`;
+    };
+    const body = rows.map((at) => [tex(index.models[at].name), ...columns.map((of, place) => cell(of, place, at))]);
+    const said = [...(halves ? ["±: half of the 95 % interval"] : []), ...(best.some((each) => !Number.isNaN(each)) ? ["bold: the best"] : []), ...(ties ? ["=: does not differ significantly from the best (shaded on the page)"] : []),
+      ...(body.some((row) => row.some((each) => each.includes("\\dagger"))) ? ["dagger: published, not measured here"] : []), ...(body.some((row) => row.some((each) => each.includes("\\ast"))) ? ["asterisk: differs from what is published"] : [])];
+    return tabular(["model", ...columns.map(T.label)], body, said);
   }
   function bibtex(source, written) {
     return `@misc{testbed_results,\n  title = {Results of {${source}}, evaluated with testbed},\n  year = {${written.slice(0, 4)}},\n  note = {Exported ${written}},\n}\n`;
   }
-  /* Buttons: rows() gives a table of texts, svg() a picture. */
-  function exports(name, { rows, svg }) {
+  /* Buttons: rows() gives a table of texts with raw values, tex() one for LaTeX if it is another one, svg() a picture. */
+  function exports(name, { rows, tex: table, svg }) {
     const button = (id, text, action) => E("button", { type: "button", id, onclick: action }, text);
     return E("div", { class: "exports" }, ...(rows ? [
       button("csv", "CSV", async () => save(`${name}.csv`, csv(await rows()), "text/csv")),
-      button("latex", "LaTeX", async () => save(`${name}.tex`, latex(await rows()), "text/plain")),
+      button("latex", "LaTeX", async () => save(`${name}.tex`, table ? table() : latex(await rows()), "text/plain")),
       button("bibtex", "BibTeX", async () => { const { source, written } = await T.index(); save(`${name}.bib`, bibtex(source, written), "text/plain"); })] : []),
-    ...(svg ? [button("svg", "SVG", () => save(`${name}.svg`, svg(), "image/svg+xml")), button("png", "PNG", () => png(name, svg()))] : []));
+    ...(svg ? [button("svg", "SVG", () => save(`${name}.svg`, svg(), "image/svg+xml")), button("png", "PNG", () => png(name, svg())), button("pdf", "PDF", () => pdf(name, svg()))] : []));
+  }
+  /* The browser's print dialog, with nothing but the picture on a sheet of its size. */
+  function pdf(name, text) {
+    const sheet = E("div", { id: "sheet" }), { title } = document;
+    sheet.innerHTML = text;
+    const { width, height } = sheet.firstChild.viewBox.baseVal, size = E("style", {}, `@page { size: ${width}px ${height + 1}px; margin: 0 }`);
+    document.body.append(sheet, size);
+    document.body.classList.add("one-sheet");
+    document.title = name; // the file's name
+    addEventListener("afterprint", () => { sheet.remove(); size.remove(); document.body.classList.remove("one-sheet"); document.title = title; }, { once: true });
+    window.print();
   }
   function png(name, text) {
     const image = new Image(), url = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
     image.onload = () => {
-      const canvas = E("canvas", { width: 2 * image.width, height: 2 * image.height });
+      const canvas = E("canvas", { width: 3 * image.width, height: 3 * image.height }); // 288 dots per inch
       canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
       canvas.toBlob((blob) => save(`${name}.png`, blob));
     };
     image.src = url;
   }
-  Object.assign(T, { exports, csv, latex });
+  Object.assign(T, { exports, csv, latex, results });
 })();

@@ -1,7 +1,7 @@
 "use strict";
 /* The index of models and columns, values of columns, and the search: words, globs, and key:value. */
 (() => {
-  const E = T.element, STATED = ["type", "family", "pretraining"], UNKNOWN = "not stated", KEYS = [...STATED, "size", "added"];
+  const E = T.element, STATED = ["type", "family", "pretraining"], KEYS = [...STATED, "size", "added"];
   let known = null;
 
   /* Models and columns with their places by name. */
@@ -9,25 +9,18 @@
     if (known) return known;
     const doc = await T.load("index"), number = doc.models.name.length;
     const models = Array.from({ length: number }, (_, at) => ({ at, name: doc.models.name[at], lower: doc.models.name[at].toLowerCase(), ...Object.fromEntries(STATED.map((key) => [key, doc.models[key][at]])), params: doc.models.parameters[at], date: doc.models.since[at], size: size(doc.models.parameters[at]), added: doc.models.since[at].slice(0, 7) }));
-    for (const each of models) each.kind = kind(doc, each);
-    const inOrder = (names) => [...new Set(names)].sort((a, b) => order(doc, a) - order(doc, b) || (a < b ? -1 : 1));
+    for (const each of models) {
+      each.kind = doc.kinds[doc.models.kind[each.at]].name;
+      each.style = { colour: doc.colours[doc.models.colour[each.at]], symbol: doc.symbols[doc.models.symbol[each.at]] };
+    }
     known = {
       ...doc, models, tasks: [...new Set(doc.columns.map((each) => each.task))], modelOf: new Map(models.map((each) => [each.name, each])), columnOf: new Map(doc.columns.map((each, at) => [each.name, at])),
-      kinds: inOrder(models.map((each) => each.kind)), styles: doc.types,
     };
     T.at("about").textContent = `${number.toLocaleString("en")} models × ${doc.columns.length} columns; written ${doc.written} from ${doc.source}`;
     T.at("views").querySelector('[data-view="disagreements"]').hidden = !doc.disagreements;
     T.at("names").replaceChildren(...[...doc.columns.map((each) => each.name), ...doc.models.name.slice(0, 2000)].map((value) => E("option", { value })));
     return known;
   }
-  const order = (doc, type) => { const at = doc.types.findIndex((each) => each.name === type); return at < 0 ? 99 : at; };
-
-  /* What a model's point is coloured by: its type; where none is stated, what its name says of its training data. */
-  function kind(doc, model) {
-    if (model.type !== UNKNOWN || model.pretraining === UNKNOWN) return model.type;
-    return model.pretraining === doc.imagenetOnly ? doc.standardData : doc.moreData;
-  }
-
   const SHARE = 0.1;
   /* So many of columns, by their places: half of them with values that were measured here, if there are, then those that most
      models have; none that few models have where others have many. */

@@ -71,7 +71,7 @@
     const tied = query.get("ties") === "0" ? [] : loaded.map(({ of }) => ties(of, rows)), intervals = query.get("ci") === "1";
     const trained = new Set(rows.map((at) => index.models[at].pretraining)).size > 1;
     main.replaceChildren(E("h1", {}, "Leaderboard"), controls(index, query, metric, task), note(rows, loaded, mean, key, up, tied.length > 0),
-      T.exports("results", { rows: () => texts(index, rows, loaded, mean) }),
+      T.exports("results", { rows: () => texts(index, rows, loaded, mean), tex: () => T.results(index, rows, loaded.map(({ of }) => of), loaded.map(({ of }) => ties(of, rows))) }),
       T.table({ id: "board", caption: `${rows.length} models × ${loaded.length} columns`, columns: heads(loaded, mean, trained), count: rows.length, sort: { key, up }, onsort: (name) => sort(name, key, up, loaded),
         rowAt: (place) => cells(index, rows[place], loaded, mean, tied, intervals, pinned, trained) }));
     return null;

@@ -39,7 +39,7 @@
     const links = [E("a", { href: T.link("plot", [], { x: first, y: name }) }, `Plot against ${first}`), ...(setting && index.settings[about.setting].samples ? [", ", E("a", { href: T.link("samples", [setting]) }, "samples")] : [])];
     main.replaceChildren(E("h1", {}, T.name(name)), E("p", { class: "note" }, `${about.group}${about.n ? `; ${about.n.toLocaleString("en")} samples` : ""}; ${rows.length} models; ${of.metric}: ${T.directed(of)}. `, ...links),
       E("div", { class: "controls" }, metrics.length > 1 ? T.choose("Metric", "metric", metrics, of.metric) : null), compareForm(of, index, rows),
-      T.exports(name, { rows: () => [["model", "model_type", of.metric, "low", "high"], ...rows.map((each) => [each.name, each.type, of.value[each.at], ...T.interval(of, each.at).map((v) => (Number.isNaN(v) ? "" : v))])] }),
+      T.exports(name, { rows: () => [["model", "model_type", of.metric, "low", "high"], ...rows.map((each) => [each.name, each.type, of.value[each.at], ...T.interval(of, each.at).map((v) => (Number.isNaN(v) ? "" : v))])], tex: () => T.results(index, rows.map((each) => each.at), [of], []) }),
       T.table({ id: "setting", caption: `Models on ${name}`, count: rows.length,
         columns: [{ key: "place", label: "#", number: true }, { key: "model", label: "model", heading: true }, { key: "type", label: "type" }, { key: "value", label: `${of.metric}${of.percent ? ", %" : of.unit ? `, ${of.unit}` : ""}`, number: true }, { key: "interval", label: "95 %", number: true }, { key: "cell", label: "evaluation" }],
         rowAt: (at) => {

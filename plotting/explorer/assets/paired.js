@@ -105,6 +105,8 @@
     return t * Math.exp(-x * x + terms.reduceRight((sum, term) => sum * t + term, 0));
   }
 
+  T.random = generator;
+  T.percentiles = percentiles;
   /* Scores of two models on the same samples. */
   T.paired = function (first, second) {
     const n = first.length, differences = first.map((each, place) => each - second[place]);

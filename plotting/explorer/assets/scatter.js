@@ -2,17 +2,31 @@
 /* Two columns against each other with a line, and effective robustness to it. */
 (() => {
   const E = T.element, MIDDLE = "imagenetv2-matched-frequency-format-val";
-  const style = (index, type) => index.styles.find((each) => each.name === type) || { colour: "#777777", symbol: "circle" };
-  const LEAST = 5, LINES = 24; // models of a line, and lines of a list
+  const LINES = 24, TRIED = 12, USUAL_LEAST = 55, ENOUGH = 0.9; // lines of a list; columns that axes are chosen from; accuracy on val, %; of the most models that a pair has
 
   /* The columns that are rates of which more is better. */
   const accuracies = (index) => index.columns.filter((each) => each.percent && T.direction(each) > 0);
-  const task = (index, name) => index.columns[index.columnOf.get(name)].task;
-  function axes(index, query) {
-    const usable = accuracies(index).map((each) => each.name), has = (name) => usable.includes(name), x = has(query.get("x")) ? query.get("x") : has("val") ? "val" : usable[0];
-    const y = has(query.get("y")) ? query.get("y") : x === "val" && has(MIDDLE) ? MIDDLE : usable.find((name) => name !== x && task(index, name) === task(index, x)) || x;
-    const scale = T.SCALES[query.get("scale")] ? query.get("scale") : "logit", least = query.get("least");
-    return { x, y, scale, least: least === null ? (x === "val" ? 55 : 0) : Number(least) || 0, baseline: query.get("baseline"), hidden: new Set((query.get("hide") || "").split("|").filter(Boolean)) };
+  const least = (x) => (x.name === "val" ? USUAL_LEAST : 0);
+  /* Two columns of one task that many models have, where the address does not say which: the first task and the first columns in which there are enough. */
+  async function firstPair(index, usable, x, y) {
+    let most = { shared: 0, x: x || y || usable[0], y: y || x || usable[0] };
+    for (const task of [...new Set([x || y, ...usable].filter(Boolean).map((each) => each.task))]) {
+      const own = usable.filter((each) => each.task === task), few = T.usual(index.columns, own.map((each) => index.columnOf.get(each.name)), TRIED).sort((a, b) => a - b).map((at) => index.columns[at]);
+      const firsts = x ? [x] : few, seconds = y ? [y] : [...few.filter((each) => each.name === MIDDLE), ...few.filter((each) => each.name !== MIDDLE)], found = [];
+      const values = new Map(await Promise.all([...new Set([...firsts, ...seconds])].map(async (each) => [each, await T.column(index.columnOf.get(each.name))])));
+      const shared = (a, b) => index.models.filter(({ at }) => values.get(a).value[at] >= least(a) && [a, b].every((each) => values.get(each).value[at] > 0 && values.get(each).value[at] < 100)).length;
+      for (const a of firsts) for (const b of seconds) if (a !== b) found.push({ x: a, y: b, shared: shared(a, b) });
+      const here = Math.max(0, ...found.map((each) => each.shared)), pair = found.find((each) => each.shared && each.shared >= ENOUGH * here);
+      if (pair && pair.shared >= index.fewest) return pair;
+      if (pair && pair.shared > most.shared) most = pair;
+    }
+    return most;
+  }
+  async function axes(index, query) {
+    const usable = accuracies(index), named = (key) => usable.find((each) => each.name === query.get(key)), given = { x: named("x"), y: named("y") };
+    const { x, y } = given.x && given.y ? given : await firstPair(index, usable, given.x, given.y);
+    const scale = T.SCALES[query.get("scale")] ? query.get("scale") : "logit", asked = query.get("least");
+    return { x: x.name, y: y.name, scale, least: asked === null ? least(x) : Number(asked) || 0, baseline: query.get("baseline"), hidden: new Set((query.get("hide") || "").split("|").filter(Boolean)) };
   }
   function controls(index, given) {
     const names = accuracies(index).map((each) => ({ value: each.name, text: each.name, group: each.group }));
@@ -22,12 +36,12 @@
       E("button", { type: "button", id: "swap", onclick: () => T.change({ x: given.y, y: given.x, least: null }) }, "⇄ swap"));
   }
   function types(index, given) {
-    return E("fieldset", { class: "types" }, E("legend", { class: "hidden" }, "Kinds of models"), ...index.kinds.map((type, at) => E("label", {},
+    return E("fieldset", { class: "types" }, E("legend", { class: "hidden" }, "Kinds of models"), ...index.kinds.map(({ name: type, symbol }, at) => E("label", {},
       E("input", { type: "checkbox", id: `type-${at}`, checked: !given.hidden.has(type), onchange: (event) => {
         const hidden = new Set(given.hidden);
         if (event.target.checked) hidden.delete(type); else hidden.add(type);
         T.change({ hide: [...hidden].join("|") || null });
-      } }), T.mark(style(index, type)), type)));
+      } }), T.mark({ symbol, colour: "#777777" }), type)));
   }
   const only = (index) => (each) => each.model.pretraining === index.imagenetOnly;
   /* What the line goes through, of the index's baselines: what the address says, else the first that these models have. */
@@ -44,53 +58,72 @@
   async function pairs(index, given) {
     const [x, y] = await Promise.all([given.x, given.y].map((name) => T.column(index.columnOf.get(name))));
     const every = index.models.filter(({ at }) => x.value[at] >= given.least && !Number.isNaN(y.value[at])).map((model) => ({ model, x: x.value[model.at], y: y.value[model.at], own: Boolean(x.id[model.at] || y.id[model.at]) }));
-    const baseline = baselineOf(index, given, every), line = T.fit(fitted(index, baseline, every), given.scale);
+    const baseline = baselineOf(index, given, every), used = fitted(index, baseline, every), line = T.fit(used, given.scale);
     const through = index.baselines.find(({ value }) => value === baseline).text;
-    return { x, y, line, through, rows: every.filter((each) => !given.hidden.has(each.model.kind)) };
+    return { x, y, line: line && line.n >= index.fewest ? line : null, used, through, rows: every.filter((each) => !given.hidden.has(each.model.kind)) };
   }
   const said = (of, at) => { const [low, high] = T.interval(of, at); return `${of.name}: ${T.percent(of.value[at])} %${high > low ? ` (${T.percent(low)} to ${T.percent(high)})` : ""}`; };
-  const described = (line, through) => `the line through ${line.n.toLocaleString("en")} ${through.replace(/^all /, "")}: slope ${line.slope.toFixed(3)}, intercept ${line.intercept.toFixed(3)}, r ${line.r.toFixed(3)}, r² ${(line.r ** 2).toFixed(3)}`;
+  const described = (index, line, used, through) => (line ? `the line through ${line.n.toLocaleString("en")} ${through.replace(/^all /, "")}: slope ${line.slope.toFixed(3)}, intercept ${line.intercept.toFixed(3)}, r ${line.r.toFixed(3)}, r² ${(line.r ** 2).toFixed(3)}` : `no line: it takes ${index.fewest} models, and there are ${used.length} ${through.replace(/^all /, "")}; “line through” chooses others`);
 
   /* The lines from x to the other columns of its task that many models have: how many models it goes through, slope and r². */
   async function others(index, given) {
     const own = index.columns[index.columnOf.get(given.x)], usable = accuracies(index).filter((each) => each.task === own.task && each.metric === own.metric && each !== own);
     const columns = T.usual(index.columns, usable.map((each) => index.columnOf.get(each.name)), LINES).map((at) => index.columns[at]);
     const found = await Promise.all(columns.map(async (each) => ({ each, ...await pairs(index, { ...given, y: each.name }) })));
-    const rows = found.filter(({ line }) => line && line.n >= LEAST);
+    const rows = found.filter(({ line }) => line);
     if (!rows.length) return E("span", {});
     return E("details", { open: true }, E("summary", {}, `Lines from ${given.x}`), T.table({ id: "lines", caption: `Lines from ${given.x}`, count: rows.length,
       columns: [{ key: "y", label: "to", heading: true }, { key: "n", label: "models", number: true }, { key: "through", label: "through" }, { key: "slope", label: "slope", number: true }, { key: "r2", label: "r²", number: true }],
       rowAt: (at) => { const { each, line, through } = rows[at]; return { cells: [{ text: E("a", { href: T.link("plot", [], { x: given.x, y: each.name, scale: given.scale, least: given.least, baseline: given.baseline }) }, T.name(each.name)) }, line.n.toLocaleString("en"), through, line.slope.toFixed(3), (line.r ** 2).toFixed(3)] }; } }));
   }
 
+  const METRICS = { top1: "top-1", top5: "top-5" };
+  const axis = (index, name) => { const { metric } = index.columns[index.columnOf.get(name)]; return `${name} (${METRICS[metric] || metric}, %)`; };
+  const FEW = 12, OUTLYING = 4;
+  /* Which models get a name where there is room: all of a few; of many the highest and the lowest, and those farthest from the line. */
+  function name(points) {
+    const by = (key) => [...points].sort((a, b) => b[key] - a[key]), over = by("over"), [y, x] = [by("y"), by("x")];
+    const first = points.length <= FEW ? y : [y[0], x[0], over[0], over.at(-1), y.at(-1), ...over.slice(1, OUTLYING), ...over.slice(1 - OUTLYING, -1)];
+    first.forEach((each, at) => { each.named = Math.min(each.named ?? Infinity, at); });
+  }
+  /* What colours mean, and where models of several kinds are shown, symbols. */
+  function groups(index, points) {
+    const colours = index.colours.map((colour) => [colour, points.filter(({ style }) => style.colour === colour)]).filter(([, own]) => own.length), kinds = index.kinds.filter(({ name: kind }) => points.some(({ model }) => model.kind === kind));
+    const alike = (own) => (own.every(({ style }) => style.symbol === own[0].style.symbol) ? own[0].style.symbol : "circle");
+    return [...colours.map(([colour, own]) => ({ style: { colour, symbol: alike(own) }, text: own.length > 1 ? `${index.groups[colour]} (${own.length.toLocaleString("en")})` : index.groups[colour] })),
+      ...(kinds.length > 1 ? kinds.map(({ name: kind, symbol }) => ({ style: { colour: "#777777", symbol }, text: kind, kind: true })) : [])];
+  }
   async function plotView(state, main, current) {
     const index = await T.index();
     if (accuracies(index).length < 2) throw new Error("A plot needs accuracies on two settings");
-    const given = axes(index, state.query), { x, y, line, through, rows } = await pairs(index, given), [to] = T.SCALES[given.scale], pinned = new Set(T.pins());
+    const given = await axes(index, state.query), { x, y, line, used, through, rows } = await pairs(index, given), [to] = T.SCALES[given.scale], pinned = new Set(T.pins());
     if (!current()) return;
     const some = rows.some((each) => each.own) && rows.some((each) => !each.own);
-    const points = rows.map((each) => ({ x: to(each.x), y: to(each.y), style: style(index, each.model.kind), own: some && each.own, heading: each.model.name, href: T.link("model", [each.model.name]), pinned: pinned.has(each.model.name),
+    const points = rows.map((each) => ({ x: to(each.x), y: to(each.y), style: each.model.style, own: some && each.own, heading: each.model.name, href: T.link("model", [each.model.name]), pinned: pinned.has(each.model.name),
       bars: [[x, each.x, 0], [y, each.y, 1]].flatMap(([of, , up]) => { const [a, b] = T.interval(of, each.model.at).map(to); return isFinite(a) && isFinite(b) ? [up ? [to(each.x), a, to(each.x), b] : [a, to(each.y), b, to(each.y)]] : []; }),
-      lines: () => [each.model.kind, ...(each.own ? ["measured here"] : []), said(x, each.model.at), said(y, each.model.at), ...(line ? [`effective robustness: ${T.points(each.y - line.predict(each.x))} points`] : [])] })).filter((each) => isFinite(each.x) && isFinite(each.y)).sort((a, b) => a.own - b.own);
-    const note = E("p", { class: "note", "aria-live": "polite" }, `${points.length.toLocaleString("en")} models${some ? `, of which ${points.filter((each) => each.own).length} measured here (outlined)` : ""}${line ? `; ${described(line, through)}` : "; too few for a line"}${rows.length > points.length ? `; ${rows.length - points.length} at 0 % or 100 % have no place on this scale` : ""}`);
+      over: line ? each.y - line.predict(each.x) : 0, model: each.model, lines: () => [each.model.kind, ...(each.own ? ["measured here"] : []), said(x, each.model.at), said(y, each.model.at), ...(line ? [`effective robustness: ${T.points(each.y - line.predict(each.x))} points`] : [])] })).filter((each) => isFinite(each.x) && isFinite(each.y)).sort((a, b) => a.own - b.own);
+    const note = E("p", { class: "note", "aria-live": "polite" }, `${points.length.toLocaleString("en")} models${some ? `, of which ${points.filter((each) => each.own).length} measured here (outlined)` : ""}; ${described(index, line, used, through)}${rows.length > points.length ? `; ${rows.length - points.length} at 0 % or 100 % have no place on this scale` : ""}`);
     if (!points.length) { main.replaceChildren(E("h1", {}, `${given.y} against ${given.x}`), controls(index, given), types(index, given), note); return; }
-    const steps = (f) => Array.from({ length: 121 }, (_, step) => { const low = Math.min(...points.map((each) => each.x)), high = Math.max(...points.map((each) => each.x)), v = low + (high - low) * (step / 110 - 0.04); return [v, f(v)]; });
-    const drawn = T.plot({ label: `${given.y} against ${given.x}`, xLabel: `${given.x} (%)`, yLabel: `${given.y} (%)`, points, to,
-      lines: [{ points: steps((v) => v), colour: "--text", width: 1.2, dash: true }, ...(line ? [{ points: steps((v) => line.slope * v + line.intercept), colour: "#d55e00", width: 2 }] : [])] });
+    name(points);
+    const low = Math.min(...points.map((each) => each.x)), high = Math.max(...points.map((each) => each.x)), places = Array.from({ length: 81 }, (_, step) => low + (high - low) * (step / 74 - 0.04));
+    const diagonal = { points: places.map((v) => [v, v]), colour: "--faint", width: 1.2, dash: true }, fit = line && { points: places.map((v) => [v, line.slope * v + line.intercept]), colour: "--text", width: 2 };
+    const legend = [...groups(index, points), ...(line ? [{ line: fit, text: `line: ${through}` }, { text: `n = ${line.n.toLocaleString("en")}, slope ${line.slope.toFixed(3)}, r² ${(line.r ** 2).toFixed(3)}` }, { band: true, text: "95 % band of the line, bootstrap" }] : []), { line: diagonal, text: "y = x" }];
+    const drawn = T.plot({ label: `${given.y} against ${given.x}`, xLabel: axis(index, given.x), yLabel: axis(index, given.y), points, to, legend, lines: [diagonal, ...(line ? [fit] : [])],
+      band: line && T.band(used, given.scale, places).map(([a, b], at) => [places[at], a, b]) });
     T.shownPlot = drawn;
-    main.replaceChildren(E("h1", {}, T.name(`${given.y} against ${given.x}`)), controls(index, given), types(index, given), T.exports(`${given.y}-${given.x}`, { svg: drawn.svg, rows: () => [["model", "model_type", given.x, given.y], ...rows.map((each) => [each.model.name, each.model.type, each.x, each.y])] }), drawn.box, note);
+    main.replaceChildren(E("h1", {}, T.name(`${given.y} against ${given.x}`)), controls(index, given), types(index, given), T.exports(`${given.y}-${given.x}`, { svg: drawn.svg, rows: () => [["model", "model_type", given.x, given.y], ...rows.map((each) => [each.model.name, each.model.type, each.x, each.y])] }), drawn.box, T.legend(legend), note);
     drawn.paint();
   }
   async function robustnessView(state, main, current) {
     const index = await T.index();
     if (!accuracies(index).length) throw new Error("There are no accuracies");
-    const given = axes(index, state.query), { line, through, rows } = await pairs(index, given), lines = await others(index, given);
+    const given = await axes(index, state.query), { line, used, through, rows } = await pairs(index, given), lines = await others(index, given);
     if (!current()) return;
-    const sorted = line ? rows.map((each) => ({ ...each, over: each.y - line.predict(each.x) })).sort((a, b) => b.over - a.over) : [];
+    const sorted = rows.map((each) => ({ ...each, over: line ? each.y - line.predict(each.x) : NaN })).sort((a, b) => (line ? b.over - a.over : b.y - a.y));
     const head = [{ key: "place", label: "#", number: true }, { key: "model", label: "model", heading: true }, { key: "type", label: "type" }, { key: "x", label: given.x, number: true }, { key: "y", label: given.y, number: true }, { key: "over", label: "effective robustness", number: true }];
     const cells = (each, at) => [at + 1, { text: E("a", { href: T.link("model", [each.model.name]) }, T.name(each.model.name)) }, each.model.type, T.percent(each.x), T.percent(each.y), Number.isFinite(each.over) ? T.points(each.over) : "–"];
     main.replaceChildren(E("h1", {}, "Effective robustness"), controls(index, given), types(index, given),
-      E("p", { class: "note" }, line ? `Accuracy on ${given.y} above what the line predicts from ${given.x}, in points; ${described(line, through)}` : "Too few models for a line"), lines,
+      E("p", { class: "note" }, `${line ? `Accuracy on ${given.y} above what the line predicts from ${given.x}, in points` : `${given.y} against ${given.x}`}; ${described(index, line, used, through)}`), lines,
       T.exports("effective-robustness", { rows: () => [head.map((each) => each.label), ...sorted.map((each, at) => [at + 1, each.model.name, each.model.type, each.x, each.y, each.over])] }),
       T.table({ id: "robustness", caption: "Models by effective robustness", columns: head, count: sorted.length, rowAt: (at) => ({ cells: cells(sorted[at], at) }) }));
   }

@@ -2,7 +2,7 @@
 /* Results by the severity of corruptions: a row for each model, a column for each severity, and the curves. */
 (() => {
   const E = T.element, NAMED = /^(.+)\.(\d)(_in-memory|_on-disk|)$/, SHOWN = 8;
-  const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B07800", "#2F83B5", "#8C6D31", "#555555"];
+  const SIZE = { height: 420, left: 66, right: 220, top: 12, bottom: 48, title: 34, sheet: 900 }, LINE = 17, DASHES = [null, "7 3", "2 3", "7 3 2 3"], CAP = 4;
 
   function corruptions(index) {
     const found = new Map();
@@ -23,29 +23,50 @@
     const pinned = new Set(T.pins()), asked = (query.get("models") || "").split("|").filter(Boolean), search = T.parse(query.get("find"));
     const mean = (at) => loaded.reduce((sum, [, of]) => sum + of.value[at], 0) / loaded.length;
     const rows = index.models.filter((each) => !Number.isNaN(mean(each.at)) && (asked.length ? asked.includes(each.name) || pinned.has(each.name) : search.model(each) || pinned.has(each.name))).sort((a, b) => Number(pinned.has(b.name)) - Number(pinned.has(a.name)) || T.direction(loaded[0][1]) * (mean(b.at) - mean(a.at)) || a.at - b.at);
-    const picture = svg(rows.slice(0, SHOWN), loaded), [, of] = loaded[0];
-    const holder = E("div", { class: "curves" });
-    holder.append(...picture.nodes);
+    const [, of] = loaded[0], drawn = (width, title) => curves(rows.slice(0, SHOWN), loaded, width, title), holder = E("div", { class: "curves" }, drawn(Math.max(main.clientWidth - 32, 300), null));
     main.replaceChildren(E("h1", {}, T.name(name)), E("div", { class: "controls" }, T.choose("Corruption", "of", [...all.keys()], name), T.box("Models", "find", query.get("find"), { placeholder: "resnet*" }), asked.length ? E("button", { type: "button", id: "all-models", onclick: () => T.change({ models: null }) }, "All models") : null),
       E("p", { class: "note" }, `${rows.length} models; curves of ${T.direction(of) ? "the best" : "the first"} ${Math.min(SHOWN, rows.length)}, pinned ones first, with intervals of 95 %.`), holder,
-      T.exports(name, { svg: () => picture.text, rows: () => [["model", ...levels.map(([level]) => `severity ${level}`)], ...rows.map((each) => [each.name, ...loaded.map(([, one]) => one.value[each.at])])] }),
+      T.exports(name, { svg: () => new XMLSerializer().serializeToString(drawn(SIZE.sheet, name)), rows: () => [["model", ...levels.map(([level]) => `severity ${level}`)], ...rows.map((each) => [each.name, ...loaded.map(([, one]) => one.value[each.at])])] }),
       T.table({ id: "severity", caption: `${name}, by severity`, count: rows.length, columns: [{ key: "model", label: "model", heading: true }, { key: "mean", label: "mean", number: true }, ...levels.map(([level]) => ({ key: String(level), label: `severity ${level}`, number: true }))],
         rowAt: (at) => ({ pinned: pinned.has(rows[at].name), cells: [{ text: E("a", { href: T.link("model", [rows[at].name]) }, T.name(rows[at].name)) }, of.percent ? T.percent(mean(rows[at].at)) : mean(rows[at].at).toPrecision(4), ...loaded.map(([, one]) => (one.percent ? T.percent(one.value[rows[at].at]) : one.value[rows[at].at].toPrecision(4)))] }) }));
   }
-  /* Lines with bars; as nodes of the page, and as text for a file. */
-  function svg(rows, loaded) {
-    const width = 720, height = 330, left = 50, bottom = 40, right = 200, levels = loaded.map(([level]) => level), values = rows.flatMap((each) => loaded.flatMap(([, of]) => [of.value[each.at], ...T.interval(of, each.at)])).filter((each) => !Number.isNaN(each));
-    const low = Math.min(...values), high = Math.max(...values), edge = (high - low) * 0.05 || 1, x = (level) => left + (level - levels[0]) / (levels[levels.length - 1] - levels[0]) * (width - left - right), y = (value) => 10 + (high + edge - value) / (high - low + 2 * edge) * (height - bottom - 10);
-    const root = E("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": "Curves by severity; the table below has the numbers", xmlns: "http://www.w3.org/2000/svg" });
-    for (let step = 0; step <= 4; step += 1) { const v = low + (high - low) * step / 4; root.append(E("line", { x1: left, x2: width - right, y1: y(v), y2: y(v), class: "grid", stroke: "#d9d9de" }), E("text", { x: left - 6, y: y(v) + 4, "text-anchor": "end", "font-size": 12 }, v.toPrecision(3))); }
-    for (const level of levels) root.append(E("text", { x: x(level), y: height - 20, "text-anchor": "middle", "font-size": 12 }, String(level)));
-    root.append(E("text", { x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle", "font-size": 12 }, "severity"));
+  /* Places that are a line apart at least, near those that are wanted. */
+  function apart(wanted, least) {
+    const order = wanted.map((_, at) => at).sort((a, b) => wanted[a] - wanted[b]), found = [...wanted];
+    order.forEach((at, place) => { found[at] = Math.max(least, wanted[at], place ? found[order[place - 1]] + LINE : least); });
+    return found;
+  }
+  /* Round numbers between two. */
+  function round(low, high) {
+    const rough = (high - low) / 5, power = 10 ** Math.floor(Math.log10(rough)), step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
+    return Array.from({ length: Math.floor(high / step) - Math.ceil(low / step) + 1 }, (_, at) => Number(((Math.ceil(low / step) + at) * step).toPrecision(12)));
+  }
+  /* Lines with symbols and bars in the models' colours, each with its name at its end; models with one mark are told apart by dashes. */
+  function curves(rows, loaded, width, title) {
+    const right = Math.min(SIZE.right, width * 0.4), { left } = SIZE, top = SIZE.top + (title ? SIZE.title : 0), height = SIZE.height + top, bottom = height - SIZE.bottom, end = width - right, [, first] = loaded[0];
+    const levels = loaded.map(([level]) => level), values = rows.flatMap((each) => loaded.flatMap(([, of]) => [of.value[each.at], ...T.interval(of, each.at)])).filter((each) => !Number.isNaN(each));
+    const low = Math.min(...values), high = Math.max(...values), edge = (high - low) * 0.05 || 1;
+    const x = (level) => left + 12 + (level - levels[0]) / (levels.at(-1) - levels[0]) * (end - left - 24), y = (value) => top + (high + edge - value) / (high - low + 2 * edge) * (bottom - top);
+    const root = E("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": "Curves by severity; the table below has the numbers", "font-family": "Helvetica, Arial, sans-serif", "font-size": 13 });
+    const text = (said, attributes) => E("text", { fill: "#1d1d1f", ...attributes }, said), line = (x1, y1, x2, y2, attributes) => E("line", { x1, y1, x2, y2, ...attributes });
+    if (title) root.append(E("rect", { width: "100%", height: "100%", fill: "#fff" }), text(title, { x: width / 2, y: 26, "text-anchor": "middle", "font-size": 17, "font-weight": 700 }));
+    for (const v of round(low - edge, high + edge)) root.append(line(left, y(v), end, y(v), { class: "grid", stroke: "#d9d9de" }), text(String(v), { x: left - 8, y: y(v) + 4, "text-anchor": "end" }));
+    for (const level of levels) root.append(text(String(level), { x: x(level), y: bottom + 18, "text-anchor": "middle" }));
+    root.append(text("severity; bars: 95 %", { x: (left + end) / 2, y: height - 8, "text-anchor": "middle" }), text(`${first.metric}${first.percent ? " (%)" : first.unit ? ` (${first.unit})` : ""}`, { transform: `translate(15 ${(top + bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }));
+    const before = new Map(), names = apart(rows.map((each) => y(loaded.at(-1)[1].value[each.at]) + 4), top + 8);
     rows.forEach((each, at) => {
-      const colour = COLOURS[at], points = loaded.map(([level, of]) => `${x(level).toFixed(1)},${y(of.value[each.at]).toFixed(1)}`).join(" ");
-      for (const [level, of] of loaded) { const [a, b] = T.interval(of, each.at); if (b > a) root.append(E("line", { x1: x(level), x2: x(level), y1: y(a), y2: y(b), stroke: colour, opacity: 0.5 })); }
-      root.append(E("polyline", { points, fill: "none", stroke: colour, "stroke-width": 2, "stroke-dasharray": at > 3 ? "6 3" : null }), E("text", { x: width - right + 12, y: 20 + 18 * at, "font-size": 12 }, each.name.length > 28 ? `${each.name.slice(0, 27)}…` : each.name), E("line", { x1: width - right - 8, x2: width - right + 8, y1: 16 + 18 * at, y2: 16 + 18 * at, stroke: colour, "stroke-width": 3, "stroke-dasharray": at > 3 ? "6 3" : null }));
+      const { colour, symbol } = each.style, key = colour + symbol, count = before.get(key) || 0, dark = colour === "#000000" ? "black" : null, stroke = { stroke: colour, class: dark };
+      before.set(key, count + 1);
+      for (const [level, of] of loaded) {
+        const [a, b] = T.interval(of, each.at), place = x(level);
+        if (b > a) root.append(...[[place, y(a), place, y(b)], [place - CAP, y(a), place + CAP, y(a)], [place - CAP, y(b), place + CAP, y(b)]].map((ends) => line(...ends, { ...stroke, opacity: 0.6 })));
+      }
+      root.append(E("polyline", { points: loaded.map(([level, of]) => `${x(level).toFixed(1)},${y(of.value[each.at]).toFixed(1)}`).join(" "), fill: "none", ...stroke, "stroke-width": 2, "stroke-dasharray": DASHES[count % DASHES.length] }));
+      for (const [level, of] of loaded) root.append(E("path", { d: T.paths[symbol], fill: colour, class: dark && "black-mark", transform: `translate(${x(level).toFixed(1)} ${y(of.value[each.at]).toFixed(1)})` }));
+      const most = Math.max(8, Math.floor((right - 26) / 7.3));
+      root.append(line(end, names[at] - 4, end + 20, names[at] - 4, { ...stroke, "stroke-width": 2, "stroke-dasharray": DASHES[count % DASHES.length] }), E("path", { d: T.paths[symbol], fill: colour, class: dark && "black-mark", transform: `translate(${end + 10} ${names[at] - 4})` }), text(each.name.length > most ? `${each.name.slice(0, most - 1)}…` : each.name, { x: end + 26, y: names[at] }));
     });
-    return { nodes: [root], text: new XMLSerializer().serializeToString(root) };
+    return root;
   }
   T.view("severity", { title: () => "Severity", nav: "Severity", render });
 })();

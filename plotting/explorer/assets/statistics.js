@@ -42,17 +42,28 @@
     const slope = sxy / sxx, intercept = my - slope * mx;
     return { slope, intercept, r: syy ? sxy / Math.sqrt(sxx * syy) : 0, n: used.length, predict: (x) => from(slope * to(x) + intercept) };
   }
-  /* Round percentages between two places of a scale, none nearer to another than a ninth of the way. */
+  const RESAMPLES = 1000, DRAWS = 2e6, FEWEST = 100; // of many models fewer resamples
+  /* Where the line of `fit` would lie had other models been drawn, 95 %: [low, high] at places of the scale. */
+  function band(points, scale, places) {
+    const [to] = SCALES[scale], used = points.map(({ x, y }) => [to(x), to(y)]).filter(([x, y]) => isFinite(x) && isFinite(y)), n = used.length, random = T.random(n), lines = [];
+    for (let left = Math.max(FEWEST, Math.min(RESAMPLES, Math.round(DRAWS / n))); left > 0; left -= 1) {
+      let sx = 0, sy = 0, sxx = 0, sxy = 0;
+      for (let draw = 0; draw < n; draw += 1) { const [x, y] = used[Math.floor(random() * n)]; sx += x; sy += y; sxx += x * x; sxy += x * y; }
+      const spread = sxx - sx * sx / n, slope = (sxy - sx * sy / n) / spread;
+      if (spread > 1e-9 * Math.max(sxx, 1e-300)) lines.push([slope, (sy - slope * sx) / n]);
+    }
+    return places.map((x) => T.percentiles(lines.map(([slope, intercept]) => slope * x + intercept)));
+  }
+  const STEPS = [50, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01], ENOUGH = 5;
+  /* Round percentages between two places of a scale, none nearer to another than a ninth of the way: all multiples of a step, or of several, the rounder ones first. */
   function ticks(low, high, to) {
-    const chosen = [];
-    for (const step of [50, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01]) {
-      if (chosen.length >= 5) break;
-      for (let number = 1; number < Math.round(100 / step); number += 1) {
-        const tick = Math.round(number * step * 100) / 100, place = to(tick);
-        if (place >= low && place <= high && chosen.every((each) => Math.abs(each.place - place) >= (high - low) / 9)) chosen.push({ tick, place });
-      }
+    const chosen = [], far = (a, b) => Math.abs(a.place - b.place) >= (high - low) / 9;
+    for (const step of STEPS) {
+      const here = Array.from({ length: Math.round(100 / step) - 1 }, (_, at) => { const tick = Math.round((at + 1) * step * 100) / 100; return { tick, place: to(tick) }; }).filter(({ place }) => place >= low && place <= high);
+      if (here.length >= ENOUGH && here.every((each, at) => !at || far(each, here[at - 1]))) return here;
+      if (chosen.length < ENOUGH) for (const each of here) if (chosen.every((other) => far(each, other))) chosen.push(each);
     }
     return chosen;
   }
-  Object.assign(T, { SCALES, wilson, fit, ticks });
+  Object.assign(T, { SCALES, wilson, fit, band, ticks });
 })();

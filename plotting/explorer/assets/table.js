@@ -1,7 +1,7 @@
 "use strict";
 /* Real tables. Of long ones only the rows that are seen are in the page, between two rows that hold their place. */
 (() => {
-  const E = T.element, ROW = 27, MOST = 250, SPARE = 12, PRINTED = 96; // columns of a printed part, give or take a few
+  const E = T.element, ROW = 27, MOST = 250, SPARE = 12, PRINTED = 20; // columns of a printed part
   let printing = null;
 
   function head(columns, sort, onsort) {
@@ -47,9 +47,9 @@
   }
   /* On paper all rows, and the columns in parts that fit on a page. */
   addEventListener("beforeprint", () => {
-    if (!printing || !printing.box.isConnected || (printing.count <= MOST && printing.columns.length <= 12)) return;
+    if (!printing || !printing.box.isConnected) return;
     const { box, columns, count, rowAt } = printing, heading = columns.map((each, at) => [each, at]).filter(([each]) => each.heading), others = columns.map((each, at) => [each, at]).filter(([each]) => !each.heading);
-    const parts = [], wide = Math.ceil(others.length / Math.max(1, Math.ceil((others.length - 6) / PRINTED))) || 1;
+    const parts = [], wide = Math.ceil(others.length / Math.max(1, Math.ceil(others.length / PRINTED))) || 1;
     for (let first = 0; first < others.length || first === 0; first += wide) {
       const chosen = [...heading, ...others.slice(first, first + wide)], body = E("tbody");
       for (let at = 0; at < count; at += 1) {

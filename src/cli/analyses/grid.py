@@ -6,10 +6,12 @@ import fnmatch
 import math
 import shutil
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
+from testbed.cli.analyses.latex import Cell, tabular
 from testbed.cli.options.stored import better_option, models_option, note
 from testbed.cli.run.report import SHOWN_REASONS
 from testbed.console.completion import stored
@@ -21,6 +23,9 @@ from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from testbed.db.store import Store
+    from testbed.plotting.frame import Grid
 
 FORMS = ("table", "markdown", "latex")
 MISSING = "–"
@@ -53,7 +58,7 @@ def command(
     """
     from testbed.plotting.frame import load_grid
 
-    loaded = load_grid(db_url, metric, sizes=False)
+    loaded = load_grid(db_url, metric, sizes=form == "latex")
     values = loaded.values
     columns = matching(list(values.columns), patterns, "column of the stored results")
     names = matching(list(values.index), models, "model in the store") if models else list(values.index)
@@ -86,7 +91,10 @@ def command(
     for name, unit in zip(columns, units, strict=True):
         about = ([others[name]] if name in others else []) + ([_shown(unit)] if unit not in ("", usual) else [])
         heads.append(f"{name} ({', '.join(about)})" if about else name)
-    click.echo(as_text(list(chosen.index), heads, cells, form, corner))
+    if form == "latex":
+        click.echo(tabular(corner, heads, _results(db_url, loaded, chosen, marked)))
+    else:
+        click.echo(as_text(list(chosen.index), heads, cells, form, corner))
     for key, (mark, those) in marked.items():
         if those:
             click.echo(f"{BEFORE_MARK[form]}{mark} {MARKS[key]}: testbed published show MODEL SETTING")
@@ -111,7 +119,9 @@ def _marked(
     from testbed.published.agreement import PublishedValues, differing
 
     with Store.open(db_url) as store:
-        results = store.results.find(models, list(metrics), set(metrics.values()), [OVERALL])
+        known = store.names.tasks()
+        stored = [name for name in metrics if name in known]  # no averages
+        results = store.results.find(models, stored, set(metrics.values()), [OVERALL]) if stored else []
         shown = [each for each in results if each.metric == metrics[each.eval_setting]]
         own = [each for each in shown if each.origin not in ELSEWHERE]
         published = PublishedValues(store, {each.model for each in own}, {each.eval_setting for each in own})
@@ -120,6 +130,54 @@ def _marked(
             "differ_from_published": ("*", {each.cell for each in differing(published.compare(own))}),
             "published": ("†", theirs),
         }
+
+
+def _results(
+    db_url: str | None, loaded: Grid, chosen: pd.DataFrame, marked: Mapping[str, tuple[str, Set[tuple[str, str]]]]
+) -> list[tuple[str, list[Cell]]]:
+    """Each model with its results: their intervals, the best, and those that do not differ significantly from these."""
+    from testbed.db.store import Store
+
+    with Store.open(db_url) as store:
+        stored = store.names.tasks()
+        columns = {
+            name: _cells(store, loaded, name, dict(chosen[name].dropna()), name in stored) for name in chosen.columns
+        }
+    published, differing = (marked[key][1] for key in ("published", "differ_from_published"))
+    missing = Cell(math.nan)
+    return [
+        (
+            model,
+            [
+                replace(
+                    columns[name].get(model, missing),
+                    published=(model, name) in published,
+                    differs=(model, name) in differing,
+                )
+                for name in chosen.columns
+            ],
+        )
+        for model in chosen.index
+    ]
+
+
+def _cells(store: Store, loaded: Grid, name: str, values: dict[str, float], is_setting: bool) -> dict[str, Cell]:
+    """The results of a column by model. Of an average no interval is known: its samples are not independent."""
+    from testbed.analyses.ties import tied_with_best
+    from testbed.metrics.inference.statistics import interval
+
+    spec, metric = loaded.specs[name], loaded.others.get(name, loaded.metric)
+    found = store.results.find(list(values), [name], [metric], [OVERALL]) if is_setting else []
+    errors = {each.model: each.stderr for each in found if each.stderr is not None}
+    sizes = {model: int(n) for model, n in loaded.sizes[name].dropna().items() if model in values and is_setting}
+    best, tied = tied_with_best(store, name, spec, values, errors, sizes)
+    scale = 100 if spec.unit == FRACTION else 1
+    cells = {}
+    for model, value in values.items():
+        ends = interval(spec, value, errors.get(model), sizes.get(model))
+        half = scale * (ends[1] - ends[0]) / 2 if ends else math.nan
+        cells[model] = Cell(scale * value, half, spec.unit == FRACTION, model in best, model in tied)
+    return cells
 
 
 def in_order(values: pd.DataFrame, spec: MetricSpec, better: Better | None = None) -> pd.DataFrame:
@@ -178,28 +236,16 @@ def as_text(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequenc
         rows: The models.
         columns: The settings.
         cells: [rows, columns].
-        form: One of `FORMS`.
+        form: ``table`` or ``markdown``.
         corner: What the numbers are.
     """
     if form == "markdown":
         lines = [[corner, *columns], ["---", *["---:"] * len(columns)]]
         lines += [[name, *row] for name, row in zip(rows, cells, strict=True)]
         return "\n".join(f"| {' | '.join(each.replace('|', chr(92) + '|') for each in line)} |" for line in lines)
-    if form == "latex":
-        body = [[corner, *columns], *([name, *row] for name, row in zip(rows, cells, strict=True))]
-        written = [" & ".join(latex(each) for each in line) + r" \\" for line in body]
-        head = [rf"\begin{{tabular}}{{l{'r' * len(columns)}}}", r"\hline", written[0], r"\hline"]
-        return "\n".join([*head, *written[1:], r"\hline", r"\end{tabular}"])
     placed = {
         (name, column): cell
         for name, row in zip(rows, cells, strict=True)
         for column, cell in zip(columns, row, strict=True)
     }
     return grid(rows, columns, placed, corner, shutil.get_terminal_size((120, 24)).columns)
-
-
-def latex(text: str) -> str:
-    """Escapes the special characters of LaTeX."""
-    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", MISSING: "--"}
-    special |= {character: f"\\{character}" for character in "&%$#_{}"}
-    return "".join(special.get(character, character) for character in text)
