@@ -279,8 +279,20 @@ class Overview:
             "stderr": _same([_number(row[3]) for row in rows]),
             "evaluations": _same([0 if row[4] in ELSEWHERE else int(row[5]) for row in rows]),
             "origins": _same([self._origin(row, setting, metric) for row in rows]),
+            "unread": self._unread(rows),
             "published": self._beside({row[0] for row in rows if row[4] not in ELSEWHERE}, setting, metric),
         }
+
+    def _unread(self, rows: list[tuple[Any, ...]]) -> dict[str, int]:
+        """The model's place → how many samples it could not read, for those of which there are any."""
+        if not self._any_unread:
+            return {}
+        own = {int(row[5]): str(self._places[row[0]]) for row in rows if row[4] not in ELSEWHERE and row[5]}
+        return {own[each]: count for each, count in self.store.outputs.unreadable(own).items()}
+
+    @cached_property
+    def _any_unread(self) -> bool:
+        return self.store.outputs.any_unreadable()
 
     @cached_property
     def _published(self) -> PublishedValues:

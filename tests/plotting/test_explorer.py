@@ -172,7 +172,7 @@ def test_values_that_differ_from_published_ones_are_marked(own):
     assert found["published"][str(place)]["differs"]
     (line,) = found["published"][str(place)]["lines"]
     assert re.fullmatch(r"published .* \(blog\); measured .*: differs by −30.0 points \(z = \d+\)", line)
-    assert cell_of(explorer, evaluation.id)["published"] == [line]
+    assert cell_of(explorer, evaluation.id)["published"] == [["top1", line]]
 
 
 def test_its_command_is_safe_to_paste(own):

@@ -54,9 +54,13 @@ window.T = (() => {
     const kept = new URLSearchParams(given.filter(([, value]) => value !== null && value !== undefined && value !== "")).toString();
     return `#/${[name, ...(parts || [])].map(encodeURIComponent).join("/")}${kept ? `?${kept}` : ""}`;
   }
-  function change(changes) {
+  /* The address with some of its state changed. */
+  function changed(changes) {
     const now = state();
-    location.hash = link(now.view, now.parts, { ...Object.fromEntries(now.query), ...changes });
+    return link(now.view, now.parts, { ...Object.fromEntries(now.query), ...changes });
+  }
+  function change(changes) {
+    location.hash = changed(changes);
   }
   const pins = () => (state().query.get("pin") || "").split("|").filter(Boolean);
   function pin(name) {
@@ -111,11 +115,17 @@ window.T = (() => {
 
   // Views ------------------------------------------------------------------------------------------------------------
 
-  let drawn = 0, shown = null;
+  let drawn = 0, shown = null, below = null;
+  /* After a change of the address: the view, unless only its drawer was opened or closed, then the drawer. */
+  async function moved() {
+    const page = changed({ open: null });
+    if (page !== below) await draw();
+    else { const number = (drawn += 1); await T.drawDrawer(state(), () => number === drawn); }
+  }
   async function draw() {
     const number = (drawn += 1), now = state(), view = views.get(now.view), focused = document.activeElement && document.activeElement.id;
     hide();
-    if (at("drawer").open) at("drawer").close();
+    below = changed({ open: null });
     for (const each of at("views").children) {
       if (each.dataset.view === now.view) each.setAttribute("aria-current", "page"); else each.removeAttribute("aria-current");
       each.setAttribute("href", link(each.dataset.view, [], {}));
@@ -132,6 +142,7 @@ window.T = (() => {
     if (kept) kept.focus({ preventScroll: true });
     else if (shown !== null && shown !== place) main.focus({ preventScroll: true });
     shown = place;
+    await T.drawDrawer(now, () => number === drawn);
   }
   function view(key, given) {
     views.set(key, given);
@@ -151,8 +162,8 @@ window.T = (() => {
     });
     let resized;
     addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(draw, 150); });
-    addEventListener("hashchange", draw);
+    addEventListener("hashchange", moved);
     draw();
   }
-  return { load, give, state, link, change, pins, pin, element, name, choose, box, percent, points, announce, show, hide, view, has: (key) => views.has(key), draw, start, at };
+  return { load, give, state, link, change, changed, pins, pin, element, name, choose, box, percent, points, announce, show, hide, view, has: (key) => views.has(key), draw, start, at };
 })();

@@ -61,13 +61,15 @@
       id[model] = of(doc.evaluations, at) || 0;
       origin[model] = of(doc.origins, at) || "average";
     });
-    return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, better: doc.better, range: doc.range.map((end) => (end === null ? null : end * scale)), rate: doc.rate, value, n, error, id, origin, published: doc.published, count: doc.models.length };
+    return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, better: doc.better, range: doc.range.map((end) => (end === null ? null : end * scale)), rate: doc.rate, value, n, error, id, origin, published: doc.published, unread: doc.unread, count: doc.models.length };
   }
-  /* A value's text for a cell of a table: one that is published is marked, and one that differs from what is published, which pointing at it shows. */
+  /* A value's text for a cell of a table. Marked are values that are published, those that differ from what is published, and
+     those with samples that could not be read; pointing at one says which. */
   function beside(of, at, text) {
-    const found = of.published[at], theirs = of.origin[at].startsWith("published");
-    if (theirs) return { text, class: "published", title: of.origin[at] };
-    return found ? { text: found.differs ? `${text}*` : text, title: found.lines.join("\n") } : { text };
+    const found = of.published[at], unread = of.unread[at], lines = found ? [...found.lines] : [];
+    if (of.origin[at].startsWith("published")) return { text, class: "published", title: of.origin[at] };
+    if (unread) lines.push(`${unread.toLocaleString("en")} ${unread === 1 ? "sample" : "samples"} could not be read`);
+    return { text: `${text}${found && found.differs ? "*" : ""}${unread ? "‡" : ""}`, title: lines.join("\n") || undefined };
   }
   /* Which way values are better: 1 up, −1 down, 0 if neither, or if it is not known; and in words. */
   const direction = (of) => ({ higher: 1, lower: -1 })[of.better] || 0;

@@ -104,6 +104,7 @@
     if (tied) said.push("shaded: does not differ from the best of its column by more than chance (95 %, as if the models had seen different samples; Compare has the paired test)");
     if (loaded.some(({ of }) => rows.some((at) => (of.published[at] || {}).differs))) said.push("* differs from what is published, which pointing at it shows");
     if (loaded.some(({ of }) => rows.some((at) => of.origin[at].startsWith("published") && !Number.isNaN(of.value[at])))) said.push("† published, not measured here");
+    if (loaded.some(({ of }) => rows.some((at) => of.unread[at]))) said.push("‡ some samples could not be read, which the number's page names");
     if (mean && mean.of < loaded.length) said.push(`the average is of the ${mean.of} columns that are rates of which more is better`);
     if (mean) said.push(mean.lacking ? `${mean.lacking} models lack some of the columns and have no average` : "all models have all of the columns");
     return E("p", { class: "note", "aria-live": "polite" }, `${said.join("; ")}.`);
@@ -126,7 +127,7 @@
     const toggle = E("button", { type: "button", class: "pin", "aria-pressed": on ? "true" : "false", "aria-label": `pin ${name}`, title: "Pinned models stay on top in all views", onclick: () => T.pin(name) }, on ? "★" : "☆");
     const own = loaded.map(({ of }, place) => {
       const { text, title, class: mark } = T.beside(of, at, number(of, at, intervals)), id = of.id[at];
-      return { title, text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id) }, text) : text, class: [mark, tied[place] && tied[place].has(at) && "tied"].filter(Boolean).join(" ") };
+      return { title, text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id, of.metric) }, text) : text, class: [mark, tied[place] && tied[place].has(at) && "tied"].filter(Boolean).join(" ") };
     });
     return { pinned: on, cells: [{ text: E("span", { class: "named" }, toggle, E("a", { href: T.link("model", [name]) }, T.name(name))) }, ...(mean ? [T.percent(mean.value[at])] : []), ...own, ...(trained ? [pretraining] : [])] };
   }

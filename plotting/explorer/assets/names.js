@@ -26,7 +26,7 @@
       rowAt: (at) => {
         const { about, of } = rows[at], id = of.id[model.at];
         return { cells: [{ text: E("a", { href: T.link("setting", [about.name]) }, T.name(about.name)) }, about.group, of.metric, T.beside(of, model.at, shown(of, model.at)), spread(of, model.at), `${rank(of)} of ${of.count}`,
-          { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id) }, "run here") : of.origin[model.at] }] };
+          { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id, of.metric) }, "run here") : of.origin[model.at] }] };
       } }));
   }
   async function settingView(state, main, current) {
@@ -44,7 +44,7 @@
         columns: [{ key: "place", label: "#", number: true }, { key: "model", label: "model", heading: true }, { key: "type", label: "type" }, { key: "value", label: `${of.metric}${of.percent ? ", %" : of.unit ? `, ${of.unit}` : ""}`, number: true }, { key: "interval", label: "95 %", number: true }, { key: "cell", label: "evaluation" }],
         rowAt: (at) => {
           const each = rows[at], id = of.id[each.at];
-          return { pinned: pinned.has(each.name), cells: [T.direction(of) ? at + 1 : "–", { text: E("a", { href: T.link("model", [each.name]) }, T.name(each.name)) }, each.type, T.beside(of, each.at, shown(of, each.at)), spread(of, each.at), { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id) }, String(id)) : of.origin[each.at] }] };
+          return { pinned: pinned.has(each.name), cells: [T.direction(of) ? at + 1 : "–", { text: E("a", { href: T.link("model", [each.name]) }, T.name(each.name)) }, each.type, T.beside(of, each.at, shown(of, each.at)), spread(of, each.at), { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id, of.metric) }, String(id)) : of.origin[each.at] }] };
         } }));
   }
   /* Two models of a setting, to compare their samples. */
