@@ -62,11 +62,15 @@ window.T = (() => {
   function change(changes) {
     location.hash = changed(changes);
   }
-  const pins = () => (state().query.get("pin") || "").split("|").filter(Boolean);
+  /* Lists of names in the address: a name that has a separator, a blank at an end or a quote is quoted. */
+  const quoted = (text) => (/[|,"]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const words = (text, separators) => ((text || "").match(new RegExp(`(?:"(?:[^"]|"")*"|[^"${separators}])+`, "g")) || []).map((each) => unquoted(each.trim())).filter(Boolean);
+  const unquoted = (text) => (/^".*"$/s.test(text) ? text.slice(1, -1).replaceAll('""', '"') : text);
+  const pins = () => words(state().query.get("pin"), "|");
   function pin(name) {
     const now = new Set(pins());
     if (!now.delete(name)) now.add(name);
-    change({ pin: [...now].join("|") || null });
+    change({ pin: [...now].map(quoted).join("|") || null });
     announce(`${name} ${now.has(name) ? "pinned" : "no longer pinned"}`);
   }
 
@@ -160,10 +164,13 @@ window.T = (() => {
       try { localStorage.setItem("testbed-theme", document.documentElement.dataset.theme); } catch { /* likewise */ }
       draw();
     });
+    const skip = (id, target) => at(id).addEventListener("click", (event) => { event.preventDefault(); target().focus(); });
+    skip("skip", () => main);
+    skip("skip-table", () => main.querySelector("tbody td a") || main.querySelector("tbody a") || main);
     let resized;
     addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(draw, 150); });
     addEventListener("hashchange", moved);
     draw();
   }
-  return { load, give, state, link, change, changed, pins, pin, element, name, choose, box, percent, points, announce, show, hide, view, has: (key) => views.has(key), draw, start, at };
+  return { load, give, state, link, change, changed, quoted, words, pins, pin, element, name, choose, box, percent, points, announce, show, hide, view, has: (key) => views.has(key), draw, start, at };
 })();

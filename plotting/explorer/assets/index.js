@@ -110,18 +110,27 @@
     const test = matcher(KEYS.includes(key) || key === "model" ? value : word);
     return KEYS.includes(key) ? (each) => test(each[key].toLowerCase()) : (each) => test(each.lower);
   }
-  /* Tests of models and of columns: words are of models, key:value of a facet, on:name of columns, - before one excludes; all must hold. */
-  function parse(text) {
-    const models = [], columns = [];
-    for (const given of (text || "").match(/\S+/g) || []) {
-      const not = /^-./.test(given), word = not ? given.slice(1) : given, [, key, value] = /^([a-z]+):(.*)$/.exec(word) || [];
-      if (key === "on" || key === "group") { const test = matcher(value), name = key === "on" ? "name" : key; columns.push((each) => test(each[name].toLowerCase()) !== not); }
-      else { const test = tested(key, value, word); models.push((each) => test(each) !== not); }
+  /* Tests of models and of columns: words are of models, key:value of a facet, on:name of columns, - before one excludes; all
+     must hold. Quotes keep blanks together. With the index, a word that no model has and some column does is of columns;
+     missed are those that neither has. */
+  function parse(text, known_) {
+    const models = [], columns = [], missed = [];
+    for (const given of (text || "").match(/(?:"[^"]*"?|[^\s"])+/g) || []) {
+      const not = /^-./.test(given), word = (not ? given.slice(1) : given).replaceAll('"', ""), [, key, value] = /^([a-z]+):(.*)$/s.exec(word) || [];
+      const onColumns = (test, name) => columns.push((each) => test(each[name].toLowerCase()) !== not);
+      if (key === "on" || key === "group") { onColumns(matcher(value), key === "on" ? "name" : key); continue; }
+      const test = tested(key, value, word), own = KEYS.includes(key) || key === "params" || key === "date";
+      if (known_ && !own && !known_.models.some(test)) {
+        const inColumns = matcher(word);
+        if (known_.columns.some((each) => inColumns(each.name.toLowerCase()))) { onColumns(inColumns, "name"); continue; }
+        missed.push(word);
+      }
+      models.push((each) => test(each) !== not);
     }
     return {
       model: (each) => models.every((test) => test(each)),
       column: (each) => columns.every((test) => test(each)),
-      hasColumns: columns.length > 0,
+      hasColumns: columns.length > 0, missed,
     };
   }
   T.at("find-form").addEventListener("submit", async (event) => {
