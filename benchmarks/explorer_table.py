@@ -35,7 +35,7 @@ def fill(path: Path, models: int, settings: int) -> None:
         named = ((at + 1, f"{families[at % 5]}-{at:05d}", NOW) for at in range(models))
         many("INSERT INTO models (id, name, created_at) VALUES (?, ?, ?)", named)
         on = ((at + 1, f"setting-{at:02d}", NOW) for at in range(settings))
-        many("INSERT INTO eval_settings (id, name, task, created_at) VALUES (?, ?, 'classification', ?)", on)
+        many("INSERT INTO eval_settings (id, name, node, task, created_at) VALUES (?, ?, '', 'classification', ?)", on)
         rows = (
             (at * settings + on + 1, at + 1, on + 1, f"f{at}-{on}", NOW, NOW, NOW)
             for at in range(models)

@@ -24,7 +24,6 @@ from testbed.published.agreement import DIFFERS, PublishedValues, in_words
 from testbed.published.names import trained_on
 from testbed.registry.table import natural_key
 from testbed.tasks.classification import task as classification
-from testbed.tasks.image_embedding import task as image_embedding
 
 DIGITS = 10  # significant ones of a value
 USUAL = ("val", "imagenet1k", "digits")
@@ -126,8 +125,6 @@ class Overview:
     def _columns(self) -> list[dict[str, Any]]:
         columns: list[dict[str, Any]] = []
         for name in self._metrics:
-            if self._tasks.get(name, (None, None))[0] == image_embedding.name:
-                continue  # outputs that only serve other settings
             metrics = self._metrics[name]
             frames = [metric for metric in METRIC_SUFFIXES if metric in metrics]
             others = [spec for metric, (spec, _) in metrics.items() if metric not in frames]

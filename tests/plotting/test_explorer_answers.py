@@ -178,6 +178,12 @@ def test_columns_are_named_between_blanks_commas_or_bars_and_a_typo_is_said(page
     assert "no column is named “palin”" in opened.get_by_role("alert").inner_text()
 
 
+def test_outputs_that_only_serve_other_settings_are_no_columns(store, world):
+    assert "captions.image_embeddings" in {each.eval_setting for each in store.evaluations.find()}
+    columns = make_explorer(store, world[1], None, "samples.db").document("index")["columns"]
+    assert [each["name"] for each in columns if "embeddings" in each["name"]] == []
+
+
 @drive
 def test_columns_are_picked_by_mouse_and_by_keyboard(page):
     opened = page("leaderboard?cols=plain", 1440, 900)
