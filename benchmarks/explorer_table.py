@@ -49,8 +49,8 @@ def fill(path: Path, models: int, settings: int) -> None:
         )
         metrics = ((at * settings + on + 1, float(values[at, on])) for at in range(models) for on in range(settings))
         many(
-            "INSERT INTO metrics (evaluation_id, name, unit, value, scorer, slice, n)"
-            " VALUES (?, 'top1', 'fraction', ?, 'classification@2', 'overall', 50000)",
+            "INSERT INTO metrics (evaluation_id, name, unit, value, scorer, slice, n, better)"
+            " VALUES (?, 'top1', 'fraction', ?, 'classification@2', 'overall', 50000, 'higher')",
             metrics,
         )
         connection.commit()
@@ -74,7 +74,7 @@ def drive(address: str, where: str, models: int, repeats: int) -> None:
         def load(_: int) -> None:
             page.goto("about:blank")
             page.goto(f"{address}#/leaderboard")
-            page.wait_for_selector("#board tbody tr:not(.space) td")
+            page.wait_for_selector("#board tbody tr:not(.space) td", timeout=120_000)
 
         def sort(number: int) -> None:
             name = f"setting-{number + 1:02d}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Sequence
 
 from testbed.analyses.ranking import Ranked, Ranking
@@ -42,10 +43,11 @@ def in_order(values: Iterable[tuple[str, float]], spec: MetricSpec, published: b
     """
     if spec.better not in (HIGHER, LOWER):
         return ""
-    ordered = sorted(values, key=lambda each: (-each[1] if spec.better == HIGHER else each[1], each[0]))
-    if not ordered:
+    sign = -1 if spec.better == HIGHER else 1
+    first = heapq.nsmallest(_FIRST, values, key=lambda each: (sign * each[1], each[0]))
+    if not first:
         return ""
-    shown = ", ".join(f"{model} {_plain(value, spec.unit == FRACTION)}" for model, value in ordered[:_FIRST])
+    shown = ", ".join(f"{model} {_plain(value, spec.unit == FRACTION)}" for model, value in first)
     extreme = "highest" if spec.better == HIGHER else "lowest"
     why = "these values are published" if published else "not all of these models have samples here"
     return f"{extreme} {spec.name}: {shown}; {why}, so the differences are not tested"

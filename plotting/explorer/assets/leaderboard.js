@@ -31,10 +31,10 @@
     if (key === "model") { if (!up) rows.reverse(); }
     else if (by) rows.sort((a, b) => compared(by.value[a], by.value[b], up) || a - b);
     rows = [...rows.filter((at) => pinned.has(index.models[at].name)), ...rows.filter((at) => !pinned.has(index.models[at].name))];
-    const shown = { index, rows, loaded, means, pinned, ranked: first, rank: first ? T.leaders.ranks(first) : null, leaders: null, intervals: query.get("ci") === "1",
+    const shown = { index, rows, loaded, means, pinned, ranked: first, rank: first ? T.leaders.ranks(first) : null, leaders: {}, intervals: query.get("ci") === "1",
       tied: query.get("ties") === "0" ? [] : loaded.map((of) => T.leaders.ties(of, rows)), trained: new Set(rows.map((at) => index.models[at].pretraining)).size > 1 };
     const table = T.table({ id: "board", caption: `${rows.length} models × ${loaded.length} columns`, columns: heads(shown), count: rows.length, sort: { key, up }, onsort: (name) => sort(name, key, up, loaded), rowAt: (place) => cells(shown, rows[place]) });
-    const answer = T.leaders.line(index, first, current, (found) => { shown.leaders = found; if (found.tested) table.repaint(); });
+    const answer = T.leaders.line(index, first, current, (found) => { shown.leaders = found; table.repaint(); });
     main.replaceChildren(E("h1", {}, "Leaderboard"), answer, ...[T.columns.tabs(index, task)].filter(Boolean), controls(index, query, metric, task, places), ...problems(search, missed),
       table, note(shown, key, up, places.length - loaded.length), T.exports("results", { rows: () => texts(shown) }));
     return null;
@@ -76,12 +76,12 @@
   function note({ rows, loaded, means, tied, index }, key, up, empty) {
     const said = [`${rows.length.toLocaleString("en")} models × ${loaded.length} ${loaded.length === 1 ? "column" : "columns"}, ${key === "model" ? `sorted by name, ${up ? "from A" : "from Z"}` : `sorted by ${key}, ${up ? "the lowest" : "the highest"} first`}`];
     if (empty > 0) said.push(`${empty} ${empty === 1 ? "column" : "columns"} without a value of these models left out`);
-    const unknown = loaded.filter((of) => !T.direction(of)), among = (test) => loaded.some((of) => rows.some((at) => test(of, at)));
+    const unknown = loaded.filter((of) => !T.direction(of)), among = (test) => loaded.some((of) => rows.some((at) => test(of, at))), marked = (key, test) => loaded.some((of) => Object.entries(of[key]).some(([at, each]) => test(each) && rows.includes(Number(at))));
     if (unknown.length) said.push(`neither ranked nor shaded: ${unknown.map((of) => `${of.name} (${of.metric}: ${T.directed(of)})`).join(", ")}`);
     if (tied.some((each) => each.size)) said.push("shaded: does not differ from the best of its column by more than chance (95 %, as if the models had seen different samples)");
-    if (among((of, at) => (of.published[at] || {}).differs)) said.push("* differs from what is published, which pointing at it shows");
+    if (marked("published", (each) => each.differs)) said.push("* differs from what is published, which pointing at it shows");
     if (among((of, at) => of.origin[at].startsWith("published") && !Number.isNaN(of.value[at]))) said.push("† published, not measured here");
-    if (among((of, at) => of.unread[at])) said.push("‡ some samples could not be read, which the number's page names");
+    if (marked("unread", () => true)) said.push("‡ some samples could not be read, which the number's page names");
     const average = means[AVERAGE];
     if (average && average.of < loaded.length) said.push(`the average is of the ${average.of} columns that are rates of which more is better`);
     if (average) said.push(average.lacking ? `${average.lacking} models lack some of the columns and have no average` : "all models have all of the columns");

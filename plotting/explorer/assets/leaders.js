@@ -3,25 +3,27 @@
 (() => {
   const E = T.element;
 
-  /* The place in the index of a column's own metric; of another metric there is no sentence. */
-  const leaders = async (index, of) => {
-    const at = index.columnOf.get(of.name);
-    return at !== undefined && index.columns[at].metric === of.metric ? T.load(`leaders/${at}`).catch(() => null) : null;
-  };
-  /* The line, which is filled when it is there: ranking takes the server a moment. */
+  /* The line: of paired tests, which take the server a moment, of a column's own metric where its models are ranked; else the order. */
   function line(index, of, current, then) {
-    const made = E("p", { id: "answer", "aria-live": "polite" });
-    if (of) {
-      leaders(index, of).then((found) => {
-        if (!found || !found.words || !current()) return;
-        made.replaceChildren(E("strong", {}, of.name), `: ${found.words.replaceAll(" %", "\u00a0%")}.`);
-        then(found);
+    const made = E("p", { id: "answer", "aria-live": "polite" }), at = of ? index.columnOf.get(of.name) : undefined;
+    const say = (words) => { if (words) made.replaceChildren(E("strong", {}, of.name), `: ${words.replaceAll(" %", "\u00a0%")}.`); };
+    if (at !== undefined && index.columns[at].ranked && index.columns[at].metric === of.metric) {
+      T.load(`leaders/${at}`).catch(() => ({ words: "", ranks: {} })).then((found) => {
+        if (!current()) return;
+        say(found.words || of.order);
+        then(found.ranks);
       });
-    }
+    } else if (of) say(of.order);
     return made;
   }
   /* The rank of each model by its value, from 1, and where two are equal the same; NaN without a value or a direction. */
+  const known = [new WeakMap(), new WeakMap()];
   function ranks(of, shared) {
+    const kept = known[Number(Boolean(shared))];
+    if (!kept.has(of)) kept.set(of, ranked(of, shared));
+    return kept.get(of);
+  }
+  function ranked(of, shared) {
     const way = T.direction(of), found = new Float64Array(of.value.length).fill(NaN), order = [];
     if (!way) return found;
     of.value.forEach((value, at) => { if (!Number.isNaN(value)) order.push(at); });
@@ -37,7 +39,7 @@
   /* A rank, and its interval where the models were ranked on the same samples and no others are there. */
   function rankText(rank, at, found, count) {
     if (Number.isNaN(rank[at])) return "–";
-    const whole = found && found.tested && Object.keys(found.ranks).length === count, [own, low, high] = (whole && found.ranks[at]) || [rank[at]];
+    const [own, low, high] = (Object.keys(found).length === count && found[at]) || [rank[at]];
     return high > low ? `${own} (${low}–${high})` : String(own);
   }
   /* The mean over columns, for models that have all of them. */
