@@ -35,7 +35,7 @@ def fill(path: Path, models: int, settings: int) -> None:
         named = ((at + 1, f"{families[at % 5]}-{at:05d}", NOW) for at in range(models))
         many("INSERT INTO models (id, name, created_at) VALUES (?, ?, ?)", named)
         on = ((at + 1, f"setting-{at:02d}", NOW) for at in range(settings))
-        many("INSERT INTO eval_settings (id, name, task, created_at) VALUES (?, ?, 'classification', ?)", on)
+        many("INSERT INTO eval_settings (id, name, node, task, created_at) VALUES (?, ?, '', 'classification', ?)", on)
         rows = (
             (at * settings + on + 1, at + 1, on + 1, f"f{at}-{on}", NOW, NOW, NOW)
             for at in range(models)
@@ -49,8 +49,8 @@ def fill(path: Path, models: int, settings: int) -> None:
         )
         metrics = ((at * settings + on + 1, float(values[at, on])) for at in range(models) for on in range(settings))
         many(
-            "INSERT INTO metrics (evaluation_id, name, unit, value, scorer, slice, n)"
-            " VALUES (?, 'top1', 'fraction', ?, 'classification@2', 'overall', 50000)",
+            "INSERT INTO metrics (evaluation_id, name, unit, value, scorer, slice, n, better)"
+            " VALUES (?, 'top1', 'fraction', ?, 'classification@2', 'overall', 50000, 'higher')",
             metrics,
         )
         connection.commit()
@@ -74,7 +74,7 @@ def drive(address: str, where: str, models: int, repeats: int) -> None:
         def load(_: int) -> None:
             page.goto("about:blank")
             page.goto(f"{address}#/leaderboard")
-            page.wait_for_selector("#board tbody tr:not(.space) td")
+            page.wait_for_selector("#board tbody tr:not(.space) td", timeout=120_000)
 
         def sort(number: int) -> None:
             name = f"setting-{number + 1:02d}"

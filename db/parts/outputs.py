@@ -213,6 +213,12 @@ class Outputs(Part):
             return {own: errors[there] for own, there in enumerate(positions) if there in errors}
 
     @retried
+    def any_unreadable(self) -> bool:
+        """Whether any evaluation has samples that could not be read."""
+        with self.reading() as session:
+            return session.scalar(sa.select(SampleErrorRow.evaluation_id).limit(1)) is not None
+
+    @retried
     def unreadable(self, evaluation_ids: Iterable[int]) -> dict[int, int]:
         """How many samples could not be read, for those of these evaluations that have such samples.
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
+from testbed.analyses.unread import unread_samples
+from testbed.compat.imagenet_testbed_table import METRIC_SUFFIXES
 from testbed.db.store import Store
 from testbed.entities import OVERALL, Evaluation, Metric
 from testbed.errors import StoreError, TestbedError
-from testbed.metric_specs import spec_of
+from testbed.metric_specs import main_metric, right_or_wrong, spec_of
 from testbed.metrics.inference.statistics import interval
 from testbed.plotting.explorer.documents import number_in
 from testbed.plotting.own.confusion import confusions, numbers
@@ -23,6 +25,7 @@ MOST_EXPORTED = 20_000
 MOST_CONFUSIONS = 500  # evaluations of a store whose export has the confusions of each
 LONGEST = 4_000  # characters of a part of an identity; longer ones are shown by their beginning
 MOST_METRICS = 400
+MOST_NAMED = 20  # samples that could not be read
 
 
 class Cells:
@@ -106,6 +109,9 @@ class Cells:
             "record": _short(records[0].content) if records else None,
             "logits": "logits" in self.store.outputs.kinds(each.id),
             "command": command(each),
+            "main": _main(metrics),
+            "right": self._right(each.id),
+            "unread": self._unread(each),
             "metrics": [_metric(each) for each in metrics[:MOST_METRICS]],
             "moreMetrics": max(0, len(metrics) - MOST_METRICS),
             "published": self._beside(each),
@@ -116,12 +122,22 @@ class Cells:
             ],
         }
 
-    def _beside(self, evaluation: Evaluation) -> list[str]:
-        """What is published about an evaluation's metrics of all samples."""
+    def _right(self, number: int) -> str | None:
+        """The per-sample score that says whether a sample is right; None if there is none."""
+        found = right_or_wrong(self.store.scores.specs([number])[number].values())
+        return None if found is None else found.name
+
+    def _unread(self, evaluation: Evaluation) -> dict[str, Any]:
+        """How many samples could not be read, and the first of them by name, each with its reason."""
+        count, first = unread_samples(self.store, evaluation, MOST_NAMED)
+        return {"count": count, "first": [[each.position, each.id, each.reason] for each in first]}
+
+    def _beside(self, evaluation: Evaluation) -> list[list[str]]:
+        """What is published about an evaluation's metrics of all samples: metric and words."""
         if not self._published.about(evaluation.model, evaluation.eval_setting):
             return []
         compared = self._published.compare(self.store.results.of([evaluation.id]))
-        return [in_words(each, about=False) for each in compared if each.slice == OVERALL]
+        return [[each.metric, in_words(each, about=False)] for each in compared if each.slice == OVERALL]
 
     @cached_property
     def _published(self) -> PublishedValues:
@@ -132,6 +148,13 @@ def _metric(metric: Metric) -> list[Any]:
     """Name, slice, value, standard error, samples, unit, the ends of the interval, direction."""
     low, high = interval(spec_of(metric), metric.value, metric.stderr, metric.n) or (None, None)
     return [metric.name, metric.slice, metric.value, metric.stderr, metric.n, metric.unit, low, high, metric.better]
+
+
+def _main(metrics: Sequence[Metric]) -> str | None:
+    """The metric that is the setting's column."""
+    overall = (spec_of(each) for each in metrics if each.slice == OVERALL and each.name not in METRIC_SUFFIXES)
+    found = main_metric(overall)
+    return None if found is None else found.name
 
 
 def _own(evaluation: Evaluation) -> bool:

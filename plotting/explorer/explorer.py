@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from testbed.plotting.explorer.cells import Cells
 from testbed.plotting.explorer.disagreements import Disagreements
 from testbed.plotting.explorer.documents import Explorer
+from testbed.plotting.explorer.leaders import Leaders
 from testbed.plotting.explorer.overview import Overview
 from testbed.plotting.explorer.samples import SamplesPart
 from testbed.tasks.image_embedding import task as image_embedding
@@ -34,8 +35,11 @@ def make_explorer(
     embedded = {name for name, (task, _) in store.names.tasks().items() if task == image_embedding.name}
     complete = {name for name, there in found.items() if there}
     sampled = complete - embedded if chosen is None else set(chosen)
-    overview = Overview(store, settings, shown, metric, sampled)
-    return Explorer([overview, Cells(store), Disagreements(store), SamplesPart(store, catalog, settings, chosen)])
+    overview = Overview(store, settings, shown, metric, sampled, complete - embedded)
+    leaders = Leaders(store, overview)
+    return Explorer(
+        [overview, leaders, Cells(store), Disagreements(store), SamplesPart(store, catalog, settings, chosen)]
+    )
 
 
 def samples_part(explorer: Explorer) -> SamplesPart:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from testbed.analyses.leading import in_order
 from testbed.compat.imagenet_testbed_table import METRIC_SUFFIXES
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, FRACTION, OVERALL, PUBLISHED, ModelFacts
@@ -26,6 +27,7 @@ from testbed.published.names import trained_on
 from testbed.registry.table import natural_key
 from testbed.tasks.classification import task as classification
 
+MOST_SCORES = 4_000_000  # samples × models that are ranked while a page waits
 DIGITS = 10  # significant ones of a value
 USUAL = ("val", "imagenet1k", "digits")
 GROUPS = (
@@ -63,6 +65,7 @@ class Overview:
         source: The store's name.
         metric: The metric of all columns; None for each setting's main one.
         sampled: The settings whose samples are there.
+        scored: The settings of which the store has samples, so that models can be ranked on them.
     """
 
     def __init__(
@@ -72,10 +75,12 @@ class Overview:
         source: str,
         metric: str | None = None,
         sampled: Collection[str] = (),
+        scored: Collection[str] = (),
     ) -> None:
         self.store = store
         self.settings = list(settings)
         self.sampled = set(sampled)
+        self.scored = set(scored)
         self.source = source
         self.metric = metric
 
@@ -182,6 +187,7 @@ class Overview:
                     "group": column_group(each["name"]),
                     "task": self._board(each["setting"], each["metric"]),
                     **self._filled.about(each["setting"], each["metric"]),
+                    "ranked": self._ranked(each["setting"], each["metric"]),
                     "n": None if each["setting"] is None else self._size(each["setting"]),
                     **self._about(each["setting"], each["metric"]),
                 }
@@ -206,6 +212,11 @@ class Overview:
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {name: number for number, name in enumerate(self.settings)}
+
+    def _ranked(self, setting: str | None, metric: str) -> bool:
+        """Whether models are ranked on the samples of a setting: there are any, and not too many to wait for."""
+        own = self._filled.about(setting, metric)["own"]
+        return setting in self.scored and own > 1 and own * (self._size(str(setting)) or 0) <= MOST_SCORES
 
     def _about(self, setting: str | None, metric: str) -> dict[str, Any]:
         if setting is None:  # ImageNet-testbed's averages, of what they are made from
@@ -280,8 +291,29 @@ class Overview:
             "stderr": _same([_number(row[3]) for row in rows]),
             "evaluations": _same([0 if row[4] in ELSEWHERE else int(row[5]) for row in rows]),
             "origins": _same([self._origin(row, setting, metric) for row in rows]),
+            "unread": self._unread(rows),
+            "order": self._in_order(rows, setting, metric),
             "published": self._beside({row[0] for row in rows if row[4] not in ELSEWHERE}, setting, metric),
         }
+
+    def _in_order(self, rows: list[tuple[Any, ...]], setting: str | None, metric: str) -> str:
+        """The best models in words, for columns whose models are not ranked on their samples."""
+        about = self._about(setting, metric)
+        spec = MetricSpec(metric, about["unit"], better=about["better"])
+        return in_order(
+            [(row[0], row[1]) for row in rows if math.isfinite(row[1])], spec, all(row[4] == PUBLISHED for row in rows)
+        )
+
+    def _unread(self, rows: list[tuple[Any, ...]]) -> dict[str, int]:
+        """The model's place → how many samples it could not read, for those of which there are any."""
+        if not self._any_unread:
+            return {}
+        own = {int(row[5]): str(self._places[row[0]]) for row in rows if row[4] not in ELSEWHERE and row[5]}
+        return {own[each]: count for each, count in self.store.outputs.unreadable(own).items()}
+
+    @cached_property
+    def _any_unread(self) -> bool:
+        return self.store.outputs.any_unreadable()
 
     @cached_property
     def _published(self) -> PublishedValues:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.analyses.unread import without_folder
 from testbed.errors import StoreError
 from testbed.plotting.explorer.answers import described, size_of_chunk
 from testbed.plotting.explorer.arrays import EvaluationArrays, arrays_of, filters_of, top_of_all
@@ -310,11 +311,6 @@ class SamplesPart:
                 for chunk in chunks:
                     found |= retrieved_in(self._details(each.id, chunk))
         return found
-
-
-def without_folder(reason: str, sample: str) -> str:
-    """A reason that names a sample's file by the sample's id alone."""
-    return re.sub(rf"\S*/{re.escape(sample)}", lambda _: sample, reason)
 
 
 def _sample(position: int, info: Any) -> dict[str, Any]:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from testbed.db.store import Store
     from testbed.published.agreement import Comparison
 
+MOST_UNREAD = 5  # samples that are named
+
 
 @store_command
 @model_argument
@@ -73,6 +75,8 @@ def command(
     for cell in shown:
         label, own = about.get(cell.evaluation.id, ("", None))
         click.echo(_headline(cell, label))
+        for line in _unread(db_url, cell):
+            click.echo(f"  {line}")
         if prompts:
             click.echo("\n".join(f"  {line}" for line in _prompt_lines(own)))
         for line in _left_out(cell.evaluation):
@@ -188,6 +192,19 @@ def _headline(cell: StoredCell, label: str) -> str:
     if evaluation.completed_at:
         parts.append(f"{evaluation.completed_at:%Y-%m-%d %H:%M} UTC")
     return f"{evaluation.model} on {evaluation.eval_setting}\n  {', '.join(parts)}"
+
+
+def _unread(db_url: str | None, cell: StoredCell) -> list[str]:
+    """The samples that could not be read, one line for each of the first."""
+    if not cell.unreadable:
+        return []
+    from testbed.analyses.unread import unread_samples
+    from testbed.db.store import Store
+
+    with Store.open(db_url) as store:
+        number, first = unread_samples(store, cell.evaluation, MOST_UNREAD)
+    lines = [f"not read: {each.id}: {each.reason}" for each in first]
+    return lines + ([f"not read: {number - len(first):,} more"] if number > len(first) else [])
 
 
 def _left_out(evaluation: Evaluation) -> list[str]:

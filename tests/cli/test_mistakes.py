@@ -130,6 +130,7 @@ def test_a_corrupt_image_counts_as_wrong_and_is_told(program, tmp_path, corrupt)
     assert "Unreadable: world-plain on photos: 1 sample could not be read and counted as wrong" in done.stdout
     shown = program("db.py", "--print-eval", "world-plain", "photos").stdout
     assert "1 sample could not be read and counted as wrong" in shown
+    assert "  not read: dog/002.png: dog/002.png cannot be decoded" in shown
     with Store.open(str(tmp_path / "testbed.db")) as store:
         (evaluation,) = store.evaluations.find()
         ((position, error),) = store.outputs.errors(evaluation.id).items()

@@ -64,7 +64,10 @@ def test_a_ranking_of_one_setting(store, program):
 
 def test_the_table_has_ranks_intervals_and_ties(store, program):
     done = program("testbed", "rank", "val")
-    lines = done.stdout.splitlines()
+    answer, _, *lines = done.stdout.splitlines()
+    means = {model: 100 * VAL[model].mean() for model in VAL}
+    gap = means["good"] - means["poor"]
+    assert answer == f"good {means['good']:.2f} % leads; tied with best (Holm); +{gap:.2f} points over poor"
     assert lines[0].split() == ["rank", "95", "%", "model", "top1", "95", "%", "interval", "tied", "with"]
     assert lines[-1].split()[:3] == ["3", "3", "poor"]
     assert "200 samples that all 3 models have" in done.stderr
@@ -130,7 +133,31 @@ def test_the_smaller_loss_is_first(store, ask):
     assert "%" not in ask("rank", "pets", "--score", "nll").stdout.replace("95 %", "")
     done = ask("rank", "toys", "--score", "width", "--better", "higher")
     assert "larger is better" in done.stderr
-    assert [line.split()[2] for line in done.stdout.splitlines()[2:]] == ["a", "c", "b"]
+    assert [line.split()[2] for line in done.stdout.splitlines()[4:]] == ["a", "c", "b"]
+
+
+def test_the_answer_says_who_leads_by_how_much_and_whether_it_is_significant(store, ask):
+    def answer(setting, *words):
+        return ask("rank", setting, *words).stdout.splitlines()[0]
+
+    right = np.arange(N)
+    for model, share in (("half", 100), ("third", 66), ("twin", 100)):
+        put_scores(store, model, "coins", (right < share).astype(float))
+    assert (
+        answer("coins", "--models", "half", "third")
+        == "half 50.00 % leads; +17.00 points over third, significant (Holm)"
+    )
+    assert (
+        answer("coins", "--models", "*")
+        == "half, twin lead, each with 50.00 %; +17.00 points over third, significant (Holm)"
+    )
+    assert answer("val", "--models", "best", "good").endswith("leads; tied with best (Holm)")
+    for model, loss in (("half", 0.5), ("third", 0.25)):
+        put_scores(store, model, "losses", np.full(30, loss), name="nll")
+    assert (
+        answer("losses", "--score", "nll", "--better", "lower")
+        == "third 0.25 leads; −0.25 against half, significant (Holm)"
+    )
 
 
 def test_ranges_of_tied_ranks():

@@ -172,7 +172,7 @@ def test_values_that_differ_from_published_ones_are_marked(own):
     assert found["published"][str(place)]["differs"]
     (line,) = found["published"][str(place)]["lines"]
     assert re.fullmatch(r"published .* \(blog\); measured .*: differs by −30.0 points \(z = \d+\)", line)
-    assert cell_of(explorer, evaluation.id)["published"] == [line]
+    assert cell_of(explorer, evaluation.id)["published"] == [["top1", line]]
 
 
 def test_its_command_is_safe_to_paste(own):
@@ -250,7 +250,9 @@ def heading(page) -> str:
 def test_the_leaderboard_shows_the_numbers_sorts_and_keeps_the_focus(page, table):
     best = max(table, key=lambda name: float(table[name]["val"]))
     assert models_shown(page)[0] == best
-    assert page.locator("#board tbody tr").first.locator("td").first.inner_text() == f"{float(table[best]['val']):.2f}"
+    assert (
+        page.locator('#board tbody tr td[data-column="val"]').first.inner_text() == f"{float(table[best]['val']):.2f}"
+    )
     go(page, "leaderboard?find=on:val*", '[data-sort="val-on-imagenet-a-classes"]')
     page.locator('[data-sort="val-on-imagenet-a-classes"]').focus()
     page.keyboard.press("Enter")
@@ -277,7 +279,10 @@ def test_words_globs_keys_facets_and_pins_choose_what_is_shown(page):
     assert sorted(models_shown(page)) == [f"resnet50_robust{number}" for number in range(4)]
     go(page, "leaderboard?find=type:*more* on:imagenet-r", "#board")
     assert sorted(models_shown(page)) == [f"more{number}" for number in range(4)]
-    assert page.locator("#board thead th").count() == 3  # and val-on-imagenet-r-classes
+    assert page.locator("#board thead th").count() == 4  # model, rank, and val-on-imagenet-r-classes
+    go(page, 'leaderboard?find=type:"Trained with more data"', "#board")
+    assert sorted(models_shown(page)) == [f"more{number}" for number in range(4)]
+    go(page, "leaderboard?find=type:*more* on:imagenet-r", "#board")
     page.get_by_label("pin more3").click()
     page.wait_for_selector("tr.pinned")
     page.locator("#box-find").first.fill("vgg19")
@@ -312,9 +317,9 @@ def test_averages_intervals_and_downloads(page, table, tmp_path):
     row = page.locator("#board tbody tr").first
     name = row.locator("th a").inner_text()
     both = [float(table[name][column]) for column in ("imagenet-r", "imagenet-a")]
-    assert row.locator("td").first.inner_text() == f"{np.mean(both):.2f}"
+    assert row.locator('[data-column="average"]').inner_text() == f"{np.mean(both):.2f}"
     low, high = scipy.stats.binomtest(round(75 * both[1]), 7500).proportion_ci(method="wilson")
-    shown = row.locator("td").nth(1).inner_text() + row.locator("td").nth(2).inner_text()
+    shown = "".join(row.locator("td").all_inner_texts())
     found = re.findall(r"\[([\d.]+), ([\d.]+)\]", shown)
     assert any(
         float(a) == pytest.approx(100 * low, abs=0.01) and float(b) == pytest.approx(100 * high, abs=0.01)

@@ -15,7 +15,6 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ import postgres_server
 import pytest
 from browser import AXE, drive
 from click.testing import CliRunner
+from explorer_pages import running
 from sample_world import COUNT
 
 from testbed.cli.serve import Page
@@ -39,15 +39,6 @@ from testbed.plotting.explorer.pictures import Pictures
 from testbed.registry import Catalog
 
 CHOSEN = 20  # samples of a setting in the export
-
-
-@contextmanager
-def running(page: Page) -> Iterator[str]:
-    thread = threading.Thread(target=page.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{page.port}"
-    page.shutdown()
-    thread.join(timeout=30)
 
 
 @pytest.fixture(scope="module")

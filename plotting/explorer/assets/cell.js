@@ -1,5 +1,5 @@
 "use strict";
-/* An evaluation: its numbers, what they were computed from, and how to repeat it; as a drawer and as a page. The
+/* An evaluation: its numbers, what they were computed from, and how to repeat it. The
    difference between two evaluations. The confusions of one. */
 (() => {
   const E = T.element, PER_DOCUMENT = 16;
@@ -20,12 +20,39 @@
   const step = (given) => (given && given["!spec"] ? `${given.type}: ${Object.entries(given["!spec"]).filter(([, value]) => value !== null).map(([key, value]) => `${key} ${Array.isArray(value) ? value.map((each) => (typeof each === "number" ? Number(each.toPrecision(4)) : told(each))).join(" ") : told(value)}`).join(", ")}` : told(given));
   const flat = (value) => Object.entries(value || {}).map(([key, each]) => `${key} ${typeof each === "object" && each !== null && !Array.isArray(each) ? `(${flat(each)})` : told(each)}`).join(", ");
 
-  function content(of, sampled) {
+  /* The samples that a value comes from: those that are wrong, or the worst first. */
+  function samplesLink(of, sampled, [metric, , value, , n, , , , better]) {
+    if (!sampled) return null;
+    const at = (query) => T.link("samples", [of.setting], { model: of.model, ...query });
+    if (of.right === null) return E("a", { href: at({ sort: better === "lower" ? "high" : "low" }) }, "Samples, the worst first");
+    const wrong = metric === of.right && value !== null && n !== null ? Math.round(n * (1 - value)) : null;
+    return E("a", { href: at({ result: "wrong" }), id: "wrong-samples" }, wrong === null ? "Wrong samples" : `${wrong.toLocaleString("en")} wrong ${wrong === 1 ? "sample" : "samples"} of ${n.toLocaleString("en")}`);
+  }
+  /* The samples that could not be read, by name. */
+  function unread(of, sampled) {
+    const { count, first } = of.unread;
+    if (!count) return null;
+    const shown = (at, id) => (sampled ? E("a", { href: T.link("sample", [of.setting, id], { at }) }, id) : id);
+    return E("div", { id: "unread" }, E("p", {}, `${count.toLocaleString("en")} ${count === 1 ? "sample" : "samples"} could not be read:`),
+      E("ul", {}, ...first.map(([at, id, reason]) => E("li", {}, shown(at, id), `: ${reason}`)), count > first.length ? E("li", {}, `and ${(count - first.length).toLocaleString("en")} more`) : null));
+  }
+  /* The number that was asked for, its interval, what is published about it, and its samples. */
+  function headline(of, sampled, asked) {
+    const found = of.metrics.find(([name, slice]) => slice === "overall" && name === asked) || of.metrics.find(([name, slice]) => slice === "overall" && name === of.main);
+    if (!found) return null;
+    const [name, , value, , n, unit, low, high] = found;
+    return E("div", { id: "headline" }, E("p", { class: "big" }, E("strong", {}, number(value, unit)), " ", E("span", {}, `${name}${unit === "fraction" || !unit ? "" : `, ${unit}`}`)),
+      E("p", { class: "note" }, [high > low ? `95 %: ${number(low, unit)} – ${number(high, unit)}` : null, n === null ? null : `${n.toLocaleString("en")} samples`].filter(Boolean).join("; ")),
+      ...of.published.filter(([metric]) => metric === name).map(([, line]) => E("p", { class: "beside" }, line)),
+      samplesLink(of, sampled, found), unread(of, sampled));
+  }
+  function content(of, sampled, asked) {
     const overall = of.metrics.filter(([, slice]) => slice === "overall"), slices = of.metrics.length - overall.length + of.moreMetrics;
     const other = E("input", { id: "other-evaluation", type: "number", min: 1, size: 8, value: (of.history.find(([id]) => id !== of.id) || [""])[0] });
     return [
-      E("p", { class: "note" }, E("a", { href: T.link("model", [of.model]) }, T.name(of.model)), " on ", E("a", { href: T.link("setting", [of.setting]) }, T.name(of.setting)), ". ",
+      E("p", { class: "note" },
         sampled ? [E("a", { href: T.link("samples", [of.setting], { model: of.model }) }, "Samples"), of.logits ? ", " : ". "] : "", of.logits ? E("a", { href: T.link("confusion", [of.id]) }, "confusions") : "", ` Status: ${of.status}${of.error ? ` (${of.error})` : ""}.`),
+      headline(of, sampled, asked),
       E("h2", {}, "Metrics"),
       T.table({ id: "metrics", caption: "Metrics of all samples", count: overall.length, columns: [{ key: "metric", label: "metric", heading: true }, { key: "value", label: "value", number: true }, { key: "interval", label: "95 %", number: true }, { key: "n", label: "n", number: true }, { key: "unit", label: "unit" }, { key: "better", label: "better" }],
         rowAt: (at) => {
@@ -33,7 +60,7 @@
           return { cells: [{ text: T.name(name) }, number(value, unit), high > low ? `${number(low, unit)} – ${number(high, unit)}` : "–", n === null ? "–" : n.toLocaleString("en"), unit === "fraction" ? "" : unit, better || "unknown"] };
         } }),
       slices ? E("p", { class: "note" }, `${slices} more of slices, such as classes: testbed show … --slices`) : null,
-      of.published.length ? E("ul", { id: "published" }, ...of.published.map((line) => E("li", {}, line))) : null,
+      of.published.length ? E("ul", { id: "published" }, ...of.published.map(([, line]) => E("li", {}, line))) : null,
       E("h2", {}, "To compute it again"), E("pre", { tabindex: 0 }, E("code", {}, of.command)), E("p", { class: "note" }, "With the same plug-ins, data root and image options, if there were any."),
       E("h2", {}, "Computed from"),
       list([["samples", of.n === null ? null : `${of.n.toLocaleString("en")}${of.limit === null ? "" : ` (at most ${of.limit}, evenly spread)`}`], ["precision", of.dtype], ["weights", of.random ? "random" : of.weights], ["data", typeof of.identity.samples === "string" ? of.identity.samples : null],
@@ -44,27 +71,12 @@
       E("form", { class: "controls", onsubmit: (event) => { event.preventDefault(); if (other.value) location.hash = T.link("difference", [of.id, other.value]); } }, E("label", {}, "Difference to evaluation", other), E("button", { id: "difference-go" }, "Show")),
     ].filter(Boolean);
   }
+  const named = (of) => [E("a", { href: T.link("model", [of.model]) }, T.name(of.model)), " on ", E("a", { href: T.link("setting", [of.setting]) }, T.name(of.setting))];
+  /* Whether the samples of a setting are here. */
   const hasSamples = async (of) => ((await T.index()).settings.find((each) => each.name === of.setting) || {}).samples;
-  /* Opens an evaluation beside the table; the focus returns to the link when it is closed. */
-  async function drawer(event, id) {
-    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
-    event.preventDefault();
-    const dialog = T.at("drawer"), from = event.currentTarget, column = from.closest("[data-column]"), row = from.closest("tr");
-    try {
-      const of = await cell(id), sampled = await hasSamples(of);
-      dialog.replaceChildren(E("div", { class: "bar" }, E("h2", {}, `Evaluation ${id}`), E("a", { href: T.link("cell", [id]) }, "Permanent link"), E("button", { type: "button", id: "close", onclick: () => dialog.close() }, "Close")), ...content(of, sampled));
-      dialog.addEventListener("close", () => { if (from.isConnected) from.focus(); }, { once: true });
-      dialog.showModal();
-      T.announce(`Evaluation ${id}`);
-    } catch (error) {
-      T.announce(error.message);
-      location.hash = T.link("cell", [id]);
-    }
-    return [column, row];
-  }
   async function cellView(state, main, current) {
     const of = await cell(Number(state.parts[0])), sampled = await hasSamples(of);
-    if (current()) main.replaceChildren(E("h1", {}, `Evaluation ${of.id}`), ...content(of, sampled));
+    if (current()) main.replaceChildren(E("h1", {}, `Evaluation ${of.id}`), E("p", {}, ...named(of)), ...content(of, sampled));
   }
 
   // Differences ------------------------------------------------------------------------------------------------------
@@ -100,7 +112,7 @@
       T.table({ id: "confusions", caption: "Counts of predicted classes for each true class", count: found.classes.length, columns: [{ key: "true", label: "true class", heading: true }, ...found.classes.map((name, at) => ({ key: `c${at}`, label: name, number: true }))],
         rowAt: (at) => ({ cells: [{ text: T.name(found.classes[at]) }, ...found.counts[at].map((count, other) => ({ text: String(count), class: !count ? "zero" : other === at ? "right" : count / totals[at] > 0.05 ? "wrong much" : "wrong" }))] }) }));
   }
-  T.drawer = drawer;
+  T.cell = { find: cell, content, hasSamples, named };
   T.view("cell", { title: (state) => `Evaluation ${state.parts[0]}`, render: cellView });
   T.view("difference", { title: () => "Difference", render: differenceView });
   T.view("confusion", { title: () => "Confusions", render: confusionView });

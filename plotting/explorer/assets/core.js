@@ -54,15 +54,23 @@ window.T = (() => {
     const kept = new URLSearchParams(given.filter(([, value]) => value !== null && value !== undefined && value !== "")).toString();
     return `#/${[name, ...(parts || [])].map(encodeURIComponent).join("/")}${kept ? `?${kept}` : ""}`;
   }
-  function change(changes) {
+  /* The address with some of its state changed. */
+  function changed(changes) {
     const now = state();
-    location.hash = link(now.view, now.parts, { ...Object.fromEntries(now.query), ...changes });
+    return link(now.view, now.parts, { ...Object.fromEntries(now.query), ...changes });
   }
-  const pins = () => (state().query.get("pin") || "").split("|").filter(Boolean);
+  function change(changes) {
+    location.hash = changed(changes);
+  }
+  /* Lists of names in the address: a name that has a separator, a blank at an end or a quote is quoted. */
+  const quoted = (text) => (/[|,"]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const words = (text, separators) => ((text || "").match(new RegExp(`(?:"(?:[^"]|"")*"|[^"${separators}])+`, "g")) || []).map((each) => unquoted(each.trim())).filter(Boolean);
+  const unquoted = (text) => (/^".*"$/s.test(text) ? text.slice(1, -1).replaceAll('""', '"') : text);
+  const pins = () => words(state().query.get("pin"), "|");
   function pin(name) {
     const now = new Set(pins());
     if (!now.delete(name)) now.add(name);
-    change({ pin: [...now].join("|") || null });
+    change({ pin: [...now].map(quoted).join("|") || null });
     announce(`${name} ${now.has(name) ? "pinned" : "no longer pinned"}`);
   }
 
@@ -111,11 +119,17 @@ window.T = (() => {
 
   // Views ------------------------------------------------------------------------------------------------------------
 
-  let drawn = 0, shown = null;
+  let drawn = 0, shown = null, below = null;
+  /* After a change of the address: the view, unless only its drawer was opened or closed, then the drawer. */
+  async function moved() {
+    const page = changed({ open: null });
+    if (page !== below) await draw();
+    else { const number = (drawn += 1); await T.drawDrawer(state(), () => number === drawn); }
+  }
   async function draw() {
     const number = (drawn += 1), now = state(), view = views.get(now.view), focused = document.activeElement && document.activeElement.id;
     hide();
-    if (at("drawer").open) at("drawer").close();
+    below = changed({ open: null });
     for (const each of at("views").children) {
       if (each.dataset.view === now.view) each.setAttribute("aria-current", "page"); else each.removeAttribute("aria-current");
       each.setAttribute("href", link(each.dataset.view, [], {}));
@@ -132,6 +146,7 @@ window.T = (() => {
     if (kept) kept.focus({ preventScroll: true });
     else if (shown !== null && shown !== place) main.focus({ preventScroll: true });
     shown = place;
+    await T.drawDrawer(now, () => number === drawn);
   }
   function view(key, given) {
     views.set(key, given);
@@ -149,10 +164,13 @@ window.T = (() => {
       try { localStorage.setItem("testbed-theme", document.documentElement.dataset.theme); } catch { /* likewise */ }
       draw();
     });
+    const skip = (id, target) => at(id).addEventListener("click", (event) => { event.preventDefault(); target().focus(); });
+    skip("skip", () => main);
+    skip("skip-table", () => main.querySelector("tbody td a") || main.querySelector("tbody a") || main);
     let resized;
     addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(draw, 150); });
-    addEventListener("hashchange", draw);
+    addEventListener("hashchange", moved);
     draw();
   }
-  return { load, give, state, link, change, pins, pin, element, name, choose, box, percent, points, announce, show, hide, view, has: (key) => views.has(key), draw, start, at };
+  return { load, give, state, link, change, changed, quoted, words, pins, pin, element, name, choose, box, percent, points, announce, show, hide, view, has: (key) => views.has(key), draw, start, at };
 })();

@@ -54,13 +54,15 @@
       id[model] = of(doc.evaluations, at) || 0;
       origin[model] = of(doc.origins, at) || "average";
     });
-    return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, better: doc.better, range: doc.range.map((end) => (end === null ? null : end * scale)), rate: doc.rate, value, n, error, id, origin, published: doc.published, count: doc.models.length };
+    return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, better: doc.better, range: doc.range.map((end) => (end === null ? null : end * scale)), rate: doc.rate, value, n, error, id, origin, published: doc.published, unread: doc.unread, order: doc.order, count: doc.models.length };
   }
-  /* A value's text for a cell of a table: one that is published is marked, and one that differs from what is published, which pointing at it shows. */
+  /* A value's text for a cell of a table. Marked are values that are published, those that differ from what is published, and
+     those with samples that could not be read; pointing at one says which. */
   function beside(of, at, text) {
-    const found = of.published[at], theirs = of.origin[at].startsWith("published");
-    if (theirs) return { text, class: "published", title: of.origin[at] };
-    return found ? { text: found.differs ? `${text}*` : text, title: found.lines.join("\n") } : { text };
+    const found = of.published[at], unread = of.unread[at], lines = found ? [...found.lines] : [];
+    if (of.origin[at].startsWith("published")) return { text, class: "published", title: of.origin[at] };
+    if (unread) lines.push(`${unread.toLocaleString("en")} ${unread === 1 ? "sample" : "samples"} could not be read`);
+    return { text: `${text}${found && found.differs ? "*" : ""}${unread ? "‡" : ""}`, title: lines.join("\n") || undefined };
   }
   /* Which way values are better: 1 up, −1 down, 0 if neither, or if it is not known; and in words. */
   const direction = (of) => ({ higher: 1, lower: -1 })[of.better] || 0;
@@ -101,18 +103,27 @@
     const test = matcher(KEYS.includes(key) || key === "model" ? value : word);
     return KEYS.includes(key) ? (each) => test(each[key].toLowerCase()) : (each) => test(each.lower);
   }
-  /* Tests of models and of columns: words are of models, key:value of a facet, on:name of columns, - before one excludes; all must hold. */
-  function parse(text) {
-    const models = [], columns = [];
-    for (const given of (text || "").match(/\S+/g) || []) {
-      const not = /^-./.test(given), word = not ? given.slice(1) : given, [, key, value] = /^([a-z]+):(.*)$/.exec(word) || [];
-      if (key === "on" || key === "group") { const test = matcher(value), name = key === "on" ? "name" : key; columns.push((each) => test(each[name].toLowerCase()) !== not); }
-      else { const test = tested(key, value, word); models.push((each) => test(each) !== not); }
+  /* Tests of models and of columns: words are of models, key:value of a facet, on:name of columns, - before one excludes; all
+     must hold. Quotes keep blanks together. With the index, a word that no model has and some column does is of columns;
+     missed are those that neither has. */
+  function parse(text, known_) {
+    const models = [], columns = [], missed = [];
+    for (const given of (text || "").match(/(?:"[^"]*"?|[^\s"])+/g) || []) {
+      const not = /^-./.test(given), word = (not ? given.slice(1) : given).replaceAll('"', ""), [, key, value] = /^([a-z]+):(.*)$/s.exec(word) || [];
+      const onColumns = (test, name) => columns.push((each) => test(each[name].toLowerCase()) !== not);
+      if (key === "on" || key === "group") { onColumns(matcher(value), key === "on" ? "name" : key); continue; }
+      const test = tested(key, value, word), own = KEYS.includes(key) || key === "params" || key === "date";
+      if (known_ && !own && !known_.models.some(test)) {
+        const inColumns = matcher(word);
+        if (known_.columns.some((each) => inColumns(each.name.toLowerCase()))) { onColumns(inColumns, "name"); continue; }
+        missed.push(word);
+      }
+      models.push((each) => test(each) !== not);
     }
     return {
       model: (each) => models.every((test) => test(each)),
       column: (each) => columns.every((test) => test(each)),
-      hasColumns: columns.length > 0,
+      hasColumns: columns.length > 0, missed,
     };
   }
   T.at("find-form").addEventListener("submit", async (event) => {

@@ -26,7 +26,7 @@
       rowAt: (at) => {
         const { about, of } = rows[at], id = of.id[model.at];
         return { cells: [{ text: E("a", { href: T.link("setting", [about.name]) }, T.name(about.name)) }, about.group, of.metric, T.beside(of, model.at, shown(of, model.at)), spread(of, model.at), `${rank(of)} of ${of.count}`,
-          { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id) }, "run here") : of.origin[model.at] }] };
+          { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id, of.metric) }, "run here") : of.origin[model.at] }] };
       } }));
   }
   async function settingView(state, main, current) {
@@ -37,22 +37,25 @@
     const rows = index.models.filter(({ at }) => !Number.isNaN(of.value[at])).sort((a, b) => T.direction(of) * (of.value[b.at] - of.value[a.at]) || a.at - b.at);
     const metrics = about.setting === null ? [] : index.settings[about.setting].metrics, setting = about.setting === null ? null : index.settings[about.setting].name, first = index.columns[0].name;
     const links = [E("a", { href: T.link("plot", [], { x: first, y: name }) }, `Plot against ${first}`), ...(setting && index.settings[about.setting].samples ? [", ", E("a", { href: T.link("samples", [setting]) }, "samples")] : [])];
-    main.replaceChildren(E("h1", {}, T.name(name)), E("p", { class: "note" }, `${about.group}${about.n ? `; ${about.n.toLocaleString("en")} samples` : ""}; ${rows.length} models; ${of.metric}: ${T.directed(of)}. `, ...links),
+    let leaders = {};
+    const rank = T.leaders.ranks(of), table = () => T.at("setting").closest(".scroll"), answer = T.leaders.line(index, of, current, (found) => { leaders = found; table().repaint(); });
+    main.replaceChildren(E("h1", {}, T.name(name)), answer, E("p", { class: "note" }, `${about.group}${about.n ? `; ${about.n.toLocaleString("en")} samples` : ""}; ${rows.length} models; ${of.metric}: ${T.directed(of)}. `, ...links),
       E("div", { class: "controls" }, metrics.length > 1 ? T.choose("Metric", "metric", metrics, of.metric) : null), compareForm(of, index, rows),
       T.exports(name, { rows: () => [["model", "model_type", of.metric, "low", "high"], ...rows.map((each) => [each.name, each.type, of.value[each.at], ...T.interval(of, each.at).map((v) => (Number.isNaN(v) ? "" : v))])], tex: () => T.results(index, rows.map((each) => each.at), [of], []) }),
       T.table({ id: "setting", caption: `Models on ${name}`, count: rows.length,
-        columns: [{ key: "place", label: "#", number: true }, { key: "model", label: "model", heading: true }, { key: "type", label: "type" }, { key: "value", label: `${of.metric}${of.percent ? ", %" : of.unit ? `, ${of.unit}` : ""}`, number: true }, { key: "interval", label: "95 %", number: true }, { key: "cell", label: "evaluation" }],
+        columns: [{ key: "place", label: "rank", number: true }, { key: "model", label: "model", heading: true }, { key: "type", label: "type" }, { key: "value", label: `${of.metric}${of.percent ? ", %" : of.unit ? `, ${of.unit}` : ""}`, number: true }, { key: "interval", label: "95 %", number: true }, { key: "cell", label: "evaluation" }],
         rowAt: (at) => {
           const each = rows[at], id = of.id[each.at];
-          return { pinned: pinned.has(each.name), cells: [T.direction(of) ? at + 1 : "–", { text: E("a", { href: T.link("model", [each.name]) }, T.name(each.name)) }, each.type, T.beside(of, each.at, shown(of, each.at)), spread(of, each.at), { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id) }, String(id)) : of.origin[each.at] }] };
+          return { pinned: pinned.has(each.name), cells: [T.leaders.rankText(rank, each.at, leaders, of.count), { text: E("a", { href: T.link("model", [each.name]) }, T.name(each.name)) }, each.type, T.beside(of, each.at, shown(of, each.at)), spread(of, each.at), { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id, of.metric) }, String(id)) : of.origin[each.at] }] };
         } }));
   }
   /* Two models of a setting, to compare their samples. */
   function compareForm(of, index, rows) {
     const own = rows.filter((each) => of.id[each.at]);
     if (own.length < 2) return E("span", {});
-    const select = (id, label, at) => E("label", {}, label, E("select", { id }, ...own.map((each, place) => E("option", { value: of.id[each.at], selected: place === at }, each.name))));
-    return E("form", { class: "controls", onsubmit: (event) => { event.preventDefault(); location.hash = T.link("compare", [T.at("compare-a").value, T.at("compare-b").value]); } }, select("compare-a", "Compare", 0), select("compare-b", "with", 1), E("button", { id: "compare-go" }, "Compare samples"));
+    const { query } = T.state(), chosen = (key, otherwise) => (own.some((each) => String(of.id[each.at]) === query.get(key)) ? Number(query.get(key)) : of.id[own[otherwise].at]);
+    const select = (key, label, at) => E("label", {}, label, E("select", { id: `compare-${key}`, onchange: (event) => T.change({ [key]: event.target.value }) }, ...own.map((each) => E("option", { value: of.id[each.at], selected: of.id[each.at] === chosen(key, at) }, each.name))));
+    return E("form", { class: "controls", onsubmit: (event) => { event.preventDefault(); location.hash = T.link("compare", [T.at("compare-a").value, T.at("compare-b").value]); } }, select("a", "Compare", 0), select("b", "with", 1), E("button", { id: "compare-go" }, "Compare samples"));
   }
   T.view("model", { title: (state) => state.parts.join("/"), render: modelView });
   T.view("setting", { title: (state) => state.parts.join("/"), render: settingView });

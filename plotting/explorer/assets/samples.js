@@ -158,7 +158,8 @@
     return T.link("sample", [meta.setting, id], { ...kept, at: position });
   };
   /* A picture that is loaded when it is seen, with words in its place where there is none. */
-  function picture(meta, position, alt, clean) {
+  function picture(meta, position, alt, asked) {
+    const clean = asked || meta.perturbed === "attack"; // an attack makes a picture for each model, which is not stored
     const image = T.element("img", { src: `pictures/${meta.number}/${position}${clean ? "-clean" : ""}.jpg`, alt, loading: "lazy", decoding: "async" });
     image.addEventListener("load", () => image.classList.toggle("pixels", image.naturalWidth < 100));
     image.addEventListener("error", () => image.replaceWith(T.element("span", { class: "nopicture" }, "no picture")));

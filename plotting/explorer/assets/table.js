@@ -8,9 +8,9 @@
     return columns.map((each) => {
       const sorted = sort && sort.key === each.key, mark = sorted ? (sort.up ? " ▲" : " ▼") : "";
       const label = [T.name(each.label), mark];
-      return E("th", { scope: "col", class: each.number ? "number" : "", "aria-sort": sorted ? (sort.up ? "ascending" : "descending") : each.sortable && onsort ? "none" : null },
-        each.sortable && onsort ? E("button", { type: "button", id: `sort-${each.key}`, "data-sort": each.key, title: each.title || null, onclick: () => onsort(each.key) }, ...label) : E("span", {}, ...label),
-        each.href ? E("a", { href: each.href, class: "open", "aria-label": `open ${each.label}` }, "↗") : null);
+      return E("th", { scope: "col", class: each.number ? "number" : "", "aria-sort": sorted ? (sort.up ? "ascending" : "descending") : each.sortable && onsort ? "none" : null }, E("span", { class: "heading" },
+        each.sortable && onsort ? E("button", { type: "button", id: `sort-${each.key}`, "data-sort": each.key, title: each.title || null, onclick: () => onsort(each.key) }, ...label) : E("span", { title: each.title || null }, ...label),
+        each.href ? E("a", { href: each.href, class: "open", "aria-label": `open ${each.label}` }, "↗") : null));
     });
   }
   function row(columns, given, at) {
@@ -43,6 +43,7 @@
     }
     paint();
     printing = { box, columns, count, rowAt };
+    box.repaint = () => { from = -1; paint(); };
     return box;
   }
   /* On paper all rows, and the columns in parts that fit on a page. */

@@ -33,6 +33,7 @@ def command(
 
     On several settings (names or patterns), models are ranked by their mean.
     """
+    from testbed.analyses.leading import leading
     from testbed.analyses.main_scores import main_score
     from testbed.analyses.ranking import ranking
     from testbed.analyses.side_by_side import evaluations_on, matching_settings
@@ -45,7 +46,7 @@ def command(
     if as_json:
         print_json([_as_object(row, score) for row in found.rows])
         return 0
-    click.echo(_table(found, score, len(settings)))
+    click.echo(f"{leading(found)}\n\n{_table(found, score, len(settings))}")
     order = "larger is better" if found.larger else "smaller is better"
     samples = sorted({each.n for each in found.rows[0].settings})
     counted = f"{samples[0]:,}" + (f" to {samples[-1]:,}" if len(samples) > 1 else "")

@@ -1,0 +1,260 @@
+"""From a number to its cause, and the answer first: the leaderboard and the drawer, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from browser import AXE, drive
+from click.testing import CliRunner
+from explorer_pages import plain_server, running
+from sample_world import BROKEN, COUNT
+
+from testbed.analyses.ranking import ranking
+from testbed.cli.analyses.rank import command
+from testbed.cli.serve import Page
+from testbed.db.store import Store
+from testbed.plotting.explorer.explorer import make_explorer, samples_part
+from testbed.plotting.explorer.export import choose_samples, write
+from testbed.plotting.explorer.pictures import Pictures
+
+
+@pytest.fixture(scope="module")
+def store(world) -> Iterator[Store]:
+    with Store.open(world[0]) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def site(store, world, tmp_path_factory) -> Path:
+    """An export with the samples of one setting."""
+    out: Path = tmp_path_factory.mktemp("site")
+    chosen = choose_samples(store, ["plain"], COUNT)
+    explorer = make_explorer(store, world[1], None, "samples.db", chosen)
+    write(out, explorer, samples_part(explorer), Pictures(store, world[1]), chosen)
+    return out
+
+
+@pytest.fixture
+def page(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
+    """Opens a view; an error of a script is a failure."""
+    faults: list[str] = []
+    contexts = []
+
+    def open_view(view: str, width: int = 1280, height: int = 720, address: str = "", **options: Any) -> Any:
+        contexts.append(browser.new_context(viewport={"width": width, "height": height}, **options))
+        opened = contexts[-1].new_page()
+        opened.on("pageerror", lambda error: faults.append(str(error)))
+        opened.goto(f"{address or (site / 'index.html').as_uri()}#/{view}")
+        opened.wait_for_selector("main h1")
+        return opened
+
+    yield open_view
+    for each in contexts:
+        each.close()
+    assert faults == []
+
+
+# The drawer -------------------------------------------------------------------------------------------------------
+
+
+def number_of(opened: Any, model: str, column: str) -> Any:
+    """The link of a number."""
+    return opened.locator("#board tbody tr", has_text=model).locator(f'[data-column="{column}"] a')
+
+
+@drive
+@pytest.mark.parametrize("kind", ["files", "server", "serve"])
+def test_a_number_opens_its_evaluation_which_is_in_the_address(kind, page, site, store, world):
+    (one,) = store.evaluations.find(["one"], ["plain"])
+    top1 = next(each for each in store.results.of([one.id]) if (each.metric, each.slice) == ("top1", "overall"))
+    with {
+        "files": lambda: nullcontext(""),
+        "server": lambda: plain_server(site),
+        "serve": lambda: running(Page(world[0], "127.0.0.1", 0, None, "samples.db", world[1])),
+    }[kind]() as address:
+        opened = page("leaderboard?find=on:plain", height=600, address=address)
+        number_of(opened, "one", "plain").click()
+        drawer = opened.locator("dialog[open]")
+        assert drawer.locator("#headline strong").inner_text() == f"{100 * top1.value:.2f} %"
+        assert drawer.locator("#metrics tbody tr").first.bounding_box()["height"] > 15
+        opened.reload()
+        drawer.wait_for()
+        wrong = round(COUNT * (1 - top1.value))
+        drawer.get_by_role("link", name=f"{wrong} wrong samples of {COUNT}").click()
+        opened.wait_for_selector(".gallery")
+        assert opened.locator(".gallery li").count() == wrong
+        opened.go_back()
+        drawer.wait_for()
+        opened.keyboard.press("Escape")
+        opened.wait_for_selector("dialog:not([open])", state="attached")
+        assert opened.url.endswith("#/leaderboard?find=on%3Aplain")
+
+
+@drive
+def test_the_drawer_opens_by_keyboard_and_back_returns_to_the_number(page):
+    opened = page("leaderboard?find=on:plain")
+    number_of(opened, "two", "plain").press("Enter")
+    opened.wait_for_selector("dialog[open] #headline")
+    opened.go_back()
+    opened.wait_for_selector("dialog:not([open])", state="attached")
+    assert opened.evaluate("document.activeElement.closest('tr').innerText").startswith("☆\ntwo")
+    opened.go_forward()
+    opened.wait_for_selector("dialog[open] #headline")
+    opened.locator("#close").click()
+    opened.wait_for_selector("dialog:not([open])", state="attached")
+    assert "open=" not in opened.url
+
+
+@drive
+def test_samples_that_could_not_be_read_are_named(page):
+    opened = page("leaderboard?find=on:plain")
+    assert number_of(opened, "one", "plain").inner_text().endswith("‡")
+    assert "‡ some samples could not be read" in opened.locator("main").inner_text()
+    number_of(opened, "one", "plain").click()
+    said = opened.locator("#unread").inner_text()
+    assert "1 sample could not be read" in said
+    assert f"toy/{BROKEN:04d} is broken" in said
+    opened.locator("#unread a").click()
+    opened.wait_for_function("name => document.querySelector('main h1').innerText.includes(name)", arg=f"{BROKEN:04d}")
+
+
+# The answer first -------------------------------------------------------------------------------------------------
+
+
+@drive
+@pytest.mark.parametrize("view", ["leaderboard?find=on:plain", "setting/plain"])
+def test_the_first_line_is_the_answer_that_testbed_rank_gives(view, page, store, rank_says):
+    opened = page(view)
+    said, _, *lines = rank_says("plain").splitlines()
+    opened.wait_for_selector("#answer strong")
+    assert opened.locator("#answer").inner_text().replace("\u00a0", " ") == f"plain: {said}."
+    rows = opened.locator("main tbody tr").all()
+    for row, line in zip(rows, lines[2:], strict=True):
+        rank, interval, model = line.split()[:3]
+        assert model in row.inner_text()
+        shown = rank if "–" not in interval else f"{rank} ({interval})"
+        assert shown in row.locator('[data-column="rank"], [data-column="place"]').inner_text()
+
+
+@pytest.fixture
+def rank_says(world) -> Callable[..., str]:
+    def run(*words: str) -> str:
+        done = CliRunner().invoke(command, [*words, "--db-url", world[0]])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    return run
+
+
+@drive
+def test_mean_ranks_are_over_the_chosen_columns(page, store):
+    opened = page("leaderboard?cols=plain|noisy")
+    opened.get_by_label("average and mean rank").check()
+    opened.wait_for_selector('[data-column="mean rank"]')
+    found = ranking(store, ["plain", "noisy"], [], "top1")
+    for row in found.rows:
+        shown = opened.locator("#board tbody tr", has_text=row.model).locator('[data-column="mean rank"]')
+        assert shown.inner_text() == f"{row.mean_rank:.2f}"
+
+
+# Columns and search -----------------------------------------------------------------------------------------------
+
+
+def heads(opened: Any) -> list[str]:
+    """The columns that can be sorted by, but for the model's."""
+    return opened.locator("#board [data-sort]").evaluate_all("all => all.slice(1).map((each) => each.dataset.sort)")
+
+
+@drive
+def test_columns_are_named_between_blanks_commas_or_bars_and_a_typo_is_said(page):
+    opened = page("leaderboard?cols=" + quote(" plain , noisy |palin"))
+    opened.wait_for_selector("#board")
+    assert sorted(heads(opened)) == ["noisy", "plain"]
+    assert "no column is named “palin”" in opened.get_by_role("alert").inner_text()
+
+
+def test_outputs_that_only_serve_other_settings_are_no_columns(store, world):
+    assert "captions.image_embeddings" in {each.eval_setting for each in store.evaluations.find()}
+    columns = make_explorer(store, world[1], None, "samples.db").document("index")["columns"]
+    assert [each["name"] for each in columns if "embeddings" in each["name"]] == []
+
+
+@drive
+def test_columns_are_picked_by_mouse_and_by_keyboard(page):
+    opened = page("leaderboard?cols=plain", 1440, 900)
+    opened.locator("#columns-summary").press("Enter")
+    noisy = opened.locator("#columns").get_by_label("noisy")
+    noisy.press("Space")
+    opened.wait_for_selector('#board [data-sort="noisy"]')
+    assert noisy.is_checked()
+    assert opened.evaluate("document.activeElement.parentElement.innerText").startswith("noisy")  # and may go on
+    assert "2 models" in opened.locator("#columns label", has_text="noisy").inner_text()
+    opened.locator("#columns").get_by_label("plain").uncheck()
+    opened.wait_for_selector('#board:not(:has([data-sort="plain"]))')
+    opened.go_back()
+    opened.wait_for_selector('#board [data-sort="plain"]')
+
+
+@drive
+def test_a_word_that_only_columns_have_chooses_columns_and_one_that_nothing_has_is_said(page):
+    opened = page("leaderboard")
+    box = opened.locator("#search")
+    box.fill("pla")
+    box.press("Enter")
+    opened.wait_for_function("() => document.querySelectorAll('#board [data-sort]').length === 2")
+    assert heads(opened) == ["plain"]
+    opened.locator("#box-find").fill("nobody")
+    opened.locator("#box-find").press("Enter")
+    assert "“nobody”" in opened.get_by_role("alert").inner_text()
+
+
+@drive
+def test_names_are_sorted_upwards_first_and_a_single_result_is_not_the_best(page):
+    opened = page("leaderboard?cols=plain|captions&task=all")
+    assert opened.locator('td.tied[data-column="plain"]').count() > 0
+    assert opened.locator('td.tied[data-column="captions"]').count() == 0
+    opened.locator('[data-sort="model"]').click()
+    opened.wait_for_selector('th[aria-sort="ascending"] [data-sort="model"]')
+    assert opened.locator("#board tbody th a").all_inner_texts() == ["one", "tower", "two"]
+    opened.locator('[data-sort="model"]').press("Enter")
+    opened.wait_for_selector('th[aria-sort="descending"] [data-sort="model"]')
+    assert opened.locator("#board tbody th a").all_inner_texts() == ["two", "tower", "one"]
+
+
+@drive
+def test_the_first_number_is_a_few_keys_away(page):
+    opened = page("leaderboard")
+    opened.wait_for_selector("#board td a")
+    opened.keyboard.press("Tab")
+    opened.keyboard.press("Tab")
+    opened.keyboard.press("Enter")
+    assert opened.evaluate("document.activeElement.closest('td') === document.querySelector('#board td:has(a)')")
+    opened.keyboard.press("Enter")
+    opened.wait_for_selector("dialog[open] #headline")
+
+
+@drive
+def test_on_a_phone_the_table_comes_before_the_controls(page):
+    opened = page("leaderboard", 360, 740, has_touch=True)
+    opened.wait_for_selector("#answer strong")
+    assert opened.locator("#board tbody td a").first.bounding_box()["y"] < 500
+    assert not opened.locator("#box-find").is_visible()
+    opened.locator("#fold").tap()
+    assert opened.locator("#box-find").is_visible()
+    opened.locator("#board tbody td a").first.tap()
+    opened.wait_for_selector("dialog[open] #headline")
+    opened.evaluate(AXE.read_text())
+    found = opened.evaluate("() => axe.run().then((done) => done.violations)")
+    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
+
+
+@drive
+def test_samples_of_an_attack_ask_for_no_picture_that_is_not_stored(page):
+    opened = page("leaderboard")
+    source = "S => S.picture({ number: 0, perturbed: 'attack' }, 3, '').getAttribute('src')"
+    assert opened.evaluate(f"({source})(T.samples)") == "pictures/0/3-clean.jpg"
