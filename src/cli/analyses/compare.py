@@ -12,7 +12,7 @@ import click
 from testbed.cli.options.stored import models_argument, score_option
 from testbed.console.completion import stored
 from testbed.console.options import ManyWords, store_command
-from testbed.console.output import count, in_percent, mean_score, print_json, table, with_unit
+from testbed.console.output import count, difference, footnote, in_percent, mean_score, print_json, table, with_unit
 from testbed.errors import StoreError
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 
@@ -75,11 +75,10 @@ def command(
         print_json([_as_object(*row, spec, p) for row, p in zip(rows, adjusted, strict=True)])
         return 0
     click.echo(_table(rows, spec, adjusted))
-    click.echo(
+    footnote(
         f"{_described(spec, all(row[-1].binary for row in rows))} of each sample, {count(len(rows), 'comparison')};"
         " intervals: 95 %, paired bootstrap; p: McNemar's exact test (for scores other than 0 and 1, random signs),"
-        " then Holm's correction over the whole table; tied: p ≥ 0.05",
-        err=True,
+        " then Holm's correction over the whole table; tied: p ≥ 0.05"
     )
     return 0
 
@@ -139,8 +138,8 @@ def _table(rows: Sequence[tuple[str, str, str, Comparison]], spec: MetricSpec, a
         [
             *(setting, first, second, f"{each.n:,}"),
             *(mean_score(value, in_percent(spec, each.binary)) for value in (each.first, each.second)),
-            mean_score(each.difference, in_percent(spec, each.binary), "+"),
-            f"[{', '.join(mean_score(end, in_percent(spec, each.binary), '+') for end in (each.low, each.high))}]",
+            difference(each.difference, in_percent(spec, each.binary)),
+            _interval(each, in_percent(spec, each.binary)),
             *(f"{each.only_first:,}", f"{each.only_second:,}", f"{each.p:.3g}", f"{p:.3g}"),
             "–" if each.consistency is None else f"{each.consistency:.3f}",
             _verdict(each, spec, first, second, p),
@@ -148,6 +147,11 @@ def _table(rows: Sequence[tuple[str, str, str, Comparison]], spec: MetricSpec, a
         for (setting, first, second, each), p in zip(rows, adjusted, strict=True)
     ]
     return table([*header, "error consistency", ""], lines, right=range(3, 13))
+
+
+def _interval(comparison: Comparison, in_percent: bool) -> str:
+    low, high = (difference(each, in_percent) for each in (comparison.low, comparison.high))
+    return f"[{low.removesuffix(' points')}, {high}]"
 
 
 def _as_object(
