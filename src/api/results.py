@@ -58,6 +58,10 @@ def _words(given: str | Iterable[str] | None) -> list[str]:
     return [] if given is None else [given] if isinstance(given, str) else list(given)
 
 
+def _ordered(given: str | Iterable[str] | None, known: Iterable[str], wanted: set[str]) -> list[str]:
+    return [*dict.fromkeys(each for each in (*_words(given), *known) if each in wanted)]
+
+
 class Results:
     """Results of models on eval settings.
 
@@ -235,14 +239,14 @@ class Results:
     def _chosen(
         self, models: str | Iterable[str] | None, eval_settings: str | Iterable[str] | None
     ) -> tuple[list[str], list[str]]:
-        """The chosen models and settings of these results, in their order."""
+        """The chosen models and settings of these results: those that are named first, in that order."""
         from testbed.db.parts.names import matching_names
 
         own = [each for each in self._found if each.origin not in ELSEWHERE]
         known = [dict.fromkeys(each.model for each in own), dict.fromkeys(each.eval_setting for each in own)]
         wanted = matching_names("model", _words(models), set(known[0]))
         on = matching_names("eval setting", _words(eval_settings), set(known[1]))
-        return [each for each in known[0] if each in wanted], [each for each in known[1] if each in on]
+        return _ordered(models, known[0], wanted), _ordered(eval_settings, known[1], on)
 
     def _evaluation(self, store: Store, model: str, eval_setting: str) -> Evaluation:
         """The evaluation that these results are of, or else the reported one."""
