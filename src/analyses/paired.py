@@ -72,8 +72,8 @@ def compare_pairs(
             shared = [key for key in one if key in other]
             if not shared:
                 raise StoreError(f"{first} and {second} have no samples of {setting} in common")
-            values = (np.asarray([each[key] for key in shared]) for each in (one, other))
-            found.append((setting, first, second, compare(*values)))
+            values, others = (np.asarray([each[key] for key in shared]) for each in (one, other))
+            found.append((setting, first, second, compare(values, others)))
     adjusted = holm([row[-1].p for row in found])
     return Pairs([Pair(*row, p, _verdict(*row[1:], p, spec)) for row, p in zip(found, adjusted, strict=True)], spec)
 

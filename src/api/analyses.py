@@ -38,7 +38,12 @@ def comparison_frame(
     rows = []
     for each in found.rows:
         of = each.comparison
-        row = {"eval_setting": each.eval_setting, "model": each.first, "other": each.second, "score": found.spec.name}
+        row: dict[str, Any] = {
+            "eval_setting": each.eval_setting,
+            "model": each.first,
+            "other": each.second,
+            "score": found.spec.name,
+        }
         row |= {"n": of.n, "value": of.first, "other_value": of.second, "difference": of.difference}
         row |= {"low": of.low, "high": of.high, "p": of.p, "p_holm": each.p_holm, "verdict": each.verdict}
         rows.append(row)
@@ -65,7 +70,12 @@ def ranking_frame(
     rows = []
     for each in found.rows:
         place = each.place
-        row = {"rank": place.rank, "rank_low": place.rank_low, "rank_high": place.rank_high, "model": each.model}
+        row: dict[str, Any] = {
+            "rank": place.rank,
+            "rank_low": place.rank_low,
+            "rank_high": place.rank_high,
+            "model": each.model,
+        }
         row |= {"score": score, "value": place.value, "low": place.low, "high": place.high}
         rows.append({**row, "mean_rank": each.mean_rank, "tied_with": list(each.tied_with)})
     return pd.DataFrame(rows)
