@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,11 +33,12 @@ def commands(name: str = "testbed", command: click.Command = program.command) ->
 
 def reference() -> str:
     """The text of the page."""
-    os.environ["COLUMNS"] = WIDTH
     parts = ["# Commands\n\nWritten by `python docs/make_commands.py` from the programs' own help.\n"]
     programs = (("python eval.py", eval.command), ("python db.py", db.command))
     for name, command in (*commands(), *programs, *FIGURES):
-        shown = CliRunner().invoke(command, ["--help"], prog_name=name, terminal_width=int(WIDTH))
+        shown = CliRunner().invoke(
+            command, ["--help"], env={"COLUMNS": WIDTH}, prog_name=name, terminal_width=int(WIDTH)
+        )
         parts.append(f"## {name.removeprefix('python ')}\n\n```text\n{shown.output.rstrip()}\n```\n")
     return "\n".join(parts)
 

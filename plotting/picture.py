@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 SUFFIXES = (".html", *IMAGE_SUFFIXES)
+AXES = {
+    "x": "The setting on the x axis.",
+    "y": "The setting on the y axis.",
+    "transform": "The scale of both axes.",
+}
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,7 @@ class Picture:
         options: click's options that this figure has beyond those of all, decorators; their values come in a choice's
             ``further``.
         text: From the numbers to a table for the terminal, for ``--table``; None if there is none.
+        axes: What the options ``x``, ``y`` and ``transform`` mean for it, those that it has.
         accuracies: Whether it is about accuracies: fractions of which higher ones are better. Others are refused.
     """
 
@@ -63,6 +69,7 @@ class Picture:
     options: Sequence[Callable[..., Any]] = ()
     text: Callable[[Any], str] | None = None
     accuracies: bool = True
+    axes: Mapping[str, str] = field(default_factory=AXES.copy)
 
     def main(self) -> None:
         """The program."""
@@ -74,9 +81,6 @@ def picture_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print the numbers behind the figure."),
         click.option("--metric", default="top1", show_default=True, help="The metric to draw."),
-        click.option("--transform", "scale", type=click.Choice(TRANSFORMS), help="The scale of both axes."),
-        click.option("--y", metavar="SETTING", help="The setting on the y axis."),
-        click.option("--x", metavar="SETTING", help="The setting on the x axis."),
         click.option("--db-url", metavar="URL", help="The results store.  [default: as for testbed]"),
     ):
         function = option(function)
@@ -94,12 +98,12 @@ def picture_command(picture: Picture) -> click.Command:
     )
     def command(
         db_url: str | None,
-        x: str | None,
-        y: str | None,
-        scale: str | None,
         metric: str,
         as_json: bool,
         out: Path | None,
+        x: str | None = None,
+        y: str | None = None,
+        scale: str | None = None,
         as_table: bool = False,
         **further: Any,
     ) -> int:
@@ -117,6 +121,13 @@ def picture_command(picture: Picture) -> click.Command:
     own = list(picture.options)
     if picture.text is not None:
         own.append(click.option("--table", "as_table", is_flag=True, help="Print the numbers as a table."))
+    if "transform" in picture.axes:
+        own.insert(
+            0, click.option("--transform", "scale", type=click.Choice(TRANSFORMS), help=picture.axes["transform"])
+        )
+    own[:0] = [
+        click.option(f"--{axis}", metavar="SETTING", help=picture.axes[axis]) for axis in "xy" if axis in picture.axes
+    ]
     for option in reversed(own):
         command = option(command)
     command.__doc__ = (picture.data.__doc__ or "").partition("\n")[0] or None

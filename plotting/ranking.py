@@ -163,6 +163,7 @@ def text(found: Ranking) -> str:
     return "\n".join(lines)
 
 
+AXES = {"x": "The settings that count: a name or a pattern.  [default: all that most models have]"}
 OPTIONS = (
     click.option(
         "--by",
@@ -184,7 +185,7 @@ OPTIONS = (
         help="Whether higher or lower values are better, for a metric that does not declare it.",
     ),
 )
-PICTURE = Picture("ranking", data, figure, numbers, OPTIONS, text, accuracies=False)
+PICTURE = Picture("ranking", data, figure, numbers, OPTIONS, text, accuracies=False, axes=AXES)
 
 if __name__ == "__main__":
     PICTURE.main()

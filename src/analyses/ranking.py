@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,6 +71,7 @@ def ranking(
     tell: Tell = lambda note: None,
     progress: Progress = lambda what, share: None,
     better: Better | None = None,
+    first: Collection[int] = (),
 ) -> Ranking:
     """Ranks models by their mean score, averaged over settings if there are several.
 
@@ -82,11 +83,12 @@ def ranking(
         tell: Called with notes on what was left out.
         progress: Shows how far it is.
         better: Whether the ``"higher"`` or the ``"lower"`` score is better; by default what it declares.
+        first: Ids of evaluations that take precedence over the reported ones.
 
     Raises:
         StoreError: If fewer than two models have the score on all the settings, or it is not known which is better.
     """
-    chosen = choose(store, settings, models, score, at_least=2, tell=tell)
+    chosen = choose(store, settings, models, score, at_least=2, tell=tell, first=first)
     spec = score_spec(store, (each for on in chosen.values() for each in on.values()), score)
     larger = larger_is_better(spec, better)
     samples = Samples(store)

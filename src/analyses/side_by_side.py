@@ -141,6 +141,7 @@ def choose(
     score: str | None = None,
     at_least: int = 1,
     tell: Tell = lambda note: None,
+    first: Collection[int] = (),
 ) -> Chosen:
     """Chooses the evaluations for an analysis: the same models on each setting.
 
@@ -152,11 +153,12 @@ def choose(
         at_least: The minimum number of models.
         tell: Called with a note on models that were left out because they lack a setting or the score. A model that
             was requested by name is never left out.
+        first: Ids of evaluations that take precedence over the reported ones.
 
     Raises:
         StoreError: If a setting has no outputs, a model requested by name lacks something, or too few are left.
     """
-    found = {setting: evaluations_on(store, setting) for setting in settings}
+    found = {setting: evaluations_on(store, setting, first) for setting in settings}
     every = {model for on in found.values() for model in on}
     for word in models:
         if word in every or not any(character in "*?[" for character in word):

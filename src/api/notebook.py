@@ -1,38 +1,47 @@
-"""Progress in a notebook: one line that is updated, by tqdm."""
+"""Progress in a notebook: bars by tqdm."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
-from testbed.execution.progress import Count, Progress
-from testbed.graph.passes import Pass
+from testbed.execution.progress import Count, Counting, in_clock
+from testbed.graph.cells import Cell
+
+RUN = "{desc} {bar} {n:,.0f}/{total:,.0f} samples{postfix}"  # without tqdm's guess of the time that is left
 
 
-class NotebookProgress(Progress):
-    """A bar for each pass."""
+class NotebookProgress(Counting):
+    """A bar for each pass, and one for the whole run."""
 
     def __init__(self) -> None:
-        self._bars: dict[int, Any] = {}
-        self._counts: dict[int, Count] = {}
+        self._bars: dict[int | None, Any] = {}
+        super().__init__()
 
-    def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
+    def start(self, cells: Sequence[Cell]) -> None:
+        """Leaves the bars of what came before as they are."""
+        super().start(cells)
+        self.close()
+
+    def begun(self, pass_id: int, count: Count) -> None:
         """Adds a bar, or makes it longer; stored samples count as done."""
-        if one_pass.id not in self._bars:
-            self._bars[one_pass.id] = _bar(one_pass.label, str(one_pass.reads))
-            self._counts[one_pass.id] = Count(one_pass.label, str(one_pass.reads))
-        bar = self._bars[one_pass.id]
-        bar.total = (bar.total or 0) + total
-        bar.initial += total - to_do
-        bar.update(total - to_do)
+        if pass_id not in self._bars:
+            self._bars[pass_id] = _bar(desc=count.label, unit=f" {count.unit}")
+        bar = self._bars[pass_id]
+        bar.total, bar.initial = count.stored + count.total, count.stored
+        bar.update(count.stored + count.shown - bar.n)
         bar.refresh()
 
-    def advance(self, pass_id: int, images: float) -> None:
-        """Moves a bar."""
-        if (count := self._counts.get(pass_id)) is not None:
-            before = count.shown
-            count.advance(images)
-            self._bars[pass_id].update(count.shown - before)
+    def advanced(self, pass_id: int, count: Count, before: int) -> None:
+        """Moves the bars."""
+        self._bars[pass_id].update(count.shown - before)
+        self._show_run()
+
+    def ended(self, model: str, setting: str, status: str, reason: str) -> None:
+        """Counts a cell."""
+        super().ended(model, setting, status, reason)
+        self._show_run()
 
     def note(self, text: str) -> None:
         """Writes a line."""
@@ -42,12 +51,25 @@ class NotebookProgress(Progress):
         """Leaves the bars as they are."""
         for bar in self._bars.values():
             bar.close()
+        self._bars.clear()
+
+    def _show_run(self) -> None:
+        done, total = self.samples()
+        if self.cells < 2 or not total:
+            return
+        if None not in self._bars:
+            self._bars[None] = _bar(bar_format=RUN)
+        bar, left = self._bars[None], self.left()
+        bar.total = total
+        bar.set_description_str(self.cells_in_words(), refresh=False)
+        bar.set_postfix_str("" if left is None else f"{in_clock(left)} left", refresh=False)
+        bar.update(done - bar.n)
 
 
-def _bar(label: str, unit: str) -> Any:
+def _bar(**options: Any) -> Any:
     """A widget where ipywidgets is installed, else text."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that ipywidgets is missing
         from tqdm.auto import tqdm
 
-        return tqdm(total=0, desc=label, unit=f" {unit}")
+        return tqdm(total=0, **options)

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.console.output import cell_value, table
 from testbed.db.store import Store
-from testbed.entities import ELSEWHERE, OVERALL, Evaluation, Result
+from testbed.entities import ELSEWHERE, OVERALL, Better, Evaluation, Result
 from testbed.errors import StoreError
 from testbed.execution.report import Outcome
 from testbed.metric_specs import MetricSpec, main_metric, spec_of
 
 if TYPE_CHECKING:
     import pandas as pd
+    from plotly.graph_objects import Figure
 
     from testbed.execution.report import Report
 
+ROWS, HEADS = 40, 40  # models and settings of the table that a notebook shows
 DONE = ("complete", "stored", "derived", "scored")
 COLUMNS = (
     *("model", "eval_setting", "metric", "slice", "value", "low", "high", "stderr", "n", "unit"),
@@ -54,6 +56,10 @@ def results(
 
 def _words(given: str | Iterable[str] | None) -> list[str]:
     return [] if given is None else [given] if isinstance(given, str) else list(given)
+
+
+def _ordered(given: str | Iterable[str] | None, known: Iterable[str], wanted: set[str]) -> list[str]:
+    return [*dict.fromkeys(each for each in (*_words(given), *known) if each in wanted)]
 
 
 class Results:
@@ -160,6 +166,88 @@ class Results:
         with Store.open(self.db) as store:
             return sample_frame(store, self._evaluation(store, model, eval_setting))
 
+    # Analyses -----------------------------------------------------------------------------------------------------
+
+    def compare(
+        self,
+        models: str | Iterable[str] | None = None,
+        eval_settings: str | Iterable[str] | None = None,
+        score: str | None = None,
+    ) -> pd.DataFrame:
+        """Every two models on every setting, sample by sample, as ``testbed compare`` does.
+
+        Columns: ``eval_setting``, ``model`` and ``other``, ``score``, ``n``, ``value`` and ``other_value``,
+        ``difference`` with its 95 % interval ``low`` to ``high`` (paired bootstrap), ``p`` (McNemar's exact test; for
+        scores other than 0 and 1, random signs), ``p_holm`` (adjusted over all rows) and ``verdict``.
+
+        Args:
+            models: Names or patterns; None means all of these results.
+            eval_settings: Names or patterns; None means all of these results.
+            score: The score of each sample; None: the main one of the settings.
+
+        Raises:
+            StoreError: If there are fewer than two models, or one of them has no outputs on a setting.
+        """
+        from testbed.api.analyses import comparison_frame
+
+        with Store.open(self.db) as store:
+            return comparison_frame(store, *self._chosen(models, eval_settings), score, self._evaluation)
+
+    def rank(
+        self,
+        eval_settings: str | Iterable[str] | None = None,
+        models: str | Iterable[str] | None = None,
+        score: str | None = None,
+        better: Better | None = None,
+    ) -> pd.DataFrame:
+        """Models from the best to the worst, as ``testbed rank`` has them: by their mean over several settings.
+
+        Columns: ``rank`` with its 95 % interval ``rank_low`` to ``rank_high``, ``model``, ``score``, ``value`` with its
+        interval ``low`` to ``high`` (paired bootstrap), ``mean_rank`` over the settings, and ``tied_with``: the models
+        without a significant difference (Holm's correction over all pairs).
+
+        Args:
+            eval_settings: Names or patterns; None means all of these results.
+            models: Names or patterns; None means all of these results.
+            score: The score of each sample; None: the main one of the settings.
+            better: Whether ``"higher"`` or ``"lower"`` scores are better; None: what the score declares.
+
+        Raises:
+            StoreError: If there are fewer than two models, or one of them has no outputs on a setting.
+        """
+        from testbed.api.analyses import ranking_frame
+
+        own = [each.evaluation_id for each in self._found if each.origin not in ELSEWHERE]
+        with Store.open(self.db) as store:
+            return ranking_frame(store, *self._chosen(models, eval_settings), score, better, frozenset(own))
+
+    def plot(self, *kinds: str, metric: str | None = None) -> dict[str, Figure]:
+        """The figures that ``testbed figures`` draws of these models and settings, by name; a notebook shows them.
+
+        Args:
+            kinds: Of ``"shifts"``, ``"severity"``, ``"ranking"``, ``"reliability"``, ``"confusion"`` and ``"cost"``;
+                none means all.
+            metric: A rate; None: the main one of each setting.
+
+        Raises:
+            StoreError: If nothing can be drawn, with the reasons.
+        """
+        from testbed.api.analyses import drawn
+
+        return drawn(self.db, *self._chosen(None, None), kinds, metric)
+
+    def _chosen(
+        self, models: str | Iterable[str] | None, eval_settings: str | Iterable[str] | None
+    ) -> tuple[list[str], list[str]]:
+        """The chosen models and settings of these results: those that are named first, in that order."""
+        from testbed.db.parts.names import matching_names
+
+        own = [each for each in self._found if each.origin not in ELSEWHERE]
+        known = [dict.fromkeys(each.model for each in own), dict.fromkeys(each.eval_setting for each in own)]
+        wanted = matching_names("model", _words(models), set(known[0]))
+        on = matching_names("eval setting", _words(eval_settings), set(known[1]))
+        return _ordered(models, known[0], wanted), _ordered(eval_settings, known[1], on)
+
     def _evaluation(self, store: Store, model: str, eval_setting: str) -> Evaluation:
         """The evaluation that these results are of, or else the reported one."""
         from testbed.analyses.side_by_side import evaluation_of
@@ -190,21 +278,30 @@ class Results:
         heads = [f"{name} ({main[name]})" if name in main else name for name in settings]
         return heads, [[model, *(values.get((model, name), "–") for name in settings)] for model in models]
 
-    def __repr__(self) -> str:
+    def _shown(self) -> tuple[list[str], list[list[str]], str]:
+        """What of the table is shown, and a line about the rest; empty if there is none."""
         heads, rows = self._table()
+        if len(rows) <= ROWS and len(heads) <= HEADS:
+            return heads, rows, ""
+        parts = [f"{min(ROWS, len(rows)):,} of {len(rows):,} models", f"{min(HEADS, len(heads)):,} of {len(heads):,}"]
+        said = f"{parts[0]}, {parts[1]} settings; .frame has all, testbed.results(…, models, eval_settings) chooses"
+        return heads[:HEADS], [row[: HEADS + 1] for row in rows[:ROWS]], said
+
+    def __repr__(self) -> str:
+        heads, rows, rest = self._shown()
         if not rows:
             return "no results"
-        return table(["model", *heads], rows, right=range(1, len(heads) + 1))
+        return table(["model", *heads], rows, right=range(1, len(heads) + 1)) + (f"\n{rest}" if rest else "")
 
     def _repr_html_(self) -> str:
         """The table in a notebook."""
-        heads, rows = self._table()
+        heads, rows, rest = self._shown()
         head = "".join(f"<th scope='col'>{html.escape(each)}</th>" for each in ["model", *heads])
         body = ""
         for name, *cells in rows:
             shown = "".join(f"<td>{html.escape(each)}</td>" for each in cells)
             body += f"<tr><th scope='row'>{html.escape(name)}</th>{shown}</tr>"
-        notes = "".join(f"<p>{html.escape(line)}</p>" for line in [self.failure] if line)
+        notes = "".join(f"<p>{html.escape(line)}</p>" for line in [rest, self.failure] if line)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
     def __len__(self) -> int:

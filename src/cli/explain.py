@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import textwrap
 from collections.abc import Sequence
 from itertools import groupby
@@ -12,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.options.stored import model_argument, note, setting_argument
+from testbed.console.columns import line_width
 from testbed.console.options import ManyWords, data_root_option, plugin_option, store_command, use
-from testbed.console.output import count, percent, print_json, table
+from testbed.console.output import count, fitted, percent, print_json
 from testbed.errors import TestbedError
 from testbed.inputs import active
 
@@ -150,14 +150,7 @@ def _print_rows(found: Explanation, rows: Sequence[Row]) -> None:
         return
     header = [*(each.metric for each in found.targets), "± 95 %", "verdict", "variant"]
     lines = [[*map(_value, row.estimates), _width(row), row.verdict, row.name] for row in rows]
-    taken = len(table(header[:-1], [line[:-1] for line in lines]).split("\n")[1]) + 2
-    room = max(WIDTH - taken, 30)
-    parts = [(line, textwrap.wrap(line[-1], room, break_on_hyphens=False)) for line in lines]
-    folded = [[*line[:-1], names[0]] for line, names in parts]
-    text = table(header, folded, right=range(len(found.targets) + 1)).split("\n")
-    click.echo("\n" + "\n".join(text[:2]))
-    for shown, (_, names) in zip(text[2:], parts, strict=True):
-        click.echo("\n".join([shown, *(" " * taken + each for each in names[1:])]))
+    click.echo("\n" + fitted(header, lines, range(len(found.targets) + 1), min(WIDTH, line_width() or WIDTH)))
 
 
 def _value(estimate: Estimate) -> str:
@@ -211,7 +204,7 @@ def _number(value: float, rounding: float) -> str:
 
 
 def _wrapped(text: str) -> None:
-    width = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
+    width = min(WIDTH, line_width() or WIDTH)
     click.echo(textwrap.fill(text, width, break_on_hyphens=False, break_long_words=False))
 
 

@@ -24,7 +24,7 @@ _SECONDS = 2  # for requests that are under way when it ends
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="The port; 0 picks a free one."
 )
-@click.option("--metric", metavar="NAME", help="The metric of the table.  [default: top1]")
+@click.option("--metric", metavar="NAME", help="The metric that is shown first.  [default: each setting's main one]")
 @plugin_option
 @data_root_option
 def command(host: str, port: int, metric: str | None, plugins: Sequence[str], db_url: str | None) -> int:
@@ -55,7 +55,7 @@ class Page:
         db_url: The store.
         host: The address to listen on.
         port: The port; 0 picks a free one.
-        metric: The metric of the table; None for top-1.
+        metric: The metric that is shown first; None for each setting's main one.
         shown: The store's name on the page.
         catalog: The registry, loaded.
 

@@ -10,6 +10,7 @@ from testbed.cli.options.stored import model_argument, setting_argument
 from testbed.cli.run.checks import certificate_as_object, describe_certificate, describe_samples
 from testbed.cli.run.report import describe_not_finite
 from testbed.cli.run.unread import unreadable_in_words
+from testbed.console.columns import prose
 from testbed.console.options import store_command
 from testbed.console.output import count, metric_value, print_json, table
 from testbed.data.left_out import LeftOut
@@ -74,18 +75,18 @@ def command(
         return 0
     for cell in shown:
         label, own = about.get(cell.evaluation.id, ("", None))
-        click.echo(_headline(cell, label))
+        click.echo(prose(_headline(cell, label)))
         for line in _unread(db_url, cell):
-            click.echo(f"  {line}")
+            click.echo(prose(f"  {line}"))
         if prompts:
-            click.echo("\n".join(f"  {line}" for line in _prompt_lines(own)))
+            click.echo("\n".join(prose(f"  {line}") for line in _prompt_lines(own)))
         for line in _left_out(cell.evaluation):
-            click.echo(f"  {line}")
+            click.echo(prose(f"  {line}"))
         for certificate in cell.certificates[-1:]:
-            click.echo(f"  {_verified(certificate)}")
+            click.echo(prose(f"  {_verified(certificate)}"))
         click.echo(_metrics_table([each for each in cell.metrics if slices or each.slice == OVERALL]))
         for line in _published_lines(compared, cell, slices):
-            click.echo(line)
+            click.echo(prose(line))
         hidden = sum(each.slice != OVERALL for each in cell.metrics)
         if hidden and not slices:
             click.echo(f"{count(hidden, 'more metric')} of slices such as classes; --slices shows them too", err=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import click
 
+from testbed.console.columns import blocks, line_width, prose
 from testbed.entities import FRACTION
 from testbed.jsontext import to_json
 from testbed.metric_specs import MetricSpec
@@ -20,6 +22,11 @@ SECONDS = 5.0  # between lines about a long answer
 def print_json(value: Any) -> None:
     """Prints a value as JSON."""
     click.echo(to_json(value))
+
+
+def footnote(text: str) -> None:
+    """Prints a sentence about a table to standard error, in lines that fit the terminal."""
+    click.echo(prose(text), err=True)
 
 
 def shares() -> Callable[[str, float], None]:
@@ -66,9 +73,14 @@ def bare_value(value: float | None, unit: str) -> str:
     return percent(value) if unit == FRACTION else f"{value:.6g}"
 
 
-def mean_score(value: float, in_percent: bool, sign: str = "") -> str:
+def mean_score(value: float, in_percent: bool) -> str:
     """A mean of scores: in percent, or as it is."""
-    return f"{100 * value:{sign}.2f} %" if in_percent else f"{value:{sign}.4g}"
+    return f"{100 * value:.2f} %" if in_percent else f"{value:.4g}"
+
+
+def difference(value: float, in_percent: bool) -> str:
+    """A difference of two means of scores: of percentages in points, or as it is."""
+    return f"{100 * value:+.2f} points" if in_percent else f"{value:+.4g}"
 
 
 def in_percent(spec: MetricSpec, binary: bool) -> bool:
@@ -82,18 +94,40 @@ def with_unit(spec: MetricSpec, binary: bool) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:
-    """A table of text, its columns as wide as they must be."""
+    """A table of text, its columns as wide as they must be; several tables with parts of them on a narrow terminal.
+
+    Args:
+        header: The heads of the columns.
+        rows: The cells of each row.
+        right: The columns of numbers.
+    """
+    return fitted(header, rows, right, line_width())
+
+
+def fitted(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int], width: int | None) -> str:
+    """A table of at most so many characters in a line; see `table`."""
     lines = [list(map(visible_line, row)) for row in (header, *rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     aligned = set(right)
+    columns = range(len(header))
+    widths = [max(len(line[column]) for line in lines) for column in columns]
+    if width is None or sum(widths) + 2 * (len(widths) - 1) <= width:
+        return _drawn(lines, columns, aligned)
+    return "\n\n".join(_drawn(part, chosen, aligned) for chosen, part in blocks(lines, aligned, width))
+
+
+def _drawn(lines: Sequence[Sequence[str]], columns: Sequence[int], aligned: Collection[int]) -> str:
+    """A table of these columns; its cells may have several lines."""
+    parts = [[cell.split("\n") for cell in line] for line in lines]
+    widths = [max(len(each) for line in parts for each in line[place]) for place in range(len(columns))]
     text = []
-    for line in lines:
-        cells = [
-            cell.rjust(width) if column in aligned else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        text.append("  ".join(cells).rstrip())
-    text.insert(1, "  ".join("─" * width for width in widths))
+    for line in parts:
+        for pieces in zip_longest(*line, fillvalue=""):
+            cells = [
+                piece.rjust(width) if column in aligned else piece.ljust(width)
+                for column, piece, width in zip(columns, pieces, widths, strict=True)
+            ]
+            text.append("  ".join(cells).rstrip())
+    text.insert(max(map(len, parts[0])), "  ".join("─" * width for width in widths))
     return "\n".join(text)
 
 

@@ -63,6 +63,7 @@ class Computation:
         """
         outcomes = self.state.outcomes
         self.report.plan, self._suspects = plan, suspects
+        self.progress.start(plan.cells)
         for cell in plan.of(Action.DONE):
             outcomes.end(cell, "stored", evaluation_id=cell.stored.id if cell.stored else None)
         for cell in plan.of(Action.UNSUPPORTED, Action.FAILED):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +61,21 @@ def test_every_command_and_every_option_has_help(name):
     assert [option.name for option in options if not option.help] == []
 
 
+def test_examples_in_help_texts_are_commands_with_options_that_exist():
+    examples = re.findall(r"^    ((?:testbed|python) .*)$", make_commands.reference(), re.MULTILINE)
+    assert len(examples) > 10
+    for example in examples:
+        words = shlex.split(example.partition(" | ")[0])[1 if example.startswith("python") else 0 :]
+        name = max((each for each in COMMANDS if words[: len(each.split())] == each.split()), key=len)
+        COMMANDS[name].make_context(name, words[len(name.split()) :]).close()
+
+
+def test_every_source_of_published_values_is_in_the_help(root):
+    sources = {line.split("\t")[0] for line in (root / "src/published/sources.tsv").read_text().splitlines()[1:]}
+    told = COMMANDS["testbed published fetch"].help
+    assert {source for source in sources if source not in told} == set()
+
+
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("testbed run", "eval.py")])
 def test_the_help_of_a_command_fits_a_screen(name):
     shown = CliRunner().invoke(COMMANDS[name], ["--help"], prog_name=name, terminal_width=80)
@@ -98,8 +115,6 @@ def test_the_rooms_that_contributing_lists_exist(root):
 
 
 def test_every_registered_option_of_a_model_and_a_setting_is_documented(root):
-    import inspect
-
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.models.model_base import Model, ModelDefinition
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from browser import BROWSER, drive
+from playwright.sync_api import sync_playwright
 
 BUILT = os.environ.get("TESTBED_BUILT_DOCS")  # by .ci/run
 
@@ -78,3 +80,20 @@ def test_links_to_other_files_lead_to_files_of_the_website(website: Path) -> Non
             if path and not urlsplit(address).scheme and page.name != "404.html" and not (page.parent / path).is_file():
                 lost.append(f"{page.relative_to(website)}: {address}")
     assert lost == []
+
+
+@drive
+def test_the_search_finds_pages_that_are_opened_as_files(website: Path) -> None:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto((website / "index.html").as_uri())
+        box = page.get_by_role("textbox", name="Search")
+        box.focus()
+        page.locator(".md-search-result__meta", has_text="Type to start searching").wait_for(state="attached")
+        box.click()
+        box.press_sequentially("webdatasets")
+        found = page.locator(".md-search-result__link").first
+        found.wait_for(state="attached")
+        assert (found.get_attribute("href") or "").startswith(website.as_uri())
+        browser.close()

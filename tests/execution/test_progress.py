@@ -1,14 +1,22 @@
-"""What a run prints about its progress where there is no terminal."""
+"""What a run says about its progress."""
 
 from __future__ import annotations
 
 import io
+import re
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import torch
+from rich.console import Console
+from toy import darker, toy_catalog, toy_model, toy_setting
 
 from testbed.execution import progress
-from testbed.execution.progress import LineProgress
+from testbed.execution.progress import LineProgress, RichProgress
+from testbed.graph.options import RunOptions
 from testbed.graph.passes import Pass, PassCell
+from testbed.runner.run import run
 
 
 class Clock:
@@ -71,3 +79,89 @@ def test_an_interval_counts_samples(clock: Clock) -> None:
         "first × val: 50 of 100 images",
         "first × val: 100 of 100 images",
     ]
+
+
+def cells(*models: str, items: bool = False) -> Any:
+    return [SimpleNamespace(model=model, setting="val", items=items) for model in models]
+
+
+def left_of_run(line: str) -> str:
+    return re.sub(r".*samples(, )?(.*)\)", r"\2", line)
+
+
+def test_the_time_that_the_whole_run_takes_is_told_when_it_is_known(clock: Clock) -> None:
+    out = io.StringIO()
+    lines = LineProgress(out, interval=50)
+    lines.start(cells("fast", "slow"))
+    for number, model in enumerate(["fast", "slow"]):
+        lines.begin(one_pass(number, model), 100, 100)
+    for _ in range(10):
+        clock.now += 1
+        lines.advance(0, 10)
+    lines.ended("fast", "val", "complete", "")
+    lines.advance(1, 0)
+    for _ in range(10):
+        clock.now += 5
+        lines.advance(1, 10)
+    assert out.getvalue().splitlines() == [
+        "fast × val: 50 of 100 images, 10 images/s, 0:05 left (run: 0 of 2 cells, 50 of 200 samples)",
+        "fast × val: 100 of 100 images, 10 images/s, 0:00 left (run: 0 of 2 cells, 100 of 200 samples)",
+        "slow × val: 50 of 100 images, 2 images/s, 0:25 left (run: 1 of 2 cells, 150 of 200 samples, 0:25 left)",
+        "slow × val: 100 of 100 images, 2 images/s, 0:00 left (run: 1 of 2 cells, 200 of 200 samples)",
+    ]
+
+
+def test_a_pass_that_waits_is_taken_to_be_as_fast_as_the_others_of_its_model_and_what_comes_later_is_unknown(
+    clock: Clock,
+) -> None:
+    said = {}
+    for items in (False, True):
+        out = io.StringIO()
+        lines = LineProgress(out, interval=100)
+        lines.start(cells("one", "other", items=items))
+        for number in range(3):
+            lines.begin(one_pass(number, "one"), 100, 100)
+        for _ in range(10):
+            clock.now += 1
+            lines.advance(0, 10)
+        said[items] = left_of_run(out.getvalue().splitlines()[-1])
+    assert said == {False: "0:20 left", True: ""}
+
+
+def test_a_speed_is_that_of_whole_batches(clock: Clock) -> None:
+    out = io.StringIO()
+    lines = LineProgress(out, interval=1)
+    lines.begin(one_pass(0, "first"), 100, 100)
+    lines.advance(0, 0)
+    for _ in range(2):  # batches of ten images for ten cells: the first cell is slow, the others are not
+        for part in range(10):
+            clock.now += 9.1 if part == 0 else 0.1
+            lines.advance(0, 1)
+    said = out.getvalue().splitlines()
+    assert said[8] == "first × val: 9 of 100 images"
+    assert said[9:] == [f"first × val: {n} of 100 images, 1 images/s, {_clock(100 - n)} left" for n in range(10, 21)]
+
+
+def _clock(seconds: int) -> str:
+    return f"{seconds // 60}:{seconds % 60:02d}"
+
+
+def test_bars_move_with_each_cell_of_a_batch_and_count_cells(lab: Any) -> None:
+    seen = set()
+
+    class Watched(RichProgress):
+        def advanced(self, *told: Any) -> None:
+            super().advanced(*told)
+            seen.add(self.samples())
+
+    settings = [toy_setting("plain"), toy_setting("dim", perturbation_fn_gpu=darker)]
+    made = toy_catalog(toy_model(), *settings, toy_setting("root", perturbation_fn_gpu=torch.sqrt))
+    out = io.StringIO()
+    bars = Watched(Console(file=out, width=80, force_terminal=True))
+    options = RunOptions(db_url=lab.url, executor="inline", batch_size=600)
+    assert run(made, options, ["toy"], ["plain", "dim", "root"], bars).ok
+    bars.close()
+    assert sorted(seen) == [(0, 1800), (600, 1800), (1200, 1800), (1800, 1800)]
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", out.getvalue()).splitlines()
+    assert re.search(r"3 of 3 cells .* 1,800/1,800 samples", shown[-1])
+    assert max(map(len, shown)) <= 80

@@ -10,7 +10,7 @@ import click
 
 from testbed.cli.options.stored import models_option, note, score_option, setting_argument
 from testbed.console.options import store_command
-from testbed.console.output import percent, print_json, table
+from testbed.console.output import footnote, percent, print_json, table
 
 if TYPE_CHECKING:
     from testbed.analyses.agreement import Agreements
@@ -41,12 +41,11 @@ def command(setting: str, models: Sequence[str], score: str | None, db_url: str 
         return 0
     accuracy = [[model, f"{percent(right)} %"] for model, right in found.right]
     click.echo("\n\n".join([table(["model", score], accuracy, right=[1]), _pairs(found), _histogram(found)]))
-    click.echo(
+    footnote(
         f"{found.n:,} samples of {setting} that all {len(found.right)} models have: {found.counts[0]:,}"
         f" ({percent(found.counts[0] / found.n)} %) that no model gets right, {found.counts[-1]:,}"
         f" ({percent(found.counts[-1] / found.n)} %) that all get right; κ: error consistency; shared errors: share of"
-        " the samples that either model gets wrong; same class: same prediction, right or wrong",
-        err=True,
+        " the samples that either model gets wrong; same class: same prediction, right or wrong"
     )
     return 0
 

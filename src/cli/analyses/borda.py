@@ -10,7 +10,7 @@ import click
 from testbed.cli.options.stored import better_option, models_option, note
 from testbed.console.completion import stored
 from testbed.console.options import Argument, store_command
-from testbed.console.output import count, print_json, table
+from testbed.console.output import count, footnote, print_json, table
 from testbed.registry.references import JUDGED, SettingReference
 
 if TYPE_CHECKING:
@@ -49,11 +49,10 @@ def command(
     about = {each.question if each.judge else "" for each in references}
     where = f" of {about.pop()}" if len(about) == 1 and "" not in about else ""
     direction = "larger" if found.larger else "smaller"
-    click.echo(
+    footnote(
         f"Borda count over {count(len(found.settings), 'setting')}{where}: on each, a model gets one point for every"
         f" model with a worse {found.metric} ({direction} is better) and half a point for every equal one; ties in"
-        f" points are broken by the mean {found.metric} over the settings",
-        err=True,
+        f" points are broken by the mean {found.metric} over the settings"
     )
     return 0
 

@@ -11,7 +11,7 @@ import click
 
 from testbed.cli.options.stored import models_option, score_option, setting_argument
 from testbed.console.options import store_command
-from testbed.console.output import count, print_json, table
+from testbed.console.output import count, footnote, print_json, table
 
 if TYPE_CHECKING:
     from testbed.analyses.calibration import Method
@@ -60,7 +60,7 @@ def command(
     for each in found:
         if each.outdated:
             said = count(each.outdated, "label")
-            click.echo(f"{each.model}: {said} of other answers than the stored ones left out", err=True)
+            footnote(f"{each.model}: {said} of other answers than the stored ones left out")
     if as_json:
         print_json([{"eval_setting": setting, "method": method, **asdict(each)} for each in found])
         return 0
@@ -74,7 +74,7 @@ def command(
         for each in found
     ]
     click.echo(table(header, lines, right=[1, 2, 3, 4, 5, 6]))
-    click.echo(f"scores on {setting} in %; docs/judges.md says what each method assumes", err=True)
+    footnote(f"scores on {setting} in %; docs/judges.md says what each method assumes")
     return 0
 
 

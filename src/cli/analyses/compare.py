@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,15 +11,11 @@ import click
 from testbed.cli.options.stored import models_argument, score_option
 from testbed.console.completion import stored
 from testbed.console.options import ManyWords, store_command
-from testbed.console.output import count, in_percent, mean_score, print_json, table, with_unit
-from testbed.errors import StoreError
+from testbed.console.output import count, difference, footnote, in_percent, mean_score, print_json, table, with_unit
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from testbed.analyses.side_by_side import Samples
-    from testbed.db.store import Store
+    from testbed.analyses.paired import Pair, Pairs
     from testbed.metrics.inference.paired import Comparison
 
 
@@ -51,56 +46,22 @@ def command(
     models, settings = list(dict.fromkeys(models)), list(dict.fromkeys(settings))
     if len(models) < 2:
         raise click.UsageError(f"two models or more are compared; got only {models[0]}")
-    from testbed.analyses.main_scores import main_score, score_spec
-    from testbed.analyses.side_by_side import Samples, evaluation_of
+    from testbed.analyses.paired import compare_pairs
     from testbed.db.store import Store
-    from testbed.metrics.inference.paired import compare, holm
 
-    rows: list[tuple[str, str, str, Comparison]] = []
     with Store.open(db_url) as store:
-        samples = Samples(store)
-        cells = {each: [evaluation_of(store, model, each) for model in models] for each in settings}
-        score = score or main_score(store, cells)
-        spec = score_spec(store, (each for on in cells.values() for each in on), score)
-        for setting in settings:
-            scores = {model: _scores(store, samples, model, setting, score) for model in models}
-            for first, second in combinations(models, 2):
-                shared = [key for key in scores[first] if key in scores[second]]
-                if not shared:
-                    raise StoreError(f"{first} and {second} have no samples of {setting} in common")
-                one, other = (_array([scores[model][key] for key in shared]) for model in (first, second))
-                rows.append((setting, first, second, compare(one, other)))
-    adjusted = holm([row[-1].p for row in rows])
+        found = compare_pairs(store, models, settings, score)
     if as_json:
-        print_json([_as_object(*row, spec, p) for row, p in zip(rows, adjusted, strict=True)])
+        print_json([_as_object(row, found.spec) for row in found.rows])
         return 0
-    click.echo(_table(rows, spec, adjusted))
-    click.echo(
-        f"{_described(spec, all(row[-1].binary for row in rows))} of each sample, {count(len(rows), 'comparison')};"
+    click.echo(_table(found))
+    footnote(
+        f"{_described(found.spec, all(row.comparison.binary for row in found.rows))} of each sample,"
+        f" {count(len(found.rows), 'comparison')};"
         " intervals: 95 %, paired bootstrap; p: McNemar's exact test (for scores other than 0 and 1, random signs),"
-        " then Holm's correction over the whole table; tied: p ≥ 0.05",
-        err=True,
+        " then Holm's correction over the whole table; tied: p ≥ 0.05"
     )
     return 0
-
-
-def _array(values: Any) -> np.ndarray[Any, Any]:
-    import numpy as np
-
-    return np.asarray(values)
-
-
-def _scores(store: Store, samples: Samples, model: str, setting: str, score: str) -> dict[tuple[str, str], float]:
-    """The score of each scored sample, by the sample's id and content digest."""
-    from testbed.analyses.side_by_side import evaluation_of, scores_of
-
-    evaluation = evaluation_of(store, model, setting)
-    values = scores_of(store, evaluation, score)
-    return {
-        (sample.id, sample.digest): float(value)
-        for sample, value in zip(samples.of(evaluation).samples, values, strict=True)
-        if value == value  # samples that do not count are NaN
-    }
 
 
 def _described(spec: MetricSpec, binary: bool) -> str:
@@ -109,18 +70,7 @@ def _described(spec: MetricSpec, binary: bool) -> str:
     return f"{name}, {spec.better} is better," if spec.better in (HIGHER, LOWER) else f"{name}, direction unknown,"
 
 
-def _verdict(comparison: Comparison, spec: MetricSpec, first: str, second: str, p: float) -> str:
-    from testbed.metrics.inference.paired import SIGNIFICANT
-
-    if p >= SIGNIFICANT or comparison.difference == 0:
-        return "tied"
-    larger, smaller = (first, second) if comparison.difference > 0 else (second, first)
-    if spec.better not in (HIGHER, LOWER):
-        return f"{larger} is higher"
-    return f"{larger if spec.better == HIGHER else smaller} is better"
-
-
-def _table(rows: Sequence[tuple[str, str, str, Comparison]], spec: MetricSpec, adjusted: Sequence[float]) -> str:
+def _table(found: Pairs) -> str:
     header = [
         "setting",
         "A",
@@ -135,30 +85,34 @@ def _table(rows: Sequence[tuple[str, str, str, Comparison]], spec: MetricSpec, a
         "p",
         "p (Holm)",
     ]
-    lines = [
-        [
-            *(setting, first, second, f"{each.n:,}"),
-            *(mean_score(value, in_percent(spec, each.binary)) for value in (each.first, each.second)),
-            mean_score(each.difference, in_percent(spec, each.binary), "+"),
-            f"[{', '.join(mean_score(end, in_percent(spec, each.binary), '+') for end in (each.low, each.high))}]",
-            *(f"{each.only_first:,}", f"{each.only_second:,}", f"{each.p:.3g}", f"{p:.3g}"),
-            "–" if each.consistency is None else f"{each.consistency:.3f}",
-            _verdict(each, spec, first, second, p),
-        ]
-        for (setting, first, second, each), p in zip(rows, adjusted, strict=True)
-    ]
+    lines = []
+    for row in found.rows:
+        each = row.comparison
+        shown = in_percent(found.spec, each.binary)
+        lines.append(
+            [
+                *(row.eval_setting, row.first, row.second, f"{each.n:,}"),
+                *(mean_score(value, shown) for value in (each.first, each.second)),
+                *(difference(each.difference, shown), _interval(each, shown)),
+                *(f"{each.only_first:,}", f"{each.only_second:,}", f"{each.p:.3g}", f"{row.p_holm:.3g}"),
+                *("–" if each.consistency is None else f"{each.consistency:.3f}", row.verdict),
+            ]
+        )
     return table([*header, "error consistency", ""], lines, right=range(3, 13))
 
 
-def _as_object(
-    setting: str, first: str, second: str, comparison: Comparison, spec: MetricSpec, p: float
-) -> dict[str, Any]:
+def _interval(comparison: Comparison, in_percent: bool) -> str:
+    low, high = (difference(each, in_percent) for each in (comparison.low, comparison.high))
+    return f"[{low.removesuffix(' points')}, {high}]"
+
+
+def _as_object(row: Pair, spec: MetricSpec) -> dict[str, Any]:
     return {
-        "eval_setting": setting,
-        "first_model": first,
-        "second_model": second,
+        "eval_setting": row.eval_setting,
+        "first_model": row.first,
+        "second_model": row.second,
         "score": spec.name,
-        **asdict(comparison),
-        "p_holm": p,
-        "verdict": _verdict(comparison, spec, first, second, p),
+        **asdict(row.comparison),
+        "p_holm": row.p_holm,
+        "verdict": row.verdict,
     }

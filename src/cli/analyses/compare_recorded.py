@@ -9,7 +9,7 @@ import click
 
 from testbed.cli.options.stored import limit_option, model_argument, setting_argument
 from testbed.console.options import store_command
-from testbed.console.output import count, print_json, table
+from testbed.console.output import count, footnote, print_json, table
 
 if TYPE_CHECKING:
     from testbed.compat.vlmevalkit.recorded_scores import Compared, Number, Ours, Row
@@ -41,7 +41,7 @@ def command(model: str, setting: str, limit: int, db_url: str | None, as_json: b
         click.echo("")
         _tell_rows(file, [each for each in found.rows if each.file == file], limit)
     for file, number in found.unasked.items():
-        click.echo(f"{file} scores {count(number, 'row')} that the stored answers do not have", err=True)
+        footnote(f"{file} scores {count(number, 'row')} that the stored answers do not have")
     return 0
 
 
@@ -90,7 +90,7 @@ def _tell_rows(file: str, rows: list[Row], limit: int) -> None:
     ]
     click.echo(table(header, lines, right=[3, 4, 6]))
     if len(others) > limit:
-        click.echo(f"{len(others) - limit:,} more; --limit shows more, --json all of them", err=True)
+        footnote(f"{len(others) - limit:,} more; --limit shows more, --json all of them")
 
 
 def _ours(said: Ours) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import click
 
 from testbed.cli.options.stored import limit_option, models_option, note, setting_argument
 from testbed.console.options import store_command
-from testbed.console.output import percent, print_json, table
+from testbed.console.output import footnote, percent, print_json, table
 
 if TYPE_CHECKING:
     from testbed.analyses.mistakes import Confusion
@@ -32,7 +32,7 @@ def command(setting: str, by_model: bool, models: Sequence[str], limit: int, db_
         print_json([{"eval_setting": setting, **asdict(each), "share": each.share} for each in found])
         return 0
     click.echo(_classes(found, by_model) if found else "no class is confused with another")
-    click.echo(f"on {setting}; share: of the predictions for samples of the true class", err=True)
+    footnote(f"on {setting}; share: of the predictions for samples of the true class")
     return 0
 
 

@@ -11,7 +11,7 @@ import click
 
 from testbed.cli.options.stored import better_option, models_option, note, score_option, setting_argument
 from testbed.console.options import store_command
-from testbed.console.output import in_percent, mean_score, print_json, table, with_unit
+from testbed.console.output import difference, footnote, in_percent, mean_score, print_json, table, with_unit
 
 if TYPE_CHECKING:
     from testbed.analyses.slices import Grouped
@@ -56,11 +56,10 @@ def command(
     click.echo(_table(found))
     first = found.rows[0][1]
     interval = "Wilson" if found.binary else "1.96 standard errors"
-    click.echo(
+    footnote(
         f"{with_unit(found.spec, found.binary)} on {setting} by {found.by}: {len(first.groups):,} groups, {first.n:,}"
         f" samples; intervals: 95 %, {interval}, for a single group, not corrected for choosing the worst or best;"
-        " --json has every group",
-        err=True,
+        " --json has every group"
     )
     return 0
 
@@ -76,7 +75,7 @@ def _table(found: Grouped) -> str:
             *(of.worst.name, f"{of.worst.n:,}", mean_score(of.worst.value, shown)),
             _interval(of.worst, shown),
             *(of.best.name, f"{of.best.n:,}", mean_score(of.best.value, shown)),
-            mean_score(of.gap, shown),
+            difference(of.gap, shown).removeprefix("+"),
         ]
         for model, of in found.rows
     ]

@@ -10,7 +10,7 @@ import click
 
 from testbed.cli.options.stored import limit_option, models_option, note, score_option, setting_argument
 from testbed.console.options import store_command
-from testbed.console.output import count, percent, print_json, table
+from testbed.console.output import count, footnote, percent, print_json, table
 
 if TYPE_CHECKING:
     from testbed.analyses.mistakes import HardSample
@@ -39,10 +39,9 @@ def command(
         )
         return 0
     click.echo(_samples(found))
-    click.echo(
+    footnote(
         f"of {count(found[0].models, 'model')} on {setting}, by {score}; ties: by mean nll, then by id;"
-        " mostly taken for: the class that most models predict, and how many do; --limit shows more",
-        err=True,
+        " mostly taken for: the class that most models predict, and how many do; --limit shows more"
     )
     return 0
 

@@ -9,7 +9,7 @@ import click
 
 from testbed.cli.options.stored import better_option, models_option, note, score_option, settings_argument
 from testbed.console.options import store_command
-from testbed.console.output import count, in_percent, mean_score, print_json, shares, table, with_unit
+from testbed.console.output import count, footnote, in_percent, mean_score, print_json, shares, table, with_unit
 
 if TYPE_CHECKING:
     from testbed.analyses.ranking import Ranked, Ranking
@@ -51,11 +51,10 @@ def command(
     samples = sorted({each.n for each in found.rows[0].settings})
     counted = f"{samples[0]:,}" + (f" to {samples[-1]:,}" if len(samples) > 1 else "")
     where = settings[0] if len(settings) == 1 else f"the mean over {count(len(settings), 'setting')}"
-    click.echo(
+    footnote(
         f"{with_unit(found.spec, found.binary)} on {where}, {counted} samples that all {len(found.rows)} models have;"
         f" {order}; intervals: 95 %, paired bootstrap; tied with: ranks of the models without a significant difference"
-        " (p ≥ 0.05, Holm's correction over all pairs)",
-        err=True,
+        " (p ≥ 0.05, Holm's correction over all pairs)"
     )
     return 0
 

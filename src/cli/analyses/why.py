@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.run.checks import certificate_as_object, describe_certificate
+from testbed.console.columns import prose
 from testbed.console.options import data_root_option, plugin_option, store_command
 from testbed.console.output import metric_value, print_json, table
 from testbed.entities import Evaluation, current
@@ -74,7 +75,8 @@ def _counting(store: Store, model: str, setting: str) -> Evaluation:
 
 
 def _print(found: Why) -> None:
-    click.echo(f"A: {found.a}\nB: {found.b}")
+    click.echo(prose(f"A: {found.a}"))
+    click.echo(prose(f"B: {found.b}"))
     _section("Definition", [line for change in found.identity for line in _change_lines(change)], "the same")
     _section("Computed from", found.record, "the same files, variables and versions")
     if found.because:
@@ -99,7 +101,7 @@ def _number(value: float | None) -> str:
 def _section(heading: str, lines: list[str], otherwise: str) -> None:
     click.echo(heading)
     for line in lines or [otherwise]:
-        click.echo(f"  {line}")
+        click.echo(prose(f"  {line}"))
 
 
 def _change_lines(change: Change) -> list[str]:

@@ -311,8 +311,8 @@ def _options() -> list[click.Parameter]:
     add(
         "--thumbnails",
         is_flag=True,
-        help="Also store a small JPEG of each sample, for testbed serve where the data are not. Reads each image"
-        " again.",
+        help="Also store a small JPEG of each sample, for testbed serve and site where the data are not. Reads each"
+        " image again.",
     )
     add(
         "--logdir",

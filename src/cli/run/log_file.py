@@ -18,15 +18,14 @@ import click
 
 from testbed import __version__
 from testbed.errors import TestbedError
-from testbed.execution.progress import LINE_SECONDS, Count, Progress
+from testbed.execution.progress import LINE_SECONDS, Count, Counting
 from testbed.redaction import redacted_values
 
 if TYPE_CHECKING:
     from testbed.execution.report import Report
-    from testbed.graph.passes import Pass
 
 
-class LogFile(Progress):
+class LogFile(Counting):
     """Writes what happens to a file.
 
     Each line has a time (UTC) and an event: ``begun``, ``pass``, ``progress``, ``note``, ``cell`` or ``ended``. A disk
@@ -38,9 +37,9 @@ class LogFile(Progress):
     """
 
     def __init__(self, file: IO[bytes], name: str) -> None:
+        super().__init__()
         self._file = file
         self._name = name
-        self._passes: dict[int, Count] = {}
         self._lock = threading.Lock()  # cells are finished in a thread of their own
         self._broken = False
         self._ended: dict[str, Any] = {"outcome": "failed"}
@@ -58,23 +57,16 @@ class LogFile(Progress):
                 self._broken = True
                 click.echo(f"the log file {self._name} ends here: {error.strerror or error}", err=True)
 
-    def begin(self, one_pass: Pass, total: int, to_do: int) -> None:
+    def begun(self, pass_id: int, count: Count) -> None:
         """A pass begins, or becomes longer."""
-        known = self._passes.setdefault(one_pass.id, Count(one_pass.label, str(one_pass.reads)))
-        known.total += to_do
-        self.write("pass", **{"pass": one_pass.id}, label=known.label, unit=known.unit, to_do=known.total)
+        self.write("pass", **{"pass": pass_id}, label=count.label, unit=count.unit, to_do=count.total)
 
-    def advance(self, pass_id: int, images: float) -> None:
+    def advanced(self, pass_id: int, count: Count, before: int) -> None:
         """A line every ten seconds, and when a pass ends."""
-        if (known := self._passes.get(pass_id)) is None:
-            return
-        before = known.shown
-        known.advance(images)
-        if (known.is_complete and known.shown != before) or time.monotonic() - known.told >= LINE_SECONDS:
-            known.told = time.monotonic()
-            rate = known.rate()
-            per_second = None if rate is None else round(rate, 1)
-            self.write("progress", **{"pass": pass_id}, done=known.shown, of=known.total, per_second=per_second)
+        if (count.is_complete and count.shown != before) or time.monotonic() - count.told >= LINE_SECONDS:
+            count.told = time.monotonic()
+            per_second = None if count.rate is None else round(count.rate, 1)
+            self.write("progress", **{"pass": pass_id}, done=count.shown, of=count.total, per_second=per_second)
 
     def note(self, text: str) -> None:
         """A message."""
@@ -82,6 +74,7 @@ class LogFile(Progress):
 
     def ended(self, model: str, setting: str, status: str, reason: str) -> None:
         """A cell has ended."""
+        super().ended(model, setting, status, reason)
         self.write("cell", model=model, eval_setting=setting, status=status, reason=reason or None)
 
     def report(self, report: Report) -> None:

@@ -10,6 +10,7 @@ import click
 
 from testbed.cli.run.unread import UNREAD, silence_in_words, silences
 from testbed.cli.store.verify import describe_standing, describe_tally, standing_as_object, tally_as_object
+from testbed.console.columns import prose
 from testbed.console.options import store_command
 from testbed.console.output import count, print_json, table
 
@@ -97,7 +98,7 @@ def _print_cells(title: str, cells: Sequence[Evaluation]) -> None:
     click.echo(f"{title}:")
     for each in cells[-ENDED:]:
         run = f" (run {each.run_id})" if each.run_id is not None else ""
-        click.echo(f"  {each.model} on {each.eval_setting}{run}{f': {each.error}' if each.error else ''}")
+        click.echo(prose(f"  {each.model} on {each.eval_setting}{run}{f': {each.error}' if each.error else ''}"))
     if len(cells) > ENDED:
         click.echo(f"  and {len(cells) - ENDED:,} more")
 
@@ -106,7 +107,7 @@ def _print_silent(found: Sequence[dict[str, Any]]) -> None:
     if found:
         click.echo("complete, but a judge gave no verdict on some answers:")
     for each in found[-ENDED:]:
-        click.echo(f"  {silence_in_words(each)}")
+        click.echo(prose(f"  {silence_in_words(each)}"))
     if len(found) > ENDED:
         click.echo(f"  and {len(found) - ENDED:,} more")
 
@@ -115,9 +116,9 @@ def _print_verified(known: Tally, differing: Sequence[Standing]) -> None:
     """Prints how much of the store was verified lately, and which results differed."""
     if not known.cells:
         return
-    click.echo(describe_tally(known))
+    click.echo(prose(describe_tally(known)))
     for each in differing[-ENDED:]:
-        click.echo(f"  differed at its last verification: {describe_standing(each)}")
+        click.echo(prose(f"  differed at its last verification: {describe_standing(each)}"))
     if len(differing) > ENDED:
         click.echo(f"  and {len(differing) - ENDED:,} more; --json has all")
 

@@ -199,15 +199,18 @@ class ImageKernel(Kernel):
         ]
         if buffer.read == 0:
             yield ShardStarted(buffer.shard)
-        if batch.good:
-            variants.compute(
+            yield ShardProgress(0)  # from now on it is computed
+        if batch.good and cells:
+            for done in variants.compute(
                 cells,
                 batch,
                 deliver=lambda cell, outputs: buffer.put(cell.cell.evaluation_id, batch.good, outputs),
                 fail=lambda cell, reason: self._fail(cell.cell.evaluation_id, reason),
-            )
+            ):
+                yield ShardProgress(len(batch.indices) * done / len(cells))
+        else:
+            yield ShardProgress(len(batch.indices))
         buffer.note_read(batch)
-        yield ShardProgress(len(batch.indices))
         if buffer.complete:
             del self.buffers[batch.shard]
             yield ShardDone(buffer.shard, *self._outputs(buffer))

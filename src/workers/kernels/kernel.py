@@ -31,9 +31,9 @@ class ShardStarted:
 
 @dataclass(frozen=True)
 class ShardProgress:
-    """More samples or texts were computed."""
+    """More samples or texts were computed; parts of samples, where some of the cells are computed."""
 
-    count: int
+    count: float
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -77,8 +77,8 @@ class Variants:
         self.device = device
         self.seed = seed
 
-    def compute(self, cells: Sequence[ReadyCell], batch: Batch, deliver: Deliver, fail: Fail) -> None:
-        """Computes the outputs of cells on a batch.
+    def compute(self, cells: Sequence[ReadyCell], batch: Batch, deliver: Deliver, fail: Fail) -> Iterator[int]:
+        """Computes the outputs of cells on a batch; yields of how many cells, as it goes on.
 
         Args:
             cells: The cells.
@@ -95,6 +95,7 @@ class Variants:
             if setting.perturbation_fn_cpu is not None:
                 if setting.name in batch.faults:
                     self._fail_all(members, batch.faults[setting.name], fail)
+                    yield len(members)
                     continue
                 images = self._to_device(batch.perturbed[setting.name])
             else:
@@ -102,21 +103,23 @@ class Variants:
                     assert batch.images is not None
                     plain = self._to_device(batch.images)
                 images = plain
-            self._variant(members, images, batch, deliver, fail)
+            yield from self._variant(members, images, batch, deliver, fail)
 
     def _variant(
         self, members: Sequence[ReadyCell], images: torch.Tensor, batch: Batch, deliver: Deliver, fail: Fail
-    ) -> None:
+    ) -> Iterator[int]:
         shared = [cell for cell in members if not cell.own_perturbation]
         for cell in members:
             if cell.own_perturbation:
                 self._guard([cell], fail, partial(self._attack, cell, images, batch, deliver))
+                yield 1
         if not shared:
             return
         perturbation = shared[0].perturbation
         if perturbation is not None:
             perturbed = self._guard(shared, fail, lambda: self._perturb_all(shared[0], images, batch))
             if perturbed is None:
+                yield len(shared)
                 return
             images = perturbed
         by_features: dict[tuple[str, str], list[ReadyCell]] = defaultdict(list)
@@ -124,6 +127,7 @@ class Variants:
             by_features[cell.cell.model, cell.steps.key].append(cell)
         for group in by_features.values():
             self._guard(group, fail, partial(self._features, group, images, batch, deliver, fail))
+            yield len(group)
 
     def _to_device(self, images: torch.Tensor) -> torch.Tensor:
         """Moves a batch to the device; if it does not fit, it stays on the CPU and is copied piece by piece."""

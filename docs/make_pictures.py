@@ -1,0 +1,82 @@
+"""Makes the pictures of the documentation: the web page, and one figure of each kind.
+
+python docs/make_pictures.py [--db-url URL] [--out DIR]   (needs the extras figures and test, and a Chromium or Chrome)
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+from PIL import Image
+
+PAGE = "leaderboard.png"
+FIGURES = {  # kind → what is drawn of the demo
+    "shifts": "shift--digits--digits-c.gaussian_noise",
+    "severity": "severity-mean--digits-c",
+    "ranking": "ranking--digits",
+    "reliability": "reliability--digits",
+    "confusion": "confusion--digits--digits-knn",
+    "cost": "cost--digits",
+}
+SIZE = {"width": 1280, "height": 720}
+WIDTH = 900  # pixels of a figure
+COLOURS = 128
+
+
+@click.command()
+@click.option("--db-url", help="A store with the demo's results.  [default: the demo is run]")
+@click.option("--out", type=click.Path(path_type=Path), default=Path(__file__).parent)
+def main(db_url: str | None, out: Path) -> None:
+    """Writes the pictures."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if db_url is None:
+            db_url = str(folder / "demo.db")
+            _testbed("run", "demo", "--on", "demo", "--db-url", db_url)
+        _testbed("site", "--out", str(folder / "site"), "--db-url", db_url)
+        _photograph(folder / "site" / "index.html", out / PAGE)
+        (out / "pictures").mkdir(exist_ok=True)
+        draw_figures(db_url, {FIGURES[kind]: out / "pictures" / f"{kind}.png" for kind in FIGURES})
+    for path in (out / PAGE, *((out / "pictures").glob("*.png"))):
+        Image.open(path).convert("RGB").quantize(COLOURS).save(path, optimize=True)
+
+
+def _testbed(*words: str) -> None:
+    subprocess.run([sys.executable, "-m", "testbed", *words], check=True)
+
+
+def _photograph(page: Path, to: Path) -> None:
+    """Takes a picture of a page as it is when it is opened."""
+    from playwright.sync_api import sync_playwright
+
+    browsers = filter(None, map(shutil.which, ("chromium", "google-chrome", "chromium-browser")))
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=next(browsers, None), args=["--no-sandbox"])
+        opened = browser.new_page(viewport=SIZE, color_scheme="light")
+        opened.goto(page.as_uri())
+        opened.wait_for_selector("#board tbody tr")
+        opened.screenshot(path=to)
+        browser.close()
+
+
+def draw_figures(db_url: str, paths: dict[str, Path]) -> None:
+    """Draws figures of a store, by their names."""
+    from testbed.plotting.figures import figures
+    from testbed.plotting.images import write_images
+
+    drawn, _ = figures(db_url)
+    if lacking := paths.keys() - drawn.keys():
+        raise click.ClickException(f"the store has no {', '.join(sorted(lacking))}; it has {', '.join(drawn)}")
+    write_images([drawn[name] for name in paths], list(paths.values()))
+    for path in paths.values():
+        image = Image.open(path).convert("RGB")
+        image.resize((WIDTH, round(image.height * WIDTH / image.width))).save(path)
+
+
+if __name__ == "__main__":
+    main()

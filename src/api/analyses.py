@@ -1,0 +1,96 @@
+"""Analyses of results as pandas frames, and their figures: what `testbed.api.results.Results` gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from testbed.db.store import Store
+from testbed.entities import Better, Evaluation
+from testbed.errors import StoreError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from plotly.graph_objects import Figure
+
+Find = Callable[[Store, str, str], Evaluation]
+
+
+class Figures(dict[str, Any]):
+    """Figures of plotly by name; a notebook shows all of them."""
+
+    def _ipython_display_(self) -> None:
+        for figure in self.values():
+            figure.show()
+
+
+def comparison_frame(
+    store: Store, models: Sequence[str], settings: Sequence[str], score: str | None, find: Find
+) -> pd.DataFrame:
+    """A row for each pair of models on each setting; see `testbed.api.results.Results.compare`."""
+    import pandas as pd
+
+    from testbed.analyses.paired import compare_pairs
+
+    if len(models) < 2:
+        raise StoreError(f"two models or more are compared; got {', '.join(models) or 'none'}")
+    found = compare_pairs(store, models, settings, score, find)
+    rows = []
+    for each in found.rows:
+        of = each.comparison
+        row: dict[str, Any] = {
+            "eval_setting": each.eval_setting,
+            "model": each.first,
+            "other": each.second,
+            "score": found.spec.name,
+        }
+        row |= {"n": of.n, "value": of.first, "other_value": of.second, "difference": of.difference}
+        row |= {"low": of.low, "high": of.high, "p": of.p, "p_holm": each.p_holm, "verdict": each.verdict}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def ranking_frame(
+    store: Store,
+    models: Sequence[str],
+    settings: Sequence[str],
+    score: str | None,
+    better: Better | None,
+    first: Collection[int],
+) -> pd.DataFrame:
+    """A row for each model, the best first; see `testbed.api.results.Results.rank`."""
+    import pandas as pd
+
+    from testbed.analyses.main_scores import main_score
+    from testbed.analyses.ranking import ranking
+    from testbed.analyses.side_by_side import evaluations_on
+
+    score = score or main_score(store, {each: evaluations_on(store, each, first).values() for each in settings})
+    found = ranking(store, settings, models, score, better=better, first=first)
+    rows = []
+    for each in found.rows:
+        place = each.place
+        row: dict[str, Any] = {
+            "rank": place.rank,
+            "rank_low": place.rank_low,
+            "rank_high": place.rank_high,
+            "model": each.model,
+        }
+        row |= {"score": score, "value": place.value, "low": place.low, "high": place.high}
+        rows.append({**row, "mean_rank": each.mean_rank, "tied_with": list(each.tied_with)})
+    return pd.DataFrame(rows)
+
+
+def drawn(
+    db: str | None, models: Iterable[str], settings: Iterable[str], kinds: Sequence[str], metric: str | None
+) -> dict[str, Figure]:
+    """Figures; see `testbed.api.results.Results.plot`."""
+    from testbed.plotting.figures import KINDS, figures
+    from testbed.plotting.own.source import skipped
+
+    if unknown := [each for each in kinds if each not in KINDS]:
+        raise StoreError(f"there is no kind of figure {unknown[0]!r}; there are {', '.join(KINDS)}")
+    found, passed = figures(db, kinds, list(models), list(settings), metric)
+    if not found:
+        raise StoreError(f"nothing was drawn: {skipped(passed)}")
+    return Figures(found)

@@ -1,0 +1,122 @@
+"""Tables and sentences that fit the terminal: names go on below, columns in tables below, numbers are whole."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Collection, Iterator, Sequence
+
+GAP = 2  # between columns
+NARROWEST = 40  # terminals are taken to be at least as wide
+NAME = 12  # so narrow text columns get, at most, to have a table in one piece
+SHORTEST = 6  # and the names of rows, where nothing else helps
+# A text may go on in the next line after these, and not within a number.
+_BREAK = re.compile(r"(?<=[\s_/|:=~×@-])(?=\S)|(?<=,)(?=\D)|(?<=[^\W\d]\.)(?=\w)")
+_NUMBER = re.compile(r"[\d.,]\d")
+
+Row = Sequence[str]
+
+
+def line_width() -> int | None:
+    """The characters of a line of standard output: $COLUMNS, else those of the terminal; None if it is not one."""
+    told = os.environ.get("COLUMNS", "")
+    if told.isdigit() and int(told):
+        return max(NARROWEST, int(told))
+    try:
+        return max(NARROWEST, os.get_terminal_size(sys.stdout.fileno()).columns)
+    except (AttributeError, OSError, ValueError):  # not a terminal, or not a file
+        return None
+
+
+def blocks(lines: Sequence[Row], right: Collection[int], width: int) -> Iterator[tuple[Sequence[int], list[list[str]]]]:
+    """Cuts a table that is too wide into tables that are not; each begins with the columns that name its rows.
+
+    Args:
+        lines: The header and the rows.
+        right: The columns of numbers, whose cells stay whole.
+        width: So many characters there are.
+
+    Yields:
+        The columns of a table, and its cells, of which some have several lines.
+    """
+    columns = range(len(lines[0]))
+    widest = [max(len(line[column]) for line in lines) for column in columns]
+    texts = [column for column in columns if column not in right]
+    words = [min(NAME, max(map(len, head.split()), default=0)) for head in lines[0]]
+    for heads in ([len(head) for head in lines[0]], words):  # a head of several words has several lines if it must
+        limits = [
+            max([heads[column], *(len(line[column]) for line in lines[1:])]) if column in right else widest[column]
+            for column in columns
+        ]
+        narrow = _narrowed(limits, texts, width, [max(NAME, head) for head in words])
+        if _taken(narrow) <= width:
+            yield columns, _folded(lines, columns, narrow)
+            return
+    keys = _keys(lines, right)
+    rest = columns[len(keys) :]
+    limits[: len(keys)] = _narrowed(
+        limits[: len(keys)],
+        [each for each in keys if each not in right],
+        width // 2,
+        [max(SHORTEST, head) for head in words],
+    )
+    room = width - _taken(limits[: len(keys)]) - GAP
+    chosen: list[int] = []
+    for column in rest:
+        limits[column] = limits[column] if column in right else min(limits[column], room)
+        if chosen and _taken([limits[each] for each in (*chosen, column)]) > room:
+            yield [*keys, *chosen], _folded(lines, [*keys, *chosen], limits)
+            chosen = []
+        chosen.append(column)
+    yield [*keys, *chosen], _folded(lines, [*keys, *chosen], limits)
+
+
+def prose(text: str) -> str:
+    """Sentences in lines that fit standard output, if that is a terminal; further lines are indented like the first."""
+    width = line_width()
+    if width is None or len(text) <= width:
+        return text
+    indent = text[: len(text) - len(text.lstrip())]
+    lines = textwrap.wrap(
+        text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
+    )
+    return "\n".join(part for line in lines for part in folded(line, width))
+
+
+def folded(text: str, width: int) -> list[str]:
+    """A text in lines of a width; it is not cut within a number, unless the number is wider."""
+    lines = []
+    while len(text) > width:
+        place = max((each.start() for each in _BREAK.finditer(text, 0, width + 1)), default=0)
+        place = place or next((each for each in range(width, 0, -1) if not _NUMBER.match(text, each - 1)), width)
+        lines.append(text[:place].rstrip())
+        text = text[place:].lstrip()
+    return [*lines, text]
+
+
+def _keys(lines: Sequence[Row], right: Collection[int]) -> list[int]:
+    """The columns that name the rows: the first ones, up to the last text before numbers."""
+    keys: list[int] = []
+    for column in range(len(lines[0]) - 1):
+        if keys and column in right and keys[-1] not in right:
+            break
+        keys.append(column)
+    return keys if keys and keys[-1] not in right else keys[:1]
+
+
+def _narrowed(limits: Sequence[int], columns: Sequence[int], width: int, least: Sequence[int]) -> list[int]:
+    """The limits with the widest text columns narrower, until all of the columns fit or none can be narrower."""
+    narrow = list(limits)
+    while _taken(narrow) > width and (wide := [each for each in columns if narrow[each] > least[each]]):
+        narrow[max(wide, key=narrow.__getitem__)] -= 1
+    return narrow
+
+
+def _taken(widths: Sequence[int]) -> int:
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
+def _folded(lines: Sequence[Row], columns: Sequence[int], limits: Sequence[int]) -> list[list[str]]:
+    return [["\n".join(folded(line[column], max(1, limits[column]))) for column in columns] for line in lines]

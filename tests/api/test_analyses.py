@@ -1,0 +1,105 @@
+"""Analyses of results in Python, as a notebook uses them: the same numbers as the commands give."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_world import in_process
+from stored_cells import put, samples_of, saying
+
+import testbed
+from testbed.api.results import HEADS, ROWS, Results
+from testbed.db.store import Store
+from testbed.entities import Result
+from testbed.errors import StoreError, UnknownNameError
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> str:
+    """Three models on two settings: the first is the best, and the last the worst."""
+    url = str(tmp_path / "testbed.db")
+    samples = samples_of([0, 1, 2, 3] * 25)
+    with Store.create(url) as store:
+        for place, model in enumerate(("good", "fair", "bad")):
+            for number, setting in enumerate(("val", "val-dim")):
+                right = 96 - 4 * place * (place + number)
+                put(store, model, setting, samples, saying([0, 1, 2, 3] * (right // 4) + [0] * (100 - right)))
+    return url
+
+
+@pytest.fixture
+def told(db: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """A function that gives the JSON of a command."""
+    with in_process(monkeypatch, capsys) as run:
+        yield lambda *words: json.loads(run(*words, "--json", "--db-url", db).stdout)
+
+
+def test_models_are_compared_as_the_command_does(db: str, told: Callable[..., Any]) -> None:
+    frame = testbed.results(db).compare()
+    expected = told("compare", *dict.fromkeys([*frame.model, *frame.other]), "--on", "val", "val-dim")
+    assert len(frame) == len(expected) == 6
+    for (_, row), each in zip(frame.iterrows(), expected, strict=True):
+        assert (row.model, row.other, row.n) == (each["first_model"], each["second_model"], each["n"])
+        for name in ("eval_setting", "difference", "low", "high", "p", "p_holm", "verdict", "score"):
+            assert row[name] == each[name]
+    chosen = testbed.results(db).compare(["good", "b*"], "val")
+    assert chosen[["model", "other"]].to_numpy().tolist() in ([["good", "bad"]], [["bad", "good"]])
+
+
+def test_models_are_ranked_as_the_command_does(db: str, told: Callable[..., Any]) -> None:
+    frame = testbed.results(db).rank()
+    expected = told("rank", "val", "val-dim")
+    for (_, row), each in zip(frame.iterrows(), expected, strict=True):
+        assert row.to_dict() == {name: each[name] for name in row.index}
+    assert frame.model.iloc[0] == "good"
+
+
+def test_analyses_are_of_these_results_and_not_of_the_reported_ones(db: str) -> None:
+    before = testbed.results(db)
+    samples = samples_of([0, 1, 2, 3] * 5)
+    with Store.open(db, "write") as store:
+        for model in ("good", "fair"):
+            put(store, model, "val", samples, saying([0, 1, 2, 3] * 5))
+    after = testbed.results(db)
+    assert set(before.compare(["good", "fair"], "val").n) == {100}
+    assert before.rank("val", ["good", "fair"]).value.iloc[0] == pytest.approx(0.97)
+    assert set(after.compare(["good", "fair"], "val").n) == {20}
+
+
+def test_figures_are_of_these_models(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = testbed.results(db, ["good", "fair"]).plot("ranking")
+    (figure,) = drawn.values()
+    assert "good" in figure.to_json()
+    assert "bad" not in figure.to_json()
+    shown: list[Any] = []
+    monkeypatch.setattr(type(figure), "show", lambda self: shown.append(self))
+    drawn._ipython_display_()
+    assert shown == [figure]
+
+
+def test_mistakes_are_said(db: str) -> None:
+    found = testbed.results(db)
+    with pytest.raises(UnknownNameError, match="other"):
+        found.compare(["good", "other"])
+    with pytest.raises(StoreError, match="two models or more are compared; got good"):
+        found.compare("good")
+    with pytest.raises(StoreError, match="no kind of figure 'pie'; there are shifts"):
+        found.plot("pie")
+    with pytest.raises(StoreError, match="nothing was drawn"):
+        found.plot("severity")
+
+
+def test_the_table_of_a_large_store_stays_small() -> None:
+    fields = Result("", "", "top1", "overall", 0.5, 10, None, "fraction", "", "run", None, None, None, False, 1, None)
+    names = [(f"m{model}", f"s{setting}") for model in range(1000) for setting in range(100)]
+    cells = [replace(fields, model=model, eval_setting=setting, zero_one=True) for model, setting in names]
+    found = Results(None, cells)
+    page = found._repr_html_()
+    assert (page.count("<tr>"), page.count("scope='col'")) == (ROWS + 1, HEADS + 1)
+    assert "40 of 1,000 models, 40 of 100 settings; .frame has all" in page
+    assert len(repr(found).splitlines()) == ROWS + 3
