@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.options.stored import better_option, models_option, note, score_option, settings_argument
+from testbed.console.columns import prose
 from testbed.console.options import store_command
 from testbed.console.output import count, footnote, in_percent, mean_score, print_json, shares, table, with_unit
 
@@ -46,7 +47,7 @@ def command(
     if as_json:
         print_json([_as_object(row, score) for row in found.rows])
         return 0
-    click.echo(f"{leading(found)}\n\n{_table(found, score, len(settings))}")
+    click.echo(f"{prose(leading(found))}\n\n{_table(found, score, len(settings))}")
     order = "larger is better" if found.larger else "smaller is better"
     samples = sorted({each.n for each in found.rows[0].settings})
     counted = f"{samples[0]:,}" + (f" to {samples[-1]:,}" if len(samples) > 1 else "")
