@@ -10,7 +10,7 @@ from testbed.explain.sampling import Estimate
 
 GIVES, EXCLUDED, UNDECIDED = "gives it", "excluded", "undecided"
 Z = 1.96  # of intervals and verdicts: 95 %
-NARROW = 0.0075  # half the width of an interval that can give a value, at most
+NARROW = 0.005  # half the width of an interval that can give a value, at most
 APART = 1.96  # errors between an estimate that gives a published value and the stored value, at least
 _NEAR = 0.02  # within which values count as near the published one
 OTHER_ARITHMETIC = 5e-5  # what other processors and library releases change of a share of right answers
