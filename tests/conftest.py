@@ -13,6 +13,7 @@ from typing import Any
 # retry for most of a minute before they find that there is no network.
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.pop("COLUMNS", None)  # xdist's workers have it, and tables and sentences would be folded
 
 import _pytest.runner
 import peers

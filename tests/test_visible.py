@@ -69,7 +69,7 @@ def test_names_do_nothing_to_bars_and_lines(text: str) -> None:
     from rich.console import Console
 
     class Pass:
-        id, label, reads = 0, text, "images"
+        id, label, reads, models, cells, batch_size = 0, text, "images", (text,), {1: None}, 2
 
     screen, lines = io.StringIO(), io.StringIO()
     bars = RichProgress(Console(file=screen, force_terminal=True, width=200))

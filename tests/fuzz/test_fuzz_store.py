@@ -169,4 +169,4 @@ def test_paths_of_the_explorer(client: Any, path: str) -> None:
     from urllib.parse import quote
 
     answer = client.get(quote("/" + path.lstrip("/")[:8000], safe="/%?", errors="replace"))
-    assert answer.status_code in (200, 404, 400)
+    assert answer.status_code in (200, 404, 400), answer.text
