@@ -49,7 +49,7 @@ def in_order(values: Iterable[tuple[str, float]], spec: MetricSpec, published: b
         return ""
     shown = ", ".join(f"{model} {_plain(value, spec.unit == FRACTION)}" for model, value in first)
     extreme = "highest" if spec.better == HIGHER else "lowest"
-    why = "these values are published" if published else "not all of these models have samples here"
+    why = "these values are published" if published else "these models are not ranked on their samples here"
     return f"{extreme} {spec.name}: {shown}; {why}, so the differences are not tested"
 
 

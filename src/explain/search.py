@@ -125,7 +125,8 @@ class Search:
     def _run_images(self, arms: Sequence[Arm]) -> list[Row]:
         """The variants that need images: as exact as it takes to tell them apart, and as passes allow."""
         if self.budget is None:
-            self.budget = default_samples(len(self.cell), len(arms))
+            protocols = {self.bench.pixels(arm) for arm in arms}  # variants of texts share one
+            self.budget = default_samples(len(self.cell), len(protocols))
         self.say(f"running {len(arms)} variants on some of the images: {self.budget:,} at most in all")
         self._race(arms, int(self.budget * FOR_SINGLES))
         alive = [arm for arm in arms if arm in self.race.known and arm not in self.race.out]
