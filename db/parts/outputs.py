@@ -353,20 +353,7 @@ def source_positions(session: Session, dataset_id: int | None, source_id: int | 
     if dataset_id == source_id:
         statement = sa.select(SampleRow.position).where(SampleRow.dataset_id == dataset_id).order_by(SampleRow.position)
         return list(session.scalars(statement))
-    own, first = SampleRow, sa.func.min(SampleRow.position).label("position")
-    source = sa.select(SampleRow.digest, SampleRow.sample_id, first).where(SampleRow.dataset_id == source_id)
-    # SQLite makes an index for a grouped subquery; joined with the table itself, it compares each row with each.
-    there = source.group_by(SampleRow.digest, SampleRow.sample_id).subquery().c
-    # Embedded images are named by their content.
-    same_name = sa.or_(there.sample_id == own.sample_id, there.sample_id == there.digest)
-    rows = session.execute(
-        sa.select(own.position, sa.func.min(there.position))
-        .outerjoin(there.position.table, sa.and_(there.digest == own.digest, same_name))
-        .where(own.dataset_id == dataset_id)
-        .group_by(own.position)
-        .order_by(own.position)
-    )
-    found = [there for _, there in rows]
+    found = matching_positions(session, dataset_id, source_id)
     positions = [position for position in found if position is not None]
     if len(positions) != len(found):
         raise StoreError(
@@ -374,3 +361,19 @@ def source_positions(session: Session, dataset_id: int | None, source_id: int | 
             f" {source_id}, from whose outputs it was to be derived"
         )
     return positions
+
+
+def matching_positions(session: Session, dataset_id: int | None, source_id: int | None) -> list[int | None]:
+    """For every sample of a data set, in order, where the same sample is in another; None where it is missing there."""
+    columns = (SampleRow.position, SampleRow.digest, SampleRow.sample_id)
+    own, there = (
+        session.execute(sa.select(*columns).where(SampleRow.dataset_id == each).order_by(SampleRow.position)).all()
+        for each in (dataset_id, source_id)
+    )
+    # Matched here: a database that has not counted its rows yet may compare each with each.
+    places: dict[tuple[str, str], int] = {}
+    for position, digest, name in there:
+        places.setdefault((digest, name), position)
+    # Embedded images are named by their content.
+    both = [(places.get((digest, name)), places.get((digest, digest))) for _, digest, name in own]
+    return [min((place for place in each if place is not None), default=None) for each in both]

@@ -14,14 +14,10 @@ import sqlalchemy as sa
 
 from testbed.db.base import Part, in_parts
 from testbed.db.connection.retry import retried
+from testbed.db.parts.outputs import matching_positions
 from testbed.db.payloads import encoding
 from testbed.db.payloads.locations import Location
-from testbed.db.tables import (
-    EvaluationRow,
-    OutputChunkRow,
-    SampleErrorRow,
-    SampleRow,
-)
+from testbed.db.tables import EvaluationRow, OutputChunkRow, SampleErrorRow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,17 +50,8 @@ class SampleRows(Part):
             source = session.get_one(EvaluationRow, row.derived_from_id)
             if source.dataset_id == row.dataset_id:
                 return source.id, list(positions)
-            own, there = sa.orm.aliased(SampleRow), sa.orm.aliased(SampleRow)
-            found: dict[int, int] = {}
-            for part in in_parts(positions):
-                same = sa.or_(there.sample_id == own.sample_id, there.sample_id == there.digest)
-                matching = sa.and_(there.dataset_id == source.dataset_id, there.digest == own.digest, same)
-                chosen = sa.select(own.position, sa.func.min(there.position)).join(there, matching)
-                rows = session.execute(
-                    chosen.where(own.dataset_id == row.dataset_id, own.position.in_(part)).group_by(own.position)
-                )
-                found.update((position, place) for position, place in rows)
-            return source.id, [found.get(position) for position in positions]
+            found = matching_positions(session, row.dataset_id, source.dataset_id)
+            return source.id, [found[position] for position in positions]
 
     @retried
     def output_rows(self, kind: str, wanted: Mapping[int, Sequence[int | None]]) -> dict[int, list[Any]]:
