@@ -104,7 +104,8 @@ def _registered_sizes(frame: pd.DataFrame) -> dict[str, float]:
     counted = frame.groupby("eval_setting")["n"].max()
     sizes: dict[str, float] = {}
     for name in unknown:
-        size = registry.get_eval_setting(name).size if registry.contains_eval_setting(name) else None
+        known = registry.find_eval_setting(name)
+        size = None if known is None else known.size
         if size is None and not np.isnan(counted.get(name, np.nan)):
             size = int(counted[name])
         sizes[name] = np.nan if size is None else float(size)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from testbed.entities import ELSEWHERE
 from testbed.eval_settings.benchmark_families.benchmark import parse_name
-from testbed.registry import registry
+from testbed.registry.catalog import Catalog
 from testbed.tasks.classification import task as classification
 from testbed.tasks.retrieval import task as retrieval
 
@@ -16,18 +16,19 @@ OTHERS = "others"
 ENGLISH = "en"
 
 
-def board_of(setting: str, task: str | None, metric: str) -> str:
+def board_of(setting: str, task: str | None, metric: str, catalog: Catalog) -> str:
     """The board of a setting.
 
     Args:
         setting: Its name.
         task: As the store has it; None if nothing was evaluated on it here.
         metric: Its main one.
+        catalog: Where its definition may be.
     """
-    known = registry.get_eval_setting(setting) if registry.contains_eval_setting(setting) else None
+    known = catalog.find_eval_setting(setting)
     task = task or (known.task if known else classification.name if metric in USUAL_METRICS else OTHERS)
     told = task.replace("_", " ")
-    if task == classification.name and parse_name(setting) is not None and not registry.eval_settings.defines(setting):
+    if task == classification.name and parse_name(setting) is not None and not catalog.eval_settings.defines(setting):
         return f"{told} (CLIP benchmark)"
     if task == retrieval.name and known is not None and known.language != ENGLISH:
         return f"{told} (other languages)"

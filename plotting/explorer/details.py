@@ -48,15 +48,12 @@ class Details:
 
     def kind(self, samples: SettingSamples, shown: Shown) -> str | None:
         """Which details there are: a value of `_KINDS`, or None."""
-        setting = self._setting(samples.name)
+        setting = self.catalog.find_eval_setting(samples.name)
         return None if setting is None or not shown.kind else _kind_of(setting)
-
-    def _setting(self, name: str) -> EvalSetting | None:
-        return self.catalog.get_eval_setting(name) if self.catalog.contains_eval_setting(name) else None
 
     def of(self, samples: SettingSamples, shown: Shown, positions: Sequence[int]) -> list[Any]:
         """The details of some samples, in order; for a problem a text, None for a sample that was not evaluated."""
-        setting = self._setting(samples.name)
+        setting = self.catalog.find_eval_setting(samples.name)
         assert setting is not None
         own = samples.positions_in(shown, positions)
         try:

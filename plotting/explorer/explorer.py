@@ -35,7 +35,7 @@ def make_explorer(
     embedded = {name for name, (task, _) in store.names.tasks().items() if task == image_embedding.name}
     complete = {name for name, there in found.items() if there}
     sampled = complete - embedded if chosen is None else set(chosen)
-    overview = Overview(store, settings, shown, metric, sampled, complete - embedded)
+    overview = Overview(store, catalog, settings, shown, metric, sampled, complete - embedded)
     leaders = Leaders(store, overview)
     return Explorer(
         [overview, leaders, Cells(store), Disagreements(store), SamplesPart(store, catalog, settings, chosen)]

@@ -24,6 +24,7 @@ from testbed.plotting.scatter import BASELINES, FEWEST, NOT_FITTED
 from testbed.plotting.style import STANDARD, type_order
 from testbed.published.agreement import DIFFERS, PublishedValues, in_words
 from testbed.published.names import trained_on
+from testbed.registry.catalog import Catalog
 from testbed.registry.table import natural_key
 from testbed.tasks.classification import task as classification
 
@@ -61,6 +62,7 @@ class Overview:
 
     Args:
         store: The results store.
+        catalog: The registry; settings may be unknown to it.
         settings: The names of the settings, by number.
         source: The store's name.
         metric: The metric of all columns; None for each setting's main one.
@@ -71,6 +73,7 @@ class Overview:
     def __init__(
         self,
         store: Store,
+        catalog: Catalog,
         settings: Sequence[str],
         source: str,
         metric: str | None = None,
@@ -78,6 +81,7 @@ class Overview:
         scored: Collection[str] = (),
     ) -> None:
         self.store = store
+        self.catalog = catalog
         self.settings = list(settings)
         self.sampled = set(sampled)
         self.scored = set(scored)
@@ -207,7 +211,7 @@ class Overview:
     def _board(self, setting: str | None, metric: str) -> str:
         if setting is None:
             return classification.name
-        return board_of(setting, self._tasks.get(setting, (None, None))[0], metric)
+        return board_of(setting, self._tasks.get(setting, (None, None))[0], metric, self.catalog)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -241,10 +245,8 @@ class Overview:
         sizes = [size for _, size in self._metrics.get(setting, {}).values() if size]
         if sizes:
             return int(max(sizes))
-        from testbed.registry import registry
-
-        known = registry.contains_eval_setting(setting)
-        return registry.get_eval_setting(setting).size if known else None
+        known = self.catalog.find_eval_setting(setting)
+        return None if known is None else known.size
 
     # Values -------------------------------------------------------------------------------------------------------
 

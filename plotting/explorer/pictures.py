@@ -66,7 +66,7 @@ class Pictures:
 
     def seen_by(self, samples: SettingSamples) -> str | None:
         """The model as whose input perturbed pictures are shown; None where they are shown at their own size."""
-        setting = self._setting(samples.name)
+        setting = self.catalog.find_eval_setting(samples.name)
         return self._transform(samples)[0] if setting is not None and not _of_texts(setting) else None
 
     def picture(self, samples: SettingSamples, position: int, which: str = OWN) -> bytes | str:
@@ -142,19 +142,15 @@ class Pictures:
 
         for each in samples.shown:
             name = each.evaluation.model
-            if self.catalog.contains_model(name):
-                transform = getattr(self.catalog.get_model(name), "transform", None)
-                if callable(transform):
-                    return name, transform
+            transform = getattr(self.catalog.find_model(name), "transform", None)
+            if callable(transform):
+                return name, transform
         return None, StandardTransform(_RESIZED, _CROPPED)
 
     # The data set -------------------------------------------------------------------------------------------------
 
-    def _setting(self, name: str) -> EvalSetting | None:
-        return self.catalog.get_eval_setting(name) if self.catalog.contains_eval_setting(name) else None
-
     def _opened(self, name: str) -> tuple[Any, ImageSource | str, dict[str, int]]:
-        setting = self._setting(name)
+        setting = self.catalog.find_eval_setting(name)
         if setting is None:
             return None, f"{name} is not registered here, so that its data set is not known", {}
         key = id(setting.dataset)
@@ -185,7 +181,7 @@ class Pictures:
 
     def thumbnail(self, samples: SettingSamples, info: SampleInfo, which: str = OWN) -> bytes | None:
         """The stored thumbnail of a sample; None if there is none."""
-        setting = self._setting(samples.name)
+        setting = self.catalog.find_eval_setting(samples.name)
         changed = which != CLEAN and (setting is None or bool(setting.perturbation))
         keys = [key_of(samples, info, True)] if changed else []
         if not changed or setting is None:  # of a setting that is not known here, the picture may be as it is

@@ -188,9 +188,10 @@ class SamplesPart:
 
     def perturbs(self, name: str) -> str | None:
         """How a setting changes images: ``"image"``; ``"attack"`` if it does so for each model; None if not at all."""
-        if not self.catalog.contains_eval_setting(name):
+        setting = self.catalog.find_eval_setting(name)
+        if setting is None:
             return None
-        perturbation = self.catalog.get_eval_setting(name).perturbation
+        perturbation = setting.perturbation
         if not perturbation and not perturbation.attacks:
             return None
         return "attack" if perturbation.attacks or perturbation.needs_targets else "image"
@@ -243,8 +244,7 @@ class SamplesPart:
         if samples.kind == LOGITS:
             found["top"] = self._top(samples, positions)
         elif samples.kind == TEXT:
-            known = self.catalog.contains_eval_setting(samples.name)
-            setting = self.catalog.get_eval_setting(samples.name) if known else None
+            setting = self.catalog.find_eval_setting(samples.name)
             found["texts"] = described(samples.outputs(positions), [infos[each].target for each in positions], setting)
         return found
 

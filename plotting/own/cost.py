@@ -58,7 +58,8 @@ def figures(own: Own) -> Found:
 
 
 def _parameters(model: str) -> int | None:
-    return count_parameters(registry.get_model(model)) if registry.contains_model(model) else None
+    known = registry.find_model(model)
+    return None if known is None else count_parameters(known)
 
 
 def pareto(cost: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

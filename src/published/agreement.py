@@ -352,6 +352,5 @@ def whole_size(result: Result) -> int | None:
     """The number of samples of the whole set, if the evaluation was limited and the setting declares it."""
     if result.sample_limit is None:
         return None
-    registry.load()
-    known = registry.contains_eval_setting(result.eval_setting)
-    return registry.get_eval_setting(result.eval_setting).size if known else None
+    known = registry.find_eval_setting(result.eval_setting)
+    return None if known is None else known.size

@@ -153,6 +153,19 @@ class Catalog:
         self.load()
         return name in self.eval_settings
 
+    def find_model(self, name: str) -> ModelDefinition | None:
+        """The model of a stored result; None if there is none, or if it cannot be built here.
+
+        What shows results shows them nevertheless.
+        """
+        self.load()
+        return self.models.find(name)
+
+    def find_eval_setting(self, name: str) -> EvalSetting | None:
+        """The eval setting of a stored result, likewise."""
+        self.load()
+        return self.eval_settings.find(name)
+
     def spec(self) -> dict[str, Any]:
         """Nothing: a function that uses the registry does not depend on what else is registered."""
         return {}

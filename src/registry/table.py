@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -9,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
-from testbed.errors import DefinitionError, DuplicateNameError, UnknownNameError, unknown_name
+from testbed.errors import DefinitionError, DuplicateNameError, TestbedError, UnknownNameError, unknown_name
 from testbed.inputs import Inputs, active
 
 T = TypeVar("T")
+log = logging.getLogger("testbed")
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -175,6 +177,14 @@ class Registry(Generic[T]):
                 return family.build(canonical)
             self._built[key] = family.build(canonical)
         return self._built[key]
+
+    def find(self, name: str) -> T | None:
+        """The definition with this name; None if there is none, or if it cannot be built here."""
+        try:
+            return self.get(name)
+        except TestbedError as error:
+            log.debug("%s", error)
+            return None
 
     def explain(self, name: str) -> str | None:
         """Why a family does not accept a name that looks like one of its own; None if there is nothing to say."""

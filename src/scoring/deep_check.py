@@ -50,7 +50,10 @@ def _outdated(store: Store, catalog: Catalog, evaluation: Evaluation) -> str | N
     if not catalog.contains_eval_setting(evaluation.eval_setting):
         return "the setting is not in the registry; load its definition with --plugin FILE"
     identity = store.evaluations.identity(evaluation)
-    setting = catalog.get_eval_setting(evaluation.eval_setting)
+    try:
+        setting = catalog.get_eval_setting(evaluation.eval_setting)
+    except TestbedError as error:
+        return first_line(error)
     if "view" not in identity or digest(view_of(setting) | recorded_view(identity)) != digest(identity["view"]):
         return "the definition of its metrics has changed since"
     return None

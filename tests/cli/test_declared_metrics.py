@@ -24,6 +24,7 @@ from testbed.plotting.frame import load_grid
 from testbed.plotting.own.source import best
 from testbed.plotting.picture import Choice
 from testbed.plotting.ranking import data as ranking_picture
+from testbed.registry import registry
 
 ROOT = Path(__file__).resolve().parents[2]
 VALUES = {"anna": 0.9, "bert": 0.5, "carl": 0.1}
@@ -64,7 +65,7 @@ def test_every_view_puts_the_model_first_that_the_declaration_says(ask, tmp_path
     frame = testbed.results(str(tmp_path / "testbed.db")).frame
     assert set(frame["better"]) == {better}
     with Store.open(str(tmp_path / "testbed.db")) as store:
-        index = Overview(store, ["more", "photos"], "here").document("index")
+        index = Overview(store, registry, ["more", "photos"], "here").document("index")
     assert {(each["metric"], each["better"], each["percent"]) for each in index["columns"]} == {(name, better, False)}
 
 

@@ -25,6 +25,7 @@ from browser import AXE, drive
 from click.testing import CliRunner
 from explorer_pages import running
 from sample_world import COUNT
+from toy import toy_catalog, toy_setting
 
 from testbed.cli.serve import Page
 from testbed.cli.site import command
@@ -437,6 +438,14 @@ def test_the_grid_is_filtered_by_what_models_say_and_leads_to_samples_in_its_ord
     opened.locator(".gallery a").first.click()
     opened.wait_for_selector("td.error")
     assert "toy/0007 is broken" in opened.locator("td.error").first.inner_text()
+
+
+def test_results_of_settings_that_cannot_be_built_any_more_are_shown(world: tuple[str, Catalog]) -> None:
+    today = toy_catalog(toy_setting("questions", COUNT))  # so that a judge has nothing to judge in "questions@judge"
+    with Store.open(world[0]) as store:
+        explorer = make_explorer(store, today, None, "samples.db")
+        shown = {path: explorer.document(path) for path in explorer.paths()}
+    assert "questions@judge" in [each["name"] for each in shown["index"]["settings"]]
 
 
 @drive
