@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ from testbed.tracing import access_log
 # torch looks this variable up for whoever calls it, so stored results would depend on the name of a test.
 _pytest.runner._update_current_test_var = lambda item, when: None
 
-ROOT = Path(__file__).resolve().parent.parent
+TESTS = Path(__file__).resolve().parent
+ROOT = TESTS.parent
 BACKENDS = ("sqlite", "postgres")
 GIVEN_CACHE = os.environ.get("TESTBED_TESTS_CACHE")
 
@@ -49,6 +51,23 @@ def _own_surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 def shared_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache of the whole test run, in which models are trained once, for tests whose folder has its own."""
     monkeypatch.setenv("TESTBED_CACHE", str(_cache(tmp_path_factory)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _own_reads() -> Iterator[None]:
+    """What the code of a file of tests reads (thousands of files in all) is not looked at in those after it."""
+    yield
+    _forget([each for each in access_log.noted(declared=True) if _is_of_tests(each[0])])
+
+
+def _is_of_tests(owner: str) -> bool:
+    file = owner.removeprefix(access_log.code(""))
+    return file == sys.argv[0] or (file.startswith(f"{TESTS}{os.sep}") and not file.startswith(f"{TESTS / 'plugins'}"))
+
+
+def _forget(reads: Iterable[access_log.Read]) -> None:
+    for noted in (access_log._noted, access_log._fresh):
+        noted.difference_update(reads)
 
 
 @pytest.fixture(autouse=True)
@@ -120,8 +139,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 50, 100)
-    for noted in (access_log._noted, access_log._fresh):
-        noted -= {each for each in access_log.noted(declared=True) if each[1] != access_log.TOP_MODULE}
+    _forget([each for each in access_log.noted(declared=True) if each[1] != access_log.TOP_MODULE])
     access_log._own.clear()
 
 
