@@ -14,6 +14,7 @@ from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.errors import StoreError
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
+from testbed.metrics.inference.clusters import clusters_of
 from testbed.metrics.inference.paired import SIGNIFICANT, Comparison, compare, holm
 
 
@@ -68,12 +69,14 @@ def compare_pairs(
     found: list[tuple[str, str, str, Comparison]] = []
     for setting, evaluations in cells.items():
         scores = [_scores(store, samples, each, score) for each in evaluations]
+        groups = {(sample.id, sample.digest): sample.group for sample in samples.of(evaluations[0]).samples}
         for (first, one), (second, other) in combinations(zip(models, scores, strict=True), 2):
             shared = [key for key in one if key in other]
             if not shared:
                 raise StoreError(f"{first} and {second} have no samples of {setting} in common")
             values, others = (np.asarray([each[key] for key in shared]) for each in (one, other))
-            found.append((setting, first, second, compare(values, others)))
+            together = clusters_of(groups[key] for key in shared)
+            found.append((setting, first, second, compare(values, others, clusters=together)))
     adjusted = holm([row[-1].p for row in found])
     return Pairs([Pair(*row, p, _verdict(*row[1:], p, spec)) for row, p in zip(found, adjusted, strict=True)], spec)
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from testbed.metrics.inference.clusters import cluster_sums
+
 Array = np.ndarray[Any, Any]
 
 RESAMPLES = 10_000
@@ -30,15 +32,17 @@ class Comparison:
         first: The mean score of the first model.
         second: That of the second.
         difference: The first less the second.
-        low: Lower end of the 95 % interval of the difference (paired bootstrap, percentiles).
+        low: Lower end of the 95 % interval of the difference (paired bootstrap over clusters, percentiles).
         high: Its upper end.
-        p: Two-sided p-value of no difference: McNemar's exact test for scores of 0 and 1, else a sign-flip test.
+        p: Two-sided p-value of no difference: McNemar's exact test for scores of 0 and 1, else a sign-flip test, as
+            always where clusters have several samples.
         only_first: Samples on which the first scores higher.
         only_second: Samples on which the second scores higher.
         agreement: The share of samples with equal scores.
         consistency: Error consistency (Geirhos et al. 2020): Cohen's κ of being right; None for other scores than 0 and
             1, and where chance alone makes both models agree on all samples.
         overlap: Of the samples that either gets wrong, the share that both do; None as above, or where none is wrong.
+        clusters: The number of clusters that the interval and the test are about; None if each sample is one.
     """
 
     n: int
@@ -54,15 +58,17 @@ class Comparison:
     agreement: float
     consistency: float | None
     overlap: float | None
+    clusters: int | None = None
 
 
-def compare(first: Array, second: Array, seed: int = 0) -> Comparison:
+def compare(first: Array, second: Array, seed: int = 0, clusters: Array | None = None) -> Comparison:
     """Compares two models.
 
     Args:
         first: Scores of the first model, float array [n].
         second: Scores of the second on the same samples, [n].
         seed: Of the resampling.
+        clusters: Integer array [n]: which samples belong together; see `testbed.metrics.inference.clusters`.
 
     Raises:
         ValueError: If there are no samples, or not as many of both.
@@ -74,7 +80,9 @@ def compare(first: Array, second: Array, seed: int = 0) -> Comparison:
     binary = bool(np.isin(a, (0, 1)).all() and np.isin(b, (0, 1)).all())
     only_first, only_second = int((difference > 0).sum()), int((difference < 0).sum())
     rng = np.random.Generator(np.random.Philox(seed))
-    low, high = _bootstrap(difference, binary, rng)
+    sums, sizes = cluster_sums(difference, clusters)
+    alone = bool((sizes == 1).all())
+    low, high = _bootstrap(sums, sizes, binary and alone, rng)
     return Comparison(
         n=len(a),
         binary=binary,
@@ -83,12 +91,13 @@ def compare(first: Array, second: Array, seed: int = 0) -> Comparison:
         difference=float(difference.mean()),
         low=low,
         high=high,
-        p=mcnemar(only_first, only_second) if binary else _sign_flips(difference, rng),
+        p=mcnemar(only_first, only_second) if binary and alone else _sign_flips(sums, rng),
         only_first=only_first,
         only_second=only_second,
         agreement=float((difference == 0).mean()),
         consistency=error_consistency(a, b) if binary else None,
         overlap=error_overlap(a, b) if binary else None,
+        clusters=None if alone else len(sums),
     )
 
 
@@ -160,8 +169,15 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return found
 
 
-def _bootstrap(difference: Array, binary: bool, rng: np.random.Generator) -> tuple[float, float]:
-    """The percentile interval of the mean over samples drawn with replacement."""
+def _bootstrap(difference: Array, sizes: Array, binary: bool, rng: np.random.Generator) -> tuple[float, float]:
+    """The percentile interval of the mean over clusters drawn with replacement.
+
+    Args:
+        difference: Float array [G]: the sum over each cluster.
+        sizes: Integer array [G].
+        binary: Whether each is a sample with the difference 1, 0 or −1.
+        rng: Where random numbers come from.
+    """
     n = len(difference)
     if binary:  # each draw is one of +1, 0, −1, so that their numbers are multinomial
         counts = np.array([(difference > 0).sum(), (difference < 0).sum(), (difference == 0).sum()])
@@ -169,19 +185,21 @@ def _bootstrap(difference: Array, binary: bool, rng: np.random.Generator) -> tup
         means = (drawn[:, 0] - drawn[:, 1]) / n
     else:
         at_once = max(1, _BLOCK // n)
-        means = np.concatenate(
-            [
-                difference[rng.integers(n, size=(min(at_once, RESAMPLES - start), n))].mean(axis=1)
-                for start in range(0, RESAMPLES, at_once)
-            ]
-        )
+        means = np.empty(RESAMPLES)
+        for start in range(0, RESAMPLES, at_once):
+            drawn_clusters = rng.integers(n, size=(min(at_once, RESAMPLES - start), n))
+            of_drawn = difference[drawn_clusters].mean(axis=1) / sizes[drawn_clusters].mean(axis=1)
+            means[start : start + len(of_drawn)] = of_drawn
     tail = 50 * (1 - LEVEL)
     low, high = np.percentile(means, [tail, 100 - tail])
     return float(low), float(high)
 
 
 def _sign_flips(difference: Array, rng: np.random.Generator) -> float:
-    """The share of random signs under which the mean difference is as large; or a bound of it, where that is less."""
+    """The share of random signs of the sums of clusters [G] under which the mean difference is as large.
+
+    Or a bound of it, where that is less.
+    """
     own = abs(difference.sum())
     n, at_once, as_large = len(difference), max(1, _BLOCK // len(difference)), 0
     for start in range(0, RESAMPLES, at_once):

@@ -97,7 +97,9 @@ def ratio_and_stderr(
 def interval(spec: MetricSpec, value: float | None, stderr: float | None, n: int | None) -> tuple[float, float] | None:
     """The 95 % interval of a metric, within the range that it declares.
 
-    Wilson's interval where each sample is 0 or 1, else 1.96 standard errors.
+    Wilson's interval where each sample is 0 or 1, else 1.96 standard errors. Where the standard error is that of
+    clusters, and so larger than that of n samples drawn one by one, Wilson's is that of as many samples as would have
+    that standard error (Korn and Graubard 1998).
 
     Args:
         spec: What the metric declares.
@@ -111,11 +113,19 @@ def interval(spec: MetricSpec, value: float | None, stderr: float | None, n: int
     if value is None or not math.isfinite(value):
         return None
     if spec.zero_one and n:
-        low, high = wilson(value, n)
+        low, high = wilson(value, _effective_size(value, stderr, n))
         return float(low), float(high)
     if stderr is None or not math.isfinite(stderr):
         return None
     return spec.clip(value - Z * stderr, value + Z * stderr)
+
+
+def _effective_size(rate: float, stderr: float | None, n: int) -> float:
+    """How many independent samples tell as much of a rate as n samples with this standard error: n at most."""
+    alone = rate * (1 - rate) / (n - 1) if n > 1 else 0.0
+    if stderr is None or not math.isfinite(stderr) or stderr**2 <= alone * (1 + 1e-9) or alone <= 0:
+        return n
+    return n * alone / stderr**2
 
 
 def wilson(value: Any, n: Any, confidence: float = 0.95) -> tuple[Array, Array]:
