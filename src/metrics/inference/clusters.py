@@ -1,8 +1,8 @@
 """Samples that come in clusters, such as the frames of a video, the questions of an image or the turns of a question.
 
-What a model gets right within a cluster goes together, so that n samples in G clusters say less than n samples drawn one
-by one: intervals draw whole clusters, and tests change the sign of whole clusters (Cochran 1977, chapter 9; Cameron,
-Gelbach and Miller 2008).
+What a model gets right within a cluster goes together, so that n samples in G clusters say less than n samples drawn
+one by one: intervals draw whole clusters, and tests change the sign of whole clusters (Cochran 1977, chapter 9;
+Cameron, Gelbach and Miller 2008).
 """
 
 from __future__ import annotations
