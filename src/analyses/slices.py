@@ -68,14 +68,34 @@ def grouped(
         StoreError: If there are no such scores, or it is not known which is better.
         DataError: If there are no such groups, or the file is invalid.
     """
-    rows = read_csv(csv_file) if csv_file is not None else None
     evaluations = choose(store, [setting], models, score, tell=tell)[setting]
     spec = score_spec(store, evaluations.values(), score)
     larger = larger_is_better(spec, better)
     samples = Samples(store)
     table = side_by_side(store, samples, setting, evaluations, score, tell)
-    infos = infos_of(samples, table)
-    if rows is not None:
+    by, labels = labels_by(store, samples, table, by, csv_file, tell)
+    found = [
+        (model, by_group(table.scores[:, column], labels, larger, spec)) for column, model in enumerate(table.models)
+    ]
+    return Grouped(by, found, table.binary, spec)
+
+
+def labels_by(
+    store: Store,
+    samples: Samples,
+    table: SideBySide,
+    by: str | None,
+    csv_file: Path | None = None,
+    tell: Tell = lambda note: None,
+) -> tuple[str, Labels]:
+    """What the samples of a table are grouped by, and the group of each; see `grouped`.
+
+    Raises:
+        DataError: If there are no such groups, or the file is invalid.
+    """
+    infos, setting = infos_of(samples, table), table.eval_setting
+    if csv_file is not None:
+        rows = read_csv(csv_file)
         by = _only(by, [name for name in next(iter(rows.values())) if name != ID], f"{csv_file}", "column")
         labels = _from_rows(rows, by, infos, f"{csv_file}", setting, tell)
     else:
@@ -86,10 +106,7 @@ def grouped(
         raise DataError(f"no sample of {setting} has a group by {by}")
     if missing:
         tell(f"{missing:,} of {len(labels):,} samples have no group by {by} and are not counted")
-    found = [
-        (model, by_group(table.scores[:, column], labels, larger, spec)) for column, model in enumerate(table.models)
-    ]
-    return Grouped(by, found, table.binary, spec)
+    return by, labels
 
 
 # What the data set has --------------------------------------------------------------------------------------------

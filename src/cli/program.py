@@ -28,6 +28,7 @@ SECTIONS = {
     "Analyse": {
         "rank": "testbed.cli.analyses.rank",
         "compare": "testbed.cli.analyses.compare",
+        "gate": "testbed.cli.analyses.gate",
         "groups": "testbed.cli.analyses.groups",
         "hardest": "testbed.cli.analyses.hardest",
         "confusions": "testbed.cli.analyses.confusions",

@@ -96,3 +96,13 @@ def test_errors_are_as_rare_and_power_is_as_large_as_said(n, apart, margin):
         *pair(*(round(n * share) for share in (apart / 2, apart / 2, 0.7 - apart / 2, 0.3 - apart / 2))), margin
     )
     assert claims(usual.detectable, "p_loses") == pytest.approx(POWER, abs=0.03)
+
+
+def test_an_equal_candidate_holds_as_often_as_said():
+    rng = np.random.default_rng(9)
+    n, apart, margin = 1000, 0.06, 0.02
+    shares = [apart / 2, apart / 2, 1 - apart]
+    drawn = rng.multinomial(n, shares, 2000)
+    held = [change(*pair(won, lost, 0, n - won - lost), margin).p_holds < ALPHA for won, lost, _ in drawn.tolist()]
+    usual = change(*pair(round(n * apart / 2), round(n * apart / 2), 0, round(n * (1 - apart))), margin)
+    assert np.mean(held) == pytest.approx(usual.chance_to_hold, abs=0.03)

@@ -34,8 +34,10 @@ class Change:
         high: The gain is below this, with the confidence 1 − α.
         p_holds: The p-value of a loss of the margin or more: small where the candidate holds the margin.
         p_loses: The p-value of a loss of the margin or less: small where the candidate loses more.
-        detectable: The loss that would be shown to exceed the margin with a power of 80 %, with the differences
-            between the two models that there are; None if even the loss of all scores would not be.
+        detectable: The loss that would be shown to exceed the margin with a power of 80 %, as one of a family of
+            tests, with the differences between the two models that there are; None if not even the loss of all scores
+            would be.
+        chance_to_hold: How likely it would be shown that the margin holds, if both were equally good.
     """
 
     n: int
@@ -48,6 +50,7 @@ class Change:
     p_holds: float
     p_loses: float
     detectable: float | None
+    chance_to_hold: float
 
 
 def change(
@@ -57,6 +60,7 @@ def change(
     alpha: float = 0.05,
     larger_is_better: bool = True,
     clusters: Array | None = None,
+    family: int = 1,
 ) -> Change:
     """Compares a candidate with a baseline.
 
@@ -67,6 +71,7 @@ def change(
         alpha: One less the confidence of ``low`` and of ``high``, each.
         larger_is_better: Whether the larger score is better.
         clusters: Integer array [n]: which samples belong together; see `testbed.metrics.inference.clusters`.
+        family: How many tests of a loss Holm's correction is over.
 
     Raises:
         ValueError: If there are no samples, or not as many of both, or the margin is negative.
@@ -91,7 +96,8 @@ def change(
         high=test.gain_at(1 - alpha),
         p_holds=test.p(-margin),
         p_loses=1 - test.p(-margin),
-        detectable=_detectable(test, margin, alpha, most),
+        detectable=_detectable(test, margin, alpha / family, most),
+        chance_to_hold=test.share(margin / max(test.error(0.0), 1e-12) - test.quantile(1 - alpha)),
     )
 
 
@@ -125,7 +131,7 @@ class _Rates:
 
     def error(self, loss: float) -> float:
         """The standard error of the gain where the loss is such."""
-        apart = max((self.won + self.lost) / self.n, loss)
+        apart = max((self.won + self.lost) / self.n, loss, 1 / self.n)  # a sample more or less may always differ
         return math.sqrt(max(0.0, apart - loss**2) / self.n)
 
     def quantile(self, share: float) -> float:
@@ -133,6 +139,12 @@ class _Rates:
         from scipy.special import ndtri
 
         return float(ndtri(share))
+
+    def share(self, value: float) -> float:
+        """The share of a standard normal distribution below a value."""
+        from scipy.special import ndtr
+
+        return float(ndtr(value))
 
 
 class _Means:
@@ -163,6 +175,12 @@ class _Means:
         from scipy.special import stdtrit
 
         return float(stdtrit(self._freedom, share))
+
+    def share(self, value: float) -> float:
+        """The share of Student's distribution below a value."""
+        from scipy.special import stdtr
+
+        return float(stdtr(self._freedom, value))
 
 
 def _detectable(test: _Rates | _Means, margin: float, alpha: float, most: float) -> float | None:

@@ -1,0 +1,128 @@
+"""The policy of a gate: a YAML file that says what a new model may lose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from testbed.entities import Better
+from testbed.errors import DataError
+
+MUST, SHOULD = "must", "should"
+ALPHA = 0.05
+_OF_FILE = ("alpha", "margin", "parameters", "rules")
+_OF_RULE = ("setting", "margin", "tier", "score", "by", "better")
+_EXAMPLE = "for example:\nmargin: 0.5\nrules:\n  - setting: digits"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What may be lost on some settings.
+
+    Attributes:
+        setting: Its name, or a pattern.
+        margin: The loss that is accepted: in points for scores in percent, else in the unit of the score.
+        tier: ``must``: the gate depends on it; ``should``: it is only said.
+        score: The score of each sample; None: the main one of the setting.
+        by: Groups of samples of which each is judged, as ``testbed groups --by`` names them; None: all together.
+        better: Whether ``higher`` or ``lower`` scores are better; None: what the score declares.
+    """
+
+    setting: str
+    margin: float
+    tier: str = MUST
+    score: str | None = None
+    by: str | None = None
+    better: Better | None = None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a gate asks.
+
+    Attributes:
+        rules: At least one.
+        alpha: How often a claim may be wrong.
+        parameters: The most parameters, as a multiple of the baseline's; None for any number.
+    """
+
+    rules: tuple[Rule, ...]
+    alpha: float = ALPHA
+    parameters: float | None = None
+
+
+def read_policy(path: Path) -> Policy:
+    """Reads a policy.
+
+    Raises:
+        DataError: If it cannot be read, or has anything that no policy has; says what and what is expected.
+    """
+    try:
+        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise DataError(f"{path} cannot be read as YAML: {' '.join(str(error).split())}") from error
+    file = _mapping(given, f"{path}", _OF_FILE)
+    rules = file.get("rules")
+    if not isinstance(rules, list) or not rules:
+        raise DataError(f"{path}: expected rules, a list of settings with margins; {_EXAMPLE}")
+    usual = file.get("margin")
+    return Policy(
+        rules=tuple(_rule(each, usual, f"{path}, rule {number}") for number, each in enumerate(rules, start=1)),
+        alpha=_number(file.get("alpha", ALPHA), f"{path}: alpha", above=0, below=0.5),
+        parameters=None if file.get("parameters") is None else _number(file["parameters"], f"{path}: parameters", 0),
+    )
+
+
+def _rule(given: Any, margin: Any, where: str) -> Rule:
+    rule = _mapping({"setting": given} if isinstance(given, str) else given, where, _OF_RULE)
+    setting, own = rule.get("setting"), rule.get("margin", margin)
+    if not isinstance(setting, str) or not setting:
+        raise DataError(f"{where}: expected a setting or a pattern, got {setting!r}")
+    if own is None:
+        raise DataError(
+            f"{where}: expected a margin, the loss on {setting} that is accepted, here or for the whole file"
+        )
+    return Rule(
+        setting=setting,
+        margin=_number(own, f"{where}: margin"),
+        tier=_one_of(rule.get("tier", MUST), (MUST, SHOULD), f"{where}: tier"),
+        score=_text(rule.get("score"), f"{where}: score"),
+        by=_text(rule.get("by"), f"{where}: by"),
+        better=None if rule.get("better") is None else _one_of(rule["better"], ("higher", "lower"), f"{where}: better"),
+    )
+
+
+def _mapping(given: Any, where: str, known: Collection[str]) -> Mapping[str, Any]:
+    if not isinstance(given, dict):
+        raise DataError(f"{where}: expected {', '.join(known)}, got {given!r:.80}; {_EXAMPLE}")
+    for key in given:
+        if key not in known:
+            raise DataError(f"{where}: there is no {key!r}; expected: {', '.join(known)}")
+    return given
+
+
+def _number(given: Any, what: str, above: float | None = None, below: float = math.inf) -> float:
+    least = 0 if above is None else above
+    good = isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
+    if not good or given < least or (above is not None and given == above) or given >= below:
+        limits = f"above {above:g}" if above is not None else "of 0 or more"
+        limits += f" and below {below:g}" if math.isfinite(below) else ""
+        raise DataError(f"{what}: expected a number {limits}, got {given!r:.40}")
+    return float(given)
+
+
+def _one_of(given: Any, known: Collection[str], what: str) -> Any:
+    if given not in known:
+        raise DataError(f"{what}: expected {' or '.join(known)}, got {given!r:.40}")
+    return given
+
+
+def _text(given: Any, what: str) -> str | None:
+    if given is not None and not isinstance(given, str):
+        raise DataError(f"{what}: expected a name, got {given!r:.40}")
+    return given
