@@ -17,7 +17,7 @@ from testbed.console.output import footnote, print_json, table
 from testbed.errors import TestbedError
 
 if TYPE_CHECKING:
-    from testbed.analyses.gate import Decision, Judged
+    from testbed.analyses.gate.decision import Decision, Judged
 
 EXITS = {"passes": 0, "fails": 1, "open": 2}
 _ERROR = 2
@@ -44,8 +44,8 @@ def command(policy: Path, candidate: str, baseline: str, markdown: bool, db_url:
     Example:
       testbed gate policy.yaml --candidate digits-cnn-noise --baseline digits-cnn
     """
-    from testbed.analyses.gate import decide
-    from testbed.analyses.policy import read_policy
+    from testbed.analyses.gate.decision import decide
+    from testbed.analyses.gate.policy import read_policy
     from testbed.db.store import Store
 
     try:
@@ -67,8 +67,8 @@ def command(policy: Path, candidate: str, baseline: str, markdown: bool, db_url:
 
 def sentence(found: Decision) -> str:
     """The verdict and why."""
-    from testbed.analyses.gate import LOSES, OPEN, PASSES
-    from testbed.analyses.policy import MUST
+    from testbed.analyses.gate.decision import LOSES, OPEN, PASSES
+    from testbed.analyses.gate.policy import MUST
 
     against = f"{found.candidate} against {found.baseline}"
     must = [row for row in found.rows if row.rule.tier == MUST]
@@ -112,7 +112,7 @@ def _cells(row: Judged) -> list[str]:
 
 
 def _notes(found: Decision) -> list[str]:
-    from testbed.analyses.policy import MUST
+    from testbed.analyses.gate.policy import MUST
 
     notes = [f"{_where(row)}: {row.why}" for row in found.rows if row.why]
     if (blind := [_where(row) for row in found.rows if row.cannot_fail]) != []:

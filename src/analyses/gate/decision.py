@@ -14,9 +14,9 @@ from functools import partial
 
 import numpy as np
 
+from testbed.analyses.gate.policy import MUST, Policy, Rule
 from testbed.analyses.main_scores import larger_is_better, main_score, score_spec
 from testbed.analyses.mistakes import infos_of
-from testbed.analyses.policy import MUST, Policy, Rule
 from testbed.analyses.side_by_side import Samples, Tell, evaluation_of, matching_settings, side_by_side
 from testbed.analyses.slices import labels_by
 from testbed.db.store import Store

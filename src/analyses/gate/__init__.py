@@ -1,0 +1,1 @@
+"""A gate: whether a new model may replace another one."""
