@@ -32,22 +32,23 @@
   async function settingView(state, main, current) {
     const index = await T.index(), name = state.parts.join("/"), place = index.columnOf.get(name);
     if (place === undefined) throw new Error(`There is no setting ${name}`);
-    const about = index.columns[place], of = await T.column(place, state.query.get("metric")) || await T.column(place), pinned = new Set(T.pins());
+    const about = index.columns[place], of = await T.column(place, state.query.get("metric")) || await T.column(place), other = await T.partner(index, about), pinned = new Set(T.pins());
     if (!current()) return;
-    const rows = index.models.filter(({ at }) => !Number.isNaN(of.value[at])).sort((a, b) => T.direction(of) * (of.value[b.at] - of.value[a.at]) || a.at - b.at);
-    const metrics = about.setting === null ? [] : index.settings[about.setting].metrics, setting = about.setting === null ? null : index.settings[about.setting].name, first = index.columns[0].name;
-    const links = [E("a", { href: T.link("plot", [], { x: first, y: name }) }, `Plot against ${first}`), ...(setting && index.settings[about.setting].samples ? [", ", E("a", { href: T.link("samples", [setting]) }, "samples")] : [])];
-    let leaders = {};
-    const rank = T.leaders.ranks(of), table = () => T.at("setting").closest(".scroll"), answer = T.leaders.line(index, of, current, (found) => { leaders = found; table().repaint(); });
-    main.replaceChildren(E("h1", {}, T.name(name)), answer, E("p", { class: "note" }, `${about.group}${about.n ? `; ${about.n.toLocaleString("en")} samples` : ""}; ${rows.length} models; ${of.metric}: ${T.directed(of)}. `, ...links),
-      E("div", { class: "controls" }, metrics.length > 1 ? T.choose("Metric", "metric", metrics, of.metric) : null), compareForm(of, index, rows),
-      T.exports(name, { rows: () => [["model", "model_type", of.metric, "low", "high"], ...rows.map((each) => [each.name, each.type, of.value[each.at], ...T.interval(of, each.at).map((v) => (Number.isNaN(v) ? "" : v))])], tex: () => T.results(index, rows.map((each) => each.at), [of], []) }),
-      T.table({ id: "setting", caption: `Models on ${name}`, count: rows.length,
-        columns: [{ key: "place", label: "rank", number: true }, { key: "model", label: "model", heading: true }, { key: "type", label: "type" }, { key: "value", label: `${of.metric}${of.percent ? ", %" : of.unit ? `, ${of.unit}` : ""}`, number: true }, { key: "interval", label: "95 %", number: true }, { key: "cell", label: "evaluation" }],
-        rowAt: (at) => {
-          const each = rows[at], id = of.id[each.at];
-          return { pinned: pinned.has(each.name), cells: [T.leaders.rankText(rank, each.at, leaders, of.count), { text: E("a", { href: T.link("model", [each.name]) }, T.name(each.name)) }, each.type, T.beside(of, each.at, shown(of, each.at)), spread(of, each.at), { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id, of.metric) }, String(id)) : of.origin[each.at] }] };
-        } }));
+    const rows = index.models.filter(({ at }) => !Number.isNaN(of.value[at])).sort((a, b) => T.direction(of) * (of.value[b.at] - of.value[a.at]) || a.at - b.at), models = rows.map(({ at }) => at);
+    const setting = about.setting === null ? { name: null, metrics: [], samples: false } : index.settings[about.setting], ties = () => T.leaders.ties(index, of, models), answer = T.leaders.line(index, of);
+    let tied = ties();
+    const legend = () => T.leaders.legend([tied]).map((said) => `${said}.`).join(""), meaning = E("p", { class: "note", id: "shading" }, legend());
+    const links = [...(other ? [E("a", { href: T.link("plot", [], other), id: "plot-with" }, other.x === name ? `Plot ${other.y} against it` : `Plot against ${other.x}`)] : []), ...(setting.samples ? [E("a", { href: T.link("samples", [setting.name]) }, "Samples")] : [])];
+    const table = T.table({ id: "setting", caption: `Models on ${name}`, count: rows.length,
+      columns: [{ key: "place", label: "rank", number: true }, { key: "model", label: "model", heading: true }, { key: "type", label: "type" }, { key: "value", label: `${of.metric}${of.percent ? ", %" : of.unit ? `, ${of.unit}` : ""}`, number: true }, { key: "interval", label: "95 %", number: true }, { key: "cell", label: "evaluation" }],
+      rowAt: (at) => {
+        const { at: model, name: title, type } = rows[at], id = of.id[model], { class: mark, ...value } = T.beside(of, model, shown(of, model));
+        return { pinned: pinned.has(title), cells: [T.leaders.rankText(index, of, model), { text: E("a", { href: T.link("model", [title]) }, T.name(title)) }, type, { ...value, class: [mark, tied.has(model) && "tied"].filter(Boolean).join(" ") }, spread(of, model), { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id, of.metric) }, String(id)) : of.origin[model] }] };
+      } });
+    main.replaceChildren(E("h1", {}, T.name(name)), answer, E("p", { class: "note" }, `${about.group}${about.n ? `; ${about.n.toLocaleString("en")} samples` : ""}; ${rows.length} models; ${of.metric}: ${T.directed(of)}. `, ...links.flatMap((each) => [each, " "])),
+      E("div", { class: "controls" }, setting.metrics.length > 1 ? T.choose("Metric", "metric", setting.metrics, of.metric) : null), compareForm(of, index, rows),
+      T.exports(name, { rows: () => [["model", "model_type", of.metric, "low", "high"], ...rows.map((each) => [each.name, each.type, of.value[each.at], ...T.interval(of, each.at).map((v) => (Number.isNaN(v) ? "" : v))])], tex: async () => { await T.leaders.load(index, of); return T.results(index, models, [of], [ties()]); } }), table, meaning);
+    T.leaders.test(index, [of], current, () => { answer.say(); tied = ties(); meaning.textContent = legend(); table.repaint(); });
   }
   /* Two models of a setting, to compare their samples. */
   function compareForm(of, index, rows) {

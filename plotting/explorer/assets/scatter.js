@@ -22,6 +22,17 @@
     }
     return most;
   }
+  /* Another column of its task to plot a column with, which two of its models have at least: { x, y }; null if there is none. */
+  async function partner(index, about) {
+    const usable = accuracies(index), own = usable.includes(about) ? usable.filter((each) => each.task === about.task && each !== about) : [], value = async (each) => (await T.column(index.columnOf.get(each.name))).value;
+    const few = T.usual(index.columns, own.map((each) => index.columnOf.get(each.name)), TRIED).sort((a, b) => a - b).map((at) => index.columns[at]), first = few.every((each) => index.columnOf.get(each.name) > index.columnOf.get(about.name));
+    const [here, wanted] = [few.length && await value(about), first ? few.filter((each) => each.name === MIDDLE) : []];
+    for (const each of new Set([...wanted, ...few])) {
+      const there = await value(each);
+      if (here.filter((one, at) => !Number.isNaN(one) && !Number.isNaN(there[at])).length > 1) return first ? { x: about.name, y: each.name } : { x: each.name, y: about.name };
+    }
+    return null;
+  }
   async function axes(index, query) {
     const usable = accuracies(index), named = (key) => usable.find((each) => each.name === query.get(key)), given = { x: named("x"), y: named("y") };
     const { x, y } = given.x && given.y ? given : await firstPair(index, usable, given.x, given.y);
@@ -127,6 +138,7 @@
       T.exports("effective-robustness", { rows: () => [head.map((each) => each.label), ...sorted.map((each, at) => [at + 1, each.model.name, each.model.type, each.x, each.y, each.over])] }),
       T.table({ id: "robustness", caption: "Models by effective robustness", columns: head, count: sorted.length, rowAt: (at) => ({ cells: cells(sorted[at], at) }) }));
   }
+  T.partner = partner;
   T.view("plot", { title: () => "Plot", nav: "Plot", render: plotView });
   T.view("robustness", { title: () => "Effective robustness", nav: "Effective robustness", render: robustnessView });
 })();

@@ -43,7 +43,16 @@
     }
     paint();
     printing = { box, columns, count, rowAt };
-    box.repaint = () => { from = -1; paint(); };
+    /* What rows show now, in the cells that are there, so that what has the focus keeps it. */
+    box.repaint = () => {
+      for (const old of body.querySelectorAll("tr[aria-rowindex]")) {
+        const at = Number(old.getAttribute("aria-rowindex")) - 2, fresh = [...row(columns, rowAt(at), at).cells];
+        [...old.cells].forEach((cell, place) => {
+          cell.className = fresh[place].className;
+          if (cell.textContent !== fresh[place].textContent) cell.replaceChildren(...fresh[place].childNodes);
+        });
+      }
+    };
     return box;
   }
   /* On paper all rows, and the columns in parts that fit on a page. */
