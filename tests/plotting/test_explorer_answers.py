@@ -251,6 +251,60 @@ def test_values_without_paired_tests_are_shaded_as_independent_ones_and_the_note
     assert f"({independent}: these values have no paired tests)" in opened.locator("#shading").inner_text()
 
 
+# State in the address ---------------------------------------------------------------------------------------------
+
+
+@drive
+@pytest.mark.parametrize("view", ["samples/plain", "sample/plain/toy%2F0003", "setting/plain"])
+def test_the_models_to_compare_are_in_the_address(view, page):
+    def values(of: Any) -> list[str]:
+        return [of.locator(f"#compare-{key}").input_value() for key in "ab"]
+
+    opened = page(view)
+    first, second = values(opened)
+    opened.locator("#compare-a").select_option(second)
+    opened.wait_for_function("id => location.hash.includes(`a=${id}`)", arg=second)
+    opened.wait_for_function("id => document.getElementById('compare-b').value === id", arg=first)
+    opened.locator("#compare-b").focus()
+    last = opened.evaluate("document.activeElement.selectedIndex") == 1
+    opened.keyboard.press("ArrowUp" if last else "ArrowDown")
+    opened.wait_for_function("id => location.hash.includes(`b=${id}`)", arg=second)
+    opened.wait_for_function("() => document.activeElement.id === 'compare-b'")
+    assert values(opened) == values(page(opened.url.partition("#/")[2])) == [second, second]
+    opened.go_back()
+    opened.wait_for_function("id => document.getElementById('compare-b').value === id", arg=first)
+    assert values(opened) == [second, first]
+    opened.locator("#compare-go").press("Enter")
+    opened.wait_for_selector("table.squares")
+    assert opened.url.endswith(f"compare/{second}/{first}")
+
+
+@drive
+def test_the_order_of_models_is_kept_from_sample_to_sample(page):
+    opened = page("sample/plain/toy%2F0003?at=3")
+    opened.locator("#order").select_option("wrong")
+    opened.wait_for_function("() => location.hash.includes('order=wrong')")
+    opened.locator("h1").click()
+    opened.keyboard.press("ArrowRight")
+    opened.wait_for_function("() => document.querySelector('main h1').innerText === 'toy/0004'")
+    assert opened.locator("#order").input_value() == "wrong"
+    opened.locator("#next").click()
+    opened.wait_for_function("() => document.querySelector('main h1').innerText === 'toy/0005'")
+    assert opened.locator("#order").input_value() == "wrong"
+
+
+@drive
+def test_an_evaluation_to_find_the_difference_to_is_in_the_address(page, store):
+    ids = {each.model: str(each.id) for each in store.evaluations.find(None, ["plain"])}
+    opened = page(f"cell/{ids['one']}")
+    opened.locator("#other-evaluation").fill(ids["two"])
+    opened.locator("#other-evaluation").press("Enter")
+    opened.wait_for_selector("#numbers")
+    opened.go_back()
+    opened.wait_for_selector("#other-evaluation")
+    assert opened.locator("#other-evaluation").input_value() == ids["two"]
+
+
 @drive
 def test_the_plot_that_a_settings_page_offers_has_another_setting_or_there_is_none(page, pairs):
     for view in ("setting/noisy", "setting/plain"):
