@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from browser import AXE, drive
+from browser import drive
 from click.testing import CliRunner
 from explorer_pages import plain_server, running
 from sample_world import BROKEN, COUNT
@@ -406,9 +406,6 @@ def test_on_a_phone_the_table_comes_before_the_controls(page):
     assert opened.locator("#box-find").is_visible()
     opened.locator("#board tbody td a").first.tap()
     opened.wait_for_selector("dialog[open] #headline")
-    opened.evaluate(AXE.read_text())
-    found = opened.evaluate("() => axe.run().then((done) => done.violations)")
-    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
 
 
 @drive

@@ -176,7 +176,7 @@ def test_a_printed_page_has_the_legend_and_readable_numbers(page, site):
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
     size = "all => Math.min(...all.map((each) => parseFloat(getComputedStyle(each).fontSize)))"
-    sheet = 277 / 25.4 * 96  # pixels of A4, landscape, within its margins
+    sheet = 190 / 25.4 * 96  # pixels of A4, upright, within its margins
     assert page.locator("#print td").evaluate_all(size) >= 7 * 96 / 72  # 7 pt
     assert max(page.locator("#print table").evaluate_all("all => all.map((each) => each.scrollWidth)")) <= sheet
 
