@@ -11,6 +11,7 @@ from testbed.analyses.leading import leading
 from testbed.analyses.ranking import ranking
 from testbed.db.store import Store
 from testbed.errors import TestbedError
+from testbed.metrics.inference.ranks import Drawn
 from testbed.plotting.explorer.documents import number_in
 from testbed.plotting.explorer.overview import Overview
 
@@ -29,6 +30,7 @@ class Leaders:
     def __init__(self, store: Store, overview: Overview) -> None:
         self.store = store
         self.overview = overview
+        self._drawn = Drawn()  # most settings have as many samples as another one
 
     def paths(self) -> Iterator[str]:
         """One for each such column."""
@@ -44,7 +46,8 @@ class Leaders:
             raise KeyError(path)
         column = columns[number_in(number)]
         try:
-            found = ranking(self.store, [index["settings"][column["setting"]]["name"]], (), column["metric"])
+            setting = index["settings"][column["setting"]]["name"]
+            found = ranking(self.store, [setting], (), column["metric"], drawn=self._drawn)
         except TestbedError:
             return {"words": "", "models": [], "ranks": [], "ties": []}
         places = {name: place for place, name in enumerate(index["models"]["name"])}
