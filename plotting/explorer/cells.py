@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from testbed.analyses.unread import unread_samples
@@ -33,6 +33,7 @@ class Cells:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self._confusion = lru_cache(maxsize=1)(self._confusion_of)  # asked for by `paths`, then by `document`
 
     def paths(self) -> Iterator[str]:
         """All documents of cells; none where there are too many evaluations for files."""
@@ -71,7 +72,7 @@ class Cells:
             return None
         return found if _own(found) else None
 
-    def _confusion(self, number: int) -> dict[str, Any] | None:
+    def _confusion_of(self, number: int) -> dict[str, Any] | None:
         """The confusions of an evaluation; None if it has no predictions of single classes."""
         evaluation = self._evaluation(number)
         if evaluation is None or evaluation.dataset_id is None:

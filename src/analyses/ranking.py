@@ -14,7 +14,7 @@ from testbed.analyses.side_by_side import Key, Samples, SideBySide, Tell, choose
 from testbed.db.store import Store
 from testbed.entities import Better
 from testbed.metric_specs import MetricSpec
-from testbed.metrics.inference.ranks import Place, Progress, rank_models, ranks
+from testbed.metrics.inference.ranks import Drawn, Place, Progress, rank_models, ranks
 
 Array = np.ndarray[Any, Any]
 
@@ -72,6 +72,7 @@ def ranking(
     progress: Progress = lambda what, share: None,
     better: Better | None = None,
     first: Collection[int] = (),
+    drawn: Drawn | None = None,
 ) -> Ranking:
     """Ranks models by their mean score, averaged over settings if there are several.
 
@@ -84,6 +85,7 @@ def ranking(
         progress: Shows how far it is.
         better: Whether the ``"higher"`` or the ``"lower"`` score is better; by default what it declares.
         first: Ids of evaluations that take precedence over the reported ones.
+        drawn: Resamples of other rankings, which may be used again.
 
     Raises:
         StoreError: If fewer than two models have the score on all the settings, or it is not known which is better.
@@ -107,7 +109,7 @@ def ranking(
         weighted = table.scores / len(settings)
         strata[which] = strata[which] + weighted if which in strata else weighted
     names = on[0][0].models
-    places = rank_models([strata[which] for which in sorted(strata)], larger, progress=progress)
+    places = rank_models([strata[which] for which in sorted(strata)], larger, progress=progress, drawn=drawn)
     on.sort(key=lambda each: settings.index(each[0].eval_setting))
     rows = [
         Ranked(

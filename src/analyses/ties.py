@@ -44,7 +44,7 @@ def tied_with_best(
     except TestbedError:
         rows = []
     ranked = {row.model: {row.model, *row.tied_with} for row in rows}
-    leader = next((model for model in best if model in ranked), min(best))
+    leader = rows[0].model if best & set(ranked) else min(best)
 
     def error(model: str) -> float:
         if model in errors:
@@ -57,4 +57,4 @@ def tied_with_best(
             return model in ranked[leader]
         return abs(values[model] - top) <= Z * math.hypot(error(model), error(leader))
 
-    return best, best | {model for model in values if is_tied(model)}
+    return best, best | {leader} | {model for model in values if is_tied(model)}

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from testbed.metrics.inference import ranks as inference
 from testbed.metrics.inference.paired import RESAMPLES, compare, holm, mcnemar, mcnemar_p_values, sign_flip_bound
-from testbed.metrics.inference.ranks import bootstrap_means, pair_p_values, rank_models, ranks, tied_models
+from testbed.metrics.inference.ranks import Drawn, bootstrap_means, pair_p_values, rank_models, ranks, tied_models
 
 
 def models(n=400, accuracies=(0.9, 0.88, 0.7, 0.5), seed=0):
@@ -274,3 +275,18 @@ def test_tied_pairs_are_those_that_holm_leaves():
 def test_scores_that_cannot_be_ranked_are_refused(strata):
     with pytest.raises(ValueError, match="expected"):
         rank_models(strata)
+
+
+def test_resamples_that_are_drawn_once_for_several_tables_change_no_number(monkeypatch):
+    rng = generator()
+    right = [(rng.random((n, 4)) < 0.7).astype(float) for n in (30, 40, 30)]
+    tables = [[right[0]], [right[1]], [rng.normal(size=(30, 4))], [right[2], right[1]], [right[2]]]
+    alone = [rank_models(strata) for strata in tables]
+    draws = []
+    draw = inference._draw
+    monkeypatch.setattr(inference, "_draw", lambda counts, rng: (draws.append(counts.shape), draw(counts, rng)))
+    drawn = Drawn()
+    assert [rank_models(strata, drawn=drawn) for strata in tables] == alone
+    # the second stratum of a table is drawn after the first, and so not as if it were the first
+    assert draws == [(RESAMPLES, 30), (RESAMPLES, 40), (RESAMPLES, 40)]
+    assert [rank_models(strata, drawn=Drawn(most=RESAMPLES * 35)) for strata in tables] == alone

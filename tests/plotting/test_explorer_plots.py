@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -69,6 +70,18 @@ def test_a_store_with_several_tasks_opens_with_models(page, world, tmp_path, vie
         assert int(page.locator("canvas").get_attribute("data-points")) > 1
     else:
         assert page.locator("#robustness tbody tr").count() > 1
+
+
+@drive
+@pytest.mark.parametrize(("key", "title"), [("y", "greyscale against val"), ("x", f"{V2} against greyscale")])
+def test_choosing_one_axis_keeps_the_other_which_is_in_the_address_then(page, site, key, title):
+    go(page, site, "plot")
+    assert page.locator("h1").inner_text() == f"{V2} against val"
+    page.select_option(f'[data-key="{key}"]', "greyscale")
+    page.wait_for_function("said => document.querySelector('main h1').innerText === said", arg=title)
+    assert {"x": "val", "y": V2, key: "greyscale"}.items() <= dict(parse_qsl(page.url.partition("?")[2])).items()
+    page.go_back()
+    page.wait_for_function("said => document.querySelector('main h1').innerText === said", arg=f"{V2} against val")
 
 
 @drive
@@ -163,7 +176,7 @@ def test_a_printed_page_has_the_legend_and_readable_numbers(page, site):
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
     size = "all => Math.min(...all.map((each) => parseFloat(getComputedStyle(each).fontSize)))"
-    sheet = 277 / 25.4 * 96  # pixels of A4, landscape, within its margins
+    sheet = 190 / 25.4 * 96  # pixels of A4, upright, within its margins
     assert page.locator("#print td").evaluate_all(size) >= 7 * 96 / 72  # 7 pt
     assert max(page.locator("#print table").evaluate_all("all => all.map((each) => each.scrollWidth)")) <= sheet
 

@@ -67,6 +67,7 @@ def put(
     forward: dict[str, Any] | None = None,
     scores: Sequence[Score] | None = None,
     identity: bool = True,
+    metric: Metric | None = None,
 ) -> Evaluation:
     """A complete evaluation; a row of NaN among its logits is a sample that could not be read."""
     info = DatasetInfo("photos", digest([[each.id for each in samples], class_names, setting]), samples, class_names)
@@ -85,9 +86,8 @@ def put(
             restrictions = known["view"].get("class_sublist"), known["view"].get("class_groups")
             seen = viewed_logits(values, *restrictions, bool(known["forward"].get("restricted")), setting)
             scores, _ = score_classes(seen, samples, class_names, setting)
-    store.evaluations.complete(
-        evaluation.id, [declared(each) for each in scores or []], [declared(Metric("top1", 0.5))]
-    )
+    metrics = [declared(metric or Metric("top1", 0.5))]
+    store.evaluations.complete(evaluation.id, [declared(each) for each in scores or []], metrics)
     return store.evaluations.get(evaluation.id)
 
 

@@ -48,7 +48,7 @@
   }
   function content(of, sampled, asked) {
     const overall = of.metrics.filter(([, slice]) => slice === "overall"), slices = of.metrics.length - overall.length + of.moreMetrics;
-    const other = E("input", { id: "other-evaluation", type: "number", min: 1, size: 8, value: (of.history.find(([id]) => id !== of.id) || [""])[0] });
+    const other = E("input", { id: "other-evaluation", type: "number", min: 1, size: 8, value: T.state().query.get("other") || (of.history.find(([id]) => id !== of.id) || [""])[0], onchange: (event) => T.change({ other: event.target.value || null }) });
     return [
       E("p", { class: "note" },
         sampled ? [E("a", { href: T.link("samples", [of.setting], { model: of.model }) }, "Samples"), of.logits ? ", " : ". "] : "", of.logits ? E("a", { href: T.link("confusion", [of.id]) }, "confusions") : "", ` Status: ${of.status}${of.error ? ` (${of.error})` : ""}.`),

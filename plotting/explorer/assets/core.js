@@ -119,12 +119,16 @@ window.T = (() => {
 
   // Views ------------------------------------------------------------------------------------------------------------
 
-  let drawn = 0, shown = null, below = null;
+  let drawn = 0, opened = 0, shown = null, below = null;
   /* After a change of the address: the view, unless only its drawer was opened or closed, then the drawer. */
   async function moved() {
     const page = changed({ open: null });
     if (page !== below) await draw();
-    else { const number = (drawn += 1); await T.drawDrawer(state(), () => number === drawn); }
+    else await drawDrawer();
+  }
+  function drawDrawer() {
+    const number = (opened += 1);
+    return T.drawDrawer(state(), () => number === opened);
   }
   async function draw() {
     const number = (drawn += 1), now = state(), view = views.get(now.view), focused = document.activeElement && document.activeElement.id;
@@ -146,7 +150,7 @@ window.T = (() => {
     if (kept) kept.focus({ preventScroll: true });
     else if (shown !== null && shown !== place) main.focus({ preventScroll: true });
     shown = place;
-    await T.drawDrawer(now, () => number === drawn);
+    await drawDrawer();
   }
   function view(key, given) {
     views.set(key, given);

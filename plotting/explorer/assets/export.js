@@ -41,7 +41,7 @@
       return `$${first ? `\\mathbf{${text}}` : text}${marks ? `^{${marks}}` : ""}$`;
     };
     const body = rows.map((at) => [tex(index.models[at].name), ...columns.map((of, place) => cell(of, place, at))]);
-    const said = [...(halves ? ["±: half of the 95 % interval"] : []), ...(best.some((each) => !Number.isNaN(each)) ? ["bold: the best"] : []), ...(ties ? ["=: does not differ significantly from the best (shaded on the page)"] : []),
+    const said = [...(halves ? ["±: half of the 95 % interval"] : []), ...(best.some((each) => !Number.isNaN(each)) ? ["bold: the best"] : []), ...(ties ? [`=: does not differ significantly from the best${tied.some((each) => each.unpaired) ? "; without paired tests, as if the models had seen different samples" : ""} (shaded on the page)`] : []),
       ...(body.some((row) => row.some((each) => each.includes("\\dagger"))) ? ["dagger: published, not measured here"] : []), ...(body.some((row) => row.some((each) => each.includes("\\ast"))) ? ["asterisk: differs from what is published"] : [])];
     return tabular(["model", ...columns.map(T.label)], body, said);
   }
@@ -53,7 +53,7 @@
     const button = (id, text, action) => E("button", { type: "button", id, onclick: action }, text);
     return E("div", { class: "exports" }, ...(rows ? [
       button("csv", "CSV", async () => save(`${name}.csv`, csv(await rows()), "text/csv")),
-      button("latex", "LaTeX", async () => save(`${name}.tex`, table ? table() : latex(await rows()), "text/plain")),
+      button("latex", "LaTeX", async () => save(`${name}.tex`, table ? await table() : latex(await rows()), "text/plain")),
       button("bibtex", "BibTeX", async () => { const { source, written } = await T.index(); save(`${name}.bib`, bibtex(source, written), "text/plain"); })] : []),
     ...(svg ? [button("svg", "SVG", () => save(`${name}.svg`, svg(), "image/svg+xml")), button("png", "PNG", () => png(name, svg())), button("pdf", "PDF", () => pdf(name, svg()))] : []));
   }

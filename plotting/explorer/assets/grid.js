@@ -11,10 +11,10 @@
       ...options.map(([option, text]) => E("option", { value: option, selected: option === value }, text))));
   }
   function sliceSelects(found, query) {
-    const chosen = new Map((query.get("slice") || "").split("|").filter(Boolean).map((each) => each.split("=", 2)));
+    const chosen = new Map(S().slices(query));
     const change = (name, value) => {
       if (value) chosen.set(name, value); else chosen.delete(name);
-      T.change({ slice: [...chosen].map((each) => each.join("=")).join("|") || null, page: null });
+      T.change({ slice: [...chosen].map((each) => T.quoted(each.join("="))).join("|") || null, page: null });
     };
     return found.slices.map((slice) => E("label", {}, slice.name, E("select", { id: `slice-${slice.name}`, onchange: (event) => change(slice.name, event.target.value) },
       E("option", { value: "" }, "all"), ...slice.names.map((each) => E("option", { value: each, selected: chosen.get(slice.name) === each }, each)))));
@@ -74,7 +74,7 @@
       const most = meta.count < meta.n ? ` This export has ${meta.count.toLocaleString("en")} of the ${meta.n.toLocaleString("en")} samples.` : "";
       const told = `${positions.length.toLocaleString("en")} of ${meta.count.toLocaleString("en")} samples`;
       main.replaceChildren(E("h1", {}, "Samples of ", T.name(name)), controls(meta, found, query),
-        E("p", { class: "note", id: "count" }, `${told}.${most}`), await gallery(meta, positions, query, tell), S().comparing(meta, query.get("model")) || "");
+        E("p", { class: "note", id: "count" }, `${told}.${most}`), await gallery(meta, positions, query, tell), S().comparing(meta.evaluations, query) || "");
       T.announce(told);
     } catch (error) { S().failure(main, error); }
   }

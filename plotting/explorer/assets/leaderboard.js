@@ -31,12 +31,19 @@
     if (key === "model") { if (!up) rows.reverse(); }
     else if (by) rows.sort((a, b) => compared(by.value[a], by.value[b], up) || a - b);
     rows = [...rows.filter((at) => pinned.has(index.models[at].name)), ...rows.filter((at) => !pinned.has(index.models[at].name))];
-    const shown = { index, rows, loaded, means, pinned, ranked: first, rank: first ? T.leaders.ranks(first) : null, leaders: {}, intervals: query.get("ci") === "1",
-      tied: query.get("ties") === "0" ? [] : loaded.map((of) => T.leaders.ties(of, rows)), trained: new Set(rows.map((at) => index.models[at].pretraining)).size > 1 };
+    const shown = { index, rows, loaded, means, pinned, ranked: first, intervals: query.get("ci") === "1", trained: new Set(rows.map((at) => index.models[at].pretraining)).size > 1 }, shaded = query.get("ties") !== "0";
+    const ties = () => loaded.map((of) => T.leaders.ties(index, of, rows));
+    shown.tied = shaded ? ties() : [];
     const table = T.table({ id: "board", caption: `${rows.length} models × ${loaded.length} columns`, columns: heads(shown), count: rows.length, sort: { key, up }, onsort: (name) => sort(name, key, up, loaded), rowAt: (place) => cells(shown, rows[place]) });
-    const answer = T.leaders.line(index, first, current, (found) => { shown.leaders = found; table.repaint(); });
+    const answer = T.leaders.line(index, first), told = () => note(shown, key, up, places.length - loaded.length), noted = E("p", { class: "note", id: "about-table", "aria-live": "polite" }, told());
     main.replaceChildren(E("h1", {}, "Leaderboard"), answer, ...[T.columns.tabs(index, task)].filter(Boolean), controls(index, query, metric, task, places), ...problems(search, missed),
-      table, note(shown, key, up, places.length - loaded.length), T.exports("results", { rows: () => texts(shown), tex: () => T.results(index, rows, loaded, loaded.map((of) => T.leaders.ties(of, rows))) }));
+      table, noted, T.exports("results", { rows: () => texts(shown), tex: async () => { await Promise.all(loaded.map((of) => T.leaders.load(index, of))); return T.results(index, rows, loaded, ties()); } }));
+    T.leaders.test(index, [first, ...(shaded ? loaded : [])].filter(Boolean), current, (of) => {
+      answer.say();
+      if (shaded) shown.tied[loaded.indexOf(of)] = T.leaders.ties(index, of, rows);
+      noted.textContent = told();
+      table.repaint();
+    });
     return null;
   }
   /* The mean of the columns that are rates of which more is better, and the mean rank over those with a direction. */
@@ -78,14 +85,14 @@
     if (empty > 0) said.push(`${empty} ${empty === 1 ? "column" : "columns"} without a value of these models left out`);
     const unknown = loaded.filter((of) => !T.direction(of)), among = (test) => loaded.some((of) => rows.some((at) => test(of, at))), marked = (key, test) => loaded.some((of) => Object.entries(of[key]).some(([at, each]) => test(each) && rows.includes(Number(at))));
     if (unknown.length) said.push(`neither ranked nor shaded: ${unknown.map((of) => `${of.name} (${of.metric}: ${T.directed(of)})`).join(", ")}`);
-    if (tied.some((each) => each.size)) said.push("shaded: does not differ from the best of its column by more than chance (95 %, as if the models had seen different samples)");
+    said.push(...T.leaders.legend(tied));
     if (marked("published", (each) => each.differs)) said.push("* differs from what is published, which pointing at it shows");
     if (among((of, at) => of.origin[at].startsWith("published") && !Number.isNaN(of.value[at]))) said.push("† published, not measured here");
     if (marked("unread", () => true)) said.push("‡ some samples could not be read, which the number's page names");
     const average = means[AVERAGE];
     if (average && average.of < loaded.length) said.push(`the average is of the ${average.of} columns that are rates of which more is better`);
     if (average) said.push(average.lacking ? `${average.lacking} models lack some of the columns and have no average` : "all models have all of the columns");
-    return E("p", { class: "note", id: "about-table", "aria-live": "polite" }, `${said.join("; ")}.`);
+    return `${said.join("; ")}.`;
   }
   const label = (of) => (of.metric === "top1" || of.name.endsWith(`_${of.metric}`) ? of.name : `${of.name} (${of.metric})`);
   function heads({ loaded, means, trained, ranked }) {
@@ -101,20 +108,20 @@
     const [low, high] = intervals ? T.interval(of, at) : [NaN, NaN];
     return high > low ? `${text} [${Number(low.toPrecision(4))}, ${Number(high.toPrecision(4))}]` : text;
   }
-  function cells({ index, loaded, means, tied, intervals, pinned, trained, ranked, rank, leaders }, at) {
+  function cells({ index, loaded, means, tied, intervals, pinned, trained, ranked }, at) {
     const { name, pretraining } = index.models[at], on = pinned.has(name);
     const toggle = E("button", { type: "button", class: "pin", "aria-pressed": on ? "true" : "false", "aria-label": `pin ${name}`, title: "Pinned models stay on top in all views", onclick: () => T.pin(name) }, on ? "★" : "☆");
     const own = loaded.map((of, place) => {
       const { text, title, class: mark } = T.beside(of, at, number(of, at, intervals)), id = of.id[at];
       return { title, text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id, of.metric) }, text) : text, class: [mark, tied[place] && tied[place].has(at) && "tied"].filter(Boolean).join(" ") };
     });
-    return { pinned: on, cells: [{ text: E("span", { class: "named" }, toggle, E("a", { href: T.link("model", [name]) }, T.name(name))) }, ...(ranked ? [T.leaders.rankText(rank, at, leaders, ranked.count)] : []),
+    return { pinned: on, cells: [{ text: E("span", { class: "named" }, toggle, E("a", { href: T.link("model", [name]) }, T.name(name))) }, ...(ranked ? [T.leaders.rankText(index, ranked, at)] : []),
       ...Object.values(means).map(({ value }) => T.percent(value[at])), ...own, ...(trained ? [pretraining] : [])] };
   }
-  function texts({ index, rows, loaded, means, ranked, rank, leaders }) {
+  function texts({ index, rows, loaded, means, ranked }) {
     const plain = (value) => (Number.isNaN(value) ? "" : String(Number(value.toPrecision(8))));
     return [["model", "model_type", ...(ranked ? ["rank"] : []), ...Object.keys(means), ...loaded.map((of) => label(of))],
-      ...rows.map((at) => [index.models[at].name, index.models[at].type, ...(ranked ? [T.leaders.rankText(rank, at, leaders, ranked.count)] : []), ...Object.values(means).map(({ value }) => plain(value[at])), ...loaded.map((of) => plain(of.value[at]))])];
+      ...rows.map((at) => [index.models[at].name, index.models[at].type, ...(ranked ? [T.leaders.rankText(index, ranked, at)] : []), ...Object.values(means).map(({ value }) => plain(value[at])), ...loaded.map((of) => plain(of.value[at]))])];
   }
   T.label = label;
   T.view("leaderboard", { title: () => "Leaderboard", nav: "Leaderboard", render });

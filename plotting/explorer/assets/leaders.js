@@ -1,25 +1,41 @@
 "use strict";
 /* Who leads: the sentence that testbed rank prints, ranks with their intervals, mean ranks, averages and ties. */
 (() => {
-  const E = T.element;
+  const E = T.element, NAMED = 3, Z = 1.959963985; // columns of a note; standard errors of an interval of 95 %
 
-  /* The line: of paired tests, which take the server a moment, of a column's own metric where its models are ranked; else the order. */
-  function line(index, of, current, then) {
-    const made = E("p", { id: "answer", "aria-live": "polite" }), at = of ? index.columnOf.get(of.name) : undefined;
-    const say = (words) => { if (words) made.replaceChildren(E("strong", {}, of.name), `: ${words.replaceAll(" %", "\u00a0%")}.`); };
-    if (at !== undefined && index.columns[at].ranked && index.columns[at].metric === of.metric) {
-      T.load(`leaders/${at}`).catch(() => ({ words: "", ranks: {} })).then((found) => {
-        if (!current()) return;
-        say(found.words || of.order);
-        then(found.ranks);
-      });
-    } else if (of) say(of.order);
+  // Paired tests, which take the server a moment ----------------------------------------------------------------------
+
+  const known = new WeakMap(); // column → its tests; null if its values have none
+  const place = (index, of) => { const at = index.columnOf.get(of.name); return at !== undefined && index.columns[at].ranked && index.columns[at].metric === of.metric ? at : -1; };
+  /* What is known of the tests of a column's own metric: undefined until they are loaded. */
+  const testsOf = (index, of) => (known.has(of) || place(index, of) >= 0 ? known.get(of) : null);
+  async function load(index, of) {
+    if (testsOf(index, of) !== undefined) return;
+    const doc = await T.load(`leaders/${place(index, of)}`).catch(() => ({ words: "", models: [] })), at = new Map(doc.models.map((model, order) => [model, order]));
+    const tied = (model) => new Set(doc.ties[at.get(model)].flatMap((from, end, ends) => (end % 2 ? [] : doc.models.slice(from, ends[end + 1]))));
+    known.set(of, doc.models.length ? { words: doc.words, models: doc.models, has: (model) => at.has(model), rank: (model) => doc.ranks[at.get(model)], tied } : null);
+  }
+  /* Loads the tests of columns, one column after another, and calls `then` after each. */
+  async function test(index, columns, current, then) {
+    for (const of of columns) if (current() && testsOf(index, of) === undefined) { await load(index, of); if (current()) then(of); }
+  }
+  /* The line: of the tests where there are some; else the order. */
+  function line(index, of) {
+    const made = E("p", { id: "answer", "aria-live": "polite" });
+    made.say = () => {
+      const tests = of ? testsOf(index, of) : null, words = tests ? tests.words : of && tests === null ? of.order : "";
+      if (words && !made.childElementCount) made.replaceChildren(E("strong", {}, of.name), `: ${words.replaceAll(" %", "\u00a0%")}.`);
+    };
+    made.say();
     return made;
   }
+
+  // Ranks ------------------------------------------------------------------------------------------------------------
+
   /* The rank of each model by its value, from 1, and where two are equal the same; NaN without a value or a direction. */
-  const known = [new WeakMap(), new WeakMap()];
+  const made = [new WeakMap(), new WeakMap()];
   function ranks(of, shared) {
-    const kept = known[Number(Boolean(shared))];
+    const kept = made[Number(Boolean(shared))];
     if (!kept.has(of)) kept.set(of, ranked(of, shared));
     return kept.get(of);
   }
@@ -31,15 +47,16 @@
     for (let from = 0; from < order.length;) {
       let to = from;
       while (to < order.length && of.value[order[to]] === of.value[order[from]]) to += 1;
-      for (let place = from; place < to; place += 1) found[order[place]] = shared ? (from + 1 + to) / 2 : from + 1;
+      for (let each = from; each < to; each += 1) found[order[each]] = shared ? (from + 1 + to) / 2 : from + 1;
       from = to;
     }
     return found;
   }
   /* A rank, and its interval where the models were ranked on the same samples and no others are there. */
-  function rankText(rank, at, found, count) {
-    if (Number.isNaN(rank[at])) return "–";
-    const [own, low, high] = (Object.keys(found).length === count && found[at]) || [rank[at]];
+  function rankText(index, of, at) {
+    const rank = ranks(of)[at], tests = testsOf(index, of);
+    if (Number.isNaN(rank)) return "–";
+    const [own, low, high] = tests && tests.models.length === of.count ? tests.rank(at) : [rank];
     return high > low ? `${own} (${low}–${high})` : String(own);
   }
   /* The mean over columns, for models that have all of them. */
@@ -54,15 +71,28 @@
     }
     return { value, lacking, of: parts.length };
   }
-  /* Which models do not differ from the best one by the 95 % interval of the difference of two independent results; none
-     where there is only one result. */
-  function ties(of, models) {
-    const error = (at) => (of.error[at] >= 0 ? of.error[at] : of.rate && of.n[at] > 0 ? Math.sqrt(of.value[at] * (100 - of.value[at]) / of.n[at]) : NaN);
-    const way = T.direction(of), there = way ? models.filter((at) => !Number.isNaN(of.value[at])) : [];
+
+  // Ties -------------------------------------------------------------------------------------------------------------
+
+  /* Which of some models do not differ significantly from the best of them, as testbed grid says it: by the paired tests, and
+     those without samples by the 95 % interval of the difference of two independent results. None of a single result. */
+  function ties(index, of, models) {
+    const tests = testsOf(index, of), way = T.direction(of), there = way && tests !== undefined ? models.filter((at) => !Number.isNaN(of.value[at])) : [];
     if (there.length < 2) return new Set();
-    let best = there[0];
-    for (const at of there) if (way * of.value[at] > way * of.value[best]) best = at;
-    return new Set(there.filter((at) => at === best || Math.abs(of.value[at] - of.value[best]) <= 1.959963985 * Math.hypot(error(at), error(best))));
+    const most = there.reduce((found, at) => Math.max(found, way * of.value[at]), -Infinity), best = there.filter((at) => way * of.value[at] === most);
+    const shown = tests && best.some(tests.has) ? new Set(there) : null, first = shown && tests.models.find((at) => shown.has(at)), tied = shown && tests.tied(first);
+    const alone = tied ? there.filter((at) => !tests.has(at)) : there;
+    const squared = (at) => (of.error[at] >= 0 ? of.error[at] ** 2 : of.rate && of.n[at] > 0 ? of.value[at] * (100 - of.value[at]) / of.n[at] : NaN), own = squared(best[0]);
+    const found = new Set([...best, ...(tied ? [first, ...there.filter((at) => tied.has(at))] : []), ...alone.filter((at) => (way * of.value[at] - most) ** 2 <= Z ** 2 * (squared(at) + own))]);
+    return Object.assign(found, { name: of.name, paired: Boolean(tied), unpaired: alone.length > 0 });
   }
-  T.leaders = { line, ranks, rankText, mean, ties };
+  /* What shading means, for a note: nothing if nothing is shaded. */
+  function legend(shaded) {
+    const some = shaded.filter((each) => each.size), alone = some.filter((each) => each.unpaired).map((each) => each.name), independent = "as if the models had seen different samples";
+    if (!some.length) return [];
+    if (!some.some((each) => each.paired)) return [`shaded: does not differ from the best of its column by more than chance (95 %, ${independent}: these values have no paired tests)`];
+    const listed = `${alone.slice(0, NAMED).join(", ")}${alone.length > NAMED ? ` and ${alone.length - NAMED} more` : ""}`;
+    return [`shaded: does not differ significantly from the best of its column (paired tests, Holm${alone.length ? `; values of ${listed} that have none: 95 %, ${independent}` : ""})`];
+  }
+  T.leaders = { load, test, line, ranks, rankText, mean, ties, legend };
 })();

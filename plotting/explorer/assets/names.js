@@ -19,7 +19,7 @@
     const rank = (of) => { const way = T.direction(of); let better = 0; for (const each of of.value) if (way * each > way * of.value[model.at]) better += 1; return way ? better + 1 : "–"; };
     const on = T.pins().includes(name);
     main.replaceChildren(E("h1", {}, T.name(name)), E("p", { class: "note" }, `type: ${model.type}; family: ${model.family}; training data: ${model.pretraining}; parameters: ${model.params === null ? "not known" : model.params.toLocaleString("en")}; in the store since ${model.date}; results on ${rows.length} of ${index.columns.length} columns. `,
-      E("button", { type: "button", id: "pin", "aria-pressed": on ? "true" : "false", onclick: () => T.pin(name) }, on ? "★ pinned" : "☆ pin"), " ", E("a", { href: T.link("severity", [], { models: name }) }, "By severity")),
+      E("button", { type: "button", id: "pin", "aria-pressed": on ? "true" : "false", onclick: () => T.pin(name) }, on ? "★ pinned" : "☆ pin"), " ", E("a", { href: T.link("severity", [], { models: T.quoted(name) }) }, "By severity")),
     T.exports(name, { rows: () => [["column", "metric", "value", "low", "high", "rank", "models"], ...rows.map(({ about, of }) => [about.name, of.metric, of.value[model.at], ...T.interval(of, model.at).map((each) => (Number.isNaN(each) ? "" : each)), rank(of), of.count])] }),
     T.table({ id: "model", caption: `Results of ${name}`, count: rows.length,
       columns: [{ key: "column", label: "setting", heading: true }, { key: "group", label: "group" }, { key: "metric", label: "metric" }, { key: "value", label: "value", number: true }, { key: "interval", label: "95 %", number: true }, { key: "rank", label: "rank", number: true }, { key: "source", label: "source" }],
@@ -32,30 +32,23 @@
   async function settingView(state, main, current) {
     const index = await T.index(), name = state.parts.join("/"), place = index.columnOf.get(name);
     if (place === undefined) throw new Error(`There is no setting ${name}`);
-    const about = index.columns[place], of = await T.column(place, state.query.get("metric")) || await T.column(place), pinned = new Set(T.pins());
+    const about = index.columns[place], of = await T.column(place, state.query.get("metric")) || await T.column(place), other = await T.partner(index, about), pinned = new Set(T.pins());
     if (!current()) return;
-    const rows = index.models.filter(({ at }) => !Number.isNaN(of.value[at])).sort((a, b) => T.direction(of) * (of.value[b.at] - of.value[a.at]) || a.at - b.at);
-    const metrics = about.setting === null ? [] : index.settings[about.setting].metrics, setting = about.setting === null ? null : index.settings[about.setting].name, first = index.columns[0].name;
-    const links = [E("a", { href: T.link("plot", [], { x: first, y: name }) }, `Plot against ${first}`), ...(setting && index.settings[about.setting].samples ? [", ", E("a", { href: T.link("samples", [setting]) }, "samples")] : [])];
-    let leaders = {};
-    const rank = T.leaders.ranks(of), table = () => T.at("setting").closest(".scroll"), answer = T.leaders.line(index, of, current, (found) => { leaders = found; table().repaint(); });
-    main.replaceChildren(E("h1", {}, T.name(name)), answer, E("p", { class: "note" }, `${about.group}${about.n ? `; ${about.n.toLocaleString("en")} samples` : ""}; ${rows.length} models; ${of.metric}: ${T.directed(of)}. `, ...links),
-      E("div", { class: "controls" }, metrics.length > 1 ? T.choose("Metric", "metric", metrics, of.metric) : null), compareForm(of, index, rows),
-      T.exports(name, { rows: () => [["model", "model_type", of.metric, "low", "high"], ...rows.map((each) => [each.name, each.type, of.value[each.at], ...T.interval(of, each.at).map((v) => (Number.isNaN(v) ? "" : v))])], tex: () => T.results(index, rows.map((each) => each.at), [of], []) }),
-      T.table({ id: "setting", caption: `Models on ${name}`, count: rows.length,
-        columns: [{ key: "place", label: "rank", number: true }, { key: "model", label: "model", heading: true }, { key: "type", label: "type" }, { key: "value", label: `${of.metric}${of.percent ? ", %" : of.unit ? `, ${of.unit}` : ""}`, number: true }, { key: "interval", label: "95 %", number: true }, { key: "cell", label: "evaluation" }],
-        rowAt: (at) => {
-          const each = rows[at], id = of.id[each.at];
-          return { pinned: pinned.has(each.name), cells: [T.leaders.rankText(rank, each.at, leaders, of.count), { text: E("a", { href: T.link("model", [each.name]) }, T.name(each.name)) }, each.type, T.beside(of, each.at, shown(of, each.at)), spread(of, each.at), { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id, of.metric) }, String(id)) : of.origin[each.at] }] };
-        } }));
-  }
-  /* Two models of a setting, to compare their samples. */
-  function compareForm(of, index, rows) {
-    const own = rows.filter((each) => of.id[each.at]);
-    if (own.length < 2) return E("span", {});
-    const { query } = T.state(), chosen = (key, otherwise) => (own.some((each) => String(of.id[each.at]) === query.get(key)) ? Number(query.get(key)) : of.id[own[otherwise].at]);
-    const select = (key, label, at) => E("label", {}, label, E("select", { id: `compare-${key}`, onchange: (event) => T.change({ [key]: event.target.value }) }, ...own.map((each) => E("option", { value: of.id[each.at], selected: of.id[each.at] === chosen(key, at) }, each.name))));
-    return E("form", { class: "controls", onsubmit: (event) => { event.preventDefault(); location.hash = T.link("compare", [T.at("compare-a").value, T.at("compare-b").value]); } }, select("a", "Compare", 0), select("b", "with", 1), E("button", { id: "compare-go" }, "Compare samples"));
+    const rows = index.models.filter(({ at }) => !Number.isNaN(of.value[at])).sort((a, b) => T.direction(of) * (of.value[b.at] - of.value[a.at]) || a.at - b.at), models = rows.map(({ at }) => at);
+    const setting = about.setting === null ? { name: null, metrics: [], samples: false } : index.settings[about.setting], ties = () => T.leaders.ties(index, of, models), answer = T.leaders.line(index, of);
+    let tied = ties();
+    const legend = () => T.leaders.legend([tied]).map((said) => `${said}.`).join(""), meaning = E("p", { class: "note", id: "shading" }, legend());
+    const links = [...(other ? [E("a", { href: T.link("plot", [], other), id: "plot-with" }, other.x === name ? `Plot ${other.y} against it` : `Plot against ${other.x}`)] : []), ...(setting.samples ? [E("a", { href: T.link("samples", [setting.name]) }, "Samples")] : [])];
+    const table = T.table({ id: "setting", caption: `Models on ${name}`, count: rows.length,
+      columns: [{ key: "place", label: "rank", number: true }, { key: "model", label: "model", heading: true }, { key: "type", label: "type" }, { key: "value", label: `${of.metric}${of.percent ? ", %" : of.unit ? `, ${of.unit}` : ""}`, number: true }, { key: "interval", label: "95 %", number: true }, { key: "cell", label: "evaluation" }],
+      rowAt: (at) => {
+        const { at: model, name: title, type } = rows[at], id = of.id[model], { class: mark, ...value } = T.beside(of, model, shown(of, model));
+        return { pinned: pinned.has(title), cells: [T.leaders.rankText(index, of, model), { text: E("a", { href: T.link("model", [title]) }, T.name(title)) }, type, { ...value, class: [mark, tied.has(model) && "tied"].filter(Boolean).join(" ") }, spread(of, model), { text: id ? E("a", { href: T.link("cell", [id]), onclick: (event) => T.drawer(event, id, of.metric) }, String(id)) : of.origin[model] }] };
+      } });
+    main.replaceChildren(E("h1", {}, T.name(name)), answer, E("p", { class: "note" }, `${about.group}${about.n ? `; ${about.n.toLocaleString("en")} samples` : ""}; ${rows.length} models; ${of.metric}: ${T.directed(of)}. `, ...links.flatMap((each) => [each, " "])),
+      E("div", { class: "controls" }, setting.metrics.length > 1 ? T.choose("Metric", "metric", setting.metrics, of.metric) : null), ...[T.samples.comparing(rows.filter(({ at }) => of.id[at]).map(({ at, name: model }) => ({ id: of.id[at], model })), state.query)].filter(Boolean),
+      T.exports(name, { rows: () => [["model", "model_type", of.metric, "low", "high"], ...rows.map((each) => [each.name, each.type, of.value[each.at], ...T.interval(of, each.at).map((v) => (Number.isNaN(v) ? "" : v))])], tex: async () => { await T.leaders.load(index, of); return T.results(index, models, [of], [ties()]); } }), table, meaning);
+    T.leaders.test(index, [of], current, () => { answer.say(); tied = ties(); meaning.textContent = legend(); table.repaint(); });
   }
   T.view("model", { title: (state) => state.parts.join("/"), render: modelView });
   T.view("setting", { title: (state) => state.parts.join("/"), render: settingView });

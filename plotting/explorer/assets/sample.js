@@ -162,16 +162,15 @@
       if (S().rankOf(meta, position) < 0) throw new Error(`The sample ${id} is not in this export; it has ${meta.count.toLocaleString("en")} of ${meta.n.toLocaleString("en")} samples of ${name}`);
       const [{ doc, number, at }, near] = await Promise.all([S().chunk(meta, position), neighbours(meta, position, state.query)]);
       const sample = doc.samples[at], found = answers(meta, doc, at), rows = ordered(meta, found, state.query);
-      const kept = new URLSearchParams([...state.query].filter(([key]) => S().FILTERS.includes(key)));
       main.replaceChildren(
         E("div", { class: "head" }, E("h1", {}, T.name(sample.id)), steps(near)),
-        E("p", { class: "note" }, "A sample of ", E("a", { href: T.link("samples", [name], Object.fromEntries(kept)) }, T.name(name)), ". ", E("a", { href: T.link("sample", [name, id]), class: "permanent" }, "Permanent link"),
+        E("p", { class: "note" }, "A sample of ", E("a", { href: T.link("samples", [name], S().keptOf(state.query)) }, T.name(name)), ". ", E("a", { href: T.link("sample", [name, id]), class: "permanent" }, "Permanent link"),
           meta.clean !== null && meta.clean !== undefined ? E("span", {}, ". ", cleanLink(meta, id)) : null),
         E("div", { class: "sample" }, pictures(meta, sample), E("div", { class: "about" }, target(meta, sample), facts(sample))),
         E("section", {}, E("h2", {}, "Models"), summary(meta, sample, found), controls(meta, state.query, Boolean(doc.top)),
           doc.top ? logitsTable(meta, sample, doc, rows) : doc.texts ? textsTable(meta, doc, rows) : scoresTable(meta, doc, rows)),
         T.sampleDetails(meta, rows, number, at, state.query),
-        S().comparing(meta, state.query.get("model")) || "");
+        S().comparing(meta.evaluations, state.query) || "");
     } catch (error) { S().failure(main, error); }
   }
   function cleanLink(meta, id) {

@@ -84,10 +84,13 @@
 
   const FILTERS = ["class", "slice", "wrong", "model", "result", "least", "most", "sort", "cell"];
   const asked = (query) => FILTERS.some((key) => key !== "sort" && key !== "model" && query.get(key)) || Boolean(query.get("sort"));
+  const KEPT = [...FILTERS, "order", "find", "a", "b"]; // from sample to sample
+  /* The slices of an address: pairs of a name and a value. */
+  const slices = (query) => T.words(query.get("slice"), "|").map((each) => [each.slice(0, each.indexOf("=")), each.slice(each.indexOf("=") + 1)]);
   /* A test of positions by class and slice. */
   function within(found, meta, query) {
     const label = query.get("class"), code = label === null || label === "" ? -1 : meta.classes.indexOf(label);
-    const wanted = (query.get("slice") || "").split("|").filter(Boolean).map((each) => each.split("=", 2));
+    const wanted = slices(query);
     const tests = wanted.map(([name, value]) => {
       const slice = found.slices.find((each) => each.name === name);
       const number = slice ? slice.names.indexOf(value) : -1;
@@ -153,8 +156,9 @@
     if (typeof target === "object") return String(target.answer ?? target.question ?? "");
     return String(target);
   }
+  const keptOf = (query) => Object.fromEntries(KEPT.filter((key) => query.get(key)).map((key) => [key, query.get(key)]));
   const link = (meta, id, position, query) => {
-    const kept = Object.fromEntries(FILTERS.filter((key) => query && query.get(key)).map((key) => [key, query.get(key)]));
+    const kept = query ? keptOf(query) : {};
     return T.link("sample", [meta.setting, id], { ...kept, at: position });
   };
   /* A picture that is loaded when it is seen, with words in its place where there is none. */
@@ -165,24 +169,20 @@
     image.addEventListener("error", () => image.replaceWith(T.element("span", { class: "nopicture" }, "no picture")));
     return image;
   }
-  /* Two selects that lead to a comparison of evaluations. */
-  function comparing(meta, first) {
-    if (meta.evaluations.length < 2) return null;
-    const select = (label, chosenId) => {
-      const made = T.element("select", {}, ...meta.evaluations.map((each) => T.element("option", { value: each.id, selected: each.id === chosenId }, each.model)));
-      return [T.element("label", {}, label, made), made];
-    };
-    const start = meta.evaluations.find((each) => each.model === first) || meta.evaluations[0];
-    const other = meta.evaluations.find((each) => each !== start);
-    const [one, a] = select("Compare", start.id), [two, b] = select("with", other.id);
-    const go = T.element("button", { type: "submit" }, "Compare");
-    return T.element("form", { class: "controls comparing", "aria-label": "Compare two models",
-      onsubmit: (event) => { event.preventDefault(); location.hash = T.link("compare", [a.value, b.value]); } }, one, two, go);
+  /* Two selects that lead to a comparison of evaluations; what is chosen is in the address. */
+  function comparing(evaluations, query) {
+    if (evaluations.length < 2) return null;
+    const chosen = (key) => evaluations.find((each) => String(each.id) === query.get(key));
+    const first = chosen("a") || evaluations.find((each) => each.model === query.get("model")) || evaluations[0], second = chosen("b") || evaluations.find((each) => each !== first);
+    const select = (key, label, at) => T.element("label", {}, label, T.element("select", { id: `compare-${key}`, onchange: (event) => T.change({ [key]: event.target.value }) },
+      ...evaluations.map((each) => T.element("option", { value: each.id, selected: each === at }, each.model))));
+    return T.element("form", { class: "controls comparing", "aria-label": "Compare two models", onsubmit: (event) => { event.preventDefault(); location.hash = T.link("compare", [T.at("compare-a").value, T.at("compare-b").value]); } },
+      select("a", "Compare", first), select("b", "with", second), T.element("button", { id: "compare-go" }, "Compare samples"));
   }
   const failure = (main, error) => main.replaceChildren(T.element("h1", {}, "Samples"), T.element("p", { class: "problem", role: "alert" }, error.message || String(error)));
 
   /* Whether there is a view, so that no link leads nowhere. */
   const has = (view) => !T.has || T.has(view);
 
-  T.samples = { RIGHT, has, FILTERS, unpack, setting, numbered, rankOf, positionOf, every, chunk, ids, find, arrays, filters, within, chosen, share, percent, number, className, words, link, picture, comparing, failure };
+  T.samples = { RIGHT, has, FILTERS, slices, keptOf, unpack, setting, numbered, rankOf, positionOf, every, chunk, ids, find, arrays, filters, within, chosen, share, percent, number, className, words, link, picture, comparing, failure };
 })();

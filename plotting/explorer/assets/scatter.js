@@ -22,15 +22,26 @@
     }
     return most;
   }
+  /* Another column of its task to plot a column with, which two of its models have at least: { x, y }; null if there is none. */
+  async function partner(index, about) {
+    const usable = accuracies(index), own = usable.includes(about) ? usable.filter((each) => each.task === about.task && each !== about) : [], value = async (each) => (await T.column(index.columnOf.get(each.name))).value;
+    const few = T.usual(index.columns, own.map((each) => index.columnOf.get(each.name)), TRIED).sort((a, b) => a - b).map((at) => index.columns[at]), first = few.every((each) => index.columnOf.get(each.name) > index.columnOf.get(about.name));
+    const [here, wanted] = [few.length && await value(about), first ? few.filter((each) => each.name === MIDDLE) : []];
+    for (const each of new Set([...wanted, ...few])) {
+      const there = await value(each);
+      if (here.filter((one, at) => !Number.isNaN(one) && !Number.isNaN(there[at])).length > 1) return first ? { x: about.name, y: each.name } : { x: each.name, y: about.name };
+    }
+    return null;
+  }
   async function axes(index, query) {
     const usable = accuracies(index), named = (key) => usable.find((each) => each.name === query.get(key)), given = { x: named("x"), y: named("y") };
     const { x, y } = given.x && given.y ? given : await firstPair(index, usable, given.x, given.y);
     const scale = T.SCALES[query.get("scale")] ? query.get("scale") : "logit", asked = query.get("least");
-    return { x: x.name, y: y.name, scale, least: asked === null ? least(x) : Number(asked) || 0, baseline: query.get("baseline"), hidden: new Set((query.get("hide") || "").split("|").filter(Boolean)) };
+    return { x: x.name, y: y.name, scale, least: asked === null ? least(x) : Number(asked) || 0, baseline: query.get("baseline"), hidden: new Set(T.words(query.get("hide"), "|")) };
   }
   function controls(index, given) {
     const names = accuracies(index).map((each) => ({ value: each.name, text: each.name, group: each.group }));
-    return E("div", { class: "controls" }, T.choose("x", "x", names, given.x, { least: null }), T.choose("y", "y", names, given.y), T.choose("scale", "scale", ["logit", "probit", "linear"], given.scale),
+    return E("div", { class: "controls" }, T.choose("x", "x", names, given.x, { y: given.y, least: null }), T.choose("y", "y", names, given.y, { x: given.x }), T.choose("scale", "scale", ["logit", "probit", "linear"], given.scale),
       T.choose("line through", "baseline", [{ value: "", text: "usual" }, ...index.baselines], given.baseline || ""),
       T.box("x at least, %", "least", String(given.least), { type: "number", min: 0, max: 100, step: 5, style: "width: 5em" }),
       E("button", { type: "button", id: "swap", onclick: () => T.change({ x: given.y, y: given.x, least: null }) }, "⇄ swap"));
@@ -40,7 +51,7 @@
       E("input", { type: "checkbox", id: `type-${at}`, checked: !given.hidden.has(type), onchange: (event) => {
         const hidden = new Set(given.hidden);
         if (event.target.checked) hidden.delete(type); else hidden.add(type);
-        T.change({ hide: [...hidden].join("|") || null });
+        T.change({ hide: [...hidden].map(T.quoted).join("|") || null });
       } }), T.mark({ symbol, colour: "#777777" }), type)));
   }
   const only = (index) => (each) => each.model.pretraining === index.imagenetOnly;
@@ -127,6 +138,7 @@
       T.exports("effective-robustness", { rows: () => [head.map((each) => each.label), ...sorted.map((each, at) => [at + 1, each.model.name, each.model.type, each.x, each.y, each.over])] }),
       T.table({ id: "robustness", caption: "Models by effective robustness", columns: head, count: sorted.length, rowAt: (at) => ({ cells: cells(sorted[at], at) }) }));
   }
+  T.partner = partner;
   T.view("plot", { title: () => "Plot", nav: "Plot", render: plotView });
   T.view("robustness", { title: () => "Effective robustness", nav: "Effective robustness", render: robustnessView });
 })();

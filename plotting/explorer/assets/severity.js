@@ -20,7 +20,7 @@
     const name = all.has(query.get("of")) ? query.get("of") : [...all.keys()][0], levels = [...all.get(name)].sort(([a], [b]) => a - b);
     const loaded = await Promise.all(levels.map(async ([level, at]) => [level, await T.column(at)]));
     if (!current()) return;
-    const pinned = new Set(T.pins()), asked = (query.get("models") || "").split("|").filter(Boolean), search = T.parse(query.get("find"));
+    const pinned = new Set(T.pins()), asked = T.words(query.get("models"), "|"), search = T.parse(query.get("find"));
     const mean = (at) => loaded.reduce((sum, [, of]) => sum + of.value[at], 0) / loaded.length;
     const rows = index.models.filter((each) => !Number.isNaN(mean(each.at)) && (asked.length ? asked.includes(each.name) || pinned.has(each.name) : search.model(each) || pinned.has(each.name))).sort((a, b) => Number(pinned.has(b.name)) - Number(pinned.has(a.name)) || T.direction(loaded[0][1]) * (mean(b.at) - mean(a.at)) || a.at - b.at);
     const [, of] = loaded[0], drawn = (width, title) => curves(rows.slice(0, SHOWN), loaded, width, title), holder = E("div", { class: "curves" }, drawn(Math.max(main.clientWidth - 32, 300), null));

@@ -1,7 +1,8 @@
 "use strict";
 /* Real tables. Of long ones only the rows that are seen are in the page, between two rows that hold their place. */
 (() => {
-  const E = T.element, ROW = 27, MOST = 250, SPARE = 12, PRINTED = 20; // columns of a printed part
+  const E = T.element, ROW = 27, MOST = 250, SPARE = 12;
+  const PRINTED = { width: 480, digit: 6.4, padding: 11, wrapped: 16, line: 12, standing: 20 }; // pixels of A4, upright, beside the names; characters of a text, and of a heading, in a line
   let printing = null;
 
   function head(columns, sort, onsort) {
@@ -43,23 +44,46 @@
     }
     paint();
     printing = { box, columns, count, rowAt };
-    box.repaint = () => { from = -1; paint(); };
+    /* What rows show now, in the cells that are there, so that what has the focus keeps it. */
+    box.repaint = () => {
+      for (const old of body.querySelectorAll("tr[aria-rowindex]")) {
+        const at = Number(old.getAttribute("aria-rowindex")) - 2, fresh = [...row(columns, rowAt(at), at).cells];
+        [...old.cells].forEach((cell, place) => {
+          cell.className = fresh[place].className;
+          if (cell.textContent !== fresh[place].textContent) cell.replaceChildren(...fresh[place].childNodes);
+        });
+      }
+    };
     return box;
   }
-  /* On paper all rows, and the columns in parts that fit on a page. */
+  /* Columns of a table, by their numbers, in parts that are as wide as the paper at most. */
+  function parts(columns, cells) {
+    const words = (cell) => (cell && cell.nodeType === undefined && typeof cell === "object" ? cell.text : cell), long = (cell) => { const text = words(cell); return String((text && text.textContent) ?? text ?? "").length; };
+    const wide = ({ number, label }, place) => { const most = Math.max(...cells.map((row) => long(row[place]))); return PRINTED.padding + Math.max(PRINTED.digit * (number ? most : Math.min(most, PRINTED.wrapped)), PRINTED.line * Math.ceil(label.length / PRINTED.standing)); };
+    const found = [[]];
+    let left = PRINTED.width;
+    columns.forEach((each, place) => {
+      if (each.heading) return;
+      const own = wide(each, place);
+      if (own > left && found.at(-1).length) { found.push([]); left = PRINTED.width; }
+      found.at(-1).push(place);
+      left -= own;
+    });
+    return found;
+  }
+  /* On paper all rows, and the columns in these parts, each with the names. */
   addEventListener("beforeprint", () => {
     if (!printing || !printing.box.isConnected) return;
-    const { box, columns, count, rowAt } = printing, heading = columns.map((each, at) => [each, at]).filter(([each]) => each.heading), others = columns.map((each, at) => [each, at]).filter(([each]) => !each.heading);
-    const parts = [], wide = Math.ceil(others.length / Math.max(1, Math.ceil(others.length / PRINTED))) || 1;
-    for (let first = 0; first < others.length || first === 0; first += wide) {
-      const chosen = [...heading, ...others.slice(first, first + wide)], body = E("tbody");
+    const { box, columns, count, rowAt } = printing, heads = columns.flatMap((each, at) => (each.heading ? [at] : [])), first = Array.from({ length: Math.min(count, MOST) }, (_, at) => rowAt(at).cells);
+    const made = parts(columns, first).map((others) => {
+      const chosen = [...heads, ...others], body = E("tbody");
       for (let at = 0; at < count; at += 1) {
-        const given = rowAt(at);
-        body.append(row(chosen.map(([each]) => each), { cells: chosen.map(([, place]) => given.cells[place]) }, at));
+        const given = rowAt(at).cells;
+        body.append(row(chosen.map((place) => columns[place]), { cells: chosen.map((place) => given[place]) }, at));
       }
-      parts.push(E("table", { class: "printed" }, E("thead", {}, E("tr", {}, ...chosen.map(([each]) => E("th", { scope: "col" }, E("span", {}, each.label))))), body));
-    }
-    box.after(E("div", { id: "print" }, ...parts));
+      return E("table", { class: "printed" }, E("thead", {}, E("tr", {}, ...chosen.map((place) => E("th", { scope: "col" }, E("span", {}, columns[place].label))))), body);
+    });
+    box.after(E("div", { id: "print" }, ...made));
     box.classList.add("unprinted");
   });
   addEventListener("afterprint", () => {

@@ -7,6 +7,7 @@ that sum to 1 over all settings. Samples are resampled within each stratum, for 
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -53,8 +54,48 @@ class Place:
     tied: tuple[int, ...]
 
 
+class Drawn:
+    """Resamples that are drawn once for many tables: the same generator draws the same for tables of as many samples.
+
+    Args:
+        most: How many bytes of them are kept.
+    """
+
+    def __init__(self, most: int = 2**27) -> None:
+        self._most = most
+        self._kept: OrderedDict[tuple[int, int, str], tuple[Array, Any]] = OrderedDict()
+
+    def counts(self, draws: int, n: int, rng: np.random.Generator) -> Array | None:
+        """How often each sample is drawn: uint8 array [draws, n]; None if that is too much to keep.
+
+        Afterwards the generator is as if it had drawn them now.
+        """
+        if draws * n > self._most:
+            return None
+        key = draws, n, repr(rng.bit_generator.state)
+        if key not in self._kept:
+            counts = np.empty((draws, n), dtype=np.uint8)  # of n draws, none hits a sample 256 times
+            _draw(counts, rng)
+            while sum(kept.size for kept, _ in self._kept.values()) + counts.size > self._most:
+                self._kept.popitem(last=False)
+            self._kept[key] = counts, rng.bit_generator.state
+        counts, rng.bit_generator.state = self._kept[key]
+        return counts
+
+
+def _draw(counts: Array, rng: np.random.Generator) -> None:
+    """Fills an array [draws, n] with how often each sample is drawn."""
+    n = counts.shape[1]
+    for row in counts:  # one by one, so that the draws stay in the processor's cache
+        row[:] = np.bincount(rng.integers(n, size=n, dtype=np.int32), minlength=n)
+
+
 def rank_models(
-    strata: Sequence[Array], larger_is_better: bool = True, seed: int = 0, progress: Progress = _silent
+    strata: Sequence[Array],
+    larger_is_better: bool = True,
+    seed: int = 0,
+    progress: Progress = _silent,
+    drawn: Drawn | None = None,
 ) -> list[Place]:
     """Ranks models.
 
@@ -67,6 +108,7 @@ def rank_models(
         larger_is_better: Whether rank 1 is that of the largest value.
         seed: Of the resampling.
         progress: Shows how far it is.
+        drawn: Resamples of other tables, which may be used again.
 
     Returns:
         The place of each model, in the order of the columns.
@@ -84,7 +126,7 @@ def rank_models(
     draws = np.zeros((RESAMPLES, len(values)))
     for index, each in enumerate(tables):
         progress("resampling", index / len(tables))
-        draws += bootstrap_means(each, rng)
+        draws += bootstrap_means(each, rng, drawn=drawn)
     progress("ranking resamples", 0.0)
     tail = 50 * (1 - LEVEL)
     low, high = np.percentile(draws, [tail, 100 - tail], axis=0)
@@ -141,13 +183,16 @@ def _ranks_in_order(ordered: Array) -> tuple[Array, Array]:
     return best, worst
 
 
-def bootstrap_means(scores: Array, rng: np.random.Generator, draws: int = RESAMPLES) -> Array:
+def bootstrap_means(
+    scores: Array, rng: np.random.Generator, draws: int = RESAMPLES, drawn: Drawn | None = None
+) -> Array:
     """Means over samples drawn with replacement, the same samples for all models: float array [draws, models].
 
     Args:
         scores: Float array [n, models].
         rng: Where random numbers come from.
         draws: How many means.
+        drawn: Resamples of other tables, which may be used again.
     """
     n = len(scores)
     means = np.empty((draws, scores.shape[1]))
@@ -155,11 +200,14 @@ def bootstrap_means(scores: Array, rng: np.random.Generator, draws: int = RESAMP
     whole = np.array_equal(scores, np.rint(scores)) and n * np.abs(scores).max(initial=0) < _EXACT
     scores = scores.astype(np.float32 if whole else np.float64)
     at_once = max(1, min(draws, _BLOCK // n))
+    kept = None if drawn is None else drawn.counts(draws, n, rng)
     for start in range(0, draws, at_once):
         rows = min(at_once, draws - start)
-        counts = np.empty((rows, n), dtype=scores.dtype)
-        for row in range(rows):  # one by one, so that the counts stay in the processor's cache
-            counts[row] = np.bincount(rng.integers(n, size=n, dtype=np.int32), minlength=n)
+        if kept is None:
+            counts = np.empty((rows, n), dtype=scores.dtype)
+            _draw(counts, rng)
+        else:
+            counts = kept[start : start + rows].astype(scores.dtype)
         means[start : start + rows] = counts @ scores
     means /= n
     return means
