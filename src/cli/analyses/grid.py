@@ -14,6 +14,7 @@ import click
 from testbed.cli.analyses.latex import Cell, tabular
 from testbed.cli.options.stored import better_option, models_option, note
 from testbed.cli.run.report import SHOWN_REASONS
+from testbed.console.columns import prose
 from testbed.console.completion import stored
 from testbed.console.options import Argument, store_command
 from testbed.console.output import bare_value, grid, print_json
@@ -97,7 +98,8 @@ def command(
         click.echo(as_text(list(chosen.index), heads, cells, form, corner))
     for key, (mark, those) in marked.items():
         if those:
-            click.echo(f"{BEFORE_MARK[form]}{mark} {MARKS[key]}: testbed published show MODEL SETTING")
+            line = f"{BEFORE_MARK[form]}{mark} {MARKS[key]}: testbed published show MODEL SETTING"
+            click.echo(prose(line) if form == "table" else line)
     return 0
 
 
