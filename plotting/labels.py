@@ -67,8 +67,8 @@ def add_names(
     panel = _Panel(figure, number)
     x, y = np.asarray(x, float), np.asarray(y, float)
     points = panel.pixels(x, y)
-    there = np.isfinite(points).all(axis=1)
-    asked = {int(place) for place in np.flatnonzero(there) if _is_asked(names[place], pinned)}
+    there: Array = np.asarray(np.isfinite(points).all(axis=1))
+    asked = {place for place, name in enumerate(names) if there[place] and _is_asked(name, pinned)}
     order = list(dict.fromkeys([*sorted(asked), *map(int, first), *extremes(x, y, over, there)]))
     texts = {place: _short(names[place]) for place in order}
     sizes = {place: (text_width(text, place in asked), HEIGHT) for place, text in texts.items()}
@@ -260,4 +260,4 @@ def _least_height(figure: Figure) -> float:
     in_row = max(1, int(room / max(widths, default=1)))
     legend = LEGEND_ROW * rows * math.ceil(len(widths) / in_row)
     below = abs(layout.legend.y or 0)
-    return max(120.0, (layout.height - layout.margin.t - legend - 20) / (1 + below))
+    return float(max(120.0, (layout.height - layout.margin.t - legend - 20) / (1 + below)))

@@ -107,7 +107,7 @@ def _latex(found: Pairs) -> str:
     """The table for a paper: the better one of each pair in bold, and the other one marked if they are tied."""
     percent = all(in_percent(found.spec, row.comparison.binary) for row in found.rows)
     scale, unit = (100, ", %") if percent else (1, f" ({found.spec.unit})" if found.spec.unit else "")
-    sign = {HIGHER: 1, LOWER: -1}.get(found.spec.better, 0)
+    sign = 1 if found.spec.better == HIGHER else -1 if found.spec.better == LOWER else 0
     lines: list[list[str | Cell]] = []
     for row in found.rows:
         each, tied = row.comparison, row.verdict == "tied" and sign != 0
