@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from testbed.plotting.frame import Grid
+from testbed.plotting.labels import add_names
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.scatter import BASELINES, ScatterData, ScatterSpec, line_name, scatter_data, scatter_object
 from testbed.plotting.stats import transform
@@ -25,7 +26,7 @@ def data(grid: Grid, choice: Choice) -> ScatterData:
     found = scatter_data(grid, replace(spec, baseline=choice.further.get("baseline")))
     if found.fit is None:
         raise ValueError(f"too few models have both {found.spec.x} and {found.spec.y} for a line")
-    return found
+    return found._replace(pinned=choice.labels)
 
 
 def figure(found: ScatterData) -> Figure:
@@ -56,6 +57,14 @@ def figure(found: ScatterData) -> Figure:
     drawn.update_layout(
         title={"subtitle": {"text": f"to the {line_name(found).replace('<br>', ' ')}"}}, margin={"t": 80}
     )
+    add_names(
+        drawn,
+        places,
+        100 * models["effective_robustness"],
+        list(models["model"]),
+        models["effective_robustness"],
+        found.pinned,
+    )
     return drawn
 
 
@@ -66,7 +75,7 @@ OPTIONS = (
         help="What the line is fitted to.  [default: standard if types are stated, else imagenet-1k, else all]",
     ),
 )
-PICTURE = Picture("effective_robustness", data, figure, scatter_object, OPTIONS)
+PICTURE = Picture("effective_robustness", data, figure, scatter_object, OPTIONS, named=True)
 
 if __name__ == "__main__":
     PICTURE.main()

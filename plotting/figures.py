@@ -29,6 +29,7 @@ def figures(
     eval_settings: Sequence[str] = (),
     metric: str | None = None,
     clean: str | None = None,
+    labels: Sequence[str] = (),
 ) -> tuple[dict[str, Figure], list[Passed]]:
     """The figures of what a store holds.
 
@@ -40,6 +41,7 @@ def figures(
         metric: What is drawn; None: the main metric of each setting. It must be a rate.
         clean: The setting that the others are compared with; None: for perturbed settings the unperturbed one of the
             same samples, for others ``val`` if it is stored.
+        labels: Names or patterns of models whose points have names in any case; extreme ones have where there is room.
 
     Returns:
         Name → plotly's figure; and what was not drawn, with the reasons.
@@ -50,7 +52,7 @@ def figures(
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
-        drawn, passed = collect(Own(store, db_url, models, eval_settings, metric, clean), kinds)
+        drawn, passed = collect(Own(store, db_url, models, eval_settings, metric, clean, labels), kinds)
         return {each.name: each.draw() for each in drawn}, passed
 
 

@@ -9,11 +9,13 @@ import numpy as np
 import pandas as pd
 
 from testbed.plotting.frame import Grid
+from testbed.plotting.labels import add_names
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.scatter import (
     ScatterData,
     ScatterSpec,
     add_scatter,
+    name_models,
     scatter_data,
     scatter_figure,
     scatter_object,
@@ -28,10 +30,10 @@ def scatter_picture(name: str, spec: ScatterSpec) -> Picture:
     """A scatter plot of two settings."""
 
     def data(grid: Grid, choice: Choice) -> ScatterData:
-        return scatter_data(grid, spec.on(choice.x, choice.y, choice.scale))
+        return scatter_data(grid, spec.on(choice.x, choice.y, choice.scale))._replace(pinned=choice.labels)
 
     data.__doc__ = f"Draws {spec.title or spec.y}."
-    return Picture(name, data, scatter_figure, scatter_object)
+    return Picture(name, data, scatter_figure, scatter_object, named=True)
 
 
 class TwoShifts(NamedTuple):
@@ -58,10 +60,11 @@ def two_shifts_picture(name: str, spec: ScatterSpec, other: ScatterSpec) -> Pict
         chosen = spec.on(choice.x, choice.y, choice.scale)
         natural = of_all_models(grid, replace(other, scale=chosen.scale))
         models = both_robustnesses(of_all_models(grid, chosen), natural)
-        return TwoShifts(scatter_data(grid, chosen), natural, models, correlation(models))
+        shown = scatter_data(grid, chosen)._replace(pinned=choice.labels)
+        return TwoShifts(shown, natural, models, correlation(models))
 
     data.__doc__ = f"Draws {spec.title or spec.y} against {other.y_label or other.y}."
-    return Picture(name, data, two_shifts_figure, _two_shifts_object)
+    return Picture(name, data, two_shifts_figure, _two_shifts_object, named=True)
 
 
 def both_robustnesses(one: ScatterData, other: ScatterData) -> pd.DataFrame:
@@ -125,6 +128,10 @@ def two_shifts_figure(data: TwoShifts) -> Figure:
         figure.update_xaxes(title_text=label.format(spec.y_label or spec.y), range=ranges[0], row=1, col=2)
         figure.update_yaxes(title_text=label.format(other.y_label or other.y), range=ranges[1], row=1, col=2)
     finish(figure, f"{spec.title or spec.y} (right: r = {data.r:.2f})", width=1500)
+    name_models(figure, data.scatter)
+    if len(data.models):
+        x, y = 100 * data.models["x"], 100 * data.models["y"]
+        add_names(figure, x, y, list(data.models["model"]), None, data.scatter.pinned, number=2)
     return figure
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from testbed.console.options import Command, ManyWords, run_command
+from testbed.console.options import Command, ManyWords, label_option, run_command
 from testbed.console.output import count
 from testbed.errors import TestbedError
 from testbed.plotting import (
@@ -54,8 +55,11 @@ def pictures() -> list[Picture]:
     help="Images to draw besides the HTML.  [default: pdf, if a browser can draw it]",
 )
 @click.option("--transform", "scale", type=click.Choice(TRANSFORMS), help="The scale of all axes.")
+@label_option
 @click.option("--metric", default="top1", show_default=True, help="The metric to draw.")
-def command(db_url: str | None, out: Path, formats: tuple[str, ...], scale: str | None, metric: str) -> int:
+def command(
+    db_url: str | None, out: Path, formats: tuple[str, ...], scale: str | None, labels: tuple[str, ...], metric: str
+) -> int:
     """Draw the figures of the paper from what is stored.
 
     One line says which figures were skipped, since their settings are not stored.
@@ -63,7 +67,7 @@ def command(db_url: str | None, out: Path, formats: tuple[str, ...], scale: str 
     problem = images_problem()
     if problem and formats:
         raise TestbedError(problem)
-    drawn = draw_all(load_grid(db_url, metric), out, scale)
+    drawn = draw_all(load_grid(db_url, metric), out, scale, labels)
     if not drawn:
         raise TestbedError("none of the figures' settings is stored; testbed run or testbed import adds some")
     if problem:
@@ -76,13 +80,13 @@ def command(db_url: str | None, out: Path, formats: tuple[str, ...], scale: str 
     return 0
 
 
-def draw_all(grid: Grid, out: Path, scale: str | None = None) -> list[tuple[Figure, Path]]:
+def draw_all(grid: Grid, out: Path, scale: str | None = None, labels: Sequence[str] = ()) -> list[tuple[Figure, Path]]:
     """Writes each figure as HTML; returns the figures and their paths, less those that the store has too little for."""
     drawn = []
     passed = []
     for picture in pictures():
         try:
-            figure = picture.draw(compute(picture, grid, Choice(scale=scale)))
+            figure = picture.draw(compute(picture, grid, Choice(scale=scale, labels=labels)))
         except TestbedError as error:
             passed.append(Passed(picture.name, str(error).partition(" in the stored results")[0]))
             continue

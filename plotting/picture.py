@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.console.options import run_command
+from testbed.console.options import Command, label_option, run_command
 from testbed.console.output import print_json
 from testbed.entities import FRACTION
 from testbed.errors import TestbedError
@@ -37,12 +37,14 @@ class Choice:
         x: A column of the grid.
         y: A column of the grid.
         scale: A transform.
+        labels: Names or patterns of models whose points have names in any case.
         further: The values of the figure's additional options.
     """
 
     x: str | None = None
     y: str | None = None
     scale: str | None = None
+    labels: Sequence[str] = ()
     further: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -59,6 +61,7 @@ class Picture:
             ``further``.
         text: From the numbers to a table for the terminal, for ``--table``; None if there is none.
         axes: What the options ``x``, ``y`` and ``transform`` mean for it, those that it has.
+        named: Whether some of its points have names, and ``--label`` chooses more.
         accuracies: Whether it is about accuracies: fractions of which higher ones are better. Others are refused.
     """
 
@@ -69,6 +72,7 @@ class Picture:
     options: Sequence[Callable[..., Any]] = ()
     text: Callable[[Any], str] | None = None
     accuracies: bool = True
+    named: bool = False
     axes: Mapping[str, str] = field(default_factory=AXES.copy)
 
     def main(self) -> None:
@@ -104,10 +108,11 @@ def picture_command(picture: Picture) -> click.Command:
         x: str | None = None,
         y: str | None = None,
         scale: str | None = None,
+        labels: Sequence[str] = (),
         as_table: bool = False,
         **further: Any,
     ) -> int:
-        data = compute(picture, load_grid(db_url, metric), Choice(x, y, scale, further))
+        data = compute(picture, load_grid(db_url, metric), Choice(x, y, scale, labels, further))
         if as_json:
             print_json(picture.numbers(data))
         elif as_table and picture.text is not None:
@@ -121,6 +126,8 @@ def picture_command(picture: Picture) -> click.Command:
     own = list(picture.options)
     if picture.text is not None:
         own.append(click.option("--table", "as_table", is_flag=True, help="Print the numbers as a table."))
+    if picture.named:
+        own.append(label_option)
     if "transform" in picture.axes:
         own.insert(
             0, click.option("--transform", "scale", type=click.Choice(TRANSFORMS), help=picture.axes["transform"])
@@ -131,7 +138,7 @@ def picture_command(picture: Picture) -> click.Command:
     for option in reversed(own):
         command = option(command)
     command.__doc__ = (picture.data.__doc__ or "").partition("\n")[0] or None
-    return click.command(picture.name, context_settings={"help_option_names": ["-h", "--help"]})(command)
+    return click.command(picture.name, cls=Command)(command)
 
 
 def compute(picture: Picture, grid: Grid, choice: Choice) -> Any:

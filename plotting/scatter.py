@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,6 +11,7 @@ import pandas as pd
 
 from testbed.compat.imagenet_testbed_table import METRIC_SUFFIXES
 from testbed.plotting.frame import Grid, require_columns
+from testbed.plotting.labels import add_names
 from testbed.plotting.marks import IMAGENET_ONLY, NOT_STATED, Mark
 from testbed.plotting.stats import (
     Fit,
@@ -105,6 +106,7 @@ class ScatterData(NamedTuple):
         metric: What is measured.
         baseline: Of `BASELINES`, what the line was fitted to.
         marks: How each model is drawn; none: by its type.
+        pinned: Names or patterns of models whose points have names in any case.
     """
 
     spec: ScatterSpec
@@ -114,6 +116,7 @@ class ScatterData(NamedTuple):
     metric: str
     baseline: str
     marks: Mapping[str, Mark] = {}
+    pinned: Sequence[str] = ()
 
 
 def scatter_data(grid: Grid, spec: ScatterSpec, resamples: int = 1000) -> ScatterData:
@@ -257,13 +260,21 @@ def scatter_object(data: ScatterData) -> dict[str, Any]:
 
 
 def scatter_figure(data: ScatterData) -> Figure:
-    """The scatter plot: points with error bars by type, the line with its band, and y = x."""
+    """The scatter plot: points with error bars by type, the line with its band, y = x, and names of some models."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
     add_scatter(figure, data)
     finish(figure, data.spec.title or f"{data.spec.y} against {data.spec.x}")
+    name_models(figure, data)
     return figure
+
+
+def name_models(figure: Figure, data: ScatterData) -> None:
+    """Writes names beside the points of a finished figure, or of its first panel."""
+    models, scale = data.models, data.spec.scale
+    x, y = (transform(models[name], scale) for name in ("x", "y"))
+    add_names(figure, x, y, list(models["model"]), models["effective_robustness"], data.pinned)
 
 
 def add_scatter(figure: Figure, data: ScatterData, row: int | None = None, column: int | None = None) -> None:

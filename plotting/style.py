@@ -215,6 +215,11 @@ def percent_ticks(limits: tuple[float, float], scale: str) -> list[float]:
 
 def points_range(values: Any) -> list[float]:
     """A range for points that are differences in percent: a little more than they take, with zero in it."""
-    low, high = min(float(np.nanmin(values)), 0.0), max(float(np.nanmax(values)), 0.0)
-    margin = 0.06 * (high - low) or 1.0
+    return padded([*np.asarray(values).ravel(), 0.0], 0.06)
+
+
+def padded(values: Any, share: float = 0.07) -> list[float]:
+    """A range from the least to the largest of some values, with a margin of a share of that."""
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    margin = share * (high - low) or 1.0
     return [low - margin, high + margin]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,10 @@ import pandas as pd
 
 from testbed.metric_specs import HIGHER, LOWER
 from testbed.models.base.parameters import count_parameters
+from testbed.plotting.labels import add_names
 from testbed.plotting.marks import Mark
 from testbed.plotting.own.source import Drawn, Found, Own, Passed, file_name
-from testbed.plotting.style import add_points, finish
+from testbed.plotting.style import add_points, finish, padded
 from testbed.registry import registry
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def figures(own: Own) -> Found:
         points["on_front"] = pareto(points["parameters"].to_numpy(), gain)
         yield Drawn(
             file_name("cost", setting),
-            partial(draw, points, setting, own.metrics[setting], own.marks),
+            partial(draw, points, setting, own.metrics[setting], own.marks, own.labels),
             numbers(points, setting, own.metrics[setting]),
         )
 
@@ -77,8 +78,10 @@ def pareto(cost: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> np.ndarra
     return ~np.asarray((no_worse & better).any(axis=1))
 
 
-def draw(points: pd.DataFrame, setting: str, metric: str, marks: Mapping[str, Mark]) -> Figure:
-    """A point for each model, and a line along those that no other one beats."""
+def draw(
+    points: pd.DataFrame, setting: str, metric: str, marks: Mapping[str, Mark], pinned: Sequence[str] = ()
+) -> Figure:
+    """A point for each model, and a line along those that no other one beats, with their names."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -87,11 +90,8 @@ def draw(points: pd.DataFrame, setting: str, metric: str, marks: Mapping[str, Ma
         go.Scatter(
             x=front["parameters"],
             y=100 * front["value"],
-            mode="lines+text",
+            mode="lines",
             line={"color": "#999999", "shape": "hv"},
-            text=list(front.index) if len(front) <= 12 else None,
-            textposition="top center",
-            textfont={"size": 11},
             name="Pareto front",
             hoverinfo="skip",
         )
@@ -105,9 +105,11 @@ def draw(points: pd.DataFrame, setting: str, metric: str, marks: Mapping[str, Ma
         "<b>%{customdata}</b><br>%{x:.3s} parameters<br>%{y:.2f} %<extra>%{fullData.name}</extra>",
         marks=[marks[name] for name in points.index],
     )
-    figure.update_xaxes(title_text="parameters", type="log")
-    figure.update_yaxes(title_text=f"{metric} on {setting} (%)")
+    x, y = np.log10(points["parameters"].to_numpy()), 100 * points["value"].to_numpy()
+    figure.update_xaxes(title_text="parameters", type="log", range=padded(x))
+    figure.update_yaxes(title_text=f"{metric} on {setting} (%)", range=padded(y))
     finish(figure, f"Accuracy on {setting} by number of parameters")
+    add_names(figure, x, y, list(points.index), None, pinned, first=np.flatnonzero(points["on_front"]))
     return figure
 
 

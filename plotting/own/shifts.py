@@ -66,7 +66,7 @@ def shift(own: Own, name: str, clean: str, members: list[str]) -> ScatterData | 
     )
     specs = dict.fromkeys((clean, name), own.specs[clean])
     data = scatter_data(Grid(values, sizes, x["model_type"], own.metrics[clean], specs=specs), spec)
-    return data._replace(marks=own.marks)
+    return data._replace(marks=own.marks, pinned=own.labels)
 
 
 def _shifts(own: Own) -> dict[str, tuple[str, list[str]]]:

@@ -77,6 +77,7 @@ class Own:
         settings: Names or patterns; none means all.
         metric: What is drawn; None: the main metric of each setting.
         clean: The setting that shifts are compared with; None: found for each shift.
+        labels: Names or patterns of models whose points have names in any case.
     """
 
     store: Store
@@ -85,6 +86,7 @@ class Own:
     settings: Sequence[str] = ()
     metric: str | None = None
     clean: str | None = None
+    labels: Sequence[str] = ()
 
     @cached_property
     def frame(self) -> pd.DataFrame:

@@ -82,7 +82,12 @@ def ranking_frame(
 
 
 def drawn(
-    db: str | None, models: Iterable[str], settings: Iterable[str], kinds: Sequence[str], metric: str | None
+    db: str | None,
+    models: Iterable[str],
+    settings: Iterable[str],
+    kinds: Sequence[str],
+    metric: str | None,
+    labels: Sequence[str] = (),
 ) -> dict[str, Figure]:
     """Figures; see `testbed.api.results.Results.plot`."""
     from testbed.plotting.figures import KINDS, figures
@@ -90,7 +95,7 @@ def drawn(
 
     if unknown := [each for each in kinds if each not in KINDS]:
         raise StoreError(f"there is no kind of figure {unknown[0]!r}; there are {', '.join(KINDS)}")
-    found, passed = figures(db, kinds, list(models), list(settings), metric)
+    found, passed = figures(db, kinds, list(models), list(settings), metric, labels=labels)
     if not found:
         raise StoreError(f"nothing was drawn: {skipped(passed)}")
     return Figures(found)

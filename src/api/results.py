@@ -221,20 +221,21 @@ class Results:
         with Store.open(self.db) as store:
             return ranking_frame(store, *self._chosen(models, eval_settings), score, better, frozenset(own))
 
-    def plot(self, *kinds: str, metric: str | None = None) -> dict[str, Figure]:
+    def plot(self, *kinds: str, metric: str | None = None, labels: Iterable[str] = ()) -> dict[str, Figure]:
         """The figures that ``testbed figures`` draws of these models and settings, by name; a notebook shows them.
 
         Args:
             kinds: Of ``"shifts"``, ``"severity"``, ``"ranking"``, ``"reliability"``, ``"confusion"`` and ``"cost"``;
                 none means all.
             metric: A rate; None: the main one of each setting.
+            labels: Names or patterns of models whose points have names in any case.
 
         Raises:
             StoreError: If nothing can be drawn, with the reasons.
         """
         from testbed.api.analyses import drawn
 
-        return drawn(self.db, *self._chosen(None, None), kinds, metric)
+        return drawn(self.db, *self._chosen(None, None), kinds, metric, _words(labels))
 
     def _chosen(
         self, models: str | Iterable[str] | None, eval_settings: str | Iterable[str] | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -140,13 +140,22 @@ def evaluate(
             return run(options=kept_here, kept=False)
 
 
-def _command(name: str, own: list[click.Parameter], examples: Sequence[str], more: str = "") -> Command:
+# eval.py's names of options, told to who writes them to `testbed run`.
+OF_EVAL = {
+    "--models": "write the models' names after run: testbed run resnet50 --on val",
+    "--eval-settings": "write the settings' names after --on: testbed run resnet50 --on val",
+}
+
+
+def _command(
+    name: str, own: list[click.Parameter], examples: Sequence[str], hints: Mapping[str, str], more: str = ""
+) -> Command:
     lines = "\n".join(f"  {each}" for each in examples)
     return Command(
         name,
         callback=evaluate,
         params=[*own, *OPTIONS],
-        hints=HINTS,
+        hints={**hints, **HINTS},
         help=f"""Run models on eval settings, and store every output and metric.
 
 All GPUs are used. Stored results are not computed again. To resume an interrupted run, give the same command again.
@@ -168,6 +177,7 @@ run = _command(
         "testbed run resnet50 densenet121 --on val --gpus 0 1",
         "testbed run 'timm/convnext*' --on val --dry-run",
     ),
+    OF_EVAL,
     f"\n{MODELS['help']}\n",
 )
 command = _command(
@@ -181,6 +191,7 @@ command = _command(
         "python eval.py --gpus 0 1 --models resnet50 densenet121 --eval-settings val",
         "python eval.py --models 'timm/convnext*' --eval-settings val --dry-run",
     ),
+    {"--on": "use --eval-settings"},
 )
 version_option(command)
 

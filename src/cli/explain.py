@@ -13,7 +13,7 @@ import click
 from testbed.cli.options.stored import model_argument, note, setting_argument
 from testbed.console.columns import line_width
 from testbed.console.options import ManyWords, data_root_option, plugin_option, store_command, use
-from testbed.console.output import count, fitted, percent, print_json
+from testbed.console.output import count, fitted, percent, print_json, say
 from testbed.errors import TestbedError
 from testbed.inputs import active
 
@@ -136,7 +136,7 @@ def _print(found: Explanation, origin: str, everything: bool) -> None:
     if not found.agrees:
         _print_rows(found, [*shown, *kept])
         if len(kept) < len(excluded):
-            click.echo(f"… and {len(excluded) - len(kept):,} more that are excluded (--all)")
+            say(f"… and {len(excluded) - len(kept):,} more that are excluded (--all)")
         if found.combinations:
             click.echo(f"\nCombinations ({found.combinations_tried:,} tried):")
             _print_rows(found, found.combinations if everything else found.combinations[:SHOWN])

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from testbed.cli.options.stored import models_option, settings_option
-from testbed.console.options import ManyWords, plugin_option, store_command
+from testbed.console.options import ManyWords, label_option, plugin_option, store_command
 from testbed.console.output import count
 from testbed.errors import TestbedError
 from testbed.plotting.images import IMAGE_SUFFIXES
@@ -28,6 +28,7 @@ KINDS = ("shifts", "severity", "ranking", "reliability", "confusion", "cost")
     metavar="SETTING",
     help="What shifts are compared with.  [default: the unperturbed setting of the same samples, else val]",
 )
+@label_option
 @click.option(
     "--formats",
     cls=ManyWords,
@@ -42,6 +43,7 @@ def command(
     settings: Sequence[str],
     metric: str | None,
     clean: str | None,
+    labels: Sequence[str],
     formats: Sequence[str],
     plugins: Sequence[str],
     db_url: str | None,
@@ -63,7 +65,7 @@ def command(
         raise TestbedError(problem)
     registry.load(plugins)
     with Store.open(db_url) as store:
-        drawn, passed = collect(Own(store, db_url, models, settings, metric, clean), kinds)
+        drawn, passed = collect(Own(store, db_url, models, settings, metric, clean, labels), kinds)
         made = [(each.draw(), out / f"{each.name}.html") for each in drawn]
     for (figure, path), each in zip(made, drawn, strict=True):
         write(figure, path, plotlyjs="directory")

@@ -9,7 +9,7 @@ import click
 
 from testbed.cli.options.stored import models_option, settings_option
 from testbed.console.options import data_root_option, plugin_option, store_command
-from testbed.console.output import count, metric_value, print_json, table
+from testbed.console.output import count, metric_value, print_json, say, table
 
 if TYPE_CHECKING:
     from testbed.db.parts.names import Kind
@@ -110,4 +110,4 @@ def _list_registered(kind: Kind, plugins: Sequence[str], as_json: bool, parents:
 def _tell(names: Sequence[str], kind: Kind, where: str) -> None:
     for name in names:
         click.echo(name)
-    click.echo(f"{count(len(names), kind)} in the {where}", err=True)
+    say(f"{count(len(names), kind)} in the {where}", err=True)

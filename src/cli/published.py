@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 from decimal import Decimal
@@ -21,7 +19,7 @@ from testbed.cli.options.stored import (
     settings_option,
 )
 from testbed.console.options import ManyWords, plugin_option, store_command
-from testbed.console.output import count, metric_value, percent, print_json, table
+from testbed.console.output import count, metric_value, percent, print_json, say, table
 from testbed.entities import OVERALL
 from testbed.errors import TestbedError
 
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
     from testbed.published.adding import Added
     from testbed.published.compare import Coverage, Disagreement
 
-WIDTH = 80
+DETAIL = " " * 11  # before what is told of the value above
 _NAMED = 4  # names of a reason
 _COLUMNS = 8  # columns whose values are no claims
 _USUAL = "top1"
@@ -134,11 +132,11 @@ def show(model: str, setting: str, db_url: str | None, as_json: bool) -> int:
         _print_claim(claim, model)
         for each in (comparison for of, comparison in compared if of is claim):
             name = "" if each.model == model else f"{each.model}: "
-            _print_wrapped(f"{name}{measured_in_words(each)}", 11)
+            say(f"{DETAIL}{name}{measured_in_words(each)}")
     for line in standings(claims):
-        _print_wrapped(line, 0)
+        say(line)
     if not measured:
-        click.echo("not measured here")
+        say("not measured here")
     for result in measured:
         _print_measured(result, model)
     return 0
@@ -177,9 +175,9 @@ def disagree(
         print_json([_as_object(each, Decimal(repr(by))) for each in found])
         return 0
     if not found:
-        click.echo("no two sources have a value of the same weights on the same setting by the same metric")
+        say("no two sources have a value of the same weights on the same setting by the same metric")
     for each in found:
-        click.echo(each.summary(by))
+        say(each.summary(by))
     for each in found:
         _print_pairs(each, Decimal(repr(by)), limit)
     return 0
@@ -201,7 +199,7 @@ def coverage(db_url: str | None, as_json: bool) -> int:
         print_json([{**vars(each), "values": each.values, "mapped": each.mapped} for each in found])
         return 0
     if not found:
-        click.echo("nothing is stored; testbed published fetch stores the known sources")
+        say("nothing is stored; testbed published fetch stores the known sources")
         return 0
     rows = [
         [each.name, *(f"{number:,}" for number in (each.files, each.rows, each.values, each.claims, each.mapped))]
@@ -261,12 +259,11 @@ def _print_pairs(found: Disagreement, by: Decimal, limit: int) -> None:
     beyond = found.beyond(by)
     if not beyond:
         return
-    room = (WIDTH - 18 - max(6, len(found.first)) - max(6, len(found.second))) // 2
     rows = [
         [
             f"{each.points:+.2f}",
-            _cut(each.first.model, room),
-            _cut(_on(each.first), room),
+            each.first.model,
+            _on(each.first),
             percent(each.first.value),
             percent(each.second.value),
         ]
@@ -275,7 +272,7 @@ def _print_pairs(found: Disagreement, by: Decimal, limit: int) -> None:
     header = ["points", "model", "eval setting", found.first, found.second]
     click.echo(f"\n{table(header, rows, right=(0, 3, 4))}")
     if len(beyond) > limit:
-        click.echo(f"… and {len(beyond) - limit:,} more (--limit)")
+        say(f"… and {len(beyond) - limit:,} more (--limit)")
 
 
 def _on(claim: Claim) -> str:
@@ -284,28 +281,24 @@ def _on(claim: Claim) -> str:
     return " ".join([claim.eval_setting, *further])
 
 
-def _cut(text: str, room: int) -> str:
-    return text if len(text) <= room else f"{text[: room // 2]}…{text[len(text) - (room - room // 2 - 1) :]}"
-
-
 def _print_claim(claim: Claim, model: str) -> None:
     assert claim.source is not None
     value = metric_value(claim.value, claim.unit)
-    click.echo(f"{value:>9}  {_what(claim.metric, claim.slice)}, {claim.source.name}")
+    say(f"{value:>9}  {_what(claim.metric, claim.slice)}, {claim.source.name}")
     told = [f"{claim.source.file}, {claim.row}"]
     told += [] if claim.model == model else [f"as {claim.model}"]
     told += [f"{key} {text}" for key, text in claim.protocol.items()]
     told += [] if claim.n is None else [f"n {claim.n:,}"]
     told += [] if claim.why is None else [claim.why]
-    _print_wrapped("; ".join(told), 11)
+    say(f"{DETAIL}{'; '.join(told)}")
 
 
 def _print_measured(result: Result, model: str) -> None:
     value = metric_value(result.value, result.unit, result.stderr)
-    click.echo(f"{value:>9}  {_what(result.metric, result.slice)}, measured here")
+    say(f"{value:>9}  {_what(result.metric, result.slice)}, measured here")
     told = [] if result.model == model else [f"as {result.model}"]
     told += [] if result.n is None else [f"n {result.n:,}"]
-    _print_wrapped("; ".join([*told, f"evaluation {result.evaluation_id}"]), 11)
+    say(f"{DETAIL}{'; '.join([*told, f'evaluation {result.evaluation_id}'])}")
 
 
 def _what(metric: str, slice: str) -> str:
@@ -316,13 +309,14 @@ def _print_reasons(found: Coverage) -> None:
     for why, names in found.unmapped.items():
         named = [name for name, _ in names.most_common(_NAMED)]
         more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-        click.echo(f"\n{found.name}: {_unmapped(names.total())}: {why}:")
-        _print_wrapped(f"{', '.join(named)}{more}", 2)
+        say(f"\n{found.name}: {_unmapped(names.total())}: {why}:")
+        say(f"  {', '.join(named)}{more}")
     if found.left_out:
-        click.echo(f"\n{found.name}: {found.left_out.total():,} values are no claims:")
+        say(f"\n{found.name}: {found.left_out.total():,} values are no claims:")
         named = [f"{name} {number:,}" for name, number in found.left_out.most_common(_COLUMNS)]
         others = len(found.left_out) - len(named)
-        _print_wrapped(", ".join([*named, *([f"and {count(others, 'further column')}"] if others else [])]), 2)
+        named += [f"and {count(others, 'further column')}"] if others else []
+        say(f"  {', '.join(named)}")
 
 
 def _print_added(added: Sequence[Added], as_json: bool) -> None:
@@ -344,17 +338,10 @@ def _print_added(added: Sequence[Added], as_json: bool) -> None:
         rows.append([name, *(f"{number:,}" for number in (len(of), read, claims, new, mapped))])
     click.echo(table(["source", "files", "rows", "claims", "new", "mapped"], rows, right=range(1, 6)))
     if len(added) == 1:
-        click.echo(f"{added[0].source.path} is {added[0].source.form}")
+        say(f"{added[0].source.path} is {added[0].source.form}")
         for why, number in added[0].unmapped.items():
-            click.echo(f"{_unmapped(number)}: {why}")
+            say(f"{_unmapped(number)}: {why}")
 
 
 def _unmapped(number: int) -> str:
     return "1 claim is not mapped" if number == 1 else f"{number:,} claims are not mapped"
-
-
-def _print_wrapped(text: str, indent: int) -> None:
-    if text:
-        width = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
-        space = " " * indent
-        click.echo(textwrap.fill(text, width, initial_indent=space, subsequent_indent=space, break_on_hyphens=False))

@@ -8,7 +8,7 @@ import click
 
 from testbed.cli.options.stored import models_option, settings_option
 from testbed.console.options import EXIT_ERROR, ManyWords, data_root_option, plugin_option, store_command
-from testbed.console.output import count, print_json
+from testbed.console.output import count, print_json, say
 from testbed.errors import TestbedError
 
 
@@ -43,7 +43,7 @@ def command(
 
     def tell(one: Rescored) -> None:
         if one.status in ("skipped", "failed"):
-            click.echo(f"{one.model} on {one.eval_setting} {one.status}: {one.reason}", err=True)
+            say(f"{one.model} on {one.eval_setting} {one.status}: {one.reason}", err=True)
 
     registry.load(plugins)
     with Store.open(db_url, "write") as store:
@@ -52,7 +52,7 @@ def command(
         print_json([vars(one) for one in done])
     else:
         said = ", ".join(f"{number:,} {status}" for status, number in sorted(counts(done).items()))
-        click.echo(f"{count(len(done), 'evaluation')}: {said}" if done else "there are no outputs to score")
+        say(f"{count(len(done), 'evaluation')}: {said}" if done else "there are no outputs to score")
     return EXIT_ERROR if any(one.status == "failed" for one in done) else 0
 
 

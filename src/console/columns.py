@@ -15,6 +15,7 @@ SHORTEST = 6  # and the names of rows, where nothing else helps
 # A text may go on in the next line after these, and not within a number.
 _BREAK = re.compile(r"(?<=[\s_/|:=~×@-])(?=\S)|(?<=,)(?=\D)|(?<=[^\W\d]\.)(?=\w)")
 _NUMBER = re.compile(r"[\d.,]\d")
+_PATH = re.compile(r"\s*[('\"]?(?:\w+:/|[/~])\S*$")
 
 Row = Sequence[str]
 
@@ -74,15 +75,20 @@ def blocks(lines: Sequence[Row], right: Collection[int], width: int) -> Iterator
 
 
 def prose(text: str) -> str:
-    """Sentences in lines that fit standard output, if that is a terminal; further lines are indented like the first."""
+    """Sentences in lines that fit standard output, if that is a terminal; further lines are indented like the first.
+
+    Paths and addresses stay whole, to be copied.
+    """
     width = line_width()
-    if width is None or len(text) <= width:
-        return text
+    return text if width is None else "\n".join(_sentence(line, width) for line in text.split("\n"))
+
+
+def _sentence(text: str, width: int) -> str:
     indent = text[: len(text) - len(text.lstrip())]
     lines = textwrap.wrap(
         text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
     )
-    return "\n".join(part for line in lines for part in folded(line, width))
+    return "\n".join(part for line in lines for part in ([line] if _PATH.match(line) else folded(line, width)))
 
 
 def folded(text: str, width: int) -> list[str]:

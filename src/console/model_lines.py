@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from testbed.console.output import count, percent
+from testbed.console.output import count, percent, say
 from testbed.entities import OVERALL
 from testbed.models.base.transform import LazyTransform, StandardNormalization
 from testbed.models.base.weights import LocalFiles
@@ -63,9 +61,9 @@ def print_models(report: Report) -> None:
     """Prints a line for each model of a run that prepares its images by a transform."""
     lines = lines_of_models(report)
     for line in lines[:SHOWN]:
-        click.echo(line)
+        say(line)
     if len(lines) > SHOWN:
-        click.echo(f"{count(len(lines) - SHOWN, 'more model')}; --json shows the preprocessing of each")
+        say(f"{count(len(lines) - SHOWN, 'more model')}; --json shows the preprocessing of each")
 
 
 def lines_of_models(report: Report) -> list[str]:
@@ -125,7 +123,7 @@ def print_class_orders(report: Report) -> None:
         other = sorted(names, key=natural_key)
         if other == names or order.is_known(bool(folders)) or not (folders or order.where):
             continue
-        click.echo(
+        say(
             f"Class order? Nothing says in which order {cell.model} has the classes of {cell.setting}; the setting's"
             f" was taken: {_first(names)}. timm trains in the order {_first(other)}: if it was trained so, run again"
             f" with {OPTION} {NATURAL}"
@@ -150,13 +148,13 @@ def print_chance(report: Report, results: Sequence[Any]) -> None:
             if classes and each.n and each.n >= FEWEST and each.value is not None and _is_chance(each, classes):
                 found.append((each, classes))
     for each, classes in found[:SHOWN]:
-        click.echo(
+        say(
             f"At chance level: {each.model} on {each.eval_setting}: {percent(each.value)} % of {each.n:,} samples;"
             f" guessing among {_classes_in_words(classes)} gives {percent(1 / classes)} %. Check the"
             " preprocessing above, the order of the classes, and the weights"
         )
     if len(found) > SHOWN:
-        click.echo(f"At chance level: {count(len(found) - SHOWN, 'more cell')}")
+        say(f"At chance level: {count(len(found) - SHOWN, 'more cell')}")
 
 
 def _is_chance(result: Any, classes: int) -> bool:

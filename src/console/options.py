@@ -237,6 +237,15 @@ PLUGIN: dict[str, Any] = {
 }
 
 
+label_option = click.option(
+    "--label",
+    "labels",
+    cls=ManyWords,
+    metavar="NAME",
+    help="Models whose points have names in any case: names or patterns. Extreme ones have names where there is room.",
+)
+
+
 def plugin_option(function: F) -> F:
     """--plugin."""
     return click.option("--plugin", "plugins", cls=ManyWords, **PLUGIN)(function)

@@ -24,9 +24,14 @@ def print_json(value: Any) -> None:
     click.echo(to_json(value))
 
 
+def say(text: str, err: bool = False) -> None:
+    """Prints a sentence, in lines that fit the terminal."""
+    click.echo(prose(text), err=err)
+
+
 def footnote(text: str) -> None:
-    """Prints a sentence about a table to standard error, in lines that fit the terminal."""
-    click.echo(prose(text), err=True)
+    """Prints a sentence about a table to standard error."""
+    say(text, err=True)
 
 
 def shares() -> Callable[[str, float], None]:

@@ -13,6 +13,7 @@ from testbed.graph.passes import Pass
 from testbed.visible import visible, visible_line
 
 LINE_SECONDS = 10.0
+WIDE, NARROW_LABEL = 110, 28  # characters of a terminal for whole labels of bars; of a label on a narrower one
 
 
 class Progress:
@@ -240,16 +241,20 @@ class RichProgress(Counting):
 
     def __init__(self, console: Any) -> None:
         from rich import progress as rich_progress
+        from rich.table import Column
 
         super().__init__()
+        narrow = console.width < WIDE
+        label = Column(overflow="ellipsis")  # the one that can be narrower, for numbers stay whole
         self._bars = rich_progress.Progress(
-            rich_progress.TextColumn("{task.description}", markup=False),
-            rich_progress.BarColumn(bar_width=16),
+            rich_progress.TextColumn("{task.description}", markup=False, table_column=label),
+            rich_progress.BarColumn(bar_width=8 if narrow else 16),
             rich_progress.TextColumn("{task.completed:,.0f}/{task.total:,.0f}"),
             rich_progress.TextColumn("{task.fields[told]}"),
             console=console,
             transient=False,
         )
+        self._label = NARROW_LABEL if narrow else console.width
         self._ids: dict[int, Any] = {}
         self._run: Any = None
         self._bars.start()
@@ -262,7 +267,10 @@ class RichProgress(Counting):
     def begun(self, pass_id: int, count: Count) -> None:
         """Adds a bar; stored samples count as done."""
         if pass_id not in self._ids:
-            self._ids[pass_id] = self._bars.add_task(count.label, total=0, told="")
+            label = count.label
+            if len(label) > self._label:
+                label = f"{label[: self._label // 2]}…{label[1 - self._label // 2 :]}"
+            self._ids[pass_id] = self._bars.add_task(label, total=0, told="")
         self._show(pass_id, count)
 
     def advanced(self, pass_id: int, count: Count, before: int) -> None:

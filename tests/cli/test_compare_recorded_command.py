@@ -6,39 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pytest
-from table_world import PHOTOS, encoded, questions, write_table
+from table_world import PHOTOS, encoded, recorded_answers, write_table
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
-
-# The right answer is A. VLMEvalKit's rules read the first two; the default rules also the quoted and the small letter.
-SAID = ["A", "B", "The answer is A", '"A"', "None", "a"]
-HITS = [1, 0, 1, 1, 0, 0]  # a judge read the fourth, and not the last
 
 
 @pytest.fixture
 def recorded(tmp_path: Path) -> Path:
     """Answers to MMStar and all that VLMEvalKit writes beside them."""
-    questions(tmp_path / "lmu" / "MMStar.tsv", len(SAID))
-    folder = tmp_path / "outputs" / "seen"
-    folder.mkdir(parents=True)
-    header = ["index", "question", "answer", "prediction"]
-    rows = [[number, "q", "A", text] for number, text in enumerate(SAID)]
-    workbook(folder / "seen_MMStar.xlsx", [header, *rows])
-    graded = [[*row, hit, "log"] for row, hit in zip(rows, HITS, strict=True)]
-    workbook(folder / "seen_MMStar_openai_result.xlsx", [[*header, "hit", "log"], *graded])
-    (folder / "seen_MMStar_acc.csv").write_text(
-        '"split","Overall","seen","beings","things","colour of the sky"\n"dev","0.5","0.5","0.667","0.333","1.0"\n'
-    )
-    return folder / "seen_MMStar.xlsx"
-
-
-def workbook(path: Path, rows: list[list[Any]]) -> None:
-    book = openpyxl.Workbook()
-    for row in rows:
-        book.active.append(row)
-    book.save(path)
+    return recorded_answers(tmp_path)
 
 
 def scored(program: Any, tmp_path: Path, *settings: str, model: Path) -> None:

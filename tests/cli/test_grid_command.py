@@ -83,6 +83,10 @@ def test_latex_takes_nothing_in_a_name_for_a_command():
         (Cell(62.5, 12.25, published=True), r"$63 \pm 12^{\dagger}$"),
         (Cell(33.333, published=True, differs=True), r"$33.33^{\dagger\ast}$"),
         (Cell(0.123456, percent=False), "$0.1235$"),
+        (Cell(0.0000123456, percent=False), r"$1.235 \cdot 10^{-5}$"),
+        (Cell(97.59259259, 1.3049, shows_half=False, best=True), r"$\mathbf{97.6}$"),
+        (Cell(0.5512, 1.3049, signed=True), r"$+0.6 \pm 1.3$"),
+        (Cell(-2.5512, 1.3049, signed=True), r"$-2.6 \pm 1.3$"),
         (Cell(float("nan")), "--"),
     ],
 )
@@ -91,11 +95,11 @@ def test_numbers_for_a_paper_have_two_digits_of_their_interval(cell, text):
 
 
 def test_comments_say_what_the_marks_of_a_table_mean():
-    rows = [("a", [Cell(2.0, 1.0, best=True)]), ("b", [Cell(1.0, 1.0, tied=True)])]
-    first = tabular("top1", ["s"], rows).splitlines()[0]
+    rows = [["a", Cell(2.0, 1.0, best=True)], ["b", Cell(1.0, 1.0, tied=True)]]
+    first = tabular("lr", ["top1", "s"], rows).splitlines()[0]
     said = ["±: half of the 95 % interval", "bold: the best", "=: does not differ significantly from the best"]
     assert first == "; ".join([r"% \usepackage{booktabs}", *said])
-    assert "=:" not in tabular("top1", ["s"], rows[:1])
+    assert "=:" not in tabular("lr", ["top1", "s"], rows[:1])
 
 
 def test_ties_with_the_best_are_those_of_rank(program, tmp_path):

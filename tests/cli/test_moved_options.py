@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 
 import click
 import pytest
@@ -72,3 +73,14 @@ def test_an_option_that_moved_is_answered_in_one_line(
     done = program("db.py", "--models", "a", "b", "--rank", "val", "--db-url", str(tmp_path / "none.db"), code=2)
     assert done.stderr == "Error: there is no option --rank; it is now: testbed rank SETTING…\n"
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["run", "--models", "demo"], "write the models' names after run: testbed run resnet50 --on val"),
+        (["run", "demo", "--eval_settings", "val"], "write the settings' names after --on: testbed run resnet50 --on"),
+    ],
+)
+def test_run_tells_where_the_words_of_eval_go(words: list[str], hint: str, ask: Callable[..., Any]) -> None:
+    assert hint in ask(*words, code=2).stderr

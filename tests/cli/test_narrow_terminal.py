@@ -3,80 +3,151 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
-from stored_cells import put, samples_of, saying
+from click.testing import CliRunner
+from long_names import MODELS, SETTINGS
+from table_world import recorded_answers
 
-from testbed.cli.program import SECTIONS
+from testbed.cli.program import command as program
 from testbed.console.columns import folded
+from testbed.console.options import Group
 from testbed.console.output import fitted
-from testbed.db.store import Store
+from testbed.data.sets.digits import Digits
 
-MODELS = [f"vit_large_patch14_clip_224.openai_ft_in12k_in1k_with_recipe_{each}_of_2026" for each in ("a", "b", "c")]
-SETTINGS = [f"imagenet-validation-center-crop-gaussian_noise.severity.{each}.seed.2026" for each in (1, 2)]
+pytestmark = pytest.mark.usefixtures("shared_cache")
+
 NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)*")
-
-# Every verb that prints a table of results, with words for the store of long names.
-TABLES = {
-    "list": ["list", "results"],
-    "show": ["show", MODELS[0], SETTINGS[0]],
-    "grid": ["grid", "*"],
-    "why": ["why", "1", "3"],
-    "published": ["published", "show", MODELS[0], SETTINGS[0]],
-    "rank": ["rank", *SETTINGS],
-    "compare": ["compare", *MODELS, "--on", *SETTINGS],
-    "groups": ["groups", SETTINGS[0], "--by", "class"],
-    "hardest": ["hardest", SETTINGS[0]],
-    "confusions": ["confusions", SETTINGS[0]],
-    "agreement": ["agreement", SETTINGS[0]],
-    "borda": ["borda", *SETTINGS, "--metric", "top1"],
-    "calibrate": ["calibrate", SETTINGS[0], "--labels", "labels.csv", "--models", MODELS[0], "--score", "top1"],
-    "store": ["store", "status"],
+NAMES = {
+    "the demo": (["digits-knn", "digits-logreg"], ["digits", "digits-inverted"]),
+    "long names": (MODELS, SETTINGS),
 }
+PLUGIN = ["--plugin", str(Path(__file__).parent.parent / "plugins" / "long_digits.py")]
+TO_COPY = re.compile(r" *testbed \w+ '|\s*[('\"]?(\w+:/|/)\S+$|The results are in ")  # commands, paths
+
+# Every verb that prints a table or lines about several models, with its words for a store.
+TABLES: dict[str, Callable[[list[str], list[str]], list[str]]] = {
+    "run": lambda models, settings: [*models, "--on", *settings, "--limit", "60", "--executor", "inline", *PLUGIN],
+    "rescore": lambda models, settings: PLUGIN,
+    "list models": lambda models, settings: ["--stored"],
+    "list settings": lambda models, settings: ["--stored"],
+    "list results": lambda models, settings: [],
+    "show": lambda models, settings: [models[0], settings[0], "--slices"],
+    "grid": lambda models, settings: ["*"],
+    "why": lambda models, settings: ["1", "3"],
+    "published add": lambda models, settings: claimed(settings, "another blog"),
+    "published show": lambda models, settings: [models[0], settings[0]],
+    "published disagree": lambda models, settings: [],
+    "published coverage": lambda models, settings: [],
+    "published prefer": lambda models, settings: [],
+    "explain": lambda models, settings: [models[1], settings[0], "--published", "90", "--samples", "0", *PLUGIN],
+    "rank": lambda models, settings: settings,
+    "compare": lambda models, settings: [*models, "--on", *settings],
+    "gate": lambda models, settings: ["policy.yaml", "--candidate", models[1], "--baseline", models[0]],
+    "groups": lambda models, settings: [settings[0], "--by", "class"],
+    "hardest": lambda models, settings: [settings[0]],
+    "confusions": lambda models, settings: [settings[0]],
+    "agreement": lambda models, settings: [settings[0]],
+    "borda": lambda models, settings: [*settings, "--metric", "top1"],
+    "calibrate": lambda models, settings: [
+        settings[0],
+        "--labels",
+        "labels.csv",
+        "--score",
+        "top1",
+        "--models",
+        models[0],
+    ],
+    "compare-recorded": lambda models, settings: [f"replay:{Path('recorded').read_text()}", "MMStar"],
+    "store status": lambda models, settings: [],
+    "store check": lambda models, settings: ["--deep"],
+    "store verify": lambda models, settings: ["--models", *models, "--executor", "inline", *PLUGIN],
+    "store repair": lambda models, settings: [],
+    "store gc": lambda models, settings: [],
+}
+PROGRESS = ("run", "store verify")  # which tell it on stderr; on a terminal in bars
+# These print only that they are done, or a page's address.
 OTHERS = {
-    *("run", "rescore", "corrupt", "explain", "compare-recorded"),  # they need models or recorded answers
-    *("serve", "site", "figures", "import", "export"),  # they print no tables
+    *("corrupt", "serve", "site", "figures", "import", "published fetch"),
+    *(f"export {form}" for form in ("logits", "texts", "verdicts", "answers", "csv", "clip-benchmark")),
+    *(f"export {form}" for form in ("webdataset", "clip-cc", "vlmevalkit")),
+    *(f"store {verb}" for verb in ("salvage", "backup", "copy", "merge", "upgrade")),
+    *(f"store {verb}" for verb in ("add", "rename", "remove", "restore", "purge")),
 }
 
 
-@pytest.fixture
-def wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store of long names, with a claim and human labels."""
-    monkeypatch.chdir(tmp_path)
-    samples = samples_of([0, 1, 2, 3] * 10)
-    with Store.create("testbed.db") as store:
-        store.leases.begin_run(f"testbed run {' '.join(MODELS)} --on {' '.join(SETTINGS)}")
-        for place, model in enumerate(MODELS):
-            for setting in SETTINGS:
-                put(store, model, setting, samples, saying([0, 1, 2, 3] * (9 - place) + [0] * (4 + 4 * place)))
-        store.leases.end_run("complete")
-    labels = "".join(f"{each.id},{place % 3 // 2}\n" for place, each in enumerate(samples))
-    Path("labels.csv").write_text(f"id,label\n{labels}")
-    Path("blog.csv").write_text(f"net,acc\n{MODELS[0]},90.1\n")
+def claimed(settings: list[str], source: str) -> list[str]:
+    told = ["model=net", f"setting={settings[0]}", "value=acc", "unit=percent"]
+    return [f"{source.split()[0]}.csv", "--map", *told, "--source", source]
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """A folder with a store of each kind of names, with recorded answers and published values, and with labels."""
+    models, settings = NAMES[request.param]
+    folder = tmp_path_factory.mktemp("narrow")
+    recorded = recorded_answers(folder)
+    (folder / "recorded").write_text(str(recorded))
+    for place, source in enumerate(("a", "another")):
+        (folder / f"{source}.csv").write_text(f"net,acc\n{models[0]},{90.1 - 7 * place}\n")
+    rules = "".join(f"  - setting: {setting}\n    margin: 90\n" for setting in settings)
+    (folder / "policy.yaml").write_text(f"rules:\n{rules}")
+    on = ["--db-url", str(folder / "testbed.db"), "--executor", "inline"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for words in (
+            ["run", *models, "--on", *settings, "--limit", "60", *on, *PLUGIN],
+            ["run", f"replay:{recorded}", "--on", "MMStar", "--lmu-data", str(folder / "lmu"), *on],
+            ["published", "add", *claimed(settings, "a blog"), *on[:2]],
+            ["published", "add", *claimed(settings, "another blog"), *on[:2]],
+        ):
+            done = CliRunner().invoke(program, words, standalone_mode=False)
+            assert done.exit_code == 0, done.output
+    labels = "".join(f"{each},{place % 3 // 2}\n" for place, each in enumerate(Digits("test").ids[::9]))
+    (folder / "labels.csv").write_text(f"id,label\n{labels}")
+    return request.param, folder
+
+
+def verbs(group: Group, before: tuple[str, ...] = ()) -> Iterator[str]:
+    with click.Context(group) as context:
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            words = (*before, name)
+            yield from verbs(command, words) if isinstance(command, Group) else [" ".join(words)]
 
 
 def test_every_verb_is_told_of() -> None:
-    verbs = {name for section in SECTIONS.values() for name in section}
-    assert verbs == TABLES.keys() | OTHERS
+    assert isinstance(program, Group)
+    assert sorted(verbs(program)) == sorted([*TABLES, *OTHERS])
 
 
-@pytest.mark.parametrize("words", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize("verb", TABLES)
 def test_lines_fit_and_numbers_stay_whole(
-    words: list[str], wide: None, ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    verb: str,
+    filled: tuple[str, Path],
+    ask: Callable[..., Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if words[0] == "published":
-        told = ["--map", "model=net", f"setting={SETTINGS[0]}", "value=acc", "unit=percent", "--source", "a blog"]
-        ask("published", "add", "blog.csv", *told)
+    kind, folder = filled
+    models, settings = NAMES[kind]
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    words = [*verb.split(), *TABLES[verb](models, settings)]
     monkeypatch.delenv("COLUMNS", raising=False)
     whole = ask(*words)
     monkeypatch.setenv("COLUMNS", "80")
     done = ask(*words)
-    lines = done.stdout.splitlines() + done.stderr.splitlines()
-    assert [line for line in lines if len(line) > 80] == []
-    cells = NUMBER.findall(re.sub("|".join(map(re.escape, (*MODELS, *SETTINGS))), "", whole.stdout + whole.stderr))
+    assert done.stdout.strip()
+    lines = done.stdout.splitlines() + ([] if verb in PROGRESS else done.stderr.splitlines())
+    assert [line for line in lines if len(line) > 80 and not TO_COPY.match(line)] == []
+    names_and_times = "|".join([*map(re.escape, (*models, *settings)), r"\bin \d+ s\b"])
+    cells = NUMBER.findall(re.sub(names_and_times, "", whole.stdout + whole.stderr))
     assert set(cells) <= set(NUMBER.findall(done.stdout + done.stderr))
 
 

@@ -72,6 +72,10 @@ def test_the_index_of_the_search_is_built_in(website: Path) -> None:
     assert "first-hour.html" in index
 
 
+def test_nothing_but_pages_and_what_they_show_is_published(website: Path) -> None:
+    assert [path for path in website.rglob("*") if path.name == "__pycache__" or path.suffix == ".pyc"] == []
+
+
 def test_links_to_other_files_lead_to_files_of_the_website(website: Path) -> None:
     lost = []
     for page in website.rglob("*.html"):
@@ -92,8 +96,14 @@ def test_the_search_finds_pages_that_are_opened_as_files(website: Path) -> None:
         box.focus()
         page.locator(".md-search-result__meta", has_text="Type to start searching").wait_for(state="attached")
         box.click()
-        box.press_sequentially("webdatasets")
-        found = page.locator(".md-search-result__link").first
-        found.wait_for(state="attached")
-        assert (found.get_attribute("href") or "").startswith(website.as_uri())
+        for words, name in (
+            ("webdatasets", "webdatasets"),
+            ("--decoded-cache", "running"),  # an option
+            ("booktabs", "figures"),  # a word in code: \\usepackage{booktabs}
+            ("StandardTransform", "adding-a-model"),
+        ):
+            box.fill("")
+            box.press_sequentially(words)
+            found = page.locator(f'.md-search-result__link[href^="{(website / name).as_uri()}.html"]').first
+            found.wait_for(state="attached")
         browser.close()

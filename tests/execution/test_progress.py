@@ -14,6 +14,7 @@ from toy import darker, toy_catalog, toy_model, toy_setting
 
 from testbed.execution import progress
 from testbed.execution.progress import LineProgress, RichProgress
+from testbed.graph.cells import Cell
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Pass, PassCell
 from testbed.runner.run import run
@@ -165,3 +166,20 @@ def test_bars_move_with_each_cell_of_a_batch_and_count_cells(lab: Any) -> None:
     shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", out.getvalue()).splitlines()
     assert re.search(r"3 of 3 cells .* 1,800/1,800 samples", shown[-1])
     assert max(map(len, shown)) <= 80
+
+
+def test_on_a_narrow_terminal_labels_give_way_to_numbers(clock: Clock) -> None:
+    out = io.StringIO()
+    bars = RichProgress(Console(file=out, width=80, force_terminal=True))
+    label = "vit_large_patch14_clip_224.openai"
+    bars.start([Cell(label, f"val-{number}") for number in range(2)])
+    bars.begin(one_pass(0, label), 1_281_167, 1_281_167)
+    for _ in range(3):
+        clock.now += 1
+        bars.advance(0, 1000)
+    bars.close()
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", out.getvalue()).splitlines()
+    assert max(map(len, shown)) <= 80
+    assert any("3,000/1,281,167" in line and "1,000 images/s, 21:18 left" in line for line in shown)
+    assert any("0 of 2 cells" in line and "3,000/1,281,167 samples, 21:18 left" in line for line in shown)
+    assert any(line.startswith("vit_large") and "…" in line for line in shown)

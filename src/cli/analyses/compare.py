@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from testbed.cli.analyses.latex import Cell, format_option, tabular
 from testbed.cli.options.stored import models_argument, score_option
 from testbed.console.completion import stored
 from testbed.console.options import ManyWords, store_command
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
     help="The eval settings.",
 )
 @score_option
+@format_option("table", "latex")
 def command(
-    models: Sequence[str], settings: Sequence[str], score: str | None, db_url: str | None, as_json: bool
+    models: Sequence[str], settings: Sequence[str], score: str | None, form: str, db_url: str | None, as_json: bool
 ) -> int:
     """Two models or more on the same samples: paired tests.
 
@@ -54,7 +56,7 @@ def command(
     if as_json:
         print_json([_as_object(row, found.spec) for row in found.rows])
         return 0
-    click.echo(_table(found))
+    click.echo(_latex(found) if form == "latex" else _table(found))
     footnote(
         f"{_described(found.spec, all(row.comparison.binary for row in found.rows))} of each sample,"
         f" {count(len(found.rows), 'comparison')};"
@@ -99,6 +101,27 @@ def _table(found: Pairs) -> str:
             ]
         )
     return table([*header, "error consistency", ""], lines, right=range(3, 13))
+
+
+def _latex(found: Pairs) -> str:
+    """The table for a paper: the better one of each pair in bold, and the other one marked if they are tied."""
+    percent = all(in_percent(found.spec, row.comparison.binary) for row in found.rows)
+    scale, unit = (100, ", %") if percent else (1, f" ({found.spec.unit})" if found.spec.unit else "")
+    sign = 1 if found.spec.better == HIGHER else -1 if found.spec.better == LOWER else 0
+    lines: list[list[str | Cell]] = []
+    for row in found.rows:
+        each, tied = row.comparison, row.verdict == "tied" and sign != 0
+        half = scale * (each.high - each.low) / 2
+        first, second = (
+            Cell(scale * value, half, shows_half=False, percent=percent, best=gain >= 0 != sign, tied=tied)
+            for value, gain in ((each.first, sign * each.difference), (each.second, -sign * each.difference))
+        )
+        difference = Cell(scale * each.difference, half, percent=percent, signed=True)
+        p = [Cell(float(f"{value:.3g}"), percent=False) for value in (each.p, row.p_holm)]
+        lines.append([row.eval_setting, row.first, row.second, f"{each.n:,}", first, second, difference, *p])
+    points = "A − B, points" if percent else f"A − B{unit}"
+    heads = ["setting", "A", "B", "n", f"{found.spec.name} of A{unit}", "of B", points, "p", "p (Holm)"]
+    return tabular("lllrrrrrr", heads, lines)
 
 
 def _interval(comparison: Comparison, in_percent: bool) -> str:

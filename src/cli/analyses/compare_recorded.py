@@ -9,7 +9,7 @@ import click
 
 from testbed.cli.options.stored import limit_option, model_argument, setting_argument
 from testbed.console.options import store_command
-from testbed.console.output import count, footnote, print_json, table
+from testbed.console.output import count, footnote, print_json, say, table
 
 if TYPE_CHECKING:
     from testbed.compat.vlmevalkit.recorded_scores import Compared, Number, Ours, Row
@@ -34,7 +34,7 @@ def command(model: str, setting: str, limit: int, db_url: str | None, as_json: b
     if as_json:
         print_json(_as_object(found, model, setting))
         return 0
-    click.echo(f"{found.predictions} on {setting}\n")
+    say(f"{found.predictions} on {setting}\n")
     if found.numbers:
         click.echo(_numbers(found))
     for file in dict.fromkeys(each.file for each in found.rows):
@@ -73,7 +73,7 @@ def _tell_rows(file: str, rows: list[Row], limit: int) -> None:
     from testbed.compat.vlmevalkit.recorded_scores import DEFAULT, PUBLISHED
 
     same = [sum(not each.differs(rules) for each in rows) for rules in (PUBLISHED, DEFAULT)]
-    click.echo(
+    say(
         f"{file}: of {len(rows):,} recorded scores of answers, {same[0]:,} are the same under the rules vlmevalkit,"
         f" {same[1]:,} under the rules default"
     )

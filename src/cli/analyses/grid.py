@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from testbed.cli.analyses.latex import Cell, tabular
+from testbed.cli.analyses.latex import Cell, format_option, tabular
 from testbed.cli.options.stored import better_option, models_option, note
 from testbed.cli.run.report import SHOWN_REASONS
+from testbed.console.columns import prose
 from testbed.console.completion import stored
 from testbed.console.options import Argument, store_command
 from testbed.console.output import bare_value, grid, print_json
@@ -39,9 +40,7 @@ BEFORE_MARK = {"table": "", "markdown": "\n\\", "latex": "% "}
 )
 @models_option
 @click.option("--metric", metavar="NAME", help="The metric.  [default: the main one of each setting]")
-@click.option(
-    "--format", "form", type=click.Choice(FORMS), default=FORMS[0], show_default=True, help="What the table is for."
-)
+@format_option(*FORMS)
 @better_option
 def command(
     patterns: Sequence[str],
@@ -92,12 +91,14 @@ def command(
         about = ([others[name]] if name in others else []) + ([_shown(unit)] if unit not in ("", usual) else [])
         heads.append(f"{name} ({', '.join(about)})" if about else name)
     if form == "latex":
-        click.echo(tabular(corner, heads, _results(db_url, loaded, chosen, marked)))
+        rows = _results(db_url, loaded, chosen, marked)
+        click.echo(tabular("l" + "r" * len(heads), [corner, *heads], rows))
     else:
         click.echo(as_text(list(chosen.index), heads, cells, form, corner))
     for key, (mark, those) in marked.items():
         if those:
-            click.echo(f"{BEFORE_MARK[form]}{mark} {MARKS[key]}: testbed published show MODEL SETTING")
+            line = f"{BEFORE_MARK[form]}{mark} {MARKS[key]}: testbed published show MODEL SETTING"
+            click.echo(prose(line) if form == "table" else line)
     return 0
 
 
@@ -134,7 +135,7 @@ def _marked(
 
 def _results(
     db_url: str | None, loaded: Grid, chosen: pd.DataFrame, marked: Mapping[str, tuple[str, Set[tuple[str, str]]]]
-) -> list[tuple[str, list[Cell]]]:
+) -> list[list[str | Cell]]:
     """Each model with its results: their intervals, the best, and those that do not differ significantly from these."""
     from testbed.db.store import Store
 
@@ -146,17 +147,17 @@ def _results(
     published, differing = (marked[key][1] for key in ("published", "differ_from_published"))
     missing = Cell(math.nan)
     return [
-        (
+        [
             model,
-            [
+            *(
                 replace(
                     columns[name].get(model, missing),
                     published=(model, name) in published,
                     differs=(model, name) in differing,
                 )
                 for name in chosen.columns
-            ],
-        )
+            ),
+        ]
         for model in chosen.index
     ]
 
@@ -176,7 +177,7 @@ def _cells(store: Store, loaded: Grid, name: str, values: dict[str, float], is_s
     for model, value in values.items():
         ends = interval(spec, value, errors.get(model), sizes.get(model))
         half = scale * (ends[1] - ends[0]) / 2 if ends else math.nan
-        cells[model] = Cell(scale * value, half, spec.unit == FRACTION, model in best, model in tied)
+        cells[model] = Cell(scale * value, half, percent=spec.unit == FRACTION, best=model in best, tied=model in tied)
     return cells
 
 

@@ -6,13 +6,25 @@ The explorer's `export.js` writes the same for what a page shows.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 DECIMALS, DIGITS, MOST_DECIMALS = 2, 4, 6  # of a percentage and of another value without an interval; of any value
 BOLD, TIED = "bold: the best", "=: does not differ significantly from the best"
 HALVES = "±: half of the 95 % interval"
+
+
+def format_option(*forms: str) -> Callable[[F], F]:
+    """--format: what the table is for, as ``form``; the first one by default."""
+    return click.option(
+        "--format", "form", type=click.Choice(forms), default=forms[0], show_default=True, help="What the table is for."
+    )
 
 
 @dataclass(frozen=True)
@@ -22,7 +34,9 @@ class Cell:
     Attributes:
         value: As it is shown; NaN if there is none.
         half: Half of its 95 % interval; NaN if it is not known.
+        shows_half: Whether that is shown, and not only rounds the value.
         percent: Whether it is a percentage.
+        signed: Whether it has a sign in any case.
         best: Whether no other one in its column is better.
         tied: Whether it does not differ significantly from the best.
         published: Whether it was not measured here.
@@ -31,40 +45,45 @@ class Cell:
 
     value: float
     half: float = math.nan
+    shows_half: bool = True
     percent: bool = True
+    signed: bool = False
     best: bool = False
     tied: bool = False
     published: bool = False
     differs: bool = False
 
 
-def tabular(corner: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[Cell]]]) -> str:
+def tabular(align: str, heads: Sequence[str], rows: Sequence[Sequence[str | Cell]]) -> str:
     """A table, after comments that say what it needs and what its marks mean.
 
     Args:
-        corner: What the numbers are.
+        align: ``l`` or ``r`` for each column.
         heads: Of the columns.
-        rows: The name of each model, and its results.
+        rows: Texts, in which nothing is a command, and results.
     """
-    cells = [cell for _, row in rows for cell in row if not math.isnan(cell.value)]
+    cells = [cell for row in rows for cell in row if isinstance(cell, Cell) and not math.isnan(cell.value)]
     said = [
-        *([HALVES] if any(cell.half > 0 for cell in cells) else []),
+        *([HALVES] if any(cell.half > 0 and cell.shows_half for cell in cells) else []),
         *([BOLD] if any(cell.best for cell in cells) else []),
         *([TIED] if any(cell.tied and not cell.best for cell in cells) else []),
     ]
-    lines = [" & ".join([escaped(name), *(number(cell) for cell in row)]) for name, row in rows]
     return "\n".join(
         [
             rf"% \usepackage{{booktabs}}{''.join(f'; {each}' for each in said)}",
-            rf"\begin{{tabular}}{{l{'r' * len(heads)}}}",
+            rf"\begin{{tabular}}{{{align}}}",
             r"\toprule",
-            rf"{' & '.join(escaped(each) for each in [corner, *heads])} \\",
+            _line(heads),
             r"\midrule",
-            *(rf"{line} \\" for line in lines),
+            *map(_line, rows),
             r"\bottomrule",
             r"\end{tabular}",
         ]
     )
+
+
+def _line(cells: Sequence[str | Cell]) -> str:
+    return rf"{' & '.join(number(each) if isinstance(each, Cell) else escaped(each) for each in cells)} \\"
 
 
 def number(cell: Cell) -> str:
@@ -73,9 +92,11 @@ def number(cell: Cell) -> str:
         return "--"
     if cell.half > 0:
         decimals = min(max(0, 1 - math.floor(math.log10(cell.half))), MOST_DECIMALS)
-        text = rf"{_rounded(cell.value, decimals)} \pm {_rounded(cell.half, decimals)}"
+        text = _rounded(cell.value, decimals)
+        text += rf" \pm {_rounded(cell.half, decimals)}" if cell.shows_half else ""
     else:
-        text = _rounded(cell.value, DECIMALS) if cell.percent else f"{cell.value:.{DIGITS}g}"
+        text = _rounded(cell.value, DECIMALS) if cell.percent else _digits(cell.value)
+    text = f"+{text}" if cell.signed and cell.value > 0 else text
     marks = [
         *(["="] if cell.tied and not cell.best else []),
         *([r"\dagger"] if cell.published else []),
@@ -89,8 +110,14 @@ def _rounded(value: float, decimals: int) -> str:
     return str(Decimal(value).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP))
 
 
+def _digits(value: float) -> str:
+    digits, _, exponent = f"{value:.{DIGITS}g}".partition("e")
+    return rf"{digits} \cdot 10^{{{int(exponent)}}}" if exponent else digits
+
+
 def escaped(text: str) -> str:
     """A text in which nothing is a command."""
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
+    special |= {"−": "$-$", "×": r"$\times$"}
     special |= {character: f"\\{character}" for character in "&%$#_{}"}
     return "".join(special.get(character, character) for character in text)

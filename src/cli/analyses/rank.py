@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from testbed.cli.analyses.latex import Cell, format_option, tabular
 from testbed.cli.options.stored import better_option, models_option, note, score_option, settings_argument
 from testbed.console.columns import prose
 from testbed.console.options import store_command
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
 @models_option
 @score_option
 @better_option
+@format_option("table", "latex")
 def command(
     settings: Sequence[str],
     models: Sequence[str],
     score: str | None,
     better: Better | None,
+    form: str,
     db_url: str | None,
     as_json: bool,
 ) -> int:
@@ -47,7 +50,10 @@ def command(
     if as_json:
         print_json([_as_object(row, score) for row in found.rows])
         return 0
-    click.echo(f"{prose(leading(found))}\n\n{_table(found, score, len(settings))}")
+    if form == "latex":
+        click.echo(f"% {leading(found)}\n{_latex(found, score, len(settings))}")
+    else:
+        click.echo(f"{prose(leading(found))}\n\n{_table(found, score, len(settings))}")
     order = "larger is better" if found.larger else "smaller is better"
     samples = sorted({each.n for each in found.rows[0].settings})
     counted = f"{samples[0]:,}" + (f" to {samples[-1]:,}" if len(samples) > 1 else "")
@@ -61,24 +67,49 @@ def command(
 
 
 def _table(found: Ranking, score: str, settings: int) -> str:
-    several, shown = settings > 1, in_percent(found.spec, found.binary)
-    header = ["rank", "95 %", "model", f"mean {score}" if several else score, "95 % interval"]
-    header += ["mean rank"] if several else []
+    shown = in_percent(found.spec, found.binary)
+    header = ["rank", "95 %", "model", *_heads(score, settings)]
+    header.insert(4, "95 % interval")
+    lines = []
+    for row, (places, mean_rank, tied) in zip(found.rows, _places(found, settings), strict=True):
+        low, high = (mean_score(end, shown) for end in (row.place.low, row.place.high))
+        value = mean_score(row.place.value, shown)
+        lines.append([*places, row.model, value, f"[{low}, {high}]", *mean_rank, tied])
+    return table(header, lines, right=[0, 1, *range(3, len(header) - 1)])
+
+
+def _latex(found: Ranking, score: str, settings: int) -> str:
+    """The table for a paper: the best in bold, and those that do not differ significantly from it are marked."""
+    shown = in_percent(found.spec, found.binary)
+    scale, unit = (100, ", %") if shown else (1, f" ({found.spec.unit})" if found.spec.unit else "")
+    value, *further = _heads(score, settings)
+    best = found.rows[0]
+    lines: list[list[str | Cell]] = []
+    for row, (places, mean_rank, tied) in zip(found.rows, _places(found, settings), strict=True):
+        half = scale * (row.place.high - row.place.low) / 2
+        is_best = row.place.rank == best.place.rank
+        cell = Cell(scale * row.place.value, half, percent=shown, best=is_best, tied=row.model in best.tied_with)
+        lines.append([*places, row.model, cell, *mean_rank, tied])
+    align = f"rrl{'r' * len(further)}l"
+    return tabular(align, ["rank", "95 %", "model", f"{value}{unit}", *further], lines)
+
+
+def _heads(score: str, settings: int) -> list[str]:
+    return [f"mean {score}", "mean rank", "tied with"] if settings > 1 else [score, "tied with"]
+
+
+def _places(found: Ranking, settings: int) -> list[tuple[list[str], list[str], str]]:
+    """Of each row the rank and its interval, the mean rank on several settings, and the ranks that are tied with it."""
     ranks = {row.model: row.place.rank for row in found.rows}
     every = set(ranks.values())
-    lines = []
-    for row in found.rows:
-        place = row.place
-        line = [
-            str(place.rank),
-            span(place.rank_low, place.rank_high),
-            row.model,
-            mean_score(place.value, shown),
-        ]
-        line.append(f"[{mean_score(place.low, shown)}, {mean_score(place.high, shown)}]")
-        line += [f"{row.mean_rank:.2f}"] if several else []
-        lines.append([*line, tied_ranks([ranks[model] for model in row.tied_with], every)])
-    return table([*header, "tied with"], lines, right=[0, 1, *range(3, len(header))])
+    return [
+        (
+            [str(row.place.rank), span(row.place.rank_low, row.place.rank_high)],
+            [f"{row.mean_rank:.2f}"] if settings > 1 else [],
+            tied_ranks([ranks[model] for model in row.tied_with], every),
+        )
+        for row in found.rows
+    ]
 
 
 def span(low: int, high: int) -> str:

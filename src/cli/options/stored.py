@@ -9,6 +9,7 @@ import click
 
 from testbed.console.completion import stored
 from testbed.console.options import Argument, ManyWords
+from testbed.console.output import say
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -88,4 +89,4 @@ def limit_option(function: F) -> F:
 
 def note(text: str) -> None:
     """Prints a note to stderr, such as which models were left out."""
-    click.echo(f"note: {text}", err=True)
+    say(f"note: {text}", err=True)

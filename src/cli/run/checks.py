@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.console.output import count
+from testbed.console.output import count, say
 from testbed.errors import RunError
 
 if TYPE_CHECKING:
@@ -38,9 +38,7 @@ def print_checks(checks: Sequence[Checked]) -> None:
         samples = sum(each.certificate.samples for each in looked if each.certificate is not None)
         told = f"Checked {count(len(looked), 'stored evaluation')} on {count(samples, 'sample')}"
         reasons = _reasons(looked)
-        click.echo(
-            f"{told}{f' ({reasons})' if reasons else ''}: {len(equal)} equal, {len(looked) - len(equal)} differ."
-        )
+        say(f"{told}{f' ({reasons})' if reasons else ''}: {len(equal)} equal, {len(looked) - len(equal)} differ.")
     _print_some("Differs", [f"{_name(each)}: {_moved(each)}" for each in looked if each.result == "differs"])
     unchecked: dict[str, list[str]] = {}
     for each in checks:
@@ -131,6 +129,6 @@ def _reasons(checks: Sequence[Checked]) -> str:
 
 def _print_some(heading: str, lines: Sequence[str]) -> None:
     for line in lines[:SHOWN]:
-        click.echo(f"{heading}: {line}")
+        say(f"{heading}: {line}")
     if len(lines) > SHOWN:
-        click.echo(f"{heading}: {len(lines) - SHOWN} more")
+        say(f"{heading}: {len(lines) - SHOWN} more")

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import click
-
 from testbed.console.options import EXIT_ERROR
-from testbed.console.output import count, print_json
+from testbed.console.output import count, print_json, say
 
 if TYPE_CHECKING:
     from testbed.graph.cells import Cell
@@ -59,15 +57,13 @@ def dry_run(
             }
         )
     else:
-        click.echo(_describe_plan(plan))
+        say(_describe_plan(plan))
         for each in plan.passes:
-            click.echo(_describe_pass(each))
+            say(_describe_pass(each))
         if plan.stale_candidates:
             differences = [difference for each in plan.stale_candidates for difference in each.differences]
             number = count(len(plan.stale_candidates), "stored evaluation")
-            click.echo(
-                f"  {number} may be outdated; a run checks a few samples of them first: {described(differences)}"
-            )
+            say(f"  {number} may be outdated; a run checks a few samples of them first: {described(differences)}")
     return EXIT_ERROR if plan.of(Action.FAILED) else 0
 
 

@@ -8,9 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from testbed.console.output import percent
+from testbed.console.output import percent, say
 from testbed.entities import OVERALL
 
 if TYPE_CHECKING:
@@ -70,7 +68,7 @@ def as_objects(found: Sequence[OtherSize]) -> list[dict[str, Any]]:
 def print_other_sizes(found: Sequence[OtherSize]) -> None:
     """Prints a line for each."""
     for each in found:
-        click.echo(
+        say(
             f"Another image size? {each.model} on {each.eval_setting}: {percent(each.top1)} % of {each.n} samples with"
             f" --image-size {each.resize} {each.crop}, instead of {percent(each.usual)} %. If it was trained on images"
             " of this size, run again with that option"

@@ -14,7 +14,7 @@ from testbed.cli.run.checks import print_checks
 from testbed.cli.run.times import print_times
 from testbed.cli.run.unread import silence_in_words, silences, unreadable_in_words
 from testbed.console.model_lines import print_chance, print_class_orders, print_models
-from testbed.console.output import cell_value, count, grid, percent
+from testbed.console.output import cell_value, count, grid, percent, say
 from testbed.entities import NOT_FINITE, OVERALL
 from testbed.errors import TestbedError
 from testbed.metric_specs import MetricSpec, main_metric, spec_of
@@ -115,9 +115,10 @@ def _print_left_out(found: LeftOuts) -> None:
     from testbed.planning.left_out import lines_of
 
     lines = lines_of(found)
-    click.echo("\n".join(lines[:SHOWN_REASONS]), nl=bool(lines))
+    for line in lines[:SHOWN_REASONS]:
+        say(line)
     if len(lines) > SHOWN_REASONS:
-        click.echo(f"Data: {len(lines) - SHOWN_REASONS} more such lines; testbed show shows them")
+        say(f"Data: {len(lines) - SHOWN_REASONS} more such lines; testbed show shows them")
 
 
 def unexpected(found: LeftOuts) -> bool:
@@ -131,20 +132,20 @@ def _print_unreadable(report: Report, results: Sequence[Any], unreadable: Mappin
     for each in cells[:SHOWN_REASONS]:
         scorers = [result.scorer for result in results if result.evaluation_id == each.evaluation_id]
         told = unreadable_in_words(unreadable[each.evaluation_id or 0], scorers)
-        click.echo(f"Unreadable: {each.model} on {each.setting}: {told}")
+        say(f"Unreadable: {each.model} on {each.setting}: {told}")
     if len(cells) > SHOWN_REASONS:
         more = len(cells) - SHOWN_REASONS
-        click.echo(f"Unreadable: samples of {more} more cells; testbed show shows them")
+        say(f"Unreadable: samples of {more} more cells; testbed show shows them")
 
 
 def _print_silences(results: Sequence[Any]) -> None:
     """Prints on which answers judges gave no verdict, and why: these are not scored."""
     found = silences(results)
     for each in found[:SHOWN_REASONS]:
-        click.echo(f"No verdict: {silence_in_words(each)}")
+        say(f"No verdict: {silence_in_words(each)}")
     if len(found) > SHOWN_REASONS:
         more = len(found) - SHOWN_REASONS
-        click.echo(f"No verdict: {more} more reasons; testbed show --slices shows them")
+        say(f"No verdict: {more} more reasons; testbed show --slices shows them")
 
 
 def not_finite(results: Sequence[Any]) -> list[Any]:
@@ -162,10 +163,10 @@ def _print_not_finite(results: Sequence[Any]) -> None:
     """Prints for which cells outputs are no numbers: the model is broken, or overflows its precision."""
     found = not_finite(results)
     for each in found[:SHOWN_REASONS]:
-        click.echo(f"Not finite: {each.model} on {each.eval_setting}: {describe_not_finite(each)}")
+        say(f"Not finite: {each.model} on {each.eval_setting}: {describe_not_finite(each)}")
     if len(found) > SHOWN_REASONS:
         more = len(found) - SHOWN_REASONS
-        click.echo(f"Not finite: outputs of {more} more cells; testbed show shows them")
+        say(f"Not finite: outputs of {more} more cells; testbed show shows them")
 
 
 def _print_uncovered(results: Sequence[Any]) -> None:
@@ -178,9 +179,9 @@ def _print_uncovered(results: Sequence[Any]) -> None:
     for (number, samples, what), models in sorted(lacking.items(), reverse=True)[:SHOWN_REASONS]:
         names = ", ".join([*models][:SHOWN_MODELS])
         more = f" and {len(models) - SHOWN_MODELS} more" if len(models) > SHOWN_MODELS else ""
-        click.echo(f"{names}{more}: no {what} for {number:,} of {count(samples, 'sample')}")
+        say(f"{names}{more}: no {what} for {number:,} of {count(samples, 'sample')}")
     if len(lacking) > SHOWN_REASONS:
-        click.echo("More models lack some captions or answers; testbed show shows the metric coverage")
+        say("More models lack some captions or answers; testbed show shows the metric coverage")
 
 
 def _print_published(report: Report, results: Sequence[Any]) -> None:
@@ -197,24 +198,24 @@ def _print_published(report: Report, results: Sequence[Any]) -> None:
         if each.verdict == AGREES and each.slice == OVERALL and each.metric == main.get(each.eval_setting)
     ]
     for each in told[:SHOWN_REASONS]:
-        click.echo(in_words(each))
+        say(in_words(each))
     if len(told) > SHOWN_REASONS:
         more = Counter(each.verdict for each in told[SHOWN_REASONS:])
         said = ", ".join(f"{number:,} {word}" for word, number in sorted(more.items(), reverse=True))
-        click.echo(f"{count(more.total(), 'more number')} beside published ones: {said}; testbed show has them")
+        say(f"{count(more.total(), 'more number')} beside published ones: {said}; testbed show has them")
 
 
 def _print_summary(report: Report, override: bool, where: str | None) -> None:
     counted = Counter(outcome.status for outcome in report.outcomes)
     said = [f"{counted[status]:,} {status}" for status in STATUSES if counted[status]]
-    click.echo(f"{count(len(report.outcomes), 'cell')}: {', '.join(said)}.")
+    say(f"{count(len(report.outcomes), 'cell')}: {', '.join(said)}.")
     if report.interrupted:
         again = "the same command without --override" if override else "the same command again"
         kept = f"not everything computed is stored ({report.unstored.rstrip('.')})"
         kept = kept if report.unstored else "everything computed so far is stored"
-        click.echo(f"The run was interrupted; {kept}. To resume, run {again}.")
+        say(f"The run was interrupted; {kept}. To resume, run {again}.")
     elif not report.passes and not counted["derived"] and not counted["scored"] and counted["stored"]:
-        click.echo("All of it was stored already; nothing was computed.")
+        say("All of it was stored already; nothing was computed.")
     if where:
         click.echo(f"The results are in {where}")
         for first in report.finished[:1]:
@@ -239,6 +240,6 @@ def _print_reasons(heading: str, outcomes: Sequence[Any]) -> None:
         by_reason.setdefault(outcome.reason, []).append(f"{outcome.model} on {outcome.setting}")
     for reason, cells in list(by_reason.items())[:SHOWN_REASONS]:
         where = cells[0] if len(cells) == 1 else f"{len(cells)} cells"
-        click.echo(f"{heading}: {where}: {reason}")
+        say(f"{heading}: {where}: {reason}")
     if len(by_reason) > SHOWN_REASONS:
-        click.echo(f"{heading}: {len(by_reason) - SHOWN_REASONS} more reasons; each is in the store")
+        say(f"{heading}: {len(by_reason) - SHOWN_REASONS} more reasons; each is in the store")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from testbed.console.output import grid
+from testbed.console.output import grid, say
 from testbed.process.profiling import DATA_WORKERS, STAGES, WRITER
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def print_times(times: Sequence[Times]) -> None:
     columns = ["total", *(name for name in (*STAGES, _OTHER) if any((row, name) in cells for row in rows))]
     click.echo(grid(rows, columns, cells, "seconds", shutil.get_terminal_size().columns))
     if hint := _hint(times):
-        click.echo(hint)
+        say(hint)
     click.echo()
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from testbed.console.options import EXIT_ERROR, data_root_option, plugin_option, store_command
-from testbed.console.output import count, print_json
+from testbed.console.output import count, print_json, say
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
@@ -38,10 +38,10 @@ def check(deep: bool, plugins: Sequence[str], db_url: str | None, as_json: bool)
         print_json({"ok": not faults, "faults": faults})
     else:
         for fault in faults:
-            click.echo(fault)
+            say(fault)
         advice = "; testbed store repair drops what is damaged" if any(fault.is_curable for fault in found) else ""
         told = f"{count(len(faults), 'fault')} found{advice}"
-        click.echo(told if faults else "the store is sound", err=bool(faults))
+        say(told if faults else "the store is sound", err=bool(faults))
     return EXIT_ERROR if faults else 0
 
 
@@ -74,14 +74,14 @@ def salvage(new: Path, plugins: Sequence[str], db_url: str | None, as_json: bool
 
     rows, lost = copy(db_url, new)
     if lost:
-        click.echo(
+        say(
             f"note: rows of {', '.join(lost)} are lost; testbed store repair --deep --db-url {new} finds the"
             " evaluations that lack scores or metrics",
             err=True,
         )
     with Store.open(str(new), "write") as store:
         if not as_json:
-            click.echo(f"{count(rows, 'row')} copied to {new}")
+            say(f"{count(rows, 'row')} copied to {new}")
         return _repair(store, False, plugins, as_json)
 
 
@@ -102,7 +102,7 @@ def _faults(store: Store, deep: bool, plugins: Sequence[str]) -> Iterable[Fault]
         skipped: Counter[str] = Counter()
         yield from look(store, registry, lambda _, why, skipped=skipped: skipped.update([why]))  # type: ignore[misc]
         for why, number in skipped.most_common():
-            click.echo(f"note: {count(number, 'evaluation')} {what}: {why}", err=True)
+            say(f"note: {count(number, 'evaluation')} {what}: {why}", err=True)
 
 
 def _repair(store: Store, deep: bool, plugins: Sequence[str], as_json: bool) -> int:
@@ -114,17 +114,17 @@ def _repair(store: Store, deep: bool, plugins: Sequence[str], as_json: bool) -> 
         print_json({"ok": not left, "repaired": [each.text for each in done.done], "left": left, "commands": commands})
         return EXIT_ERROR if left else 0
     for fault in done.done:
-        click.echo(f"repaired: {fault.text}")
+        say(f"repaired: {fault.text}")
     for line in left:
-        click.echo(f"not repaired: {line}")
+        say(f"not repaired: {line}")
     for evaluation in done.hidden:
-        click.echo(f"removed: evaluation {evaluation.id} ({evaluation.model} on {evaluation.eval_setting})")
+        say(f"removed: evaluation {evaluation.id} ({evaluation.model} on {evaluation.eval_setting})")
     if commands:
-        click.echo("What is lacking now is computed by (with the same --db-url and --plugin):")
+        say("What is lacking now is computed by (with the same --db-url and --plugin):")
         for command in commands:
             click.echo(f"  {command}")
     told = "nothing to repair" if not done.done else f"{count(len(done.done), 'fault')} repaired"
-    click.echo(f"{told}; {count(len(left), 'fault')} left" if left else told)
+    say(f"{told}; {count(len(left), 'fault')} left" if left else told)
     return EXIT_ERROR if left else 0
 
 

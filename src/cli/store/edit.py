@@ -10,7 +10,7 @@ import click
 
 from testbed.console.completion import Complete, registered, stored
 from testbed.console.options import Argument, plugin_option, store_command
-from testbed.console.output import count
+from testbed.console.output import count, say
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -74,7 +74,7 @@ def add(kind: str, names: Sequence[str], override: bool, plugins: Sequence[str],
     with Store.create(db_url) as store:
         for name in names:
             fresh = store.names.add(KINDS[kind], name, **fields[name])
-            click.echo(f"{KINDS[kind]} {name}: {'added to the store' if fresh else 'already in the store'}")
+            say(f"{KINDS[kind]} {name}: {'added to the store' if fresh else 'already in the store'}")
     return 0
 
 
@@ -87,7 +87,7 @@ def rename(kind: str, names: tuple[str, str], db_url: str | None) -> int:
     old, new = names
     with Store.open(db_url, "write") as store:
         store.names.rename(KINDS[kind], old, new)
-    click.echo(f"{KINDS[kind]} {old} renamed to {new} in the store; rename its definition too")
+    say(f"{KINDS[kind]} {old} renamed to {new} in the store; rename its definition too")
     return 0
 
 
@@ -110,11 +110,11 @@ def remove(kind: str, names: Sequence[str], db_url: str | None) -> int:
         if kind == EVALUATION:
             model, setting = _cell(names)
             hidden = count(store.removal.hide(model, setting), "evaluation")
-            click.echo(f"{hidden} of {model} on {setting} removed; {undo(model, setting)}")
+            say(f"{hidden} of {model} on {setting} removed; {undo(model, setting)}")
             return 0
         for name in names:
             hidden = count(store.names.hide(KINDS[kind], name), "evaluation")
-            click.echo(f"{KINDS[kind]} {name} and {hidden} removed; {undo(name)}")
+            say(f"{KINDS[kind]} {name} and {hidden} removed; {undo(name)}")
     return 0
 
 
@@ -128,11 +128,11 @@ def restore(kind: str, names: Sequence[str], db_url: str | None) -> int:
         if kind == EVALUATION:
             model, setting = _cell(names)
             shown = count(store.removal.unhide(model, setting), "evaluation")
-            click.echo(f"{shown} of {model} on {setting} restored")
+            say(f"{shown} of {model} on {setting} restored")
             return 0
         for name in names:
             shown = count(store.names.unhide(KINDS[kind], name), "evaluation")
-            click.echo(f"{KINDS[kind]} {name} and {shown} restored")
+            say(f"{KINDS[kind]} {name} and {shown} restored")
     return 0
 
 

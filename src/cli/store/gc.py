@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from testbed.console.options import store_command
-from testbed.console.output import count, print_json
+from testbed.console.output import count, print_json, say
 from testbed.errors import TestbedError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -39,15 +39,15 @@ def command(payload_url: str | None, override: bool, db_url: str | None, as_json
     if as_json:
         print_json({"deleted": sorted(deleted), "unknown": sorted(left), "young": found.young})
         return 0
-    click.echo(f"{count(len(deleted), 'file')} deleted, {sum(deleted.values()):,} bytes")
+    say(f"{count(len(deleted), 'file')} deleted, {sum(deleted.values()):,} bytes")
     if left:
         what = f"{count(len(left), 'file')} ({sum(left.values()):,} bytes)"
-        click.echo(
+        say(
             f"{what} left in folders that this store does not know: of evaluations that were purged, or of another"
             " store. If no other store has its outputs there, add --override"
         )
     if found.young:
-        click.echo(f"{count(found.young, 'file')} left: less than an hour old, so a run may be about to store the rows")
+        say(f"{count(found.young, 'file')} left: less than an hour old, so a run may be about to store the rows")
     return 0
 
 
@@ -65,11 +65,11 @@ def purge(payload_url: str | None, override: bool, db_url: str | None) -> int:
     left: list[tuple[str, str]] = []
     with Store.open(db_url, "write", payload_url) as store:
         evaluations, names = store.removal.purge(lambda uri, why: left.append((uri, why)))
-    click.echo(f"{count(evaluations, 'evaluation')} and {count(names, 'name')} deleted")
+    say(f"{count(evaluations, 'evaluation')} and {count(names, 'name')} deleted")
     for uri, why in left[:_SHOWN]:
-        click.echo(f"note: the file {uri} stays: {why}", err=True)
+        say(f"note: the file {uri} stays: {why}", err=True)
     if left:
-        click.echo(
+        say(
             f"note: {count(len(left), 'file')} in all; if outputs of this store were moved there, or the store was,"
             " name their place with --payload-url",
             err=True,

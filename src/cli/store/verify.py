@@ -15,7 +15,7 @@ from testbed.cli.options.run import picked, some_options
 from testbed.cli.options.stored import models_option, settings_option
 from testbed.cli.run.checks import certificate_as_object, describe_certificate, describe_samples, require_amount
 from testbed.console.options import EXIT_ERROR, EXIT_INTERRUPTED, set_up_logging, store_command, use
-from testbed.console.output import count, print_json
+from testbed.console.output import count, print_json, say
 from testbed.errors import shortened
 
 if TYPE_CHECKING:
@@ -133,12 +133,12 @@ def standing_as_object(known: Standing) -> dict[str, Any]:
 
 def _print(done: Scrubbed) -> None:
     if not done.tally.cells:
-        click.echo("nothing to verify: the store has no results with outputs")
+        say("nothing to verify: the store has no results with outputs")
         return
     samples = sum(each.certificate.samples for each in done.verified)
     models = len({each.evaluation.model for each in done.verified})
     differ = [each for each in done.verified if not each.certificate.equal]
-    click.echo(
+    say(
         f"Verified {count(len(done.verified), 'cell')} of {count(models, 'model')} on {count(samples, 'sample')} in"
         f" {_length(done.seconds)}: {len(done.verified) - len(differ):,} equal, {len(differ):,} differ."
     )
@@ -148,12 +148,12 @@ def _print(done: Scrubbed) -> None:
     _print_some("Differed at its last verification", earlier)
     for reason, cells in sorted(done.not_verified.items(), key=lambda item: -len(item[1])):
         where = _name(cells[0]) if len(cells) == 1 else count(len(cells), "cell")
-        click.echo(f"Not verified: {where}: {reason}")
+        say(f"Not verified: {where}: {reason}")
     if done.left:
-        click.echo(f"Not reached: {count(len(done.left), 'cell')}; the next run begins there")
-    click.echo(describe_tally(done.tally))
+        say(f"Not reached: {count(len(done.left), 'cell')}; the next run begins there")
+    say(describe_tally(done.tally))
     if done.interrupted:
-        click.echo("interrupted; what was found until then is stored", err=True)
+        say("interrupted; what was found until then is stored", err=True)
 
 
 def _told(one: Verified) -> str:
@@ -166,9 +166,9 @@ def _told(one: Verified) -> str:
 
 def _print_some(heading: str, lines: Sequence[str]) -> None:
     for line in lines[:SHOWN]:
-        click.echo(f"{heading}: {line}")
+        say(f"{heading}: {line}")
     if len(lines) > SHOWN:
-        click.echo(f"{heading}: {count(len(lines) - SHOWN, 'more cell')}; --json has all")
+        say(f"{heading}: {count(len(lines) - SHOWN, 'more cell')}; --json has all")
 
 
 def _as_object(done: Scrubbed) -> dict[str, Any]:

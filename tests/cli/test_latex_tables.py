@@ -1,0 +1,93 @@
+"""Tables in LaTeX of ``testbed grid``, ``rank`` and ``compare``, read as LaTeX reads them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stored_cells import put, samples_of, saying
+
+from testbed.db.store import Store
+
+MODELS = ("net_50%", "R&D #1", r"{a}~b^c\d$")
+SETTINGS = ("val_10%", "shift & noise")
+RIGHT = {"net_50%": (39, 30), "R&D #1": (36, 31), r"{a}~b^c\d$": (12, 9)}  # of 40 samples of each setting
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Two models that are tied, and a worse one."""
+    targets = [0, 1, 2, 3] * 10
+    with Store.create(str(tmp_path / "testbed.db")) as opened:
+        for model in MODELS:
+            for setting, right in zip(SETTINGS, RIGHT[model], strict=True):
+                said = [*targets[:right], *((each + 1) % 4 for each in targets[right:])]
+                put(opened, model, setting, samples_of(targets), saying(said))
+    return tmp_path
+
+
+def read(text: str) -> list[list[str]]:
+    """The cells of the rows below the head, after what LaTeX would refuse is ruled out."""
+    bare = re.sub(r"\\[&%#_{}$]", "", re.sub(r"(?m)^%.*", "", text))
+    depth = 0
+    for each in bare:
+        depth += {"{": 1, "}": -1}.get(each, 0)
+        assert depth >= 0
+    assert depth == 0
+    assert "%" not in bare
+    assert "#" not in bare
+    lines = [line for line in bare.splitlines() if line.endswith(r"\\")]
+    (align,) = re.findall(r"begin{tabular}{(\w+)}", bare)
+    assert {line.count("&") for line in lines} == {len(align) - 1}
+    assert all(line.count("$") % 2 == 0 for line in lines)
+    assert not re.search(r"[_^]", re.sub(r"\$[^$]*\$", "", bare))  # only in formulas
+    assert text.index(r"\toprule") < text.index(r"\midrule") < text.index(r"\bottomrule") < text.index(r"\end{tabular}")
+    body = text[text.index(r"\midrule") + 9 : text.index(r"\bottomrule")].strip().splitlines()
+    return [re.split(r" (?<!\\)& ", line.removesuffix(r" \\")) for line in body]
+
+
+def test_names_are_no_commands_in_any_table(store: Path, ask: Callable[..., Any]) -> None:
+    names = {r"net\_50\%", r"R\&D \#1", r"\{a\}\textasciitilde{}b\textasciicircum{}c\textbackslash{}d\$"}
+    assert {row[0] for row in read(ask("grid", "*", "--format", "latex").stdout)} == names
+    assert {row[2] for row in read(ask("rank", *SETTINGS, "--format", "latex").stdout)} == names
+    rows = read(ask("compare", *MODELS, "--on", *SETTINGS, "--format", "latex").stdout)
+    assert {name for row in rows for name in row[1:3]} == names
+    assert {row[0] for row in rows} == {r"val\_10\%", r"shift \& noise"}
+
+
+def test_a_ranking_has_the_best_in_bold_and_marks_its_ties(store: Path, ask: Callable[..., Any]) -> None:
+    rows = json.loads(ask("rank", SETTINGS[0], "--json").stdout)
+    text = ask("rank", SETTINGS[0], "--format", "latex").stdout
+    first, second, third = read(text)
+    halves = [100 * (row["high"] - row["low"]) / 2 for row in rows]
+    assert [row["tied_with"] for row in rows] == [["R&D #1"], ["net_50%"], []]
+    assert first == ["1", "1--2", r"net\_50\%", rf"$\mathbf{{97.5 \pm {halves[0]:.1f}}}$", "2"]
+    assert second[3] == rf"$90.0 \pm {halves[1]:.1f}^{{=}}$"
+    assert third[3] == rf"$30 \pm {halves[2]:.0f}$"
+    assert text.splitlines()[0].startswith("% net_50% 97.50 % leads; tied with R&D #1 (Holm)")
+    several = ask("rank", *SETTINGS, "--format", "latex").stdout
+    assert r"rank & 95 \% & model & mean top1, \% & mean rank & tied with \\" in several
+    assert len({len(row) for row in read(several)}) == 1
+
+
+def test_pairs_have_the_better_one_in_bold_and_mark_ties(store: Path, ask: Callable[..., Any]) -> None:
+    words = ("compare", *MODELS, "--on", SETTINGS[0])
+    rows = json.loads(ask(*words, "--json").stdout)
+    tied, other, _ = read(ask(*words, "--format", "latex").stdout)
+    half = 100 * (rows[0]["high"] - rows[0]["low"]) / 2
+    assert rows[0]["verdict"] == "tied"
+    assert tied[3:7] == ["40", r"$\mathbf{97.5}$", "$90.0^{=}$", rf"$+7.5 \pm {half:.1f}$"]
+    assert tied[8] == f"${rows[0]['p_holm']:.3g}$"
+    assert other[4:6] == [r"$\mathbf{98}$", "$30$"]
+    assert re.fullmatch(r"\$\d\.\d+ \\cdot 10\^{-\d+}\$", other[7])
+
+
+def test_a_pair_of_which_nobody_knows_the_better_one_has_no_bold_one(store: Path, ask: Callable[..., Any]) -> None:
+    text = ask("compare", *MODELS[:2], "--on", SETTINGS[0], "--score", "confidence", "--format", "latex").stdout
+    assert read(text)
+    assert "mathbf" not in text
+    assert "{=}" not in text
