@@ -81,7 +81,7 @@ class Explanation:
         images_read: Images that were read and decoded.
         forwards: Images that went through a network.
         texts: Texts that were embedded.
-        requests: Questions that a model was asked again.
+        asked: Model → how many messages it got: the model under test, and judges of its answers.
     """
 
     model: str
@@ -99,7 +99,12 @@ class Explanation:
     images_read: int = 0
     forwards: int = 0
     texts: int = 0
-    requests: int = 0
+    asked: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def requests(self) -> int:
+        """How many messages were sent."""
+        return sum(self.asked.values())
 
     @property
     def giving(self) -> list[Row]:
