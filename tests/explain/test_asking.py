@@ -123,7 +123,12 @@ def test_a_served_model_gets_each_request_that_is_counted(lab, monkeypatch):  # 
         assert server.take() == []
         found, _ = told(lab, catalog, accuracy(7), allow=True, requests=500)
         sent = [each.body["messages"] for each in server.take()]
+        part = "system-prompt=you-are-a-helpful-assistant"
+        variant = changed_setting(asked_setting(), f"questions~{part}", [part])
+        assert lab.run(toy_catalog(ApiModel("talker", "toy-model", server.url), variant)).ok
+        left = len(server.take())
     assert 0 < len(sent) == found.requests <= 500
     (row,) = [each for each in found.rows if each.name == "system prompt: “You are a helpful assistant.”"]
     system = {"role": "system", "content": "You are a helpful assistant."}
     assert len([messages for messages in sent if system in messages]) == row.estimates[0].samples
+    assert left == COUNT - row.estimates[0].samples  # a run takes what was asked from the store

@@ -99,3 +99,26 @@ def test_what_means_nothing_for_conversations_is_said_by_name(lab):  # noqa: F81
         "the questions are conversations of several turns, and this prompt makes a single one"
     )
     assert len(why) == 6
+
+
+class Unreached(Model):
+    """Cannot be reached for a second turn under a system prompt."""
+
+    def generate(self, messages, config):
+        if config.system and any(len(each.turns) > 1 for each in messages):
+            WORK["lost"] += len(messages)
+            raise ConnectionError("connection reset by peer")
+        return super().generate(messages, config)
+
+
+def test_a_turn_that_does_not_get_through_is_asked_again_another_time(lab):  # noqa: F811
+    catalog = toy_catalog(Generator("talker", Unreached, 16, weights="1", architecture={"toy": 1}), dialogues())
+    assert lab.run(catalog).ok
+    WORK.clear()
+    found, _ = told(lab, catalog, accuracy(5), allow=True, requests=500)
+    (row,) = [each for each in found.rows if each.name.startswith("system prompt")]
+    assert row.verdict == "undecided"
+    asked, lost = WORK["questions asked"], WORK["lost"]
+    assert lost > 0
+    told(lab, catalog, accuracy(5), allow=True, requests=500)
+    assert (WORK["questions asked"], WORK["lost"]) == (asked, 2 * lost)

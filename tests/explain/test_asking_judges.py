@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -17,6 +18,7 @@ from testbed.explain.cell import StoredCell
 from testbed.explain.named import changed_setting, command_for
 from testbed.explain.search import explain
 from testbed.models.model_base import Generation, Generator
+from testbed.models.replay import Replay
 from testbed.registry import registry
 
 UNREADABLE = 11  # every so many-th answer is one that the judge cannot read
@@ -87,12 +89,12 @@ def catalog(lab):  # noqa: F811
     return made
 
 
-def told(lab, catalog, value, setting="questions@judge", axes=None, **options):  # noqa: F811
+def told(lab, catalog, value, setting="questions@judge", axes=None, model="talker", **options):  # noqa: F811
     said = []
     given = None if axes is None else [each for each in asked_axes() if each.name in axes]
     with Store.open(lab.url, "write") as store:
-        found = explain(store, catalog, "talker", setting, {"accuracy": (round(value, 4), 5e-5)})
-        cell = StoredCell.open(store, catalog, "talker", setting)
+        found = explain(store, catalog, model, setting, {"accuracy": (round(value, 4), 5e-5)})
+        cell = StoredCell.open(store, catalog, model, setting)
         ask(cell, found, say=lambda line: said.append((line, WORK.total())), given=given, **options)
     return found, said
 
@@ -222,3 +224,31 @@ def test_names_of_variants_with_a_judge(name, parts):
     found = registry.eval_settings.reference(name)
     assert (found.name, found.judge, found.rules) == parts
     assert registry.get_eval_setting(name).name == name
+
+
+def test_recorded_answers_are_judged_again_but_not_asked_for(lab, tmp_path):  # noqa: F811
+    file = tmp_path / "said.jsonl"
+    said = [{"id": f"{number:03d}", "caption": "It barks!" if number % 3 else "It meows!"} for number in range(COUNT)]
+    file.write_text("".join(f"{json.dumps(each)}\n" for each in said))
+    recorded = Replay(f"replay:{file}")
+    catalog = toy_catalog(recorded, model("judge", lambda: Judge("judge")), asked_setting())
+    assert lab.run(catalog, [recorded.name], ["questions@judge"]).ok
+    WORK.clear()
+    found, _ = told(lab, catalog, 0.5, allow=True, model=recorded.name)
+    assert found.not_tried["hint"] == f"the answers of {recorded.name} are recorded ones"
+    assert {each.variants[0].axis for each in found.rows if each.estimates[0].samples} == {"prompt of the judge"}
+    assert found.asked == {"judge": WORK.total()}
+
+
+def test_labels_in_files_are_of_no_other_answers(lab, tmp_path):  # noqa: F811
+    file = tmp_path / "human.csv"
+    file.write_text(
+        "".join(["model,id,label\n", *(f"talker,{number:03d},{int(number % 4 == 0)}\n" for number in range(COUNT))])
+    )
+    catalog, setting = definitions(), f"questions@labels:{file}"
+    assert lab.run(catalog, ["talker"], [setting]).ok
+    WORK.clear()
+    found, _ = told(lab, catalog, 0.5, setting, allow=True)
+    assert found.not_tried["hint"] == "labels in files judge these answers, and no model that could judge others"
+    assert found.not_tried["judge"] == "no model judges these answers"
+    assert WORK.total() == 0

@@ -10,29 +10,39 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from testbed.errors import SampleError
-from testbed.explain.asking.asked import asked_of, asking
-from testbed.explain.asking.respondent import Reply, Respondent
+from testbed.explain.asking.asked import Asked, asked_of, asking
+from testbed.explain.asking.respondent import Respondent
 from testbed.explain.axis import NotApplicableError, Variant
 from testbed.explain.cell import StoredCell
 from testbed.explain.table import Array
 from testbed.graph.build import Graph
 from testbed.graph.message_ops import RowAnswers
+from testbed.graph.nodes import Items
+from testbed.graph.ops import Answers
 from testbed.graph.requests import request_text
 from testbed.graph.values import Values
 from testbed.identity.describe import describe_fields
 from testbed.identity.fingerprints import forward_fingerprint, model_identity, weights_identity
+from testbed.models.base.capability import Message
 from testbed.planning.item_nodes import recorded_nodes
 from testbed.scoring.stored_values import read_outputs
 from testbed.tasks.judged_answers import task as judged
 from testbed.tasks.parts.generation import replies_of
 from testbed.tasks.question_answering import columns_of, named, score_array, task, verdicts_of
+from testbed.workers.kernels.answering import Output
 from testbed.workers.kernels.perturb import perturbed
 from testbed.workers.messages import converse
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
-    from testbed.graph.nodes import Items
-    from testbed.models.base.capability import Message
+
+
+Reply = dict[str, Any] | None  # as stored
+
+
+def _reply(output: Output) -> Reply:
+    """What is stored of an output; None for a message that did not get through."""
+    return output if isinstance(output, dict) else None
 
 
 class _Heard(Values):
@@ -84,7 +94,8 @@ class Questions:
 
     def asks_anew(self, variant: Variant) -> bool:
         """Whether the model under test is asked, and not only a judge."""
-        return not variant.change(self.own).asks_as(self.own)
+        changed: Asked = variant.change(self.own)
+        return not changed.asks_as(self.own)
 
     def judges(self, variant: Variant | None) -> Counter[str]:
         """Judge → how often it is asked about an answer at most."""
@@ -139,7 +150,7 @@ class Questions:
     def idle(self, variant: Variant, rows: Sequence[int]) -> bool:
         """Whether a variant asks some samples as they were asked, and has them judged so."""
         if not self.asks_anew(variant):
-            return variant.change(self.own) == self.own
+            return bool(variant.change(self.own) == self.own)
         same = self._op(variant).config == self._op(None).config
         return same and self.conversations(variant, rows) == self.conversations(None, rows)
 
@@ -181,8 +192,9 @@ class Questions:
             return score_array(verdicts_of(scoring, columns, replies_of(outputs), rules))
         values = _Heard(outputs, samples)
         for role, items in asked.items():
-            messages = list(items.requests(setting, values))
-            replies = self._respondent(items.by).answers(messages, items.op.config)
+            messages = [each for each in items.requests(setting, values) if isinstance(each, Message)]
+            assert isinstance(items.op, Answers)
+            replies = map(_reply, self._respondent(items.by).answers(messages, items.op.config))
             values.heard[role] = dict(zip(map(request_text, messages), replies, strict=True))
         return judged.scores(values, setting, self.cell.evaluation.model)
 
@@ -194,7 +206,7 @@ class Questions:
         said = [(row, turns) for row in rows if (turns := self._conversation(op, row))]
         answer = partial(self._model.answers, config=op.config)
         outputs = converse(answer, [turns for _, turns in said])
-        found = {row: each if isinstance(each, dict) else None for (row, _), each in zip(said, outputs, strict=True)}
+        found = {row: _reply(each) for (row, _), each in zip(said, outputs, strict=True)}
         return [found.get(row) for row in rows]
 
     def _evaluated(self, variant: Variant) -> Sequence[Reply] | None:
@@ -235,7 +247,8 @@ class Questions:
             return setting, {}
         if variant is not None and not self.asks_anew(variant):
             setting = asking(setting, setting.name, [variant.change])
-        return setting, dict(judged.build(Graph(self.cell.model, setting)).inputs)
+        built = judged.build(Graph(self.cell.model, setting)).inputs
+        return setting, {role: each for role, each in built.items() if isinstance(each, Items)}
 
     @cached_property
     def _source(self) -> Any:

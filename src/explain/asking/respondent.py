@@ -20,8 +20,6 @@ from testbed.workers.kernels.answering import HOPELESS, Answerer, Output, answer
 if TYPE_CHECKING:
     from testbed.models.base.capability import Message
 
-Reply = dict[str, Any] | None
-
 
 class Respondent:
     """A model of which each message is asked once, in whichever search or run.
@@ -74,8 +72,8 @@ class Respondent:
             raise NotApplicableError(f"the answers of {self.name} are recorded ones")
         return loaded
 
-    def answers(self, messages: Sequence[Message], config: GenerationConfig) -> list[Reply]:
-        """Its answers and refusals as stored; None for a message that did not get through to it.
+    def answers(self, messages: Sequence[Message], config: GenerationConfig) -> list[Output]:
+        """Its answers and refusals as stored, or why a message did not get through to it.
 
         Raises:
             RunError: If it fails on every message.
@@ -84,22 +82,21 @@ class Respondent:
         texts = [found_by(each, self.definition, config) for each in messages]
         asked = dict(zip(texts, messages, strict=True))
         self.used += len(asked)
-        known = self._stored(node, asked)
-        new = {text: message for text, message in asked.items() if known[text] is None}
+        known: dict[str, Output] = self._stored(node, list(asked))
+        new = {text: message for text, message in asked.items() if text not in known}
         self._answerer(config).answered |= len(new) < len(asked)
         if new:
             known |= self._ask(node, new, config)
         return [known[text] for text in texts]
 
-    def _stored(self, node: str, texts: Iterable[str]) -> dict[str, Reply]:
-        wanted = list(texts)
-        answers, refusals = (self.cell.store.items.read_answers(each, wanted) for each in (node, refusals_of(node)))
-        return {
-            text: refusal if answer is None else answer
-            for text, answer, refusal in zip(wanted, answers, refusals, strict=True)
-        }
+    def _stored(self, node: str, texts: Sequence[str]) -> dict[str, Output]:
+        found: dict[str, Output] = {}
+        for each in (refusals_of(node), node):
+            answers = zip(texts, self.cell.store.items.read_answers(each, texts), strict=True)
+            found |= {text: answer for text, answer in answers if answer is not None}
+        return found
 
-    def _ask(self, node: str, messages: Mapping[str, Message], config: GenerationConfig) -> dict[str, Reply]:
+    def _ask(self, node: str, messages: Mapping[str, Message], config: GenerationConfig) -> dict[str, Output]:
         answerer = self._answerer(config)
         names = {id(message): text for text, message in messages.items()}
 
@@ -107,9 +104,8 @@ class Respondent:
             self._store(node, {names[id(message)]: each for message, each in came if answered(each)})
 
         self.sent += len(messages)
-        outputs = answerer.answer(self.loaded, list(messages.values()), keep)
-        found = {text: each if isinstance(each, dict) else None for text, each in zip(messages, outputs, strict=True)}
-        refused = {text: each for text, each in found.items() if each is not None and not answered(each)}
+        found = dict(zip(messages, answerer.answer(self.loaded, list(messages.values()), keep), strict=True))
+        refused = {text: each for text, each in found.items() if isinstance(each, dict) and not answered(each)}
         self._store(refusals_of(node), refused)
         answerer.give_up_if_hopeless(len(messages), max(len(messages), HOPELESS))
         return found
