@@ -12,12 +12,13 @@ from toy import WORK, toy_catalog
 
 from testbed.answers import prompts
 from testbed.db.store import Store
+from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.explain.asking.race import ask
 from testbed.explain.cell import StoredCell
 from testbed.explain.named import changed_setting, command_for
 from testbed.explain.search import explain
 from testbed.models.api import ApiModel
-from testbed.models.model_base import Generator
+from testbed.models.model_base import Generation, Generator
 
 
 def definitions():
@@ -78,6 +79,34 @@ def test_some_questions_tell_what_is_excluded(lab, catalog):  # noqa: F811
         assert abs(estimate.value - truths[name]) <= 3 * estimate.error, name
     assert rows["hint: left out"].verdict in ("gives it", "undecided")
     assert rows["pictures: after the text"].verdict == "excluded"
+
+
+def inverted(pixels):
+    return 1 - pixels
+
+
+class SeesWhite:
+    """Is right if the picture, which is black, comes inverted."""
+
+    def generate(self, messages, config):
+        pictures = [next(part for part in each.parts if not isinstance(part, str)) for each in messages]
+        return [Generation("B" if each.image().getpixel((0, 0)) == (255, 255, 255) else "A") for each in pictures]
+
+
+def test_pictures_are_perturbed_as_the_setting_says(lab):  # noqa: F811
+    setting = EvalSetting(
+        *("questions", Questions(), COUNT),
+        task="question_answering",
+        task_options={"prompt": prompts.multiple_choice},
+        perturbation_fn_cpu=inverted,
+    )
+    catalog = toy_catalog(Generator("talker", SeesWhite, 16, weights="1", architecture={"toy": 1}), setting)
+    assert lab.run(catalog).ok
+    assert lab.metrics("talker", "questions")["accuracy"].value == 1
+    found, _ = told(lab, catalog, 0.9, allow=True, requests=100_000)
+    asked = [each for each in found.rows if each.estimates[0].samples]
+    assert len(asked) >= 8
+    assert {each.estimates[0].value for each in asked} == {1}
 
 
 def test_a_variant_is_a_setting_of_its_own(lab):  # noqa: F811

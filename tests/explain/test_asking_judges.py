@@ -177,7 +177,7 @@ def test_a_judge_that_judged_other_models_is_tried(lab, catalog):  # noqa: F811
     assert lab.run(catalog, ["other"], ["questions@strict"]).ok
     WORK.clear()
     found, said = told(lab, catalog, STRICT, allow=True, axes=["judge"], requests=100_000)
-    assert said == [(f"having its answers judged in 1 other ways: at most {COUNT} requests ({COUNT} to strict)", 0)]
+    assert said == [(f"having its answers judged in 1 other way: at most {COUNT} requests ({COUNT} to strict)", 0)]
     row = row_of(found, "judge: strict")
     assert 0 < WORK["strict"] == found.asked["strict"] == found.requests
     assert command_for("talker", "questions@judge", row.variants) == "testbed run talker --on questions@strict"

@@ -193,9 +193,9 @@ class _Race:
 
     def _plan(self) -> str:
         asked = sum(map(self.questions.asks_anew, self.variants))
-        parts = [f"asking {self.found.model} in {asked} other ways"] if asked else []
+        parts = [f"asking {self.found.model} in {_ways(asked)}"] if asked else []
         if judged := len(self.variants) - asked:
-            parts.append(f"having its answers judged in {judged} other ways")
+            parts.append(f"having its answers judged in {_ways(judged)}")
         return " and ".join(parts)
 
     def _row(self, variant: Variant, drawn: Sequence[int]) -> Row:
@@ -211,6 +211,10 @@ class _Race:
         """Whether a value is so far that more samples will hardly bring it back."""
         pairs = zip(estimates, self.found.targets, strict=True)
         return any(abs(each.value - target.value) > LOOK_Z * each.error + allowed(target) for each, target in pairs)
+
+
+def _ways(number: int) -> str:
+    return "1 other way" if number == 1 else f"{number:,} other ways"
 
 
 def _estimate(stored: float, before: Array, after: Array, population: int) -> Estimate:
