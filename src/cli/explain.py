@@ -51,7 +51,9 @@ FIRST_WORDS = 30  # characters of a reason, which tells reasons of one kind apar
 )
 @click.option("--device", default="cpu", show_default=True, metavar="DEVICE", help="Where the model runs.")
 @click.option(
-    "--ask", is_flag=True, help="Ask a model its questions again in other ways; says how many requests at most."
+    "--ask",
+    is_flag=True,
+    help="Ask a model its questions again in other ways, and judges about its answers; says how many requests at most.",
 )
 @click.option("--thorough", is_flag=True, help="Run images even if stored outputs give the value already.")
 @click.option("--all", "everything", is_flag=True, help="List all excluded variants.")
@@ -85,7 +87,7 @@ def command(
     """
     from testbed.data.language.prompts import templates_file
     from testbed.db.store import Store
-    from testbed.explain.asking import ask as ask_again
+    from testbed.explain.asking.race import ask as ask_again
     from testbed.explain.axis import Stage
     from testbed.explain.cell import StoredCell
     from testbed.explain.published import claimed, typed
@@ -98,7 +100,7 @@ def command(
     if prompts is not None:
         use(active().but(templates=templates_file(prompts)))
     registry.load(plugins)
-    with Store.open(db_url) as store:
+    with Store.open(db_url, "write" if ask else "read") as store:
         origin = "as given"
         if not values:
             values, origin = claimed(store, model, setting, source)
@@ -182,8 +184,12 @@ def _print_rest(found: Explanation) -> None:
     _wrapped(
         f"Read {count(found.images_read, 'image')}, ran the network on {count(found.forwards, 'image')}"
         f" ({share:.1f} % of an evaluation), embedded {count(found.texts, 'text')}."
-        + (f" Asked {count(found.requests, 'question')} again." if found.requests else "")
+        + (f" Sent {_requests(found)}." if found.requests else "")
     )
+
+
+def _requests(found: Explanation) -> str:
+    return " and ".join(f"{count(number, 'request')} to {name}" for name, number in found.asked.items())
 
 
 def _print_commands(found: Explanation) -> None:
@@ -246,4 +252,5 @@ def _as_object(found: Explanation, origin: str) -> dict[str, Any]:
         "forward_passes": found.forwards,
         "texts_embedded": found.texts,
         "requests": found.requests,
+        "requests_to": found.asked,
     }

@@ -69,7 +69,7 @@ def fetch(sources: Sequence[str], folder: Path | None, db_url: str | None, as_js
 
 
 @store_command
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(exists=True, path_type=Path))
 @click.option("--source", metavar="NAME", help="The name of the source.  [default: the file's name without its suffix]")
 @click.option(
     "--map",
@@ -85,18 +85,19 @@ def add(
 ) -> int:
     """Store the values of a file.
 
-    FILE is a table or a JSON file, whose form is recognised by its columns.
+    FILE is a table or a JSON file, whose form is recognised by its columns, or a folder of JSON files of one form.
     """
     from testbed.db.store import Store
-    from testbed.published.adding import add as add_document
+    from testbed.published.adding import add as add_documents
+    from testbed.published.adding import read_folder
     from testbed.published.document import read_document
     from testbed.published.mapped import read_map
     from testbed.registry import registry
 
-    columns, document = read_map(words), read_document(file)
+    columns, documents = read_map(words), read_folder(file) if file.is_dir() else [read_document(file)]
     registry.load(plugins)
     with Store.create(db_url) as store:
-        added = add_document(store, [document], source or file.stem, columns)
+        added = add_documents(store, documents, source or file.stem, columns)
     _print_added([added], as_json)
     return 0
 

@@ -16,6 +16,7 @@ from testbed.errors import StoreError, TestbedError, UnknownNameError
 from testbed.explain.axis import NotApplicableError
 from testbed.explain.table import CALIBRATION, MEAN_PER_CLASS, Array, Table, metric_of, right_classes
 from testbed.registry.references import IMAGE_EMBEDDINGS
+from testbed.scoring.stored_values import read_outputs
 from testbed.tasks.classification import viewed_logits
 
 if TYPE_CHECKING:
@@ -128,6 +129,16 @@ class StoredCell:
             if value is not None and len(counted) and abs(float(np.mean(counted, dtype=np.float64)) - value) < 1e-6:
                 return scores
         return None
+
+    @cached_property
+    def answers(self) -> Sequence[dict[str, Any] | None]:
+        """The stored answers of a model that answers in text, or those that a judge scored."""
+        return list(read_outputs(self.store, self.evaluation.id))
+
+    @cached_property
+    def turns(self) -> list[int]:
+        """In how many turns each sample was asked about."""
+        return [1 if each is None else 1 + len(each.get("turns", ())) for each in self.answers]
 
     def viewed(self, logits: Array) -> Array:
         """Logits as the setting restricts and groups them."""

@@ -12,7 +12,7 @@ GIVES, EXCLUDED, UNDECIDED = "gives it", "excluded", "undecided"
 Z = 1.96  # of intervals and verdicts: 95 %
 NARROW = 0.005  # half the width of an interval that can give a value, at most
 APART = 1.96  # errors between an estimate that gives a published value and the stored value, at least
-_NEAR = 0.02  # within which values count as near the published one
+_NEAR, _NEAREST = 0.02, 0.001  # within which values count as near the published one, at most and at least
 OTHER_ARITHMETIC = 5e-5  # what other processors and library releases change of a share of right answers
 ENOUGH = "what is stored gives the value already (--thorough tries these too)"
 CHANCE = 0.05  # the most matches by chance at which combinations count as an explanation
@@ -81,7 +81,7 @@ class Explanation:
         images_read: Images that were read and decoded.
         forwards: Images that went through a network.
         texts: Texts that were embedded.
-        requests: Questions that a model was asked again.
+        asked: Model → how many messages it got: the model under test, and judges of its answers.
     """
 
     model: str
@@ -99,7 +99,12 @@ class Explanation:
     images_read: int = 0
     forwards: int = 0
     texts: int = 0
-    requests: int = 0
+    asked: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def requests(self) -> int:
+        """How many messages were sent."""
+        return sum(self.asked.values())
 
     @property
     def giving(self) -> list[Row]:
@@ -142,7 +147,8 @@ class Explanation:
     def _untried(self) -> str:
         if ENOUGH not in self.not_tried.values():
             return ""
-        luck = expected_by_chance([each for each in self.rows if not each.estimates[0].samples], self.targets)
+        exact = [each for each in self.rows if not each.estimates[0].samples]
+        luck = expected_by_chance(exact, self.targets, small_effects=True)
         doubt = f" chance alone would give about {luck:.1f} such matches;" if luck > CHANCE else ""
         return f" Preprocessing was not tried:{doubt} --thorough tries it."
 
@@ -179,13 +185,21 @@ def verdict(estimates: Sequence[Estimate], targets: Sequence[Target]) -> str:
     return UNDECIDED if undecided else GIVES
 
 
-def expected_by_chance(rows: Sequence[Row], targets: Sequence[Target]) -> float:
-    """How many of some values would lie so near the published ones if values were spread evenly around these."""
+def expected_by_chance(rows: Sequence[Row], targets: Sequence[Target], small_effects: bool = False) -> float:
+    """How many of some values would lie so near the published ones if values were spread evenly around these.
+
+    Args:
+        rows: The values.
+        targets: The published values.
+        small_effects: Whether most values are close to the stored ones, so that those count that are as near to the
+            published ones as these are; else those within `_NEAR`.
+    """
     total = 0.0
     for row in rows:
         chance = 1.0
         for found, target in zip(row.estimates, targets, strict=True):
             near = allowed(target) + Z * found.error
-            chance *= min(1.0, near / _NEAR) if abs(found.value - target.value) <= max(_NEAR, near) else 0.0
+            within = min(max(abs(target.stored - target.value), _NEAREST), _NEAR) if small_effects else _NEAR
+            chance *= min(1.0, near / within) if abs(found.value - target.value) <= max(within, near) else 0.0
         total += chance
     return total

@@ -6,13 +6,14 @@ import copy
 import re
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.parts import Prompts
-from testbed.explain.asking import asking
+from testbed.explain.asking.asked import ANSWERED, JUDGE, asking
 from testbed.explain.axis import MARK, Axis, NotApplicableError, Stage, Variant, asked_axes, axes
 from testbed.explain.images import change_activation
 from testbed.explain.pixels import Geometry, OtherNormalization, Pixels, pixels_of, render
@@ -21,12 +22,12 @@ from testbed.inputs import active
 from testbed.models.base.transform import LazyTransform, Transform
 from testbed.models.loading.checkpoint_network import with_entry
 from testbed.models.model_base import Model, StandardNormalization
+from testbed.registry.references import JUDGED, SettingReference
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.models.model_base import ModelDefinition
 
-QUESTIONS = "question_answering"  # the task
 LOADERS = ("classifier_loader", "encoder_loader")
 
 
@@ -47,12 +48,22 @@ def command_for(model: str, setting: str, variants: Sequence[Variant]) -> str | 
         elif _in_model(each):
             model += part
         elif _in_setting(each):
-            setting += part
+            setting = _with_part(setting, each, part)
             if each.axis == PROMPT_FILE:
                 options += ["--templates-file", str(active().templates)]
         else:
             return None
     return shlex.join(["testbed", "run", model, "--on", setting, *options])
+
+
+def _with_part(setting: str, variant: Variant, part: str) -> str:
+    """The name of a setting under a variant, which comes before the judge."""
+    reference = SettingReference.parse(setting)
+    if variant.axis == JUDGE:
+        return str(replace(reference, judge=variant.name))
+    if not reference.judge:
+        return setting + part
+    return ".".join([f"{reference.scored}{part}", *reference.words]) + JUDGED + reference.judge
 
 
 def _in_model(variant: Variant | Axis) -> bool:
@@ -168,7 +179,9 @@ def changed_setting(setting: EvalSetting, name: str, parts: Sequence[str]) -> Ev
     Raises:
         DefinitionError: If a part is no variant for this setting, or it has no prompts.
     """
-    if setting.task == QUESTIONS:
+    if setting.task in ANSWERED:
+        if setting.scoring is not None:
+            raise DefinitionError(f"{name!r}: what is changed comes before the @ and the judge")
         chosen = _chosen(parts, asked_axes(), SimpleNamespace(setting=setting), name)
         return asking(setting, name, [each.change for each in chosen])
     other = copy.copy(setting)

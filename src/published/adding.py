@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from testbed.db.store import Store
 from testbed.entities import Claim, ClaimSource
@@ -53,7 +54,7 @@ def add_known(store: Store, file: SourceFile, path: Path) -> Added:
 
 def add(
     store: Store,
-    documents: Sequence[Document],
+    documents: Iterable[Document],
     name: str,
     columns: Map | None = None,
     about: Mapping[str, str] | None = None,
@@ -75,22 +76,25 @@ def add(
         StoreError: If a file is of no form that is known, has a column that is not, or a value out of range; nothing
             is stored then.
     """
-    form, documents, others = (columns, documents, 0) if columns is not None else _of_one_form(documents)
-    left_out = Counter({OTHERS: others} if others else {})
-    claims: list[Claim] = []
+    left_out: Counter[str] = Counter()
+    read: list[tuple[_File, list[Claim]]] = []
     rows = 0
-    for document in documents:
+    for document, form in _of_one_form(documents, columns):
+        if form is None:
+            left_out[OTHERS] += 1
+            continue
         reading = Reading(document, own_names or form.OTHERS, settings if own_names else ())
         form.read(document, reading)
         left_out.update(reading.left_out)
         rows += reading.rows
-        before = f"{document.name}, " if len(documents) > 1 else ""
-        claims += [replace(each, row=f"{before}{each.row}") for each in reading.claims] if before else reading.claims
+        read.append((_File(document.path, document.name, document.sha256, form.NAME), reading.claims))
+    first, several = read[0][0], len(read) > 1
+    claims = [replace(each, row=f"{file.name}, {each.row}") if several else each for file, of in read for each in of]
     source = ClaimSource(
         name,
-        documents[0].path if about else documents[0].name if len(documents) == 1 else name,
-        documents[0].sha256 if len(documents) == 1 else digest_of(documents),
-        form.NAME,
+        first.path if about else name if several else first.name,
+        hashlib.sha256("".join(file.sha256 for file, _ in read).encode()).hexdigest() if several else first.sha256,
+        first.form,
         rows=rows,
         left_out=dict(sorted(left_out.items())),
         place=usual_place(name),
@@ -99,36 +103,50 @@ def add(
     return Added(source, claims, store.claims.add(source, claims))
 
 
-def _of_one_form(documents: Sequence[Document]) -> tuple[Form, Sequence[Document], int]:
-    """The form that files are of, these files, and how many of the others in their folder are of no form.
+class _File(NamedTuple):
+    """What is kept of a file that was read; a folder may have thousands of large ones."""
+
+    path: str
+    name: str
+    sha256: str
+    form: str
+
+
+def _of_one_form(documents: Iterable[Document], columns: Map | None) -> Iterator[tuple[Document, Form | Map | None]]:
+    """Each file with its form; None for those of no form beside others.
 
     Raises:
         StoreError: If none is of a form that is known, or they are of several.
     """
-    form = next((found for each in documents if (found := _form(each)) is not None), None) or form_of(documents[0])
-    known = [each for each in documents if _form(each) is not None]
-    for each in known:
-        if (other := form_of(each)) is not form:
-            raise StoreError(f"{known[0].path} is {form.NAME}, and {each.path} {other.NAME}; add them apart")
-    return form, known, len(documents) - len(known)
+    known: tuple[str, Form | Map] | None = None
+    unknown: Document | None = None
+    for each in documents:
+        form = columns or _form(each)
+        if form is None:
+            unknown = unknown or each
+        elif known is None:
+            known = each.path, columns or form_of(each)
+        elif form is not known[1]:
+            raise StoreError(f"{known[0]} is {known[1].NAME}, and {each.path} {form.NAME}; add them apart")
+        yield each, form
+    if known is None and unknown is not None:
+        form_of(unknown)
 
 
-def digest_of(documents: Sequence[Document]) -> str:
-    """One digest for several files."""
-    return hashlib.sha256("".join(each.sha256 for each in documents).encode()).hexdigest()
+def read_folder(folder: Path) -> Iterator[Document]:
+    """The JSON files of a folder, one after the other.
 
-
-def read_folder(folder: Path) -> list[Document]:
-    """The JSON files of a folder: CLIP benchmark's, or CLIP-CC-Bench's, which are in folders of decoders.
+    They are CLIP benchmark's, CLIP-CC-Bench's in folders of decoders, or MTEB's in folders of models and revisions.
 
     Raises:
         StoreError: If there is none.
     """
-    patterns = ("*.json", "*/*.json", "*/per_model/*.json")
-    documents = [read_document(path) for path in sorted({each for one in patterns for each in folder.glob(one)})]
-    if not documents:
+    patterns = ["*.json", "*/*.json", "*/per_model/*.json", "results/*/*/*.json"]
+    patterns += ["*/*/*.json"] if folder.absolute().name == "results" else []
+    paths = sorted({each for one in patterns for each in folder.glob(one)})
+    if not paths:
         raise StoreError(f"the folder {folder} has no JSON files; CLIP benchmark writes one for each result")
-    return documents
+    return map(read_document, paths)
 
 
 def form_of(document: Document) -> Form:

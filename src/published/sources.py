@@ -12,7 +12,8 @@ from typing import Any
 
 from testbed.data.libraries.remote_folder import download_file
 from testbed.errors import DataError
-from testbed.paths import cache_dir, read_regular
+from testbed.paths import cache_dir, read_regular, write_atomically
+from testbed.published.forms.mteb import as_table
 
 MANIFEST = Path(__file__).parent / "sources.tsv"
 HOST = "https://raw.githubusercontent.com"
@@ -101,6 +102,9 @@ def in_folder(folder: Path, wanted: Sequence[SourceFile]) -> tuple[dict[SourceFi
         path = next((place for place in places if place.is_file()), None)
         if path is not None:
             _check(path, each)
+        elif each.collected:
+            path = _collect(folder, each)
+        if path is not None:
             found[each] = path
     if not found:
         raise DataError(
@@ -125,8 +129,7 @@ def downloaded(
     Raises:
         DataError: If one cannot be downloaded, or has another digest.
     """
-    folder = cache_dir("published")
-    places = {each: folder / each.commit / each.file for each in wanted}
+    places = {each: _cached(each) for each in wanted}
     lacking = [each for each, place in places.items() if not place.is_file() and not each.collected]
     for source in dict.fromkeys(each.source for each in lacking):
         files = [each for each in lacking if each.source == source]
@@ -140,6 +143,31 @@ def downloaded(
                 raise DataError(f"{each.url} does not exist (the server says 404)")
     there = {each: place for each, place in places.items() if place.is_file()}
     return there, [each for each in wanted if each not in there]
+
+
+def _cached(file: SourceFile) -> Path:
+    return cache_dir("published") / file.commit / file.file
+
+
+def _collect(folder: Path, wanted: SourceFile) -> Path | None:
+    """The table that was collected from several files, from these in a clone; None if it has none of them.
+
+    Raises:
+        DataError: If the clone is of another commit.
+    """
+    if next(folder.glob(wanted.path), None) is None:
+        return None
+    content = as_table(folder, wanted.path).encode()
+    if hashlib.sha256(content).hexdigest() != wanted.sha256:
+        raise DataError(
+            f"what {wanted.path} is in {folder} is not what it is in {wanted.repository} at {wanted.commit[:7]}; check"
+            f" out that commit, or add the results of a model with testbed published add {folder}/results/MODEL"
+            f" --source {wanted.source}"
+        )
+    place = _cached(wanted)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(place, content)
+    return place
 
 
 def _check(path: Path, wanted: SourceFile) -> None:

@@ -141,9 +141,7 @@ class JudgedAnswers(Task):
         asked = Asked(setting, values, "" if model is None else model.name)
         require_some(asked.replies.status, values, setting)
         judges, labels = scoring_of(setting).judges, scoring_of(setting).labels
-        verdicts = [asked.verdicts_of(number) for number in range(len(judges))]
-        each = np.array([[np.nan if found is None else found.score for found in of_judge] for of_judge in verdicts])
-        final = _final(asked, verdicts, each)
+        final, each = _final(asked, len(judges))
         _, chosen, rules = named(setting)
         answered = answered_of(values, asked.columns, final, texts_for(asked.replies, rules))
         scores = [
@@ -165,6 +163,11 @@ class JudgedAnswers(Task):
             metrics.append(_swap_consistency(asked, len(judges)))
         return scores, [*metrics, blank(asked.replies.status, SCORER)]
 
+    def scores(self, values: Values, setting: EvalSetting, model: str) -> Array:
+        """What each answer of a model scores, float array [n]; NaN for those without a verdict."""
+        final, _ = _final(Asked(setting, values, model), len(scoring_of(setting).judges))
+        return score_array(final)
+
     def asked_judges(self, values: Values, setting: EvalSetting, model: str) -> Iterator[AskedJudge]:
         """What each judge was asked about the answers of a model, and said."""
         asked = Asked(setting, values, model)
@@ -172,11 +175,16 @@ class JudgedAnswers(Task):
             yield from asked.said_by(number, judge)
 
 
-def _final(asked: Asked, replies: Sequence[Sequence[Verdict | None]], each: Array) -> list[Verdict | None]:
-    """What counts for each sample: the rules' verdict, a label, or what most judges say; None without a verdict."""
+def _final(asked: Asked, judges: int) -> tuple[list[Verdict | None], Array]:
+    """What counts for each sample, and the score that each judge gives: float array [judges, n].
+
+    That is the rules' verdict, a label, or what most judges say; None without a verdict.
+    """
+    replies = [asked.verdicts_of(number) for number in range(judges)]
+    each = np.array([score_array(of_judge) for of_judge in replies])
     final = [asked.labels.get(place, verdict) for place, verdict in enumerate(asked.by_rules)]
     if not replies:
-        return [None if place in asked.questions else verdict for place, verdict in enumerate(final)]
+        return [None if place in asked.questions else verdict for place, verdict in enumerate(final)], each
     most = _of_panel(asked.judging, each)
     for place in asked.questions:
         if asked.judging.graded:
@@ -185,7 +193,7 @@ def _final(asked: Asked, replies: Sequence[Sequence[Verdict | None]], each: Arra
         agreeing = (of[place] for of in replies if of[place] is not None)
         chosen = next((verdict for verdict in agreeing if verdict is not None and verdict.score == most[place]), None)
         final[place] = chosen
-    return final
+    return final, each
 
 
 def _of_panel(judging: Judging, each: Array) -> Array:

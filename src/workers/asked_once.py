@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from testbed.graph.ops import Answers
 from testbed.graph.passes import PassCell
 from testbed.graph.requests import message_text
-from testbed.models.base.capability import NETWORK, Message
+from testbed.models.base.capability import NETWORK, GenerationConfig, Message
 from testbed.workers.context import Context
 from testbed.workers.kernels.answering import Answerer, Output, answered
+
+if TYPE_CHECKING:
+    from testbed.models.model_base import ModelDefinition
 
 
 class AskedOnce:
@@ -22,12 +25,11 @@ class AskedOnce:
     """
 
     def __init__(self, context: Context, cell: PassCell, answerer: Answerer) -> None:
-        definition = context.catalog.get_model(cell.model)
+        definition = self.definition = context.catalog.get_model(cell.model)
         self.context = context
         self.model = cell.model
         self.answerer = answerer
         self.served = definition.resource == NETWORK
-        self.by_content = getattr(definition, "by_content", False)
         self.anew = cell.model in context.job.anew
         self.node = Answers(answerer.config).node(cell.model_identity, definition, context.options.seed)
 
@@ -35,7 +37,7 @@ class AskedOnce:
         """As `Answerer.answer`."""
         if not self.served:
             return self.answerer.answer(loaded, messages)
-        texts = [self._text(message) for message in messages]
+        texts = [found_by(message, self.definition, self.answerer.config) for message in messages]
         answers: dict[str, Output] = self._stored(texts)
         asked = {text: message for text, message in zip(texts, messages, strict=True) if text not in answers}
         names = {id(message): text for text, message in asked.items()}
@@ -46,13 +48,6 @@ class AskedOnce:
         )
         answers.update(zip(asked, outputs, strict=True))
         return [answers[text] for text in texts]
-
-    def _text(self, message: Message) -> str:
-        """The text by which an answer is found; a sample's id counts only where answers depend on it."""
-        if self.by_content:
-            drawn = self.answerer.config.temperature > 0
-            message = replace(message, sample=message.sample if drawn else "", data_set="")
-        return message_text(message)
 
     def _stored(self, texts: Sequence[str]) -> dict[str, Output]:
         wanted = list(dict.fromkeys(text for text in texts if not self.anew or (self.node, text) in self.context.asked))
@@ -66,3 +61,10 @@ class AskedOnce:
         if new:
             self.context.store.items.put(self.node, list(new), list(new.values()), replace=self.anew)
             self.context.asked.update((self.node, text) for text in new)
+
+
+def found_by(message: Message, definition: ModelDefinition, config: GenerationConfig) -> str:
+    """The text by which a model's answer is found; a sample's id counts only where answers depend on it."""
+    if getattr(definition, "by_content", False):
+        message = replace(message, sample=message.sample if config.temperature > 0 else "", data_set="")
+    return message_text(message)

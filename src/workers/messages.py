@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from testbed.entities import Chunk
@@ -95,18 +96,7 @@ class MessageKernel(ShardKernel):
     # Answers ------------------------------------------------------------------------------------------------------
 
     def _answers(self, loaded: Any, conversations: Sequence[Sequence[Message]]) -> list[Output]:
-        """The output for each conversation: the answer to its last turn, and those before."""
-        outputs = self.asked.answer(loaded, [turns[0] for turns in conversations])
-        said = [[output] for output in outputs]
-        for number in range(1, max(map(len, conversations), default=0)):
-            going = [
-                place for place, turns in enumerate(conversations) if number < len(turns) and answered(outputs[place])
-            ]
-            messages = [_in_turn(conversations[place], said[place]) for place in going]
-            for place, output in zip(going, self.asked.answer(loaded, messages), strict=True):
-                outputs[place] = output
-                said[place].append(output)
-        return [_with_turns(output, before[:-1]) for output, before in zip(outputs, said, strict=True)]
+        return converse(partial(self.asked.answer, loaded), conversations)
 
     # Reading ------------------------------------------------------------------------------------------------------
 
@@ -155,6 +145,26 @@ class MessageKernel(ShardKernel):
 
     def _perturbed(self, image: Any, key: str) -> Any:
         return perturbed(image, self.setting, key, self.context.device, self.context.options.seed)
+
+
+def converse(
+    answer: Callable[[Sequence[Message]], Sequence[Output]], conversations: Sequence[Sequence[Message]]
+) -> list[Output]:
+    """The output for each conversation: the answer to its last turn, and those before.
+
+    Args:
+        answer: Answers messages; later turns have what was said before in their history.
+        conversations: What the user says, in order.
+    """
+    outputs = list(answer([turns[0] for turns in conversations]))
+    said = [[output] for output in outputs]
+    for number in range(1, max(map(len, conversations), default=0)):
+        going = [place for place, turns in enumerate(conversations) if number < len(turns) and answered(outputs[place])]
+        messages = [_in_turn(conversations[place], said[place]) for place in going]
+        for place, output in zip(going, answer(messages), strict=True):
+            outputs[place] = output
+            said[place].append(output)
+    return [_with_turns(output, before[:-1]) for output, before in zip(outputs, said, strict=True)]
 
 
 def _with_turns(output: Output, before: Sequence[Output]) -> Output:

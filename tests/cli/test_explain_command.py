@@ -188,7 +188,7 @@ def test_a_model_is_asked_again_only_with_leave(program):
     words = ["testbed", "explain", "digits-reader", "digits-vqa.choice", "--published", "accuracy=12.34", "--json"]
     told = json.loads(program(*words).stdout)
     assert told["requests"] == 0
-    assert told["not_tried"]["hint"] == "the model is asked again only with --ask: at most 600 requests"
+    assert told["not_tried"]["hint"] == "the model is asked again only with --ask: at most 560 requests"
     done = program(*words, "--ask", "--samples", "150")
     told = json.loads(done.stdout)
     assert "asking digits-reader in 10 other ways: at most 150 requests" in done.stderr

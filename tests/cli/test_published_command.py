@@ -114,6 +114,19 @@ def test_what_was_collected_from_several_files_is_not_downloaded(ask, files, mon
     assert "was collected from results/*.json" in ask("published", "fetch").stderr
 
 
+def test_a_folder_of_mtebs_results_is_added(ask, tmp_path):
+    folder = tmp_path / "results" / "openai__clip-vit-base-patch16" / "57c2"
+    folder.mkdir(parents=True)
+    for task in ("MNISTZeroShot", "STS12"):
+        scores = {"test": [{"accuracy": 0.623, "main_score": 0.623, "hf_subset": "default", "languages": []}]}
+        text = json.dumps({"task_name": task, "mteb_version": "2.13.1", "dataset_revision": "b24c", "scores": scores})
+        (folder / f"{task}.json").write_text(text)
+    told = ask("published", "add", folder.parent, "--source", "mteb").stdout
+    assert "mteb        1     2       2    2       1" in told
+    assert "mteb is MTEB's results" in told
+    assert "62.30 %  top1, mteb" in ask("published", "show", "openai/clip-vit-base-patch16", "mnist").stdout
+
+
 def test_pairs_that_differ_the_largest_first(ask, files, tmp_path):
     ask("published", "fetch", "--from", tmp_path / "folder")
     told = ask("published", "disagree").stdout.splitlines()

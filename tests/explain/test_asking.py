@@ -2,83 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import re
 
-import numpy as np
 import pytest
+from asked_world import COUNT, Model, Questions, accuracy, asked_setting
 from chat_server import Reply, completion, serving
 from lab import lab, new_lab, work  # noqa: F401
-from PIL import Image
 from toy import WORK, toy_catalog
 
 from testbed.answers import prompts
-from testbed.data.rows import Picture, Row, RowSource
+from testbed.db.store import Store
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.explain.asking import ask
+from testbed.explain.asking.race import ask
 from testbed.explain.cell import StoredCell
 from testbed.explain.named import changed_setting, command_for
 from testbed.explain.search import explain
-from testbed.identity.describe import digest, digest_bytes
 from testbed.models.api import ApiModel
 from testbed.models.model_base import Generation, Generator
-
-COUNT = 210
-
-
-class Questions(RowSource):
-    """Of each the right answer is B."""
-
-    def __init__(self):
-        self.name = "questions"
-        self.ids = [f"{number:03d}" for number in range(COUNT)]
-        self.targets = [
-            {"question": f"What is in {each}?", "hint": "Look.", "A": "cat", "B": "dog", "answer": "B"}
-            for each in self.ids
-        ]
-
-    def spec(self):
-        return {"questions": digest(self.targets)}
-
-    def open(self):
-        return self
-
-    def row(self, position):
-        return Row(self.ids[position], self.targets[position], [Picture(PNG)])
-
-    def digests(self, positions):
-        return [digest_bytes(self.ids[place].encode()) for place in positions]
-
-
-def png():
-    file = io.BytesIO()
-    Image.new("RGB", (4, 4)).save(file, "PNG")
-    return file.getvalue()
-
-
-PNG = png()
-
-
-class Model:
-    """Is right about all but every third, fifth or seventh question, as it is asked."""
-
-    def generate(self, messages, config):
-        WORK["questions asked"] += len(messages)
-        return [Generation("B" if self.right(message, config) else "A") for message in messages]
-
-    def right(self, message, config):
-        text = "".join(part for part in message.parts if isinstance(part, str))
-        step = 7 if "Hint:" not in text else 5 if config.system else 3
-        return int(message.sample) % step != 0
-
-
-def accuracy(step):
-    return float(np.mean(np.arange(COUNT) % step != 0))
-
-
-def asked_setting(**options):
-    given = {"prompt": prompts.multiple_choice, **options}
-    return EvalSetting("questions", Questions(), COUNT, task="question_answering", task_options=given)
 
 
 def definitions():
@@ -96,7 +36,7 @@ def catalog(lab):  # noqa: F811
 
 def told(lab, catalog, value, **options):  # noqa: F811
     said = []
-    with lab.open() as store:
+    with Store.open(lab.url, "write") as store:
         found = explain(store, catalog, "talker", "questions", {"accuracy": (round(value, 4), 5e-5)})
         cell = StoredCell.open(store, catalog, "talker", "questions")
         ask(cell, found, say=lambda line: said.append((line, WORK["questions asked"])), **options)
@@ -139,6 +79,34 @@ def test_some_questions_tell_what_is_excluded(lab, catalog):  # noqa: F811
         assert abs(estimate.value - truths[name]) <= 3 * estimate.error, name
     assert rows["hint: left out"].verdict in ("gives it", "undecided")
     assert rows["pictures: after the text"].verdict == "excluded"
+
+
+def inverted(pixels):
+    return 1 - pixels
+
+
+class SeesWhite:
+    """Is right if the picture, which is black, comes inverted."""
+
+    def generate(self, messages, config):
+        pictures = [next(part for part in each.parts if not isinstance(part, str)) for each in messages]
+        return [Generation("B" if each.image().getpixel((0, 0)) == (255, 255, 255) else "A") for each in pictures]
+
+
+def test_pictures_are_perturbed_as_the_setting_says(lab):  # noqa: F811
+    setting = EvalSetting(
+        *("questions", Questions(), COUNT),
+        task="question_answering",
+        task_options={"prompt": prompts.multiple_choice},
+        perturbation_fn_cpu=inverted,
+    )
+    catalog = toy_catalog(Generator("talker", SeesWhite, 16, weights="1", architecture={"toy": 1}), setting)
+    assert lab.run(catalog).ok
+    assert lab.metrics("talker", "questions")["accuracy"].value == 1
+    found, _ = told(lab, catalog, 0.9, allow=True, requests=100_000)
+    asked = [each for each in found.rows if each.estimates[0].samples]
+    assert len(asked) >= 8
+    assert {each.estimates[0].value for each in asked} == {1}
 
 
 def test_a_variant_is_a_setting_of_its_own(lab):  # noqa: F811
@@ -184,7 +152,12 @@ def test_a_served_model_gets_each_request_that_is_counted(lab, monkeypatch):  # 
         assert server.take() == []
         found, _ = told(lab, catalog, accuracy(7), allow=True, requests=500)
         sent = [each.body["messages"] for each in server.take()]
+        part = "system-prompt=you-are-a-helpful-assistant"
+        variant = changed_setting(asked_setting(), f"questions~{part}", [part])
+        assert lab.run(toy_catalog(ApiModel("talker", "toy-model", server.url), variant)).ok
+        left = len(server.take())
     assert 0 < len(sent) == found.requests <= 500
     (row,) = [each for each in found.rows if each.name == "system prompt: “You are a helpful assistant.”"]
     system = {"role": "system", "content": "You are a helpful assistant."}
     assert len([messages for messages in sent if system in messages]) == row.estimates[0].samples
+    assert left == COUNT - row.estimates[0].samples  # a run takes what was asked from the store

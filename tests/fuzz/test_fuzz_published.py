@@ -29,9 +29,11 @@ PROBE = {"model": "ViT-B-32", "pretrained": "openai", "dataset": "mnist", "fewsh
 PROBE |= {"lr": 0.1, "bs": 256, "lp_acc1": 0.5, "lp_acc5": None}
 DATACOMP = {"key": "mnist", "dataset": "MNIST", "metrics": {"acc1": 0.5, "acc_region:0": 0.5, "count_region:0": 7.0}}
 ENTRY = {"dataset": "imagenet", "clean_acc": "70", "architecture": "x", "eps": "4/255", "autoattack_acc": "30.5"}
+SCORES = [{"accuracy": 0.5, "main_score": 0.5, "hf_subset": "de", "languages": ["deu-Latn"], "mteb_version": "2"}]
+RESULT = {"task_name": "DTDZeroShot", "mteb_version": None, "dataset_revision": "1", "scores": {"test": SCORES}}
 
 tables = st.one_of(*(damaged_table(*each, cells=CELLS) for each in (TIMM, OPEN_CLIP, MANY, MTEB, CORRUPTIONS)))
-records = damaged_json([PROBE], DATACOMP, ENTRY)
+records = damaged_json([PROBE], DATACOMP, ENTRY, RESULT)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -45,7 +47,7 @@ def _names_are_known() -> None:
 @given(content=st.one_of(tables, records), suffix=st.sampled_from(("csv", "tsv", "json", "jsonl")))
 def test_published_files(content: bytes, suffix: str, tmp_path: Path, sqlite_template: Path) -> None:
     with trial(tmp_path, sqlite_template.parent) as folder:
-        path = folder / "imagenet" / "Linf" / f"results-imagenet.{suffix}"
+        path = folder / "results" / "imagenet" / "Linf" / f"results-imagenet.{suffix}"
         path.parent.mkdir(parents=True)
         path.write_bytes(content)
         with Store.open(f"sqlite:///{shutil.copy(sqlite_template, folder / 'store.db')}", "write") as store:

@@ -247,6 +247,12 @@ def test_mtebs_tasks_keep_the_repositories_names(publish):
     assert (added.claims[1].eval_setting, added.claims[1].why) == ("ucf101", NO_SETTING)
 
 
+def test_mtebs_probes_are_not_its_zero_shot_tasks(publish):
+    header = "model,model_revision,task,dataset_revision,mteb_version,split,subset,accuracy,path\n"
+    added = publish("mteb.csv", f"{header}openai/clip-vit-base-patch32,57c2,CIFAR10,b24c,1.14.15,test,default,0.9,x\n")
+    assert [(c.eval_setting, c.why) for c in added.claims] == [("CIFAR10", NO_SETTING)]
+
+
 def test_imagenet_testbeds_table(publish):
     added = publish("top1s.csv", "model,val,imagenet-vid-robust_pm0\nresnet50,76.13000183105469,\nownnet,50,25\n")
     assert [(c.model, c.eval_setting, c.metric, c.value, c.why) for c in added.claims] == [

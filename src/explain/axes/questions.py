@@ -9,8 +9,8 @@ from functools import partial
 
 from testbed.answers import prompts
 from testbed.data.rows import Picture, Row
-from testbed.explain.asking import Asked, asked_of
-from testbed.explain.axis import Axis, Stage, add_axis
+from testbed.explain.asking.asked import Asked, asked_of
+from testbed.explain.axis import Axis, NotApplicableError, Stage, add_axis
 from testbed.explain.cell import StoredCell
 from testbed.graph.message_ops import Prompt, Turn
 
@@ -48,6 +48,27 @@ def pictures_last(row: Row, prompt: Prompt) -> Sequence[Turn]:
     return [sorted(turn, key=lambda part: isinstance(part, Picture)) for turn in prompt(row)]
 
 
+def in_one_message(row: Row, prompt: Prompt) -> Sequence[Turn]:
+    """One turn, with what is said in all of them, in lines of their own."""
+    first, *others = prompt(row)
+    return [[*first, *(part for turn in others for part in ("\n", *turn))]]
+
+
+def last_alone(row: Row, prompt: Prompt) -> Sequence[Turn]:
+    """The last turn, without those before."""
+    return prompt(row)[-1:]
+
+
+def in_turns(cell: StoredCell) -> bool:
+    """Whether the questions of a cell, or of a setting that is not evaluated yet, have several turns."""
+    asked = asked_of(cell.setting)
+    return asked.prompt is prompts.conversation or max(getattr(cell, "turns", []), default=1) > 1
+
+
+def _means_nothing(asked: Asked) -> Asked:
+    raise NotApplicableError("the questions are conversations of several turns, and this prompt makes a single one")
+
+
 def _generated(asked: Asked, **fields: object) -> Asked:
     return replace(asked, generation={**asked.generation, **fields})
 
@@ -68,9 +89,9 @@ def _temperature(cell: StoredCell) -> Found:
 
 
 def _form(cell: StoredCell) -> Found:
-    asked_of(cell.setting)
+    several = in_turns(cell)
     for name, prompt in FORMS.items():
-        yield name, partial(replace, prompt=prompt)
+        yield name, _means_nothing if several else partial(replace, prompt=prompt)
     yield "the data set's in place of the model's own", partial(replace, forced=True)
 
 
@@ -90,9 +111,17 @@ def _pictures(cell: StoredCell) -> Found:
     yield "after the text", partial(_prompted, pictures_last)
 
 
+def _turns(cell: StoredCell) -> Found:
+    if not in_turns(cell):
+        raise NotApplicableError("each question is a single turn")
+    yield "all in one message", partial(_prompted, in_one_message)
+    yield "the last one alone", partial(_prompted, last_alone)
+
+
 add_axis(Axis("form of the prompt", Stage.ANSWERS, _form))
 add_axis(Axis("hint", Stage.ANSWERS, _hint))
 add_axis(Axis("form of options", Stage.ANSWERS, _options))
 add_axis(Axis("pictures", Stage.ANSWERS, _pictures))
+add_axis(Axis("turns", Stage.ANSWERS, _turns))
 add_axis(Axis("system prompt", Stage.ANSWERS, _system))
 add_axis(Axis("temperature", Stage.ANSWERS, _temperature))

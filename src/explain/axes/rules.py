@@ -31,6 +31,9 @@ def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]
         if scores is not None and len(scores) == len(cell):
             found += 1
             yield f"as {other.eval_setting} scores them", _scored(scores)
+    for rules in cell.store.scores.read(cell.evaluation.id, "rule_score").values():
+        found += 1
+        yield "rules without a judge", _scored(rules)
     if not found:
         names = cell.evaluation.model, cell.evaluation.eval_setting
         raise NotApplicableError(f"the store has no other scores of these answers; {STEP.format(*names)}")

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.models.model_base import ModelDefinition
 
+AFTER = set(".+@")  # what other parts of a setting's name begin with
+
 
 def _parted(name: str) -> tuple[str, str]:
     """The name that is changed, and by what. A name may have a path in it, whose folders have any names."""
@@ -50,7 +52,7 @@ class ModelVariants:
 
 
 class SettingVariants:
-    """Each zero-shot setting with other prompts."""
+    """Each zero-shot setting with other prompts, and each setting of questions, asked or judged otherwise."""
 
     name = "protocol variants of settings"
     changes_others = True
@@ -60,9 +62,9 @@ class SettingVariants:
         return ()
 
     def canonical(self, name: str) -> str | None:
-        """The setting's canonical name, with the same parts."""
+        """The setting's canonical name, with the same parts. What follows these, such as a judge, is no part."""
         base, parts = _parted(name)
-        found = registry.eval_settings.canonical(base) if base and parts else None
+        found = registry.eval_settings.canonical(base) if base and parts and not set(parts) & AFTER else None
         return f"{found}{MARK}{parts}" if found else None
 
     def build(self, name: str) -> EvalSetting:

@@ -55,7 +55,8 @@ KEYS = {
     "retrieval/flickr_1k_test_image_text_retrieval": "flickr30k",
     "retrieval/mscoco_2014_5k_test_image_text_retrieval": "mscoco_captions",
 }
-# MTEB's tasks, by the data set that each loads.
+# MTEB's tasks of zero-shot image classification, by the data set that each loads, without their ending.
+ZERO_SHOT = "ZeroShot"
 MTEB = {
     "Birdsnap": "birdsnap",
     "CIFAR10": "cifar10",
@@ -80,3 +81,12 @@ MTEB = {
     "StanfordCars": "cars",
     "UCF101": "ucf101",
 }
+
+
+def mteb_setting(task: str) -> str | None:
+    """The eval setting of a task of MTEB's; None for one that testbed has nothing like.
+
+    MTEB has probes under the names of some data sets alone, such as ``CIFAR10``.
+    """
+    name = task.removesuffix(ZERO_SHOT)
+    return MTEB.get(name) if name != task else None
