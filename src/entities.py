@@ -313,6 +313,12 @@ def targets_of(samples: Sequence[SampleInfo]) -> Sequence[Any]:
     return samples.targets if isinstance(samples, SampleColumns) else [each.target for each in samples]
 
 
+def groups_of(samples: Sequence[SampleInfo]) -> Sequence[str | None] | None:
+    """The group of each sample; None if no sample has one."""
+    groups = samples._groups if isinstance(samples, SampleColumns) else [each.group for each in samples]
+    return None if groups is None or all(each is None for each in groups) else groups
+
+
 @dataclass(frozen=True)
 class DatasetInfo:
     """An ordered list of samples and its digest."""

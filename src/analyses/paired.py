@@ -11,7 +11,7 @@ import numpy as np
 from testbed.analyses.main_scores import main_score, score_spec
 from testbed.analyses.side_by_side import Samples, evaluation_of, scores_of
 from testbed.db.store import Store
-from testbed.entities import Evaluation
+from testbed.entities import Evaluation, groups_of
 from testbed.errors import StoreError
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 from testbed.metrics.inference.clusters import clusters_of
@@ -69,13 +69,13 @@ def compare_pairs(
     found: list[tuple[str, str, str, Comparison]] = []
     for setting, evaluations in cells.items():
         scores = [_scores(store, samples, each, score) for each in evaluations]
-        groups = {(sample.id, sample.digest): sample.group for sample in samples.of(evaluations[0]).samples}
+        groups = _groups(samples, evaluations[0])
         for (first, one), (second, other) in combinations(zip(models, scores, strict=True), 2):
             shared = [key for key in one if key in other]
             if not shared:
                 raise StoreError(f"{first} and {second} have no samples of {setting} in common")
             values, others = (np.asarray([each[key] for key in shared]) for each in (one, other))
-            together = clusters_of(groups[key] for key in shared)
+            together = clusters_of(groups[key] for key in shared) if groups else None
             found.append((setting, first, second, compare(values, others, clusters=together)))
     adjusted = holm([row[-1].p for row in found])
     return Pairs([Pair(*row, p, _verdict(*row[1:], p, spec)) for row, p in zip(found, adjusted, strict=True)], spec)
@@ -89,6 +89,13 @@ def _scores(store: Store, samples: Samples, evaluation: Evaluation, score: str) 
         for sample, value in zip(samples.of(evaluation).samples, values, strict=True)
         if value == value  # samples that do not count are NaN
     }
+
+
+def _groups(samples: Samples, evaluation: Evaluation) -> dict[tuple[str, str], str | None]:
+    """The group of each sample, likewise; nothing where the data set has none."""
+    infos = samples.of(evaluation).samples
+    groups = groups_of(infos)
+    return {} if groups is None else {(each.id, each.digest): each.group for each in infos}
 
 
 def _verdict(first: str, second: str, comparison: Comparison, p: float, spec: MetricSpec) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from testbed.analyses.main_scores import larger_is_better, score_spec
-from testbed.analyses.side_by_side import Key, Samples, SideBySide, Tell, choose, side_by_side
+from testbed.analyses.side_by_side import Key, Samples, SideBySide, Tell, choose, clusters_in, side_by_side
 from testbed.db.store import Store
 from testbed.entities import Better
 from testbed.metric_specs import MetricSpec
@@ -53,6 +53,7 @@ class Ranking:
 
     Attributes:
         binary: Whether all scores are 0 or 1.
+        clusters: The number of clusters of samples that intervals and tests are about; None if each sample is one.
         spec: What the score declares.
         larger: Whether the first has the largest value.
     """
@@ -61,6 +62,7 @@ class Ranking:
     binary: bool
     spec: MetricSpec
     larger: bool
+    clusters: int | None = None
 
 
 def ranking(
@@ -95,6 +97,7 @@ def ranking(
     larger = larger_is_better(spec, better)
     samples = Samples(store)
     strata: dict[str, Array] = {}
+    together: dict[str, Array | None] = {}
     on: list[tuple[SideBySide, Array, Array]] = []
     binary = True
     for index, setting in enumerate(sorted(settings)):
@@ -108,8 +111,12 @@ def ranking(
         which = _digest(table.keys)
         weighted = table.scores / len(settings)
         strata[which] = strata[which] + weighted if which in strata else weighted
+        together[which] = clusters_in(samples, table)
     names = on[0][0].models
-    places = rank_models([strata[which] for which in sorted(strata)], larger, progress=progress, drawn=drawn)
+    order = sorted(strata)
+    tables, clusters = [strata[which] for which in order], [together[which] for which in order]
+    places = rank_models(tables, larger, progress=progress, drawn=drawn, clusters=clusters)
+    number = _count(tables, clusters)
     on.sort(key=lambda each: settings.index(each[0].eval_setting))
     rows = [
         Ranked(
@@ -124,7 +131,13 @@ def ranking(
         )
         for column, name in enumerate(names)
     ]
-    return Ranking(sorted(rows, key=lambda row: (row.place.rank, row.model)), binary, spec, larger)
+    return Ranking(sorted(rows, key=lambda row: (row.place.rank, row.model)), binary, spec, larger, number)
+
+
+def _count(tables: Sequence[Array], clusters: Sequence[Array | None]) -> int | None:
+    if all(each is None for each in clusters):
+        return None
+    return sum(len(table if each is None else set(each.tolist())) for table, each in zip(tables, clusters, strict=True))
 
 
 def _digest(keys: Sequence[Key]) -> str:

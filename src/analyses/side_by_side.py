@@ -15,8 +15,9 @@ import numpy as np
 
 from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
-from testbed.entities import OVERALL, DatasetInfo, Evaluation, current
+from testbed.entities import OVERALL, DatasetInfo, Evaluation, current, groups_of
 from testbed.errors import StoreError
+from testbed.metrics.inference.clusters import clusters_of
 from testbed.registry.references import SettingReference
 
 Array = np.ndarray[Any, Any]
@@ -331,6 +332,12 @@ def side_by_side(
         scores=columns[counted],
         most=most,
     )
+
+
+def clusters_in(samples: Samples, table: SideBySide) -> Array | None:
+    """Which samples of a table belong together: integer array [n], or None if each is alone; see `clusters_of`."""
+    groups = groups_of(samples.of(table.evaluations[0]).samples)
+    return None if groups is None else clusters_of(groups[place] for place in table.places[0])
 
 
 def require_binary(table: SideBySide, score: str, what: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from testbed.analyses.main_scores import larger_is_better, score_spec
 from testbed.analyses.mistakes import infos_of
 from testbed.analyses.predictions import best_names, class_names
-from testbed.analyses.side_by_side import Samples, SideBySide, Tell, choose, side_by_side
+from testbed.analyses.side_by_side import Samples, SideBySide, Tell, choose, clusters_in, side_by_side
 from testbed.db.store import Store
 from testbed.entities import Better, SampleInfo
 from testbed.errors import DataError
@@ -74,8 +74,10 @@ def grouped(
     samples = Samples(store)
     table = side_by_side(store, samples, setting, evaluations, score, tell)
     by, labels = labels_by(store, samples, table, by, csv_file, tell)
+    clusters = None if by == GROUP else clusters_in(samples, table)  # a group by itself is one cluster
     found = [
-        (model, by_group(table.scores[:, column], labels, larger, spec)) for column, model in enumerate(table.models)
+        (model, by_group(table.scores[:, column], labels, larger, spec, clusters))
+        for column, model in enumerate(table.models)
     ]
     return Grouped(by, found, table.binary, spec)
 

@@ -16,6 +16,7 @@ from testbed.jsontext import to_json
 from testbed.metric_specs import MetricSpec
 from testbed.visible import visible_line
 
+CLUSTERED = "the groups of samples of the data set are drawn and tested as wholes"
 SECONDS = 5.0  # between lines about a long answer
 
 
@@ -158,6 +159,11 @@ def grid(
         )
         for block in blocks
     )
+
+
+def sample_count(n: int, clusters: int | None) -> str:
+    """A number of samples, and of the groups that are compared as wholes; see `CLUSTERED`."""
+    return f"{n:,}" if clusters is None else f"{n:,} in {clusters:,}"
 
 
 def count(number: int, noun: str) -> str:

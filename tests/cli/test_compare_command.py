@@ -14,10 +14,13 @@ from testbed.identity.describe import digest
 from testbed.metrics.inference.paired import compare, holm
 
 
-def put(store, model, setting, scores, samples=None, name="top1"):
+def put(store, model, setting, scores, samples=None, name="top1", groups=None):
     """A complete evaluation with the score of each sample; None stands for a sample without one."""
     ids = samples if samples is not None else [f"{number}.png" for number in range(len(scores))]
-    infos = [SampleInfo(each, f"content of {each}", 0) for each in ids]
+    infos = [
+        SampleInfo(each, f"content of {each}", 0, group)
+        for each, group in zip(ids, groups or [None] * len(ids), strict=True)
+    ]
     dataset = store.datasets.ensure(DatasetInfo(setting, digest([setting, ids]), infos))
     record = CellRecord(model, setting, digest([model, setting]), size=len(ids), dtype="float32")
     evaluation = store.evaluations.begin(record, dataset, {}, {})
@@ -109,3 +112,25 @@ def test_mistakes_are_told(program, filled):
         done = program("testbed", "compare", *words, code=None)
         assert done.returncode != 0
         assert told in done.stderr
+
+
+def test_samples_of_a_group_are_compared_as_one(tmp_path, ask):
+    rng = np.random.default_rng(1)
+    videos = (rng.uniform(size=(2, 30)) < [[0.9], [0.4]]).astype(float)
+    with Store.create(str(tmp_path / "testbed.db")) as store:
+        for model, each in zip("ab", videos, strict=True):
+            put(store, model, "alone", each)
+            groups = [f"video {number}" for number in range(30) for _ in range(8)]
+            put(store, model, "frames", np.repeat(each, 8), groups=groups)
+    done = ask("compare", "a", "b", "--on", "frames")
+    assert "240 in 30" in done.stdout
+    assert "the groups of samples of the data set are drawn and tested as wholes" in done.stderr
+    assert "drawn and tested as wholes" not in ask("compare", "a", "b", "--on", "alone").stderr
+    rows = {
+        name: json.loads(ask("compare", "a", "b", "--on", name, "--json").stdout)[0] for name in ("alone", "frames")
+    }
+    assert (rows["frames"]["clusters"], rows["alone"]["clusters"]) == (30, None)
+    width = {name: row["high"] - row["low"] for name, row in rows.items()}
+    assert width["frames"] == pytest.approx(width["alone"], rel=0.1)
+    done = ask("rank", "frames")
+    assert "drawn and tested as wholes, 30 of them" in done.stderr

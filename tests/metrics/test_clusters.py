@@ -11,6 +11,7 @@ import scipy.stats
 from testbed.metric_specs import rate
 from testbed.metrics.inference.clusters import cluster_sums, clusters_of
 from testbed.metrics.inference.paired import compare
+from testbed.metrics.inference.ranks import rank_models
 from testbed.metrics.inference.statistics import clustered_mean_and_stderr, interval, wilson
 
 RUNS = 400
@@ -103,3 +104,21 @@ def test_intervals_of_rates_of_clusters_cover_as_often_as_they_say():
         naive.append(low <= truth <= high)
     assert np.mean(covered) >= scipy.stats.binom.ppf(0.0005, RUNS, 0.93) / RUNS
     assert np.mean(naive) < 0.8
+
+
+def test_models_are_ranked_by_whole_clusters():
+    rng = np.random.default_rng(5)
+    scores = (rng.random((50, 1)) < [0.5, 0.55, 0.9]).astype(float)
+    alone = rank_models([scores / 2])  # halves, which are compared by random signs, too
+    repeated = rank_models([np.repeat(scores / 2, 6, axis=0)], clusters=[np.repeat(np.arange(50), 6)])
+    for one, other in zip(alone, repeated, strict=True):
+        assert (other.low, other.high) == pytest.approx((one.low, one.high))
+        assert (other.rank_low, other.rank_high, other.tied) == (one.rank_low, one.rank_high, one.tied)
+    ignored = rank_models([np.repeat(scores / 2, 6, axis=0)])
+    assert ignored[0].high - ignored[0].low < 0.6 * (alone[0].high - alone[0].low)
+
+
+def test_clusters_of_one_sample_change_nothing():
+    scores = (np.random.default_rng(6).random((80, 3)) < 0.6).astype(float)
+    assert rank_models([scores], clusters=[np.arange(80)]) == rank_models([scores])
+    assert rank_models([scores], clusters=[None]) == rank_models([scores])

@@ -16,13 +16,11 @@ import numpy as np
 
 from testbed.analyses.gate.policy import MUST, Policy, Rule
 from testbed.analyses.main_scores import larger_is_better, main_score, score_spec
-from testbed.analyses.mistakes import infos_of
-from testbed.analyses.side_by_side import Samples, Tell, evaluation_of, matching_settings, side_by_side
+from testbed.analyses.side_by_side import Samples, Tell, clusters_in, evaluation_of, matching_settings, side_by_side
 from testbed.analyses.slices import labels_by
 from testbed.db.store import Store
 from testbed.entities import FRACTION
 from testbed.errors import DataError, TestbedError
-from testbed.metrics.inference.clusters import clusters_of
 from testbed.metrics.inference.noninferiority import Change, change
 from testbed.metrics.inference.paired import holm
 
@@ -133,7 +131,7 @@ def _cases(
     points = table.binary or spec.unit == FRACTION
     margin = rule.margin / 100 if points else rule.margin
     one, other = (table.scores[:, table.models.index(name)] for name in (candidate, baseline))
-    clusters = clusters_of(each.group for each in infos_of(samples, table))
+    clusters = clusters_in(samples, table)
     for group in [None] if labels is None else sorted({label for label in labels if label is not None}):
         rows = np.arange(len(one)) if labels is None else np.flatnonzero(labels == group)
         together = None if clusters is None else clusters[rows]

@@ -12,7 +12,18 @@ from testbed.cli.analyses.latex import Cell, format_option, tabular
 from testbed.cli.options.stored import models_argument, score_option
 from testbed.console.completion import stored
 from testbed.console.options import ManyWords, store_command
-from testbed.console.output import count, difference, footnote, in_percent, mean_score, print_json, table, with_unit
+from testbed.console.output import (
+    CLUSTERED,
+    count,
+    difference,
+    footnote,
+    in_percent,
+    mean_score,
+    print_json,
+    sample_count,
+    table,
+    with_unit,
+)
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 
 if TYPE_CHECKING:
@@ -62,6 +73,7 @@ def command(
         f" {count(len(found.rows), 'comparison')};"
         " intervals: 95 %, paired bootstrap; p: McNemar's exact test (for scores other than 0 and 1, random signs),"
         " then Holm's correction over the whole table; tied: p ≥ 0.05"
+        + (f"; {CLUSTERED}, by random signs" if any(row.comparison.clusters for row in found.rows) else "")
     )
     return 0
 
@@ -93,7 +105,7 @@ def _table(found: Pairs) -> str:
         shown = in_percent(found.spec, each.binary)
         lines.append(
             [
-                *(row.eval_setting, row.first, row.second, f"{each.n:,}"),
+                *(row.eval_setting, row.first, row.second, sample_count(each.n, each.clusters)),
                 *(mean_score(value, shown) for value in (each.first, each.second)),
                 *(difference(each.difference, shown), _interval(each, shown)),
                 *(f"{each.only_first:,}", f"{each.only_second:,}", f"{each.p:.3g}", f"{row.p_holm:.3g}"),

@@ -13,7 +13,7 @@ from testbed.cli.options.stored import note
 from testbed.console.columns import prose
 from testbed.console.completion import stored
 from testbed.console.options import Argument, Option, fail, store_command
-from testbed.console.output import footnote, print_json, table
+from testbed.console.output import CLUSTERED, footnote, print_json, sample_count, table
 from testbed.errors import TestbedError
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _cells(row: Judged) -> list[str]:
     if row.change is None:
         return [row.rule.tier, _where(row), "–", "–", "–", "–", margin, row.verdict, "–", "–"]
     each = row.change
-    n = f"{each.n:,}" if each.clusters is None else f"{each.n:,} in {each.clusters:,}"
+    n = sample_count(each.n, each.clusters)
     return [
         *(row.rule.tier, _where(row), n, f"{100 * each.baseline:.2f}" if row.points else f"{each.baseline:.4g}"),
         *(_amount(row, each.gain), f"[{_amount(row, each.low)}, {_amount(row, each.high)}]", margin, row.verdict),
@@ -131,11 +131,13 @@ def _notes(found: Decision) -> list[str]:
 
 def _explained(found: Decision) -> str:
     level = 100 * (1 - 2 * found.policy.alpha)
+    clustered = any(row.change is not None and row.change.clusters for row in found.rows)
     return (
         f"scores in percent, gains and margins in points, other scores as they are; {level:g} % intervals: paired, of"
         f" Tango for scores of 0 and 1, else Student's; holds or loses: shown with α = {found.policy.alpha:g}, losses"
         " after Holm's correction over the tier; would show: the loss that these samples would show with a power of"
         " 80 %; if equal: how likely an equally good model is shown to hold the margin"
+        + (f"; {CLUSTERED}" if clustered else "")
     )
 
 

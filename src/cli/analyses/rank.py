@@ -11,7 +11,17 @@ from testbed.cli.analyses.latex import Cell, format_option, tabular
 from testbed.cli.options.stored import better_option, models_option, note, score_option, settings_argument
 from testbed.console.columns import prose
 from testbed.console.options import store_command
-from testbed.console.output import count, footnote, in_percent, mean_score, print_json, shares, table, with_unit
+from testbed.console.output import (
+    CLUSTERED,
+    count,
+    footnote,
+    in_percent,
+    mean_score,
+    print_json,
+    shares,
+    table,
+    with_unit,
+)
 
 if TYPE_CHECKING:
     from testbed.analyses.ranking import Ranked, Ranking
@@ -62,6 +72,7 @@ def command(
         f"{with_unit(found.spec, found.binary)} on {where}, {counted} samples that all {len(found.rows)} models have;"
         f" {order}; intervals: 95 %, paired bootstrap; tied with: ranks of the models without a significant difference"
         " (p ≥ 0.05, Holm's correction over all pairs)"
+        + ("" if found.clusters is None else f"; {CLUSTERED}, {found.clusters:,} of them")
     )
     return 0
 

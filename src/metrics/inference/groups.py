@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from testbed.metric_specs import MetricSpec
-from testbed.metrics.inference.statistics import interval, mean_and_stderr
+from testbed.metrics.inference.statistics import clustered_mean_and_stderr, interval
 
 Array = np.ndarray[Any, Any]
 
@@ -22,7 +22,8 @@ class GroupMean:
         name: The group.
         n: Its number of samples.
         value: The mean of their scores.
-        low: Lower end of the mean's 95 % interval: Wilson's for scores of 0 and 1, else mean ± 1.96 standard errors.
+        low: Lower end of the mean's 95 % interval: Wilson's for scores of 0 and 1, else mean ± 1.96 standard errors;
+            where samples belong together, with the standard error of clusters.
         high: Its upper end. Both None for one sample of another score than 0 or 1.
     """
 
@@ -62,7 +63,11 @@ class Groups:
 
 
 def by_group(
-    scores: Array, labels: Sequence[str | None], larger_is_better: bool = True, spec: MetricSpec | None = None
+    scores: Array,
+    labels: Sequence[str | None],
+    larger_is_better: bool = True,
+    spec: MetricSpec | None = None,
+    clusters: Array | None = None,
 ) -> Groups:
     """Means of groups.
 
@@ -71,6 +76,7 @@ def by_group(
         labels: The group of each sample; None for a sample in no group.
         larger_is_better: Whether the worst group is that of the smallest mean.
         spec: What the score declares; intervals stay within its range.
+        clusters: Integer array [n]: which samples belong together, for intervals; None: each is alone.
 
     Raises:
         ValueError: If no sample is in a group, or there are not as many labels as scores.
@@ -82,10 +88,11 @@ def by_group(
     names, place = np.unique([label for label in labels if label is not None], return_inverse=True)
     kept = values[grouped]
     binary = bool(np.isin(kept, (0, 1)).all())
-    order = np.argsort(place, kind="stable")
-    parts = np.split(kept[order], np.cumsum(np.bincount(place))[:-1])
+    order, ends = np.argsort(place, kind="stable"), np.cumsum(np.bincount(place))[:-1]
+    together = np.arange(len(values)) if clusters is None else clusters
+    parts = zip(np.split(kept[order], ends), np.split(together[grouped][order], ends), strict=True)
     known = replace(spec or MetricSpec("score", ""), zero_one=binary)
-    groups = tuple(_mean(str(name), part, known) for name, part in zip(names, parts, strict=True))
+    groups = tuple(_mean(str(name), *part, known) for name, part in zip(names, parts, strict=True))
     lowest = min(groups, key=lambda group: (group.value, group.name))
     highest = min(groups, key=lambda group: (-group.value, group.name))
     worst, best = (lowest, highest) if larger_is_better else (highest, lowest)
@@ -93,8 +100,8 @@ def by_group(
     return Groups(len(kept), int((~grouped).sum()), float(kept.mean()), balanced, worst, best, groups)
 
 
-def _mean(name: str, values: Array, spec: MetricSpec) -> GroupMean:
-    mean, stderr = mean_and_stderr(values)
+def _mean(name: str, values: Array, clusters: Array, spec: MetricSpec) -> GroupMean:
+    mean, stderr = clustered_mean_and_stderr(values, clusters)
     assert mean is not None
     low, high = interval(spec, mean, stderr, len(values)) or (None, None)
     return GroupMean(name, len(values), mean, low, high)

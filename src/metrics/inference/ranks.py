@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from testbed.metrics.inference.clusters import cluster_sums
 from testbed.metrics.inference.paired import LEVEL, RESAMPLES, SIGNIFICANT, holm, mcnemar_p_values, sign_flip_bound
 
 Array = np.ndarray[Any, Any]
@@ -96,12 +97,14 @@ def rank_models(
     seed: int = 0,
     progress: Progress = _silent,
     drawn: Drawn | None = None,
+    clusters: Sequence[Array | None] | None = None,
 ) -> list[Place]:
     """Ranks models.
 
     The intervals of ranks are percentiles over bootstrap resamples (Goldstein & Spiegelhalter 1996; Hall & Miller
     2009), each model's for itself. The tests are McNemar's exact one where one stratum has scores of 0 and 1, else
-    random signs of the samples' differences, adjusted by Holm (1979) over all pairs.
+    random signs of the samples' differences, adjusted by Holm (1979) over all pairs. Where samples come in clusters,
+    whole clusters are drawn and change their signs.
 
     Args:
         strata: Scores of each stratum, float arrays [n, models] of finite numbers, n > 0.
@@ -109,6 +112,7 @@ def rank_models(
         seed: Of the resampling.
         progress: Shows how far it is.
         drawn: Resamples of other tables, which may be used again.
+        clusters: For each stratum an integer array [n]: which samples belong together; None: each is alone.
 
     Returns:
         The place of each model, in the order of the columns.
@@ -124,9 +128,11 @@ def rank_models(
     rng = np.random.Generator(np.random.Philox(seed))
     values = np.sum([each.mean(axis=0) for each in tables], axis=0)
     draws = np.zeros((RESAMPLES, len(values)))
-    for index, each in enumerate(tables):
+    pairs = zip(tables, clusters or [None] * len(tables), strict=True)
+    sums, sizes = zip(*(cluster_sums(each, of) for each, of in pairs), strict=True)
+    for index, (each, of) in enumerate(zip(sums, sizes, strict=True)):
         progress("resampling", index / len(tables))
-        draws += bootstrap_means(each, rng, drawn=drawn)
+        draws += bootstrap_means(each, rng, drawn=drawn, sizes=of)
     progress("ranking resamples", 0.0)
     tail = 50 * (1 - LEVEL)
     low, high = np.percentile(draws, [tail, 100 - tail], axis=0)
@@ -134,7 +140,7 @@ def rank_models(
     rank_low = np.percentile(best, tail, axis=0, method="inverted_cdf")
     rank_high = np.percentile(worst, 100 - tail, axis=0, method="inverted_cdf")
     own, _ = ranks(values[None], larger_is_better)
-    tied = tied_models(pair_p_values(tables, rng, progress, only_ties=True), len(values))
+    tied = tied_models(pair_p_values(sums, rng, progress, only_ties=True, sizes=sizes), len(values))
     return [
         Place(
             value=float(values[model]),
@@ -184,16 +190,24 @@ def _ranks_in_order(ordered: Array) -> tuple[Array, Array]:
 
 
 def bootstrap_means(
-    scores: Array, rng: np.random.Generator, draws: int = RESAMPLES, drawn: Drawn | None = None
+    scores: Array,
+    rng: np.random.Generator,
+    draws: int = RESAMPLES,
+    drawn: Drawn | None = None,
+    sizes: Array | None = None,
 ) -> Array:
     """Means over samples drawn with replacement, the same samples for all models: float array [draws, models].
 
     Args:
-        scores: Float array [n, models].
+        scores: Float array [n, models]: of samples, or the sums over clusters of them.
         rng: Where random numbers come from.
         draws: How many means.
         drawn: Resamples of other tables, which may be used again.
+        sizes: Integer array [n]: the number of samples in each cluster; None: one.
     """
+    if sizes is not None and (sizes > 1).any():
+        found = bootstrap_means(np.column_stack([scores, sizes]), rng, draws, drawn)
+        return found[:, :-1] / found[:, -1:]
     n = len(scores)
     means = np.empty((draws, scores.shape[1]))
     # Sums of whole numbers are the same in float32, which takes half of the time.
@@ -214,24 +228,31 @@ def bootstrap_means(
 
 
 def pair_p_values(
-    strata: Sequence[Array], rng: np.random.Generator, progress: Progress = _silent, only_ties: bool = False
+    strata: Sequence[Array],
+    rng: np.random.Generator,
+    progress: Progress = _silent,
+    only_ties: bool = False,
+    sizes: Sequence[Array] | None = None,
 ) -> list[float]:
     """Two-sided p-values of no difference for all pairs of models, in the order of `itertools.combinations`.
 
     Args:
-        strata: As for `rank_models`: float arrays [n, models].
+        strata: Float arrays [n, models], as for `rank_models`, or the sums over clusters.
         rng: Where random numbers come from.
         progress: Shows how far it is.
         only_ties: Whether they are only for `tied_models`. Those of tied models may then be too large, which saves
             drawing random signs for most tables of many models.
+        sizes: Integer arrays [n]: the number of samples in each cluster; None: one.
     """
+    sizes = sizes or [np.ones(len(each), dtype=np.int64) for each in strata]
     first = strata[0]
-    if len(strata) == 1 and np.isin(first, (0, 1)).all():
+    if len(strata) == 1 and np.isin(first, (0, 1)).all() and (sizes[0] == 1).all():
         only = (first.T @ (1 - first)).astype(np.int64)  # samples that the one gets right and the other wrong
         one, other = np.triu_indices(first.shape[1], 1)
         found: list[float] = mcnemar_p_values(only[one, other], only[other, one]).tolist()
         return found
-    return _sign_flips(np.concatenate([each / len(each) for each in strata]), rng, progress, only_ties)
+    shares = [each / of.sum() for each, of in zip(strata, sizes, strict=True)]
+    return _sign_flips(np.concatenate(shares), rng, progress, only_ties)
 
 
 def _sign_flips(scores: Array, rng: np.random.Generator, progress: Progress, only_ties: bool) -> list[float]:
