@@ -314,6 +314,23 @@ def test_classes_without_samples_do_not_count():
     assert (mean.value, mean.stderr) == (pytest.approx(2 / 3), None)
 
 
+def test_frames_of_a_video_count_as_one_for_standard_errors():
+    logits, targets = random_case(n=60, classes=3)
+    logits[5] = np.nan  # a video that could not be read
+    alone = task.score(outputs(logits, targets), setting(), None)[1]
+    frames = [
+        SampleInfo(f"{video}/{frame}.png", f"{video}/{frame}", target, f"video {video}")
+        for video, target in enumerate(targets)
+        for frame in range(4)
+    ]
+    repeated = task.score(Values(np.repeat(logits, 4, axis=0), frames), setting(), None)[1]
+    assert [each.name for each in repeated] == [each.name for each in alone]
+    for one, other in zip(alone, repeated, strict=True):
+        assert (other.slice, other.n) == (one.slice, 4 * one.n)
+        assert other.value == pytest.approx(one.value)
+        assert other.stderr == (None if one.stderr is None else pytest.approx(one.stderr))
+
+
 def test_slices_have_the_names_of_classes_where_they_are_different():
     logits, targets = np.eye(6, dtype=np.float32)[:4], [0, 1, 2, 3]
     names = ["cat", "crane", "dog", "crane"]

@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 Z = 1.959963984540054  # 97.5 % of a normal distribution lie below
 
 
-def mean_and_stderr(values: np.ndarray[Any, Any]) -> tuple[float | None, float | None]:
+def mean_and_stderr(values: Array, clusters: Array | None = None) -> tuple[float | None, float | None]:
     """The mean of per-sample scores, and its standard error.
 
     The standard error is s / √n with the unbiased sample standard deviation s (n − 1 in the denominator), as
@@ -22,10 +22,13 @@ def mean_and_stderr(values: np.ndarray[Any, Any]) -> tuple[float | None, float |
 
     Args:
         values: Array [n] of numbers or booleans.
+        clusters: Array [n]: which of them belong together, as for `clustered_mean_and_stderr`; None: each is alone.
 
     Returns:
         (mean, standard error); both None for n = 0, the standard error None for n = 1.
     """
+    if clusters is not None:
+        return clustered_mean_and_stderr(values, clusters)
     n = len(values)
     if n == 0:
         return None, None

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from testbed.entities import Metric, SampleInfo, Score, targets_of
+from testbed.entities import Metric, SampleInfo, Score, groups_of, targets_of
 from testbed.errors import DataError
 from testbed.metric_specs import LOWER, MAIN, NEITHER, MetricSpec, rate
 from testbed.metrics.classification import SampleScores, best_ranks, calibration_gaps, sample_scores, topk_correct
-from testbed.metrics.inference.statistics import mean_and_stderr
+from testbed.metrics.inference.clusters import clusters_of
+from testbed.metrics.inference.statistics import clustered_mean_and_stderr, mean_and_stderr
 
 SCORER = "classification@2"
 TOP_K = (1, 5)
@@ -51,22 +52,24 @@ def score_classes(
         DataError: If a target is invalid, or there is no logit for it.
     """
     classes = logits.shape[1]
-    given = targets_of(samples)
+    given, groups = targets_of(samples), groups_of(samples)
+    clusters = None if groups is None else clusters_of(groups)
     if given and all(type(each) is int and 0 <= each < classes for each in given):
-        return _one_class_each(logits, np.asarray(given, dtype=np.int64), class_names)
+        return _one_class_each(logits, np.asarray(given, dtype=np.int64), class_names, clusters)
     labels = [right_classes(sample, classes, what) for sample in samples]
     counted = np.asarray([bool(each) for each in labels], dtype=bool)
-    return _top_k(best_ranks(logits[counted], [each for each in labels if each]), counted, classes)
+    ranks = best_ranks(logits[counted], [each for each in labels if each])
+    return _top_k(ranks, counted, classes, clusters)
 
 
 def _one_class_each(
-    logits: Array, targets: Array, class_names: Sequence[str] | None
+    logits: Array, targets: Array, class_names: Sequence[str] | None, clusters: Array | None
 ) -> tuple[list[Score], list[Metric]]:
     found = sample_scores(logits, targets)
     correct = topk_correct(found.rank, 1)
-    scores, metrics = _top_k(found.rank, np.ones(len(targets), dtype=bool), logits.shape[1])
-    metrics += _probabilities(found, correct, scores)
-    metrics += _per_class(correct, targets, class_names)
+    scores, metrics = _top_k(found.rank, np.ones(len(targets), dtype=bool), logits.shape[1], clusters)
+    metrics += _probabilities(found, correct, scores, clusters)
+    metrics += _per_class(correct, targets, class_names, clusters)
     return scores, metrics
 
 
@@ -91,18 +94,22 @@ def right_classes(sample: SampleInfo, classes: int, what: str) -> list[int]:
     return given
 
 
-def _top_k(ranks: Array, counted: Array, classes: int) -> tuple[list[Score], list[Metric]]:
+def _top_k(ranks: Array, counted: Array, classes: int, clusters: Array | None) -> tuple[list[Score], list[Metric]]:
     """Whether the counted samples are right, from the ranks of their targets."""
-    scores, metrics = [], []
+    scores, metrics, together = [], [], _of(clusters, counted)
     for k in TOP_K:
         if k > classes:
             metrics.append(top(k).metric(None, len(ranks), scorer=SCORER))
             continue
         correct = topk_correct(ranks, k)
-        value, stderr = mean_and_stderr(correct)
+        value, stderr = mean_and_stderr(correct, together)
         scores.append(top(k).score(_spread(correct, counted), SCORER))
         metrics.append(top(k).metric(value, len(ranks), stderr, scorer=SCORER))
     return scores, metrics
+
+
+def _of(clusters: Array | None, rows: Array) -> Array | None:
+    return None if clusters is None else clusters[rows]
 
 
 def _spread(values: Array, counted: Array) -> Array:
@@ -114,33 +121,41 @@ def _spread(values: Array, counted: Array) -> Array:
     return spread
 
 
-def _probabilities(found: SampleScores, correct: Array, scores: list[Score]) -> list[Metric]:
+def _probabilities(found: SampleScores, correct: Array, scores: list[Score], clusters: Array | None) -> list[Metric]:
     """Metrics of the class probabilities; adds their per-sample scores to the given ones."""
     known = found.known
     gaps = calibration_gaps(found.confidence, correct[known])
-    metrics = []
+    metrics, together = [], _of(clusters, known)
     for spec, values in ((NLL, found.nll), (BRIER, found.brier), (ECE, gaps)):
-        value, stderr = mean_and_stderr(values)
+        value, stderr = mean_and_stderr(values, together)
         metrics.append(spec.metric(value, len(values), stderr, scorer=SCORER))
     scores.append(NLL.score(_spread(found.nll, known), SCORER))
     scores.append(CONFIDENCE.score(_spread(found.confidence, known), SCORER))
     return metrics
 
 
-def _per_class(correct: Array, targets: Array, class_names: Sequence[str] | None) -> list[Metric]:
+def _per_class(
+    correct: Array, targets: Array, class_names: Sequence[str] | None, clusters: Array | None
+) -> list[Metric]:
     """Recall of each class that has samples, and their mean."""
     present, sizes = np.unique(targets, return_counts=True)
     means = np.bincount(targets, weights=correct)[present] / sizes
     # As `mean_and_stderr`, for all classes at once; one sample gives no variance.
     variances = means * (1 - means) / np.maximum(sizes - 1, 1)
+    number = sizes
+    if clusters is not None:
+        rows = [np.flatnonzero(targets == label) for label in present]
+        errors = [clustered_mean_and_stderr(correct[each], clusters[each])[1] for each in rows]
+        variances = np.square(np.asarray([error or 0.0 for error in errors]))
+        number = np.asarray([len(np.unique(clusters[each])) for each in rows])
     slices = [
-        top(1).metric(value, size, float(np.sqrt(variance)) if size > 1 else None, slice=name, scorer=SCORER)
-        for name, value, size, variance in zip(
-            slice_names(present.tolist(), class_names), means.tolist(), sizes.tolist(), variances, strict=True
+        top(1).metric(value, size, float(np.sqrt(variance)) if several > 1 else None, slice=name, scorer=SCORER)
+        for name, value, size, several, variance in zip(
+            slice_names(present.tolist(), class_names), means.tolist(), sizes.tolist(), number, variances, strict=True
         )
     ]
     # The classes are independent, so the variances of their means add up.
-    stderr = float(np.sqrt(np.sum(variances))) / len(means) if min(sizes) > 1 else None
+    stderr = float(np.sqrt(np.sum(variances))) / len(means) if min(number) > 1 else None
     mean = MEAN_PER_CLASS_RECALL.metric(float(np.mean(means)), len(correct), stderr, scorer=SCORER)
     return [mean, *slices]
 
