@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from testbed.db.parts.names import matching_names
 from testbed.errors import TestbedError
 from testbed.plotting.own import confusion, cost, places, reliability, severity, shifts
 from testbed.plotting.own.source import Drawn, Found, Own, Passed
@@ -66,6 +67,8 @@ def collect(own: Own, kinds: Sequence[str] = ()) -> tuple[list[Drawn], list[Pass
         raise TestbedError("the store has no results to draw; testbed run or testbed import adds some")
     if own.clean is not None and own.clean not in own.metrics:
         raise TestbedError(f"--clean {own.clean}: the store has no results on it; testbed list settings --stored")
+    if own.labels:
+        matching_names("model", own.labels, set(own.frame["model"]))  # an error tells of one that matches none
     drawn: list[Drawn] = []
     passed: list[Passed] = []
     for kind in kinds or KINDS:

@@ -37,7 +37,7 @@ SIDES = (  # error bars are beside points
     *((1, -1), (-1, -1), (1, 1), (-1, 1), (0, -1), (0, 1), (1, 0), (-1, 0)),
     *((1, -0.5), (-1, -0.5), (1, 0.5), (-1, 0.5), (0.5, -1), (-0.5, -1), (0.5, 1), (-0.5, 1)),
 )
-LINED = 12  # a name that is farther than this from its point has a line to it
+LINED = 10  # a name that is farther than this from its point has a line to it
 LINE_STEP = 6  # pixels between the points that stand for a line
 LEGEND_ROW, LEGEND_TEXT, LEGEND_MARK = 22, 14, 46  # pixels of the legend: a row, its letters, what is beside a text
 

@@ -11,6 +11,7 @@ import click
 
 from testbed.console.options import Command, label_option, run_command
 from testbed.console.output import print_json
+from testbed.db.parts.names import matching_names
 from testbed.entities import FRACTION
 from testbed.errors import TestbedError
 from testbed.metric_specs import LOWER, NEITHER
@@ -149,6 +150,8 @@ def compute(picture: Picture, grid: Grid, choice: Choice) -> Any:
                 f"{picture.name} draws accuracies (fractions, higher is better); {grid.metric} has the unit"
                 f" {spec.unit or 'none'!r}, and better is {spec.better or 'unknown'}; choose another --metric"
             )
+    if choice.labels:
+        matching_names("model", choice.labels, grid.values.index)  # an error tells of one that matches none
     try:
         return picture.data(grid, choice)
     except ValueError as error:

@@ -122,7 +122,9 @@ def matching_names(kind: Kind, words: Sequence[str], names: Iterable[str]) -> se
     known = set(names)
     chosen: set[str] = set()
     for word in words:
-        found = {name for name in known if name == word or (len(word) <= _LONGEST_PATTERN and fnmatchcase(name, word))}
+        found = {word} & known
+        if not found or any(character in word for character in "*?["):
+            found |= {name for name in known if len(word) <= _LONGEST_PATTERN and fnmatchcase(name, word)}
         if not found:
             raise UnknownNameError(f"the store has no outputs of {kind} {word!r}; {_LISTING[kind]} lists the names")
         chosen |= found

@@ -235,15 +235,23 @@ class Results:
         """
         from testbed.api.analyses import drawn
 
-        return drawn(self.db, *self._chosen(None, None), kinds, metric, _words(labels))
+        models = dict.fromkeys(each.model for each in self._found)
+        settings = dict.fromkeys(each.eval_setting for each in self._found)
+        return drawn(self.db, models, settings, kinds, metric, _words(labels))
 
     def _chosen(
         self, models: str | Iterable[str] | None, eval_settings: str | Iterable[str] | None
     ) -> tuple[list[str], list[str]]:
-        """The chosen models and settings of these results: those that are named first, in that order."""
+        """The chosen models and settings of these results: those that are named first, in that order.
+
+        Raises:
+            StoreError: If none of the results has samples.
+        """
         from testbed.db.parts.names import matching_names
 
         own = [each for each in self._found if each.origin not in ELSEWHERE]
+        if not own:
+            raise StoreError("none of these results was measured here, so there are no samples to compare them on")
         known = [dict.fromkeys(each.model for each in own), dict.fromkeys(each.eval_setting for each in own)]
         wanted = matching_names("model", _words(models), set(known[0]))
         on = matching_names("eval setting", _words(eval_settings), set(known[1]))

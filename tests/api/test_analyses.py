@@ -17,6 +17,7 @@ from testbed.api.results import HEADS, ROWS, Results
 from testbed.db.store import Store
 from testbed.entities import Result
 from testbed.errors import StoreError, UnknownNameError
+from testbed.published.importing import import_results
 
 
 @pytest.fixture
@@ -103,3 +104,18 @@ def test_the_table_of_a_large_store_stays_small() -> None:
     assert (page.count("<tr>"), page.count("scope='col'")) == (ROWS + 1, HEADS + 1)
     assert "40 of 1,000 models, 40 of 100 settings; .frame has all" in page
     assert len(repr(found).splitlines()) == ROWS + 3
+
+
+def test_published_results_are_drawn_and_say_that_they_have_no_samples(tmp_path: Path) -> None:
+    url = str(tmp_path / "published.db")
+    (tmp_path / "table.csv").write_text("model,val,imagenet-a\nresnet18,69.8,1.1\nresnet50,76.1,2.2\nvgg19,72.4,2.0\n")
+    with Store.create(url) as store:
+        import_results(store, tmp_path / "table.csv")
+    found = testbed.results(url, "resnet*")
+    (figure,) = found.plot("shifts", labels="resnet18").values()
+    assert {each.text for each in figure.layout.annotations} == {"<b>resnet18</b>", "resnet50"}
+    for ask in (found.rank, found.compare):
+        with pytest.raises(StoreError, match="none of these results was measured here, so there are no samples"):
+            ask()
+    with pytest.raises(UnknownNameError, match="no outputs of model 'nope"):
+        found.plot("shifts", labels="nope*")
