@@ -146,7 +146,7 @@ def test_lines_fit_and_numbers_stay_whole(
     assert done.stdout.strip()
     lines = done.stdout.splitlines() + ([] if verb in PROGRESS else done.stderr.splitlines())
     assert [line for line in lines if len(line) > 80 and not TO_COPY.match(line)] == []
-    names_and_times = "|".join([*map(re.escape, (*models, *settings)), r"\bin \d+ s\b"])
+    names_and_times = "|".join([*map(re.escape, (str(tmp_path), str(folder), *models, *settings)), r"\bin \d+ s\b"])
     cells = NUMBER.findall(re.sub(names_and_times, "", whole.stdout + whole.stderr))
     assert set(cells) <= set(NUMBER.findall(done.stdout + done.stderr))
 
