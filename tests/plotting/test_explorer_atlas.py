@@ -94,7 +94,7 @@ def column_of(explorer: Any, name: str) -> tuple[dict[str, Any], dict[str, Any]]
 )
 def test_settings_are_on_the_board_of_their_task(setting, task, metric, board):
     registry.load()
-    assert board_of(setting, task, metric) == board
+    assert board_of(setting, task, metric, registry) == board
 
 
 def test_columns_say_how_many_models_have_them_and_how_many_were_measured_here(explorer):

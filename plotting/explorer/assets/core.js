@@ -43,9 +43,13 @@ window.T = (() => {
       return text;
     }
   }
+  let read = { hash: null };
   function state() {
-    const [path, query] = location.hash.replace(/^#/, "").split("?"), parts = path.split("/").filter(Boolean).map(decoded);
-    return { view: parts[0] || START, parts: parts.slice(1), query: new URLSearchParams(query || "") };
+    const { hash } = location;
+    if (read.hash === hash) return read;
+    const [path, query] = hash.replace(/^#/, "").split("?"), parts = path.split("/").filter(Boolean).map(decoded);
+    read = { hash, view: parts[0] || START, parts: parts.slice(1), query: new URLSearchParams(query || "") };
+    return read;
   }
   function link(name, parts, query) {
     const given = query instanceof URLSearchParams ? [...query] : Object.entries(query || {});

@@ -54,7 +54,7 @@
       id[model] = of(doc.evaluations, at) || 0;
       origin[model] = of(doc.origins, at) || "average";
     });
-    return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, better: doc.better, range: doc.range.map((end) => (end === null ? null : end * scale)), rate: doc.rate, value, n, error, id, origin, published: doc.published, unread: doc.unread, order: doc.order, count: doc.models.length };
+    return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, better: doc.better, range: doc.range.map((end) => (end === null ? null : end * scale)), rate: doc.rate, value, n, error, id, origin, origins: [doc.origins].flat(), published: doc.published, unread: doc.unread, order: doc.order, count: doc.models.length };
   }
   /* A value's text for a cell of a table. Marked are values that are published, those that differ from what is published, and
      those with samples that could not be read; pointing at one says which. */

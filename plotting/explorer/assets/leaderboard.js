@@ -31,7 +31,7 @@
     if (key === "model") { if (!up) rows.reverse(); }
     else if (by) rows.sort((a, b) => compared(by.value[a], by.value[b], up) || a - b);
     rows = [...rows.filter((at) => pinned.has(index.models[at].name)), ...rows.filter((at) => !pinned.has(index.models[at].name))];
-    const shown = { index, rows, loaded, means, pinned, ranked: first, intervals: query.get("ci") === "1", trained: new Set(rows.map((at) => index.models[at].pretraining)).size > 1 }, shaded = query.get("ties") !== "0";
+    const shown = { index, rows, loaded, means, pinned, ranked: first, intervals: query.get("ci") === "1", trained: rows.some((at) => index.models[at].pretraining !== index.models[rows[0]].pretraining) }, shaded = query.get("ties") !== "0";
     const ties = () => loaded.map((of) => T.leaders.ties(index, of, rows));
     shown.tied = shaded ? ties() : [];
     const table = T.table({ id: "board", caption: `${rows.length} models × ${loaded.length} columns`, columns: heads(shown), count: rows.length, sort: { key, up }, onsort: (name) => sort(name, key, up, loaded), rowAt: (place) => cells(shown, rows[place]) });
@@ -51,7 +51,7 @@
     const alike = loaded.filter((of) => of.percent && T.direction(of) > 0), directed = loaded.filter((of) => T.direction(of)), found = {};
     if (query.get("mean") !== "1") return found;
     if (alike.length > 1) found[AVERAGE] = T.leaders.mean(alike.map((of) => of.value), number);
-    if (directed.length > 1) found[MEAN_RANK] = T.leaders.mean(directed.map((of) => T.leaders.ranks(of, true)), number);
+    if (directed.length > 1) found[MEAN_RANK] = T.leaders.mean(directed.map((of) => T.leaders.ranks(of)), number);
     return found;
   }
   function sorting(query, loaded, means) {
@@ -83,11 +83,11 @@
   function note({ rows, loaded, means, tied, index }, key, up, empty) {
     const said = [`${rows.length.toLocaleString("en")} models × ${loaded.length} ${loaded.length === 1 ? "column" : "columns"}, ${key === "model" ? `sorted by name, ${up ? "from A" : "from Z"}` : `sorted by ${key}, ${up ? "the lowest" : "the highest"} first`}`];
     if (empty > 0) said.push(`${empty} ${empty === 1 ? "column" : "columns"} without a value of these models left out`);
-    const unknown = loaded.filter((of) => !T.direction(of)), among = (test) => loaded.some((of) => rows.some((at) => test(of, at))), marked = (key, test) => loaded.some((of) => Object.entries(of[key]).some(([at, each]) => test(each) && rows.includes(Number(at))));
+    const unknown = loaded.filter((of) => !T.direction(of)), isPublished = (origin) => origin.startsWith("published"), marked = (key, test) => loaded.some((of) => Object.entries(of[key]).some(([at, each]) => test(each) && rows.includes(Number(at))));
     if (unknown.length) said.push(`neither ranked nor shaded: ${unknown.map((of) => `${of.name} (${of.metric}: ${T.directed(of)})`).join(", ")}`);
     said.push(...T.leaders.legend(tied));
     if (marked("published", (each) => each.differs)) said.push("* differs from what is published, which pointing at it shows");
-    if (among((of, at) => of.origin[at].startsWith("published") && !Number.isNaN(of.value[at]))) said.push("† published, not measured here");
+    if (loaded.some((of) => of.origins.some(isPublished) && rows.some((at) => isPublished(of.origin[at])))) said.push("† published, not measured here");
     if (marked("unread", () => true)) said.push("‡ some samples could not be read, which the number's page names");
     const average = means[AVERAGE];
     if (average && average.of < loaded.length) said.push(`the average is of the ${average.of} columns that are rates of which more is better`);

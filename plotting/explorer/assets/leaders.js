@@ -32,31 +32,28 @@
 
   // Ranks ------------------------------------------------------------------------------------------------------------
 
-  /* The rank of each model by its value, from 1, and where two are equal the same; NaN without a value or a direction. */
-  const made = [new WeakMap(), new WeakMap()];
-  function ranks(of, shared) {
-    const kept = made[Number(Boolean(shared))];
-    if (!kept.has(of)) kept.set(of, ranked(of, shared));
-    return kept.get(of);
+  /* The rank of a model by its value, from 1, and where two are equal the same, or the mean of the ranks that they share; NaN
+     without a value or a direction. */
+  const inOrder = new WeakMap();
+  function rank(of, at, shared) {
+    const way = T.direction(of), own = way * of.value[at];
+    if (!way || Number.isNaN(own)) return NaN;
+    if (!inOrder.has(of)) inOrder.set(of, of.value.filter((each) => !Number.isNaN(each)).map((each) => -way * each).sort());
+    const first = before(inOrder.get(of), (each) => each < -own);
+    return shared ? (first + 1 + before(inOrder.get(of), (each) => each <= -own)) / 2 : first + 1;
   }
-  function ranked(of, shared) {
-    const way = T.direction(of), found = new Float64Array(of.value.length).fill(NaN), order = [];
-    if (!way) return found;
-    of.value.forEach((value, at) => { if (!Number.isNaN(value)) order.push(at); });
-    order.sort((a, b) => way * (of.value[b] - of.value[a]));
-    for (let from = 0; from < order.length;) {
-      let to = from;
-      while (to < order.length && of.value[order[to]] === of.value[order[from]]) to += 1;
-      for (let each = from; each < to; each += 1) found[order[each]] = shared ? (from + 1 + to) / 2 : from + 1;
-      from = to;
-    }
-    return found;
+  /* How many of ordered numbers a test holds for, which are the first. */
+  function before(numbers, test) {
+    let low = 0, high = numbers.length;
+    while (low < high) { const middle = (low + high) >> 1; if (test(numbers[middle])) low = middle + 1; else high = middle; }
+    return low;
   }
+  const ranks = (of) => of.value.map((_, at) => rank(of, at, true));
   /* A rank, and its interval where the models were ranked on the same samples and no others are there. */
   function rankText(index, of, at) {
-    const rank = ranks(of)[at], tests = testsOf(index, of);
-    if (Number.isNaN(rank)) return "–";
-    const [own, low, high] = tests && tests.models.length === of.count ? tests.rank(at) : [rank];
+    const tests = testsOf(index, of), placed = rank(of, at);
+    if (Number.isNaN(placed)) return "–";
+    const [own, low, high] = tests && tests.models.length === of.count ? tests.rank(at) : [placed];
     return high > low ? `${own} (${low}–${high})` : String(own);
   }
   /* The mean over columns, for models that have all of them. */
@@ -74,21 +71,29 @@
 
   // Ties -------------------------------------------------------------------------------------------------------------
 
+  const NONE = { any: false, paired: false, unpaired: false, has: () => false };
   /* Which of some models do not differ significantly from the best of them, as testbed grid says it: by the paired tests, and
      those without samples by the 95 % interval of the difference of two independent results. None of a single result. */
   function ties(index, of, models) {
-    const tests = testsOf(index, of), way = T.direction(of), there = way && tests !== undefined ? models.filter((at) => !Number.isNaN(of.value[at])) : [];
-    if (there.length < 2) return new Set();
-    const most = there.reduce((found, at) => Math.max(found, way * of.value[at]), -Infinity), best = there.filter((at) => way * of.value[at] === most);
-    const shown = tests && best.some(tests.has) ? new Set(there) : null, first = shown && tests.models.find((at) => shown.has(at)), tied = shown && tests.tied(first);
-    const alone = tied ? there.filter((at) => !tests.has(at)) : there;
+    const tests = testsOf(index, of), way = T.direction(of);
+    if (!way || tests === undefined) return NONE;
+    let count = 0, alone = 0, most = -Infinity, best = [];
+    for (const at of models) {
+      const value = way * of.value[at];
+      if (Number.isNaN(value)) continue;
+      count += 1;
+      if (!tests || !tests.has(at)) alone += 1;
+      if (value > most) { most = value; best = [at]; } else if (value === most) best.push(at);
+    }
+    if (count < 2) return NONE;
+    const shown = tests && best.some(tests.has) ? new Set(models) : null, first = shown && tests.models.find((at) => shown.has(at)), tied = shown && tests.tied(first);
     const squared = (at) => (of.error[at] >= 0 ? of.error[at] ** 2 : of.rate && of.n[at] > 0 ? of.value[at] * (100 - of.value[at]) / of.n[at] : NaN), own = squared(best[0]);
-    const found = new Set([...best, ...(tied ? [first, ...there.filter((at) => tied.has(at))] : []), ...alone.filter((at) => (way * of.value[at] - most) ** 2 <= Z ** 2 * (squared(at) + own))]);
-    return Object.assign(found, { name: of.name, paired: Boolean(tied), unpaired: alone.length > 0 });
+    const has = (at) => way * of.value[at] === most || at === first || (tied && tests.has(at) ? tied.has(at) : (way * of.value[at] - most) ** 2 <= Z ** 2 * (squared(at) + own));
+    return { name: of.name, any: true, paired: Boolean(tied), unpaired: !tied || alone > 0, has };
   }
   /* What shading means, for a note: nothing if nothing is shaded. */
   function legend(shaded) {
-    const some = shaded.filter((each) => each.size), alone = some.filter((each) => each.unpaired).map((each) => each.name), independent = "as if the models had seen different samples";
+    const some = shaded.filter((each) => each.any), alone = some.filter((each) => each.unpaired).map((each) => each.name), independent = "as if the models had seen different samples";
     if (!some.length) return [];
     if (!some.some((each) => each.paired)) return [`shaded: does not differ from the best of its column by more than chance (95 %, ${independent}: these values have no paired tests)`];
     const listed = `${alone.slice(0, NAMED).join(", ")}${alone.length > NAMED ? ` and ${alone.length - NAMED} more` : ""}`;

@@ -39,7 +39,7 @@
     return found;
   }
 
-  /* A plot. points: { x, y (on the scale), style: { colour, symbol }, own (outlined and larger), pinned, named (how soon it gets a name: the least first), bars, heading, lines(), href };
+  /* A plot. points: { x, y (on the scale), style: { colour, symbol }, own (outlined and larger), pinned, named (how soon it gets a name: the least first), bars, heading, lines(), href() };
      lines: { points, colour, width, dash }; band: [x, low, high]; legend: { style or line or band, text }. */
   function plot({ label, xLabel, yLabel, points, lines, band, legend, to }) {
     const canvas = E("canvas", { tabindex: 0, role: "application", "aria-label": `${label}; arrow keys go through the models, Enter opens one, + and - zoom, 0 shows all` }), box = E("div", { class: "plot" }, canvas);
@@ -158,7 +158,7 @@
       drag = null;
       if (done && done.to) { if (Math.abs(done.to[0] - done.from[0]) > 5 && Math.abs(done.to[1] - done.from[1]) > 5) zoomTo(done.from, done.to); paint(); return; }
       const found = nearest(event);
-      if (found >= 0) location.hash = points[found].href;
+      if (found >= 0) location.hash = points[found].href();
     });
     canvas.addEventListener("dblclick", () => zoom(null));
     canvas.addEventListener("blur", () => { T.hide(); at = -1; });
@@ -171,7 +171,7 @@
         const bounds = canvas.getBoundingClientRect();
         tell(at, bounds.left + place.x(points[at].x), bounds.top + place.y(points[at].y));
       } else if (part !== undefined) zoom(part);
-      else if (event.key === "Enter" && at >= 0) location.hash = points[at].href;
+      else if (event.key === "Enter" && at >= 0) location.hash = points[at].href();
       else if (event.key === "Escape") T.hide();
       else return;
       event.preventDefault();

@@ -93,8 +93,9 @@
   const FEW = 12, OUTLYING = 4;
   /* Which models get a name where there is room: all of a few; of many the highest and the lowest, and those farthest from the line. */
   function name(points) {
-    const by = (key) => [...points].sort((a, b) => b[key] - a[key]), over = by("over"), [y, x] = [by("y"), by("x")];
-    const first = points.length <= FEW ? y : [y[0], x[0], over[0], over.at(-1), y.at(-1), ...over.slice(1, OUTLYING), ...over.slice(1 - OUTLYING, -1)];
+    const by = (key, sign, number) => points.reduce((found, each) => (found.length < number || sign * each[key] > sign * found.at(-1)[key] ? [...found, each].sort((a, b) => sign * (b[key] - a[key])).slice(0, number) : found), []);
+    const few = points.length <= FEW, y = by("y", 1, few ? FEW : 1), [over, under] = [1, -1].map((sign) => by("over", sign, OUTLYING));
+    const first = few ? y : [y[0], by("x", 1, 1)[0], over[0], under[0], by("y", -1, 1)[0], ...over.slice(1), ...under.slice(1, -1).reverse()];
     first.forEach((each, at) => { each.named = Math.min(each.named ?? Infinity, at); });
   }
   /* What colours mean, and where models of several kinds are shown, symbols. */
@@ -110,7 +111,7 @@
     const given = await axes(index, state.query), { x, y, line, used, through, rows } = await pairs(index, given), [to] = T.SCALES[given.scale], pinned = new Set(T.pins());
     if (!current()) return;
     const some = rows.some((each) => each.own) && rows.some((each) => !each.own);
-    const points = rows.map((each) => ({ x: to(each.x), y: to(each.y), style: each.model.style, own: some && each.own, heading: each.model.name, href: T.link("model", [each.model.name]), pinned: pinned.has(each.model.name),
+    const points = rows.map((each) => ({ x: to(each.x), y: to(each.y), style: each.model.style, own: some && each.own, heading: each.model.name, href: () => T.link("model", [each.model.name]), pinned: pinned.has(each.model.name),
       bars: [[x, each.x, 0], [y, each.y, 1]].flatMap(([of, , up]) => { const [a, b] = T.interval(of, each.model.at).map(to); return isFinite(a) && isFinite(b) ? [up ? [to(each.x), a, to(each.x), b] : [a, to(each.y), b, to(each.y)]] : []; }),
       over: line ? each.y - line.predict(each.x) : 0, model: each.model, lines: () => [each.model.kind, ...(each.own ? ["measured here"] : []), said(x, each.model.at), said(y, each.model.at), ...(line ? [`effective robustness: ${T.points(each.y - line.predict(each.x))} points`] : [])] })).filter((each) => isFinite(each.x) && isFinite(each.y)).sort((a, b) => a.own - b.own);
     const note = E("p", { class: "note", "aria-live": "polite" }, `${points.length.toLocaleString("en")} models${some ? `, of which ${points.filter((each) => each.own).length} measured here (outlined)` : ""}; ${described(index, line, used, through)}${rows.length > points.length ? `; ${rows.length - points.length} at 0 % or 100 % have no place on this scale` : ""}`);
