@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from testbed.entities import SampleInfo
+from testbed.entities import SampleInfo, groups_of
+from testbed.metrics.inference.clusters import clusters_of
 from testbed.plotting.explorer.evaluated import LOGITS, SettingSamples, Shown
 from testbed.plotting.explorer.packing import packed_counts
 
@@ -158,19 +159,24 @@ def top_of_all(shown: Sequence[Shown], outputs: Sequence[Sequence[Any]], multila
 
 
 def filters_of(samples: SettingSamples) -> dict[str, Any]:
-    """What the grid of samples filters by: their class, their slices, and how many models are right and wrong."""
+    """What the grid of samples filters by: their class, their slices, and how many models are right and wrong.
+
+    And which samples belong together, for comparisons: see `clusters_of`.
+    """
     infos = samples.store.datasets.get(samples.dataset).samples
     right, counted = right_counts(samples)
     slices = {}
-    groups = [info.group for info in infos]
-    if any(group is not None for group in groups):
-        slices["group"] = groups
+    groups = groups_of(infos)
+    clusters = None if groups is None else clusters_of(groups)
+    if groups is not None:
+        slices["group"] = list(groups)
     for key in sorted({key for info in infos for key in info.slices or {}}):
         slices[key] = [_text((info.slices or {}).get(key)) for info in infos]
     return {
         "target": packed_counts(np.array([_class(info) for info in infos])),
         "right": packed_counts(right),
         "counted": packed_counts(counted),
+        "clusters": None if clusters is None else packed_counts(clusters),
         "slices": {key: made for key, values in slices.items() if (made := _coded(values)) is not None},
     }
 

@@ -32,7 +32,9 @@ from testbed.cli.site import command
 from testbed.db.store import Store
 from testbed.db.upkeep.merge import merge
 from testbed.errors import MissingExtraError, TestbedError
+from testbed.metric_specs import rate
 from testbed.metrics.inference.paired import compare
+from testbed.metrics.inference.statistics import interval
 from testbed.plotting.explorer.app import Served, make_app
 from testbed.plotting.explorer.explorer import make_explorer, samples_part
 from testbed.plotting.explorer.export import choose_samples, write
@@ -481,23 +483,43 @@ def test_the_page_tests_differences_as_python_does(page):
     for n in (60, 3000):
         first = random.normal(size=n)
         close(opened, first, first + random.normal(0.05, 0.3, n))
+    for n in (40, 1500):
+        clusters = np.repeat(np.arange(n), random.integers(1, 6, n))
+        videos = [(random.random(n) < rate).astype(float)[clusters] for rate in (0.8, 0.7)]
+        close(opened, *videos, clusters)
 
 
-def close(opened: Any, first: np.ndarray[Any, Any], second: np.ndarray[Any, Any]) -> None:
+def close(
+    opened: Any,
+    first: np.ndarray[Any, Any],
+    second: np.ndarray[Any, Any],
+    clusters: np.ndarray[Any, Any] | None = None,
+) -> None:
     """Checks a comparison of the page against Python's."""
-    ours = compare(first, second)
-    found = opened.evaluate("([a, b]) => T.paired(a, b)", [first.tolist(), second.tolist()])
-    for name in ("n", "binary", "only_first", "only_second"):
+    ours = compare(first, second, clusters=clusters)
+    given = [first.tolist(), second.tolist(), None if clusters is None else clusters.tolist()]
+    found = opened.evaluate("([a, b, together]) => T.paired(a, b, together)", given)
+    for name in ("n", "binary", "only_first", "only_second", "clusters"):
         assert found[name] == getattr(ours, name)
     for name in ("first", "second", "difference"):
         assert found[name] == pytest.approx(getattr(ours, name), abs=1e-9)
     width = ours.high - ours.low
     assert found["low"] == pytest.approx(ours.low, abs=0.05 * width)
     assert found["high"] == pytest.approx(ours.high, abs=0.05 * width)
-    if ours.binary:
+    if ours.binary and clusters is None:
         assert found["p"] == pytest.approx(ours.p, rel=1e-6)
     else:
         assert found["p"] == pytest.approx(ours.p, rel=0.2, abs=0.02)
+
+
+@drive
+def test_the_page_has_pythons_intervals_of_clustered_rates(page):
+    opened, spec = page("samples/plain"), rate("accuracy", zero_one=True)
+    for value, stderr, n in ((0.7, 0.04, 400), (0.7, 0.7 * 0.3 / 399, 400), (1.0, 0.0, 50), (0.5, 0.1, 2)):
+        found = opened.evaluate(
+            "([value, error, n]) => T.wilson(100 * value, T.effective(value, error, n))", [value, stderr, n]
+        )
+        assert found == pytest.approx([100 * each for each in interval(spec, value, stderr, n)])
 
 
 @drive

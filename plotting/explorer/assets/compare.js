@@ -52,10 +52,11 @@
     const rate = found.binary || meta.unit === "fraction", plain = (value) => (rate ? (100 * value).toFixed(2) : S().number(value));
     const shown = (value, sign) => `${sign && value > 0 ? "+" : ""}${plain(value)}`.replace("-", "−");
     const unit = rate ? " %" : meta.unit ? ` ${meta.unit}` : "", p = found.p < 0.001 ? found.p.toExponential(2) : found.p.toPrecision(3);
-    const rows = [["samples", found.n.toLocaleString("en")], [`${score} of A`, shown(found.first) + unit], [`${score} of B`, shown(found.second) + unit],
+    const counted = found.n.toLocaleString("en") + (found.clusters ? ` in ${found.clusters.toLocaleString("en")} groups` : "");
+    const rows = [["samples", counted], [`${score} of A`, shown(found.first) + unit], [`${score} of B`, shown(found.second) + unit],
       ["A − B", `${shown(found.difference, true)}${rate ? " points" : unit}`], ["better", verdict(found, meta)], ["95 % interval", `${shown(found.low, true)} to ${shown(found.high, true)}`], ["p", p]];
     return E("div", {}, E("dl", { class: "facts", id: "statistics" }, ...rows.flatMap(([name, value]) => [E("dt", {}, name), E("dd", {}, value)])),
-      E("p", { class: "note" }, found.binary ? "p: McNemar’s exact test. Interval: paired bootstrap, 10,000 draws." : "p: random signs. Interval: paired bootstrap (with more than 1,000 samples, the normal limits of both).",
+      E("p", { class: "note" }, found.binary && !found.clusters ? "p: McNemar’s exact test. Interval: paired bootstrap, 10,000 draws." : `p: random signs. Interval: paired bootstrap (with more than 1,000 ${found.clusters ? "groups" : "samples"}, the normal limits of both).${found.clusters ? " The groups of samples of the data set are drawn and tested as wholes." : ""}`,
         " Both are of the samples that the filters leave; one comparison, so without Holm’s correction."));
   }
   function controls(found, meta, query, logits) {
@@ -72,7 +73,7 @@
       const [metaA, metaB] = await Promise.all([S().numbered(a.setting), S().numbered(b.setting)]);
       const [found, pairs] = await Promise.all([S().filters(metaA), shared(a, b, metaA, metaB)]);
       const test = tests(a, b, found, metaA, query), kept = pairs.filter((pair) => test(pair) && !isNaN(a.values[pair[0]]) && !isNaN(b.values[pair[1]]));
-      const first = kept.map(([one]) => a.values[one]), second = kept.map(([, other]) => b.values[other]), said = T.paired(first, second);
+      const first = kept.map(([one]) => a.values[one]), second = kept.map(([, other]) => b.values[other]), together = found.clusters && kept.map(([one]) => found.clusters[one]), said = T.paired(first, second, together);
       const cells = kept.map((_, place) => cellOf(first[place], second[place], said.binary)), counts = { both: 0, a: 0, b: 0, none: 0 };
       for (const each of cells) counts[each] += 1;
       const wanted = said.binary ? CELLS : LEVELS, chosen = wanted.some(([key]) => key === query.get("cell")) ? query.get("cell") : "a";

@@ -67,10 +67,10 @@
   /* Which way values are better: 1 up, −1 down, 0 if neither, or if it is not known; and in words. */
   const direction = (of) => ({ higher: 1, lower: -1 })[of.better] || 0;
   const directed = (of) => (direction(of) ? `${of.better} is better` : of.better === "neither" ? "neither higher nor lower is better" : "direction unknown");
-  /* The 95 % interval of a model's value: Wilson's where each sample is right or wrong, else 1.96 standard errors within the range. */
+  /* The 95 % interval of a model's value: Wilson's where each sample is right or wrong (of as many samples as have that standard error, where they come in clusters), else 1.96 standard errors within the range. */
   function interval(of, model) {
     const value = of.value[model], n = of.n[model];
-    if (of.rate && n > 0) return T.wilson(value, n);
+    if (of.rate && n > 0) return T.wilson(value, T.effective(value / 100, of.error[model] / 100, n));
     const half = 1.959963985 * of.error[model];
     const [least, most] = of.range, within = (end) => Math.min(Math.max(end, least ?? -Infinity), most ?? Infinity);
     return half >= 0 ? [within(value - half), within(value + half)] : [NaN, NaN];

@@ -67,21 +67,33 @@
     }
     return percentiles(means);
   }
-  /* Of other scores than 0 and 1, samples are drawn, or with many of them the normal limit of that is taken. */
+  /* Of other scores than 0 and 1, and where samples come in clusters, clusters are drawn, or with many of them the normal limit of that is taken. */
   const FEW = 1000;
-  function interval(differences) {
-    const n = differences.length, mean = differences.reduce((sum, each) => sum + each, 0) / n;
+  function interval(sums, sizes) {
+    const n = sums.length, size = total(sizes), mean = total(sums) / size;
     if (n > FEW) {
-      const half = 1.959963984540054 * Math.sqrt(differences.reduce((sum, each) => sum + (each - mean) ** 2, 0)) / n;
+      const half = 1.959963984540054 * Math.sqrt(sums.reduce((all, each, at) => all + (each - mean * sizes[at]) ** 2, 0)) / size;
       return [mean - half, mean + half];
     }
     const random = generator(n), means = new Float64Array(DRAWS);
     for (let draw = 0; draw < DRAWS; draw += 1) {
-      let sum = 0;
-      for (let each = 0; each < n; each += 1) sum += differences[Math.floor(random() * n)];
-      means[draw] = sum / n;
+      let sum = 0, drawn = 0;
+      for (let each = 0; each < n; each += 1) { const at = Math.floor(random() * n); sum += sums[at]; drawn += sizes[at]; }
+      means[draw] = sum / drawn;
     }
     return percentiles(means);
+  }
+  const total = (values) => values.reduce((sum, each) => sum + each, 0);
+  /* The sums of values over clusters, and their sizes; of samples that are alone the values themselves. */
+  function collapsed(values, clusters) {
+    const place = new Map(), sums = [], sizes = [];
+    values.forEach((value, at) => {
+      const key = clusters ? clusters[at] : at;
+      if (!place.has(key)) { place.set(key, sums.length); sums.push(0); sizes.push(0); }
+      sums[place.get(key)] += value;
+      sizes[place.get(key)] += 1;
+    });
+    return [sums, sizes];
   }
   /* The p-value of random signs, or of its normal limit. */
   function signFlips(differences) {
@@ -107,13 +119,14 @@
 
   T.random = generator;
   T.percentiles = percentiles;
-  /* Scores of two models on the same samples. */
-  T.paired = function (first, second) {
+  /* Scores of two models on the same samples, and the cluster of each sample, if there are clusters. */
+  T.paired = function (first, second, clusters) {
     const n = first.length, differences = first.map((each, place) => each - second[place]);
     const binary = [first, second].every((scores) => scores.every((each) => each === 0 || each === 1));
     const more = differences.filter((each) => each > 0).length, less = differences.filter((each) => each < 0).length;
+    const [sums, sizes] = collapsed(differences, clusters), alone = sums.length === n;
     const mean = (scores) => (n ? scores.reduce((sum, each) => sum + each, 0) / n : NaN);
-    const [low, high] = !n ? [NaN, NaN] : binary ? binaryInterval(more, less, n) : interval(differences);
-    return { n, binary, first: mean(first), second: mean(second), difference: mean(differences), low, high, p: !n ? NaN : binary ? mcnemar(more, less) : signFlips(differences), only_first: more, only_second: less };
+    const [low, high] = !n ? [NaN, NaN] : binary && alone ? binaryInterval(more, less, n) : interval(sums, sizes);
+    return { n, binary, first: mean(first), second: mean(second), difference: mean(differences), low, high, p: !n ? NaN : binary && alone ? mcnemar(more, less) : signFlips(sums), only_first: more, only_second: less, clusters: alone ? null : sums.length };
   };
 })();

@@ -77,7 +77,7 @@
   async function filters(meta) {
     const found = await T.load(`samples/${meta.number}/filters`);
     const slices = Object.entries(found.slices).map(([name, each]) => ({ name, names: each.names, codes: unpack(each.codes) }));
-    return { target: unpack(found.target), right: unpack(found.right), counted: unpack(found.counted), slices };
+    return { target: unpack(found.target), right: unpack(found.right), counted: unpack(found.counted), clusters: found.clusters && unpack(found.clusters), slices };
   }
 
   // Choosing samples -------------------------------------------------------------------------------------------------

@@ -26,6 +26,11 @@
     const q = p - 0.5, r = q * q;
     return (poly(a, r) * q) / (poly(b, r) * r + 1);
   }
+  /* How many independent samples tell as much of a rate as n samples with this standard error: n at most. */
+  function effective(rate, error, n) {
+    const alone = n > 1 ? (rate * (1 - rate)) / (n - 1) : 0;
+    return !(error ** 2 > alone * (1 + 1e-9)) || alone <= 0 ? n : (n * alone) / error ** 2;
+  }
   /* Wilson's interval of a rate in percent. */
   function wilson(p, n) {
     const z2 = 1.959963985 ** 2, q = p / 100;
@@ -65,5 +70,5 @@
     }
     return chosen;
   }
-  Object.assign(T, { SCALES, wilson, fit, band, ticks });
+  Object.assign(T, { SCALES, effective, wilson, fit, band, ticks });
 })();
