@@ -143,7 +143,11 @@ def test_check_names_what_was_damaged(lab: Path, db: Any, statement: str, named:
     assert named in said or re.search(named, said)
 
 
-@pytest.mark.parametrize(("statement", "named"), REPAIRABLE, ids=lambda value: value[:70])
+@pytest.mark.parametrize(
+    ("statement", "named"),
+    [pytest.param(*each, marks=[pytest.mark.long] if place % 3 else []) for place, each in enumerate(REPAIRABLE)],
+    ids=lambda value: value[:70],
+)
 def test_a_repaired_store_is_sound(lab: Path, db: Any, statement: str, named: str) -> None:
     damage(lab, statement)
     code, said = db("store", "repair", "--db-url", lab)

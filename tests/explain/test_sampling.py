@@ -34,7 +34,7 @@ def estimates(monkeypatch, before, after, size):
     return found
 
 
-@pytest.mark.parametrize("spread", [0.05, 0.3, 2.0])
+@pytest.mark.parametrize("spread", [pytest.param(0.05, marks=pytest.mark.long), 0.3, 2.0])
 @pytest.mark.parametrize("size", [60, 400])
 def test_intervals_of_95_percent_cover_the_value(monkeypatch, spread, size):
     before, after = tables(spread)

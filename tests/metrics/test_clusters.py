@@ -14,7 +14,7 @@ from testbed.metrics.inference.paired import compare
 from testbed.metrics.inference.ranks import rank_models
 from testbed.metrics.inference.statistics import clustered_mean_and_stderr, interval, wilson
 
-RUNS = 400
+RUNS = 250
 RATE = rate("accuracy", zero_one=True)
 
 

@@ -146,9 +146,10 @@ def test_a_model_is_fed_as_for_the_published_row(pictures, name, resize, crop, i
 
 
 def architectures():
-    """A row for each architecture; torchvision's are tested elsewhere."""
+    """A row for each architecture; torchvision's are tested elsewhere. All but a few take long."""
     rows = {row.model.partition(".")[0]: row.name for row in ROWS.values() if "timm" in row.model or row.url}
-    return sorted(rows.values())
+    names = sorted(rows.values())
+    return [pytest.param(name, marks=[pytest.mark.long] if place % 6 else []) for place, name in enumerate(names)]
 
 
 @pytest.mark.parametrize("name", architectures())

@@ -67,10 +67,13 @@ def all_faults(path: Path, catalog: Catalog) -> list[str]:
     "statement",
     [
         f"UPDATE output_chunks SET payload = zeroblob(length(payload)) WHERE evaluation_id = {NOISY}",
-        f"UPDATE output_chunks SET shape = '[' WHERE evaluation_id = {IMAGES}",
-        f"UPDATE scores SET payload = zeroblob(length(payload)) WHERE evaluation_id = {NOISY}",
+        pytest.param(f"UPDATE output_chunks SET shape = '[' WHERE evaluation_id = {IMAGES}", marks=pytest.mark.long),
+        pytest.param(
+            f"UPDATE scores SET payload = zeroblob(length(payload)) WHERE evaluation_id = {NOISY}",
+            marks=pytest.mark.long,
+        ),
         f"UPDATE samples SET target = '9' WHERE dataset_id = (SELECT dataset_id FROM evaluations WHERE id = {NOISY})",
-        f"UPDATE evaluations SET fingerprint = 'another' WHERE id = {NOISY}",
+        pytest.param(f"UPDATE evaluations SET fingerprint = 'another' WHERE id = {NOISY}", marks=pytest.mark.long),
         "UPDATE definitions SET content = '{}' WHERE kind = 'view'",
         "UPDATE item_values SET payload = zeroblob(length(payload))",
     ],
