@@ -97,6 +97,7 @@ def ends_and_is_completed(url: str, reads: str, executor: str) -> None:
     assert run_in_time(url, reads, executor).ok
 
 
+@pytest.mark.parametrize("store_url", ["postgres", pytest.param("sqlite", marks=pytest.mark.long)], indirect=True)
 def test_a_full_disk_ends_the_run_and_the_next_one_completes_it(store_url: str) -> None:
     ends_and_is_completed(store_url, "images", "processes")
 

@@ -87,7 +87,9 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     return World(tmp_path, monkeypatch)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.long] if place % 2 else []) for place, kind in enumerate(KINDS)]
+)
 def test_the_same_reply_has_the_same_score_in_every_form(world: World, kind: str) -> None:
     setting, row, final, verdicts, score = KINDS[kind]
     whole, cut = replies(final, "stop"), replies(None, "length")
