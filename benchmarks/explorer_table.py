@@ -82,6 +82,7 @@ def drive(address: str, where: str, models: int, repeats: int) -> None:
             page.wait_for_selector(f'th[aria-sort="descending"] [data-sort="{name}"]')
 
         def find(number: int) -> None:
+            number %= 10
             page.fill("#box-find", f"resnet-*{number}")
             page.press("#box-find", "Enter")
             page.wait_for_function("said => location.hash.includes(said)", arg=f"{number}")
