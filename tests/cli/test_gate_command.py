@@ -65,7 +65,8 @@ def test_what_should_hold_does_not_decide(gate):
     done = gate(policy, "worse")
     assert done.returncode == 0
     assert [line.split()[0] for line in done.stdout.splitlines()[4:]] == ["should", "must"]
-    assert gate("margin: 1\nrules:\n  - {setting: val, tier: should}\n", "worse").returncode == 0
+    done = gate("margin: 1\nrules:\n  - {setting: val, tier: should}\n", "worse")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "worse against old passes: no rule must hold.")
 
 
 def test_each_class_is_judged_and_losses_are_corrected_over_all(gate):
@@ -84,6 +85,8 @@ def test_groups_of_the_data_set_are_compared_as_wholes(store, gate):
     found = json.loads(gate("margin: 2\nrules: [frames]\n", "worse", "--json").stdout)
     (row,) = found["rules"]
     assert (row["change"]["clusters"], row["verdict"]) == (20, "open")
+    by_group = json.loads(gate("margin: 99\nrules: [{setting: frames, by: group}]\n", "worse", "--json").stdout)
+    assert {row["change"]["clusters"] for row in by_group["rules"]} == {None}
     assert "400 in 20" in gate("margin: 2\nrules: [frames]\n", "worse").stdout
 
 

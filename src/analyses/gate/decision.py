@@ -17,7 +17,7 @@ import numpy as np
 from testbed.analyses.gate.policy import MUST, Policy, Rule
 from testbed.analyses.main_scores import larger_is_better, main_score, score_spec
 from testbed.analyses.side_by_side import Samples, Tell, clusters_in, evaluation_of, matching_settings, side_by_side
-from testbed.analyses.slices import labels_by
+from testbed.analyses.slices import GROUP, labels_by
 from testbed.db.store import Store
 from testbed.entities import FRACTION
 from testbed.errors import DataError, TestbedError
@@ -124,16 +124,16 @@ def _cases(
         spec = score_spec(store, cells.values(), score)
         larger = larger_is_better(spec, rule.better)
         table = side_by_side(store, samples, setting, cells, score, tell)
-        labels = None if rule.by is None else np.array(labels_by(store, samples, table, rule.by, tell=tell)[1])
+        by, labels = (None, None) if rule.by is None else labels_by(store, samples, table, rule.by, tell=tell)
     except TestbedError as error:
         yield Judged(rule, setting, MISSING, why=str(error)), None
         return
     points = table.binary or spec.unit == FRACTION
     margin = rule.margin / 100 if points else rule.margin
     one, other = (table.scores[:, table.models.index(name)] for name in (candidate, baseline))
-    clusters = clusters_in(samples, table)
+    clusters = None if by == GROUP else clusters_in(samples, table)  # a group by itself is one cluster
     for group in [None] if labels is None else sorted({label for label in labels if label is not None}):
-        rows = np.arange(len(one)) if labels is None else np.flatnonzero(labels == group)
+        rows = np.arange(len(one)) if labels is None else np.flatnonzero([label == group for label in labels])
         together = None if clusters is None else clusters[rows]
         compared = partial(change, one[rows], other[rows], margin, larger_is_better=larger, clusters=together)
         yield Judged(rule, setting, OPEN, group, score, points), compared

@@ -72,6 +72,8 @@ def sentence(found: Decision) -> str:
 
     against = f"{found.candidate} against {found.baseline}"
     must = [row for row in found.rows if row.rule.tier == MUST]
+    if found.verdict == PASSES and not must:
+        return f"{against} passes: no rule must hold."
     if found.verdict == PASSES:
         return f"{against} passes: it holds {'the margin' if len(must) == 1 else f'all {len(must)} margins'}."
     lost = [f"{_where(row)} ({_amount(row, row.change.gain)})" for row in must if row.verdict == LOSES and row.change]
