@@ -9,13 +9,12 @@ import pytest
 
 from testbed.db.store import Store
 
-pytestmark = [pytest.mark.usefixtures("shared_cache"), pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.usefixtures("shared_cache"), pytest.mark.long, pytest.mark.timeout(300)]
 SETTING = "digits-captioning"
 
 
-@pytest.mark.parametrize(("steps", "least"), [(150, 0.6), pytest.param(250, 0.9, marks=pytest.mark.long)])
-def test_digits_are_described_whatever_the_batch_size(program: Any, tmp_path: Any, steps: int, least: float) -> None:
-    recipe = f"from testbed.models import digits\ndigits.RECIPES['digits-coca']['steps'] = {steps}\n"
+def test_digits_are_described_whatever_the_batch_size(program: Any, tmp_path: Any) -> None:
+    recipe = "from testbed.models import digits\ndigits.RECIPES['digits-coca']['steps'] = 250\n"
     (tmp_path / "recipe.py").write_text(recipe)
     words = ("--plugin", "recipe.py", "--models", "digits-coca", "--eval-settings", SETTING)
     words = (*words, "--executor", "inline", "--json")
@@ -34,7 +33,7 @@ def test_digits_are_described_whatever_the_batch_size(program: Any, tmp_path: An
     assert len(said[7]) == 20
     assert len(said[64]) == 80
     values = {each["metric"]: each["value"] for each in answer["results"]}
-    assert values["exact"] >= least
+    assert values["exact"] >= 0.9
     assert values["exact"] <= values["ROUGE_L"] <= 1
     assert {"Bleu_1", "Bleu_4", "CIDEr", "coverage"} <= set(values)
     assert len({text.split()[2] for text in said[64].values()}) == 10
