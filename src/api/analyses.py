@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.db.store import Store
@@ -79,6 +80,28 @@ def ranking_frame(
         row |= {"score": score, "value": place.value, "low": place.low, "high": place.high}
         rows.append({**row, "mean_rank": each.mean_rank, "tied_with": list(each.tied_with)})
     return pd.DataFrame(rows)
+
+
+def gate_frame(store: Store, policy: str | Path, candidate: str, baseline: str) -> pd.DataFrame:
+    """A row for each rule on each setting and group; see `testbed.api.results.Results.gate`."""
+    import pandas as pd
+
+    from testbed.analyses.gate.decision import decide
+    from testbed.analyses.gate.policy import read_policy
+
+    found = decide(store, read_policy(Path(policy)), candidate, baseline)
+    rows = []
+    for each in found.rows:
+        row: dict[str, Any] = {"tier": each.rule.tier, "eval_setting": each.eval_setting, "group": each.group}
+        row |= {"score": each.score, "verdict": each.verdict}
+        of = each.change
+        for name in ("n", "gain", "low", "high", "detectable"):
+            row[name] = None if of is None else getattr(of, name)
+        row |= {"margin": each.rule.margin / 100 if each.points else each.rule.margin}
+        rows.append({**row, "p_loses": each.p_loses, "missing": each.why or None})
+    frame = pd.DataFrame(rows)
+    frame.attrs["verdict"] = found.verdict
+    return frame
 
 
 def drawn(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.console.output import cell_value, table
@@ -220,6 +221,28 @@ class Results:
         own = [each.evaluation_id for each in self._found if each.origin not in ELSEWHERE]
         with Store.open(self.db) as store:
             return ranking_frame(store, *self._chosen(models, eval_settings), score, better, frozenset(own))
+
+    def gate(self, policy: str | Path, candidate: str, baseline: str) -> pd.DataFrame:
+        """Whether a model may replace another one, as ``testbed gate`` has it: a row for each rule and setting.
+
+        Columns: ``tier``, ``eval_setting``, ``group``, ``score``, ``verdict`` (holds, loses, open or missing), ``n``,
+        the paired ``gain`` with its interval ``low`` to ``high``, ``detectable`` (the loss that these samples would
+        show with a power of 80 %), ``margin`` in the same unit, ``p_loses`` (Holm's correction over the tier) and
+        ``missing`` (what and why). ``frame.attrs["verdict"]`` is the verdict of all: passes, fails or open.
+
+        Args:
+            policy: A YAML file.
+            candidate: The new model.
+            baseline: The model before.
+
+        Raises:
+            DataError: If the policy has something that no policy has, or the models are the same.
+            StoreError: If the store does not know one of them.
+        """
+        from testbed.api.analyses import gate_frame
+
+        with Store.open(self.db) as store:
+            return gate_frame(store, policy, candidate, baseline)
 
     def plot(self, *kinds: str, metric: str | None = None, labels: Iterable[str] = ()) -> dict[str, Figure]:
         """The figures that ``testbed figures`` draws of these models and settings, by name; a notebook shows them.

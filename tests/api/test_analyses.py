@@ -119,3 +119,15 @@ def test_published_results_are_drawn_and_say_that_they_have_no_samples(tmp_path:
             ask()
     with pytest.raises(UnknownNameError, match="no outputs of model 'nope"):
         found.plot("shifts", labels="nope*")
+
+
+def test_a_gate_says_what_the_command_says(db: str, told: Callable[..., Any], tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("margin: 5\nrules:\n  - val\n  - {setting: val-dim, tier: should}\n  - absent\n")
+    frame = testbed.results(db).gate(policy, "bad", "good")
+    expected = told("gate", str(policy), "--candidate", "bad", "--baseline", "good")
+    assert frame.attrs["verdict"] == expected["verdict"] == "fails"
+    assert frame.verdict.tolist() == [each["verdict"] for each in expected["rules"]] == ["loses", "missing", "loses"]
+    assert frame.gain[0] == expected["rules"][0]["change"]["gain"]
+    assert frame.margin[0] == 0.05
+    assert frame.missing[1] == expected["rules"][1]["missing"]
