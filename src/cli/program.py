@@ -102,6 +102,7 @@ def published() -> None:
             "webdataset": f"{_EXPORTS}.webdataset",
             "clip-cc": f"{_EXPORTS}.clip_cc",
             "vlmevalkit": f"{_EXPORTS}.vlmevalkit",
+            "every-eval-ever": f"{_EXPORTS}.every_eval_ever",
         },
     },
 )
