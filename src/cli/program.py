@@ -103,6 +103,7 @@ def published() -> None:
             "clip-cc": f"{_EXPORTS}.clip_cc",
             "vlmevalkit": f"{_EXPORTS}.vlmevalkit",
             "every-eval-ever": f"{_EXPORTS}.every_eval_ever",
+            "model-card": f"{_EXPORTS}.model_card",
         },
     },
 )

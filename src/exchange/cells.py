@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
+from testbed.db.parts.datasets import DatasetHead
 from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, Evaluation, Metric
@@ -27,6 +28,7 @@ class Cell:
         eval_setting: The setting's name, likewise.
         identity: The full content of the evaluation's fingerprint.
         metrics: All metrics, those of slices too.
+        dataset: Its data set; None if it has no samples.
     """
 
     evaluation: Evaluation
@@ -34,6 +36,7 @@ class Cell:
     eval_setting: str
     identity: dict[str, Any]
     metrics: Sequence[Metric]
+    dataset: DatasetHead | None
 
     @property
     def environment(self) -> dict[str, Any]:
@@ -71,7 +74,9 @@ def measured_cells(store: Store, models: Sequence[str], settings: Sequence[str])
     for key in sorted(own, key=lambda each: (own[each], each)):
         evaluation = store.evaluations.get(key)
         names = public_name(evaluation.model), public_name(evaluation.eval_setting)
-        cells.append(Cell(evaluation, *names, store.evaluations.identity(evaluation), store.results.metrics(key)))
+        dataset = None if evaluation.dataset_id is None else store.datasets.head(evaluation.dataset_id)
+        identity = store.evaluations.identity(evaluation)
+        cells.append(Cell(evaluation, *names, identity, store.results.metrics(key), dataset))
     _require_apart(cells)
     return cells, sum(row[3] in ELSEWHERE for row in chosen)
 

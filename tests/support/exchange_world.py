@@ -38,6 +38,7 @@ def made_store(path: Path) -> Store:
     store = Store.create(str(path))
     put(
         *(store, "lab/net", "val", samples_of([0, 1, 2, 3, 0]), saying([0, 1, 1, 3, -1])),
+        forward={"task": "classification", "route": "logits"},
         metric=top(1).metric(0.75, 4, 0.25, scorer="classification@2"),
     )
     put_texts(store, "talker", QUESTION, samples_of(ROWS, ids=[str(n) for n in range(6)]), SAID, answered(SCORES))
