@@ -15,21 +15,23 @@ from testbed.errors import TestbedError
 from testbed.redaction import redacted_word
 
 if TYPE_CHECKING:
-    from testbed.exchange.every_eval_ever.answers import SampleFiles
+    from testbed.exchange.recorded import SampleFiles
+    from testbed.published.importing import ImportReport
 
 
-EVERY_EVAL_EVER = "every-eval-ever"
+EVERY_EVAL_EVER, INSPECT = "every-eval-ever", "inspect"
 
 
 @store_command
-@click.argument("words", nargs=-1, required=True, metavar=f"[{EVERY_EVAL_EVER}] FILE")
+@click.argument("words", nargs=-1, required=True, metavar=f"[{EVERY_EVAL_EVER}|{INSPECT}] FILE")
 @click.option("--model-types", type=click.Path(path_type=Path), metavar="FILE", help="A CSV of model types.")
 @click.option("--override", is_flag=True, help="Take names of settings that are not in the registry.")
 @click.option(
     "--samples",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Write the samples of Every Eval Ever's records there: answers for replay:FILE, and tables of values.",
+    help="Write the samples of Every Eval Ever's records, or of Inspect AI's log, there: answers for replay:FILE, and"
+    " tables of values.",
 )
 @plugin_option
 def command(
@@ -45,46 +47,56 @@ def command(
 
     FILE is ImageNet-testbed's CSV; a CSV, JSON or folder of JSON files of CLIP benchmark or CLIP-CC-Bench; a folder of
     Every Eval Ever's records; or another file that testbed published add recognises: its numbers are published values.
-    Or it is a store from before the first release.
+    Or it is a store from before the first release. Of a JSON log of Inspect AI, the samples are taken, with --samples.
     """
     from testbed.db.store import Store
     from testbed.published.importing import import_results
     from testbed.registry import registry
 
-    file, records = _given(words)
+    file, form = _given(words)
+    if form == INSPECT and samples is None:
+        raise TestbedError("of a log of Inspect AI, the samples are taken; --samples DIR says where to write them")
     if "://" not in file and not Path(file).exists():
         raise TestbedError(f"there is no file {redacted_word(file)}")
     registry.load(plugins)
-    written = None
+    written, report = None, None
     with Store.create(db_url) as store:
         known = {*registry.eval_settings.names(), *(each.name for each in store.names.all("eval setting"))}
-        if records or samples is not None:
-            written = _samples(Path(file), samples, known)
-        report = import_results(store, file, model_types, None if override else known)
+        if form or samples is not None:
+            written = _samples(Path(file), form, samples, known)
+        if form != INSPECT:
+            report = import_results(store, file, model_types, None if override else known)
     if as_json:
-        print_json({**vars(report), **({} if written is None else {"samples": vars(written)})})
+        numbers = {} if report is None else vars(report)
+        print_json({**numbers, **({} if written is None else {"samples": vars(written)})})
         return 0
-    for note in report.notes:
-        click.echo(f"note: {note}", err=True)
-    values = f"{report.values:,} values of {count(report.cells, 'cell')}"
-    click.echo(f"{redacted_word(file)} ({report.form}): {values}, {report.new:,} of them new")
+    if report is not None:
+        _print_report(report, file)
     if written is not None:
         _print_samples(written, samples)
     return 0
 
 
-def _given(words: Sequence[str]) -> tuple[str, bool]:
-    """The file, and whether it is said to be Every Eval Ever's."""
+def _print_report(report: ImportReport, file: str) -> None:
+    for note in report.notes:
+        click.echo(f"note: {note}", err=True)
+    values = f"{report.values:,} values of {count(report.cells, 'cell')}"
+    click.echo(f"{redacted_word(file)} ({report.form}): {values}, {report.new:,} of them new")
+
+
+def _given(words: Sequence[str]) -> tuple[str, str]:
+    """The file, and the form that it is said to be of; empty if none is."""
     *form, file = words
-    if form not in ([], [EVERY_EVAL_EVER]):
-        raise click.UsageError(
-            f"one FILE was expected, or {EVERY_EVAL_EVER} DIR; found {' '.join(map(redacted_word, words))}"
-        )
-    return file, bool(form)
+    if form not in ([], [EVERY_EVAL_EVER], [INSPECT]):
+        said = " ".join(map(redacted_word, words))
+        raise click.UsageError(f"one FILE was expected, or {EVERY_EVAL_EVER} DIR, or {INSPECT} FILE; found {said}")
+    return file, "".join(form)
 
 
-def _samples(file: Path, folder: Path | None, known: Collection[str]) -> SampleFiles:
-    from testbed.exchange.every_eval_ever.answers import write_samples
+def _samples(file: Path, form: str, folder: Path | None, known: Collection[str]) -> SampleFiles:
+    from testbed.exchange.every_eval_ever.reading import read_samples, records_in
+    from testbed.exchange.inspect_logs import read_log
+    from testbed.exchange.recorded import write_samples
     from testbed.registry import registry
 
     def is_known(setting: str) -> bool:
@@ -93,7 +105,9 @@ def _samples(file: Path, folder: Path | None, known: Collection[str]) -> SampleF
         except TestbedError:  # no name that a setting can have
             return False
 
-    return write_samples(file, folder, is_known)
+    paths = records_in(file) if form != INSPECT and file.is_dir() else [file]
+    records = map(read_log if form == INSPECT else read_samples, paths)
+    return write_samples(records, folder, is_known)
 
 
 def _print_samples(written: SampleFiles, folder: Path | None) -> None:

@@ -104,6 +104,7 @@ def published() -> None:
             "vlmevalkit": f"{_EXPORTS}.vlmevalkit",
             "every-eval-ever": f"{_EXPORTS}.every_eval_ever",
             "model-card": f"{_EXPORTS}.model_card",
+            "inspect": f"{_EXPORTS}.inspect",
         },
     },
 )

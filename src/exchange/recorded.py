@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from testbed.data.tables.answers import INDEX, PREDICTION
+from testbed.errors import StoreError
 from testbed.jsontext import to_json
 from testbed.models.base.capability import FAILED
 from testbed.paths import safe_name, write_atomically
 from testbed.spreadsheet import as_csv
 
 FAILURE = "Failed to obtain answer via API."  # as VLMEvalKit writes it
+NO_SAMPLES = "records have no samples"
+CUT = "answers were cut off; recorded answers do not say so"
+DIFFERENT = "samples are there twice with different answers"
+UNKNOWN = "samples are of eval settings that testbed does not have; only their values are written"
 _OF_NAMES = re.compile(r"[^\w.+,=-]+")
 
 
@@ -47,6 +53,23 @@ class AnsweredSample:
     kind: str = "text"
     scores: dict[str, float] = field(default_factory=dict)
     own: bool = False
+
+
+@dataclass
+class SampledRecord:
+    """The samples of a file, which are of one model on one eval setting or more.
+
+    Attributes:
+        path: Its file.
+        model: The model's name.
+        samples: Eval setting → sample → what the model said of it.
+        left_out: Why samples were left out, or what of them → how often.
+    """
+
+    path: Path
+    model: str
+    samples: dict[str, dict[str, AnsweredSample]] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
 
 
 def write_answers(folder: Path, model: str, setting: str, samples: Mapping[str, AnsweredSample]) -> Path:
@@ -83,3 +106,59 @@ def write_values(folder: Path, model: str, setting: str, samples: Mapping[str, A
     path = folder / f"{safe_name(setting)}__{safe_name(model)}.csv"
     write_atomically(path, as_csv(rows).encode("utf-8", "replace"))
     return path
+
+
+@dataclass
+class SampleFiles:
+    """What was written.
+
+    Attributes:
+        samples: The number of samples in the files read.
+        files: The files.
+        answers: Of these, recorded answers → the eval setting that they are of.
+        left_out: Why samples were left out, or what of them → how often.
+    """
+
+    samples: int = 0
+    files: list[str] = field(default_factory=list)
+    answers: dict[str, str] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def write_samples(
+    records: Iterable[SampledRecord], folder: Path | None, is_known: Callable[[str], bool]
+) -> SampleFiles:
+    """Writes the samples of files.
+
+    Answers in text to an eval setting that is known are written as recorded answers; all samples as tables of values.
+
+    Args:
+        records: What was read of each file.
+        folder: The output folder, created if missing; None writes nothing.
+        is_known: Whether a name is an eval setting's.
+
+    Raises:
+        StoreError: If two files are of one cell.
+    """
+    done = SampleFiles()
+    held: dict[tuple[str, str], Path] = {}
+    for record in records:
+        done.left_out.update(record.left_out)
+        for setting, samples in record.samples.items():
+            other = held.setdefault((record.model, setting), record.path)
+            if other != record.path:
+                raise StoreError(
+                    f"{other} and {record.path} both have samples of {record.model} on {setting}; import them apart"
+                )
+            done.samples += len(samples)
+            texts = {name: each for name, each in samples.items() if each.kind == "text"}
+            if texts and not is_known(setting):
+                done.left_out[UNKNOWN] += len(texts)
+            if folder is None:
+                continue
+            if texts and is_known(setting):
+                answers = write_answers(folder, record.model, setting, texts)
+                done.answers[str(answers)] = setting
+                done.files.append(str(answers))
+            done.files.append(str(write_values(folder, record.model, setting, samples)))
+    return done

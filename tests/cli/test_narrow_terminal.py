@@ -75,7 +75,7 @@ PROGRESS = ("run", "store verify")  # which tell it on stderr; on a terminal in 
 OTHERS = {
     *("corrupt", "serve", "site", "figures", "import", "published fetch"),
     *(f"export {form}" for form in ("logits", "texts", "verdicts", "answers", "csv", "clip-benchmark")),
-    *(f"export {form}" for form in ("webdataset", "clip-cc", "vlmevalkit")),
+    *(f"export {form}" for form in ("webdataset", "clip-cc", "vlmevalkit", "every-eval-ever", "model-card", "inspect")),
     *(f"store {verb}" for verb in ("salvage", "backup", "copy", "merge", "upgrade")),
     *(f"store {verb}" for verb in ("add", "rename", "remove", "restore", "purge")),
 }

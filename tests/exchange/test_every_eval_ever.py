@@ -18,9 +18,9 @@ from stored_cells import samples_of
 
 from testbed.db.store import Store
 from testbed.errors import StoreError
-from testbed.exchange.every_eval_ever.answers import write_samples
 from testbed.exchange.every_eval_ever.reading import read_samples, records_in
 from testbed.exchange.every_eval_ever.writing import write
+from testbed.exchange.recorded import write_samples
 from testbed.published.adding import add, read_folder
 
 SCHEMAS = Path(__file__).parent.parent / "assets" / "every_eval_ever"
@@ -201,7 +201,9 @@ def test_other_harnesses_samples_are_recorded_answers_if_the_setting_is_known(tm
         {"sample_id": "9", "interaction_type": "agentic"}, {"sample_id": "7", "output": {"raw": ["C"]}},
         {"evaluation_name": "their own"},
     )  # fmt: skip
-    done = write_samples(tmp_path / "in", tmp_path / "out", lambda name: name == QUESTION)
+    done = write_samples(
+        map(read_samples, records_in(tmp_path / "in")), tmp_path / "out", lambda name: name == QUESTION
+    )
     (answers,) = done.answers
     assert json.loads(Path(answers).read_text()) == [{"index": "7", "prediction": "A."}]
     assert Path(answers).name == f"org_vlm_{QUESTION}.json"
@@ -263,7 +265,7 @@ def test_two_records_of_a_cell(tmp_path):
     for each in (path, path.with_name(f"{path.stem}_samples.jsonl")):
         shutil.copy(each, each.with_name(each.name.replace("0000-4000", "0001-4000")))
     with pytest.raises(StoreError, match="both have samples of org/vlm on"):
-        write_samples(tmp_path, None, lambda _: True)
+        write_samples(map(read_samples, records_in(tmp_path)), None, lambda _: True)
 
 
 @pytest.mark.parametrize(

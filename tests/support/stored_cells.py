@@ -70,7 +70,7 @@ def put(
     metric: Metric | None = None,
     name: str = "photos",
 ) -> Evaluation:
-    """A complete evaluation on the data set ``name``; a row of NaN among its logits is a sample that could not be read."""
+    """A complete evaluation on the data set ``name``; a row of NaN is a sample that could not be read."""
     info = DatasetInfo(name, digest([[each.id for each in samples], class_names, setting]), samples, class_names)
     known: dict[str, Any] = {"view": view or {"metric": {"scorer": "classification@2"}}, "forward": forward or {}}
     record = CellRecord(

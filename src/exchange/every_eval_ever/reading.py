@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from testbed.errors import StoreError, shortened
 from testbed.exchange.every_eval_ever.schema import (
-    CLASS,
     FINISH,
     LIBRARY,
     NOT_DEFINED,
@@ -24,34 +21,13 @@ from testbed.exchange.every_eval_ever.schema import (
     SCORE_OF,
     TEXT,
 )
-from testbed.exchange.recorded import AnsweredSample
+from testbed.exchange.recorded import CUT, DIFFERENT, NO_SAMPLES, AnsweredSample, SampledRecord
 from testbed.models.base.capability import CUT_OFF
 from testbed.paths import open_regular, read_regular
 
 MANY_TURNS = "samples have several turns, or tools"
 SEVERAL = "samples have several answers"
-DIFFERENT = "samples are there twice with different answers"
-CUT = "answers were cut off; recorded answers do not say so"
-OTHER_RECORDS = "files are no records"
-NO_SAMPLES = "records have no samples"
 _LONGEST_LINE = 1 << 26  # bytes
-
-
-@dataclass
-class SampledRecord:
-    """A record with its samples, which are of one model on one eval setting or more.
-
-    Attributes:
-        path: Its file.
-        model: The model's name.
-        samples: Eval setting → sample → what the model said of it.
-        left_out: Why samples were left out, or what of them → how often.
-    """
-
-    path: Path
-    model: str
-    samples: dict[str, dict[str, AnsweredSample]] = field(default_factory=dict)
-    left_out: Counter[str] = field(default_factory=Counter)
 
 
 def records_in(folder: Path) -> list[Path]:
@@ -199,8 +175,3 @@ def _texts(holder: Mapping[str, Any], key: str, where: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise StoreError(f"{where}: {key} should be a list of texts")
     return value
-
-
-def is_class(sample: AnsweredSample) -> bool:
-    """Whether a sample's answer is the predicted class, not a text."""
-    return sample.kind == CLASS
