@@ -41,6 +41,7 @@ SECTIONS = {
         "store": "testbed.cli.program:store",
         "import": "testbed.cli.importing",
         "export": "testbed.cli.program:export",
+        "publish": f"{_EXPORTS}.publish",
     },
 }
 
