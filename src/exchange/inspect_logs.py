@@ -20,7 +20,7 @@ from testbed.exchange.cells import Cell
 from testbed.exchange.every_eval_ever.record import finite_value, model_id
 from testbed.exchange.every_eval_ever.samples import Samples
 from testbed.exchange.every_eval_ever.schema import FINISH, NOT_DEFINED, SCORE_OF, TEXT
-from testbed.exchange.recorded import CUT, DIFFERENT, NO_SAMPLES, AnsweredSample, SampledRecord
+from testbed.exchange.recorded import CUT, DIFFERENT, NO_SAMPLES, AnsweredSample, SampledRecord, checked_name
 from testbed.jsontext import finite
 from testbed.metric_specs import main_metric, spec_of
 from testbed.models.base.capability import CUT_OFF
@@ -183,14 +183,16 @@ def read_log(path: Path) -> SampledRecord:
     if not isinstance(about, dict) or not all(isinstance(about.get(key), str) for key in ("task", "model")):
         raise StoreError(f"{path} is no log of Inspect AI: eval, with a task and a model, was expected")
     metadata = about.get("metadata")
-    own = isinstance(metadata, dict) and metadata.get("library") == LIBRARY and isinstance(metadata.get("model"), str)
-    found = SampledRecord(path, metadata["model"] if own else about["model"])
+    given = metadata if isinstance(metadata, dict) else {}
+    own = given.get("library") == LIBRARY and isinstance(given.get("model"), str)
+    found = SampledRecord(path, checked_name(given["model"] if own else about["model"], f"{path}: the model"))
     samples = log.get("samples")
     if not isinstance(samples, list) or not samples:
         found.left_out[NO_SAMPLES] += 1
         return found
+    task = checked_name(about["task"], f"{path}: the task")
     for number, each in enumerate(samples, start=1):
-        _add(found, about["task"], each, own, f"{path}, sample {number}")
+        _add(found, task, each, own, f"{path}, sample {number}")
     return found
 
 
@@ -204,7 +206,7 @@ def _add(found: SampledRecord, task: str, sample: Any, own: bool, where: str) ->
     said = _answer(sample, own, where)
     if said.text is None:
         found.left_out[NO_TEXT] += 1
-    held = found.samples.setdefault(task, {}).setdefault(str(name), said)
+    held = found.samples.setdefault(task, {}).setdefault(checked_name(str(name), f"{where}: id"), said)
     if held is not said:
         found.left_out[DIFFERENT] += 1
     elif said.finish_reason == CUT_OFF:
@@ -269,6 +271,6 @@ def _values(scores: Any, where: str) -> dict[str, float]:
 
 def _correct(scores: Any) -> bool | None:
     """Whether the first score says right or wrong; None if it is a number, which may be a degree."""
-    first = next(iter(scores.values()), {}) if isinstance(scores, dict) else {}
+    first: dict[str, Any] = next(iter(scores.values()), {}) if isinstance(scores, dict) else {}
     value = first.get("value")
     return value if isinstance(value, bool) else {"C": True, "I": False}.get(value) if isinstance(value, str) else None

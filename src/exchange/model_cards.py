@@ -138,22 +138,23 @@ def merged_card(text: str, index: list[dict[str, Any]], name: str = "README.md")
     newline = "\r\n" if "\r\n" in start else "\n"
     held = _loaded(front, name)
     merged = _merged(held.get(INDEX), index, name)
-    block = yaml.safe_dump({INDEX: merged}, sort_keys=False, allow_unicode=True, width=1000).rstrip("\n")
+    block = as_yaml({INDEX: merged}).rstrip("\n")
     lines = front.split(newline) if front else []
     first, last = _place(lines)
     made = newline.join([*lines[:first], *block.split("\n"), *lines[last:]])
+    card = f"{start}{made}{end}{rest}"
     try:
-        fits = _loaded(made, name) == {**held, INDEX: merged}
+        fits = _parts(card)[1] == made and _loaded(made, name) == {**held, INDEX: merged}
     except DataError:
         fits = False
     if not fits:
         raise DataError(f"{name}: the results cannot be put into its front matter; write {INDEX} as a block of its own")
-    return f"{start}{made}{end}{rest}"
+    return card
 
 
 def as_yaml(value: Any) -> str:
     """A value as YAML."""
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=1000)
+    return str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=1000))
 
 
 def _parts(text: str) -> tuple[str, str, str, str]:

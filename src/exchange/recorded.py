@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from testbed.data.formats.annotations import checked_text
 from testbed.data.tables.answers import INDEX, PREDICTION
-from testbed.errors import StoreError
+from testbed.errors import DataError, StoreError, shortened
 from testbed.jsontext import to_json
 from testbed.models.base.capability import FAILED
 from testbed.paths import safe_name, write_atomically
@@ -21,6 +22,7 @@ NO_SAMPLES = "records have no samples"
 CUT = "answers were cut off; recorded answers do not say so"
 DIFFERENT = "samples are there twice with different answers"
 UNKNOWN = "samples are of eval settings that testbed does not have; only their values are written"
+_LONGEST_NAME = 200  # bytes of a file's name
 _OF_NAMES = re.compile(r"[^\w.+,=-]+")
 
 
@@ -72,7 +74,15 @@ class SampledRecord:
     left_out: Counter[str] = field(default_factory=Counter)
 
 
-def write_answers(folder: Path, model: str, setting: str, samples: Mapping[str, AnsweredSample]) -> Path:
+def answers_file(folder: Path, model: str, setting: str) -> Path:
+    """Where the answers of a model on a setting are written: ``MODEL_SETTING.json``, as VLMEvalKit calls its files."""
+    name = _OF_NAMES.sub("_", model).strip("._") or "model"
+    of_setting = PurePosixPath(setting.removeprefix("tsv:")).stem if setting.startswith("tsv:") else setting
+    stem = f"{name}_{_OF_NAMES.sub('_', of_setting)}"
+    return folder / f"{stem if len(stem.encode()) <= _LONGEST_NAME else safe_name(stem)}.json"
+
+
+def write_answers(path: Path, samples: Mapping[str, AnsweredSample]) -> None:
     """Writes answers in text as a file that ``replay:FILE`` answers with; see `testbed.data.tables.answers`.
 
     A sample without an answer is not in it; one whose model failed has VLMEvalKit's text for that.
@@ -87,12 +97,8 @@ def write_answers(folder: Path, model: str, setting: str, samples: Mapping[str, 
         if each.own and each.question != sample:  # who reads the file sees whether the questions are the same
             row |= {"question": each.question, **({"answer": each.right[0]} if each.right else {})}
         rows.append(row)
-    name = _OF_NAMES.sub("_", model).strip("._") or "model"
-    of_setting = PurePosixPath(setting.removeprefix("tsv:")).stem if setting.startswith("tsv:") else setting
-    path = folder / f"{name}_{_OF_NAMES.sub('_', of_setting)}.json"
-    folder.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, to_json(rows).encode("utf-8", "replace"))
-    return path
 
 
 def write_values(folder: Path, model: str, setting: str, samples: Mapping[str, AnsweredSample]) -> Path:
@@ -123,6 +129,20 @@ class SampleFiles:
     files: list[str] = field(default_factory=list)
     answers: dict[str, str] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
+
+
+def checked_name(value: Any, where: str) -> str:
+    """A name in a file: of a model, an eval setting or a sample.
+
+    Raises:
+        StoreError: If it is no text, is blank, or cannot be stored.
+    """
+    if not isinstance(value, str) or not value.strip():
+        raise StoreError(f"{where} should be a text, not {shortened(repr(value))}")
+    try:
+        return checked_text(value, where)
+    except DataError as error:
+        raise StoreError(str(error)) from None
 
 
 def write_samples(
@@ -157,7 +177,11 @@ def write_samples(
             if folder is None:
                 continue
             if texts and is_known(setting):
-                answers = write_answers(folder, record.model, setting, texts)
+                answers = answers_file(folder, record.model, setting)
+                if str(answers) in done.files:
+                    both = f"{record.model} and another model would both have {answers.name}"
+                    raise StoreError(f"{both}; import them apart")
+                write_answers(answers, texts)
                 done.answers[str(answers)] = setting
                 done.files.append(str(answers))
             done.files.append(str(write_values(folder, record.model, setting, samples)))

@@ -82,14 +82,14 @@ def _require_digest(path: Path, about: Mapping[str, Any]) -> None:
 def _protocols(manifest: Mapping[str, Any], path: str) -> dict[tuple[str, str, str], dict[str, str]]:
     """Model, setting and fingerprint of each cell → how it was measured."""
     cells = manifest.get("cells")
-    found = {}
+    found: dict[tuple[str, str, str], dict[str, str]] = {}
     for number, each in enumerate(cells if isinstance(cells, list) else [], start=1):
         where = f"{path}: cell {number}"
-        names = [_object(each, where).get(name) for name in ("model", "eval_setting", "cell")]
+        model, setting, cell = (_object(each, where).get(name) for name in ("model", "eval_setting", "cell"))
         protocol = _object(each.get("protocol"), f"{where}, protocol")
-        if not all(isinstance(text, str) for text in (*names, *protocol.values())):
+        if not all(isinstance(text, str) for text in (model, setting, cell, *protocol.values())):
             raise StoreError(f"{where} should have a model, an eval_setting, a cell and a protocol of texts")
-        found[names[0], names[1], names[2]] = dict(protocol)
+        found[str(model), str(setting), str(cell)] = dict(protocol)
     return found
 
 
@@ -108,13 +108,13 @@ def _spec(fields: Mapping[str, str], where: str) -> MetricSpec:
     better, headline, zero_one = fields["better"], fields["headline"], fields["zero_one"]
     if better not in ("", *DIRECTIONS) or not re.fullmatch(r"-?[0-9]{1,3}", headline) or zero_one not in _TRUTH:
         raise StoreError(f"{where}: better, headline and zero_one are not as testbed publish writes them")
-    bounds = [_number(fields[each], where) for each in ("lowest", "highest")]
+    bounds = _number(fields["lowest"], where), _number(fields["highest"], where)
     unit = fields["unit"]
     if len(unit) > 32:
         raise StoreError(f"{where}: the unit {unit!r:.40} has more than 32 characters")
     try:
-        declared = [*bounds, int(headline), _TRUTH[zero_one]]
-        return MetricSpec(_name(fields, "metric", where), unit, better or None, *declared)  # type: ignore[arg-type]
+        name, direction = _name(fields, "metric", where), next((each for each in DIRECTIONS if each == better), None)
+        return MetricSpec(name, unit, direction, *bounds, int(headline), _TRUTH[zero_one])
     except DefinitionError as error:
         raise StoreError(f"{where}: {error}") from None
 

@@ -133,7 +133,7 @@ def _about(cell: Cell, side: int | None) -> dict[str, Any]:
         "scoring": json.dumps(view, sort_keys=True) if view and set(view) != {"scorer"} else None,
         "measured at": done.astimezone(UTC).isoformat() if done else None,
         "testbed": cell.environment.get("testbed"),
-        **(cell.environment.get("libraries") or {}),
+        "libraries": ", ".join(" ".join(each) for each in (cell.environment.get("libraries") or {}).items()),
     }
     protocol = {name: redacted(str(value)) for name, value in told.items() if value not in (None, "")}
     names = {"model": cell.model, "eval_setting": cell.eval_setting, "cell": evaluation.fingerprint}

@@ -225,9 +225,18 @@ def test_percentages_are_fractions_with_their_errors(tmp_path):
     assert (claim.model, claim.value, claim.stderr, claim.n) == ("org/vlm", 0.625, 0.015, 400)
 
 
+@pytest.mark.parametrize("results", [None, {}, [[]], [None], ["x"]])
+def test_records_without_results(results, tmp_path):
+    foreign(tmp_path / "in", record={**FOREIGN, "evaluation_results": results})
+    said = "evaluation_results should be a list of objects"
+    with Store.create(str(tmp_path / "s.db")) as store, pytest.raises(StoreError, match=said):
+        add(store, read_folder(tmp_path / "in"), "theirs")
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
+        ({"sample_id": "\ud800"}, "line 1: sample_id holds half of a surrogate pair"),
         ({"sample_id": None}, "line 1: sample_id should be a text, not 'None'"),
         ({"evaluation_name": " "}, "line 1: evaluation_name should be a text"),
         (

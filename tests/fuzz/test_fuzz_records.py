@@ -109,6 +109,7 @@ INDEX = [{"name": "b", "results": [{"task": {"type": "t"}, "dataset": {"type": "
 
 @fuzzed()
 @given(content=damaged_file(*CARDS))
+@example(content=b"---\r  \r\n---\r---\r\n")
 def test_front_matter(content: bytes) -> None:
     text = content.decode("utf-8", "replace")
     with robust():

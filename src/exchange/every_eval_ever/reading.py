@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import StoreError, shortened
+from testbed.errors import StoreError
 from testbed.exchange.every_eval_ever.schema import (
     FINISH,
     LIBRARY,
@@ -21,7 +21,7 @@ from testbed.exchange.every_eval_ever.schema import (
     SCORE_OF,
     TEXT,
 )
-from testbed.exchange.recorded import CUT, DIFFERENT, NO_SAMPLES, AnsweredSample, SampledRecord
+from testbed.exchange.recorded import CUT, DIFFERENT, NO_SAMPLES, AnsweredSample, SampledRecord, checked_name
 from testbed.models.base.capability import CUT_OFF
 from testbed.paths import open_regular, read_regular
 
@@ -56,9 +56,7 @@ def read_samples(path: Path) -> SampledRecord:
     library = record.get("eval_library")
     own = isinstance(library, dict) and library.get("name") == LIBRARY
     model = info.get("name" if own else "id") if isinstance(info, dict) else None
-    if not isinstance(model, str) or not model.strip():
-        raise StoreError(f"{path}: model_info should have the id of a model")
-    found = SampledRecord(path, model)
+    found = SampledRecord(path, checked_name(model, f"{path}: the id in model_info"))
     file = path.with_name(f"{path.stem}{SAMPLES_SUFFIX}")
     if not file.is_file():
         found.left_out[NO_SAMPLES] += 1
@@ -95,7 +93,7 @@ def _object(value: Any, where: str) -> Mapping[str, Any]:
 
 
 def _add(found: SampledRecord, line: Mapping[str, Any], own: bool, where: str) -> None:
-    setting, sample = (_text(line, key, where) for key in ("evaluation_name", "sample_id"))
+    setting, sample = (checked_name(line.get(key), f"{where}: {key}") for key in ("evaluation_name", "sample_id"))
     if line.get("interaction_type") != "single_turn":
         found.left_out[MANY_TURNS] += 1
         return
@@ -161,13 +159,6 @@ def _float(value: int | float) -> float:
         return float(value)
     except OverflowError:
         return math.inf
-
-
-def _text(line: Mapping[str, Any], key: str, where: str) -> str:
-    value = line.get(key)
-    if not isinstance(value, str) or not value.strip():
-        raise StoreError(f"{where}: {key} should be a text, not {shortened(repr(value))}")
-    return value
 
 
 def _texts(holder: Mapping[str, Any], key: str, where: str) -> list[str]:

@@ -55,7 +55,9 @@ def read(document: Document, reading: Reading) -> None:
         model = _object(record, "model_info")
         document.require_texts(model, ("id",), f"{where}, model_info")
         results = record["evaluation_results"]
-        for place, result in enumerate(results if isinstance(results, list) else [], start=1):
+        if not isinstance(results, list) or not all(isinstance(each, dict) for each in results):
+            raise StoreError(f"{document.path}, {where}: evaluation_results should be a list of objects")
+        for place, result in enumerate(results, start=1):
             _read_result(document, reading, record, result, f"{where}, result {place}")
 
 
@@ -109,17 +111,19 @@ def _own_metric(config: Mapping[str, Any], details: Mapping[str, Any], where: st
         StoreError: If the details are not testbed's.
     """
     name, unit = details[METRIC], details.get(UNIT, "")
-    bounds = [None if config.get(key) in UNBOUNDED else _number(config.get(key)) for key in ("min_score", "max_score")]
+    low, high = (
+        None if config.get(key) in UNBOUNDED else _number(config.get(key)) for key in ("min_score", "max_score")
+    )
     try:
         better, headline, zero_one = (json.loads(str(details[each])) for each in DECLARATIONS)
     except (KeyError, ValueError, RecursionError):
         better, headline, zero_one = "", 0, False
     fits = isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and isinstance(unit, str) and len(unit) <= LONGEST
     fits = fits and type(zero_one) is bool and type(headline) is int and abs(headline) < _LONGEST_NAME
-    if not fits or (better is not None and better not in DIRECTIONS) or any(map(_is_nan, bounds)):
+    if not fits or (better is not None and better not in DIRECTIONS) or _is_nan(low) or _is_nan(high):
         raise StoreError(f"{where}: the details of the metric {name!r:.40} are not as testbed writes them")
     try:
-        return MetricSpec(name, unit, better, *bounds, headline, zero_one)
+        return MetricSpec(name, unit, better, low, high, headline, zero_one)
     except DefinitionError as error:
         raise StoreError(f"{where}: {error}") from None
 
