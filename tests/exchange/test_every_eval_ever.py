@@ -218,6 +218,15 @@ def test_other_harnesses_samples_are_recorded_answers_if_the_setting_is_known(tm
     assert (row["sample"], row["said"], row["score"], row["correct"]) == ("7", "A.", "1.0", "True")
 
 
+def test_scores_of_several_metrics_are_one_samples(tmp_path):
+    path = foreign(
+        tmp_path, {"evaluation_result_id": "acc"},
+        {"evaluation_result_id": "f1", "evaluation": {"score": 0.5, "is_correct": False}},
+    )  # fmt: skip
+    (sample,) = read_samples(path).samples[QUESTION].values()
+    assert sample.scores == {"acc": 1, "f1": 0.5}
+
+
 def test_percentages_are_fractions_with_their_errors(tmp_path):
     foreign(tmp_path / "in")
     with Store.create(str(tmp_path / "s.db")) as store:

@@ -64,6 +64,12 @@ def test_published_twice_it_is_the_same(store, tmp_path):
     assert first[".gitattributes"] == b"results.csv -text\n"
 
 
+def test_a_large_table_goes_to_lfs(store, tmp_path, monkeypatch):
+    monkeypatch.setattr("testbed.published.publishing.LARGE", 10)
+    publish(store, tmp_path / "p")
+    assert (tmp_path / "p" / ".gitattributes").read_text() == "results.csv filter=lfs diff=lfs merge=lfs -text\n"
+
+
 def test_a_part_of_the_results(store, tmp_path):
     done = publish(store, tmp_path / "p", ["talker"], ["digits*"])
     assert (done.cells, done.values, done.left_out) == (1, 4, {"metrics have no value": 1})

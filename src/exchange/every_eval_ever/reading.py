@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,10 @@ def read_samples(path: Path) -> SampledRecord:
     Raises:
         StoreError: If the file cannot be read, or a line lacks what the schema requires.
     """
-    record = _object(_json(path, read_regular, str(path)), str(path))
+    try:
+        record = _object(_json(read_regular(path), str(path)), str(path))
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error}") from error
     info = record.get("model_info")
     library = record.get("eval_library")
     own = isinstance(library, dict) and library.get("name") == LIBRARY
@@ -74,15 +77,15 @@ def _lines(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 if len(line) > _LONGEST_LINE:
                     raise StoreError(f"{where} has more than {_LONGEST_LINE:,} bytes")
                 if line.strip():
-                    yield number, _object(_json(file, lambda _, line=line: line, where), where)
+                    yield number, _object(_json(line, where), where)
     except OSError as error:
         raise StoreError(f"{file} cannot be read: {error}") from error
 
 
-def _json(path: Path, read: Callable[[Path], bytes], where: str) -> Any:
+def _json(content: bytes, where: str) -> Any:
     try:
-        return json.loads(read(path).decode("utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
+        return json.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"{where} cannot be read as JSON: {error}") from error
 
 
@@ -105,11 +108,10 @@ def _add(found: SampledRecord, line: Mapping[str, Any], own: bool, where: str) -
     held = of_setting.setdefault(sample, said)
     if held.text != said.text:
         found.left_out[DIFFERENT] += 1
-    elif held is said:
-        found.left_out[CUT] += said.finish_reason == CUT_OFF
-        found.left_out = +found.left_out
-    else:
+    elif held is not said:  # of another metric
         held.scores.update({name: value for name, value in said.scores.items() if name not in held.scores})
+    elif said.finish_reason == CUT_OFF:
+        found.left_out[CUT] += 1
 
 
 def _said(line: Mapping[str, Any], own: bool, where: str) -> AnsweredSample | None:
@@ -122,8 +124,8 @@ def _said(line: Mapping[str, Any], own: bool, where: str) -> AnsweredSample | No
     metadata = _object(line.get("metadata") or {}, f"{where}: metadata")
     evaluated = _object(line.get("evaluation"), f"{where}: evaluation")
     says_nothing = str(metadata.get(NOT_DEFINED, "")).split() if own else []
-    score, correct = evaluated.get("score"), evaluated.get("is_correct")
-    if type(score) not in (int, float) or not math.isfinite(_float(score)) or type(correct) is not bool:
+    score, correct = _number(evaluated.get("score")), evaluated.get("is_correct")
+    if score is None or type(correct) is not bool:
         raise StoreError(f"{where}: evaluation should have a score, a number, and is_correct, true or false")
     error = line.get("error")
     return AnsweredSample(
@@ -131,12 +133,12 @@ def _said(line: Mapping[str, Any], own: bool, where: str) -> AnsweredSample | No
         question=asked["raw"] if isinstance(asked.get("raw"), str) else "",
         right=right,
         thinking="\n".join(thoughts),
-        score=None if SCORE in says_nothing else _float(score),
+        score=None if SCORE in says_nothing else score,
         correct=None if "is_correct" in says_nothing else correct,
         error=error if isinstance(error, str) else "",
         finish_reason=str(metadata.get(FINISH, "")) if own else "",
         kind=str(metadata.get(OUTPUT, TEXT)) if own else TEXT,
-        scores=_scores(metadata, where) if own else {str(metadata.get("metric", SCORE)): _float(score)},
+        scores=_scores(metadata, where) if own else {str(line.get("evaluation_result_id") or SCORE): score},
         own=own,
     )
 
@@ -154,11 +156,13 @@ def _scores(metadata: Mapping[str, Any], where: str) -> dict[str, float]:
     return found
 
 
-def _float(value: int | float) -> float:
+def _number(value: Any) -> float | None:
+    """A finite number; None for anything else."""
     try:
-        return float(value)
+        found = float(value) if type(value) in (int, float) else math.nan
     except OverflowError:
-        return math.inf
+        return None
+    return found if math.isfinite(found) else None
 
 
 def _texts(holder: Mapping[str, Any], key: str, where: str) -> list[str]:

@@ -107,7 +107,7 @@ def _result(cell: Cell, dataset: DatasetInfo, metric: Metric) -> dict[str, Any]:
         uncertainty["standard_error"] = {"value": metric.stderr}
     if metric.n is not None:
         uncertainty["num_samples"] = metric.n
-    details = {"fingerprint": cell.evaluation.fingerprint, "scorer": metric.scorer}
+    details: dict[str, Any] = {"fingerprint": cell.evaluation.fingerprint, "scorer": metric.scorer}
     details |= {"sample_limit": cell.evaluation.sample_limit}
     return {
         "evaluation_result_id": result_id(metric),

@@ -64,6 +64,7 @@ class Samples:
     dataset: DatasetInfo
     link: Mapping[str, str]
     incomplete: Counter[str] = field(default_factory=Counter)
+    _names: Sequence[str] = field(default=(), init=False)
 
     def lines(self, store: Store) -> Iterator[dict[str, Any]]:
         """A line for each sample, in the order of the data set; none if samples have no scores."""
@@ -113,8 +114,8 @@ class Samples:
         target = sample.target
         if isinstance(target, dict) and "question" in target:
             choices = list(options(target).values())
-            right = [truth(target)] if has_answer(target) else []
-            return {"raw": target["question"], "reference": right, **({"choices": choices} if choices else {})}
+            answers = [truth(target)] if has_answer(target) else []
+            return {"raw": target["question"], "reference": answers, **({"choices": choices} if choices else {})}
         right = target if isinstance(target, list | tuple) else [] if target is None else [target]
         return {"raw": sample.id, "reference": [self._named(each) for each in right]}
 
@@ -123,8 +124,6 @@ class Samples:
         if type(target) is int and names and 0 <= target < len(names):
             return names[target]
         return target if isinstance(target, str) else json.dumps(target, sort_keys=True)
-
-    _names: Sequence[str] = ()
 
     def _outputs(self, store: Store) -> list[Said]:
         evaluation = self.cell.evaluation
@@ -153,7 +152,8 @@ class Samples:
 
     def _read(self, sample: SampleInfo, value: dict[str, Any]) -> list[dict[str, Any]]:
         """What was read in an answer: by the rules that the scores are from, if testbed has them still."""
-        scoring, rules, *_ = [*(self.cell.part("view", "scoring") or []), "", ""]
+        given = self.cell.part("view", "scoring")
+        scoring, rules = given[:2] if isinstance(given, list) and len(given) > 1 else ("", "")
         own = next((name for name, version in RULES.items() if version == rules), None)
         final = final_of(value) or ""
         if not scoring or scoring not in SCORINGS:
