@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -61,7 +62,7 @@ def results(
         if each.model in named and each.eval_setting in on and each.metric == main.get(each.eval_setting)
     ]
     if as_json:
-        print_json([vars(each) for each in found])
+        print_json([asdict(each) for each in found])
         return 0
     lines = [
         [

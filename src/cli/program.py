@@ -41,6 +41,7 @@ SECTIONS = {
         "store": "testbed.cli.program:store",
         "import": "testbed.cli.importing",
         "export": "testbed.cli.program:export",
+        "publish": f"{_EXPORTS}.publish",
     },
 }
 
@@ -102,6 +103,9 @@ def published() -> None:
             "webdataset": f"{_EXPORTS}.webdataset",
             "clip-cc": f"{_EXPORTS}.clip_cc",
             "vlmevalkit": f"{_EXPORTS}.vlmevalkit",
+            "every-eval-ever": f"{_EXPORTS}.every_eval_ever",
+            "model-card": f"{_EXPORTS}.model_card",
+            "inspect": f"{_EXPORTS}.inspect",
         },
     },
 )

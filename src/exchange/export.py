@@ -95,7 +95,7 @@ def write_run(store: Store, evaluation_ids: Iterable[int], folder: Path) -> int:
     return files
 
 
-def _arrays(store: Store, evaluation: Evaluation) -> dict[str, np.ndarray[Any, Any]]:
+def arrays_of(store: Store, evaluation: Evaluation) -> dict[str, np.ndarray[Any, Any]]:
     """The logits that the metrics were computed from, with targets, sample ids and class names."""
     import numpy as np
 
@@ -138,7 +138,7 @@ def _targets(targets: Sequence[Any]) -> np.ndarray[Any, Any]:
 def _write(store: Store, evaluation: Evaluation, path: Path, form: Format) -> dict[str, Any]:
     import numpy as np
 
-    arrays = _arrays(store, evaluation)
+    arrays = arrays_of(store, evaluation)
     temporary = path.with_name(f"{path.name}.part")
     try:
         if form == "npz":

@@ -12,7 +12,9 @@ from typing import NamedTuple
 from testbed.db.store import Store
 from testbed.entities import Claim, ClaimSource
 from testbed.errors import StoreError
+from testbed.exchange.every_eval_ever.schema import RECORD
 from testbed.exchange.imported import repeated
+from testbed.published import own_results
 from testbed.published.document import Document, read_document
 from testbed.published.forms import ALL, Form, robustbench_corruptions
 from testbed.published.mapped import Map
@@ -136,12 +138,18 @@ def _of_one_form(documents: Iterable[Document], columns: Map | None) -> Iterator
 def read_folder(folder: Path) -> Iterator[Document]:
     """The JSON files of a folder, one after the other.
 
-    They are CLIP benchmark's, CLIP-CC-Bench's in folders of decoders, or MTEB's in folders of models and revisions.
+    They are CLIP benchmark's, CLIP-CC-Bench's in folders of decoders, MTEB's in folders of models and revisions, or
+    Every Eval Ever's in folders of collections, developers and models. Of what testbed publish wrote, it is the
+    manifest.
 
     Raises:
         StoreError: If there is none.
     """
+    published = folder / own_results.MANIFEST
+    if published.is_file() and own_results.matches(manifest := read_document(published)):
+        return iter([manifest])
     patterns = ["*.json", "*/*.json", "*/per_model/*.json", "results/*/*/*.json"]
+    patterns += [f"*/*/*/{RECORD}", f"data/*/*/*/{RECORD}"]
     patterns += ["*/*/*.json"] if folder.absolute().name == "results" else []
     paths = sorted({each for one in patterns for each in folder.glob(one)})
     if not paths:

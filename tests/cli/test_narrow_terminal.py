@@ -73,9 +73,9 @@ TABLES: dict[str, Callable[[list[str], list[str]], list[str]]] = {
 PROGRESS = ("run", "store verify")  # which tell it on stderr; on a terminal in bars
 # These print only that they are done, or a page's address.
 OTHERS = {
-    *("corrupt", "serve", "site", "figures", "import", "published fetch"),
+    *("corrupt", "serve", "site", "figures", "import", "publish", "published fetch"),
     *(f"export {form}" for form in ("logits", "texts", "verdicts", "answers", "csv", "clip-benchmark")),
-    *(f"export {form}" for form in ("webdataset", "clip-cc", "vlmevalkit")),
+    *(f"export {form}" for form in ("webdataset", "clip-cc", "vlmevalkit", "every-eval-ever", "model-card", "inspect")),
     *(f"store {verb}" for verb in ("salvage", "backup", "copy", "merge", "upgrade")),
     *(f"store {verb}" for verb in ("add", "rename", "remove", "restore", "purge")),
 }

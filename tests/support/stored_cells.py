@@ -68,9 +68,10 @@ def put(
     scores: Sequence[Score] | None = None,
     identity: bool = True,
     metric: Metric | None = None,
+    name: str = "photos",
 ) -> Evaluation:
-    """A complete evaluation; a row of NaN among its logits is a sample that could not be read."""
-    info = DatasetInfo("photos", digest([[each.id for each in samples], class_names, setting]), samples, class_names)
+    """A complete evaluation on the data set ``name``; a row of NaN is a sample that could not be read."""
+    info = DatasetInfo(name, digest([[each.id for each in samples], class_names, setting]), samples, class_names)
     known: dict[str, Any] = {"view": view or {"metric": {"scorer": "classification@2"}}, "forward": forward or {}}
     record = CellRecord(
         *(model, setting, digest([model, setting, len(samples)])),

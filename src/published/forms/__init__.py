@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from testbed.published import own_results
 from testbed.published.document import Document
 from testbed.published.forms import (
     clip_benchmark,
@@ -48,6 +49,7 @@ class Form(Protocol):
 
 
 ALL: tuple[Form, ...] = (
+    own_results,
     timm,
     timm_speed,
     open_clip,

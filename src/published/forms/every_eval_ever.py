@@ -1,11 +1,21 @@
-"""Every Eval Ever's records: a JSON object for each run of a model, with a list of results (schema 0.2)."""
+"""Every Eval Ever's records: a JSON object for each run of a model, with a list of results (schemas 0.2 and 0.3).
+
+Records that testbed wrote say in their details what a metric declares, and which samples it is of.
+"""
 
 from __future__ import annotations
 
+import json
+import math
+import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
-from testbed.metric_specs import HIGHER, LOWER, MetricSpec, rate
+from testbed.entities import OVERALL
+from testbed.errors import DefinitionError, StoreError
+from testbed.exchange.every_eval_ever.schema import DECLARATIONS, LIBRARY, METRIC, SLICE, UNBOUNDED, UNIT
+from testbed.metric_specs import DIRECTIONS, HIGHER, LOWER, MetricSpec, rate
 from testbed.metrics.scorers.classification import MEAN_PER_CLASS_RECALL, top
 from testbed.published.document import Document
 from testbed.published.reading import FRACTION, PERCENT, Reading
@@ -25,6 +35,8 @@ OF_RESULT = (
 KNOWN = {each.name: each for each in (top(1), top(5), MEAN_PER_CLASS_RECALL)}
 SCORE = "score"  # of a metric that has no name
 LONGEST = 60  # characters of a description that names a metric
+_LONGEST_NAME = 256  # characters of the name of a metric or a slice
+_LONGEST_NUMBER = 400  # characters
 
 
 def matches(document: Document) -> bool:
@@ -43,7 +55,9 @@ def read(document: Document, reading: Reading) -> None:
         model = _object(record, "model_info")
         document.require_texts(model, ("id",), f"{where}, model_info")
         results = record["evaluation_results"]
-        for place, result in enumerate(results if isinstance(results, list) else [], start=1):
+        if not isinstance(results, list) or not all(isinstance(each, dict) for each in results):
+            raise StoreError(f"{document.path}, {where}: evaluation_results should be a list of objects")
+        for place, result in enumerate(results, start=1):
             _read_result(document, reading, record, result, f"{where}, result {place}")
 
 
@@ -52,14 +66,70 @@ def _read_result(
 ) -> None:
     document.require_columns((*RESULT, *OF_RESULT), given=result)
     document.require_texts(result, ("evaluation_name",), row)
-    score = _object(result, "score_details")
+    score, config = _object(result, "score_details"), _object(result, "metric_config")
     document.require_texts(score, ("score",), row)
-    spec, whole = _metric(_object(result, "metric_config"))
-    count = _object(score, "uncertainty").get("num_samples")
-    n = int(count) if isinstance(count, str) and count.isdecimal() else None
-    model = _object(record, "model_info")["id"]
-    protocol = _protocol(record, result)
-    reading.claim(model, result["evaluation_name"], spec, score["score"], row, "score", whole, protocol, n=n)
+    details, where = _object(config, "additional_details"), f"{document.path}, {row}"
+    own = _object(record, "eval_library").get("name") == LIBRARY and METRIC in details
+    spec, whole = (_own_metric(config, details, where), FRACTION) if own else _metric(config)
+    uncertainty = _object(score, "uncertainty")
+    model = _object(record, "model_info")
+    reading.claim(
+        model["name"] if own and isinstance(model.get("name"), str) else model["id"],
+        *(result["evaluation_name"], spec, score["score"], row, "score", whole, _protocol(record, result)),
+        n=_count(uncertainty.get("num_samples")),
+        slice=str(details.get(SLICE, OVERALL))[:_LONGEST_NAME] if own else OVERALL,
+        stderr=_error(_object(uncertainty, "standard_error").get("value"), whole, where),
+    )
+
+
+def _count(text: Any) -> int | None:
+    return int(text) if isinstance(text, str) and re.fullmatch(r"[0-9]{1,9}", text) else None
+
+
+def _error(text: Any, whole: int, where: str) -> float | None:
+    """A standard error; as the score in percent, if that is."""
+    if text is None:
+        return None
+    found = _number(text)
+    if found is None or not 0 <= found < math.inf:
+        raise StoreError(f"{where}: the standard error should be a number that is not negative, not {text!r:.40}")
+    return float(Decimal(str(text)) / whole) if whole != FRACTION else found
+
+
+def _number(text: Any) -> float | None:
+    """A number as `Document` has it; None if it is none."""
+    try:
+        return float(text) if isinstance(text, str) and len(text) < _LONGEST_NUMBER else None
+    except ValueError:
+        return None
+
+
+def _own_metric(config: Mapping[str, Any], details: Mapping[str, Any], where: str) -> MetricSpec:
+    """The metric as testbed declared it.
+
+    Raises:
+        StoreError: If the details are not testbed's.
+    """
+    name, unit = details[METRIC], details.get(UNIT, "")
+    low, high = (
+        None if config.get(key) in UNBOUNDED else _number(config.get(key)) for key in ("min_score", "max_score")
+    )
+    try:
+        better, headline, zero_one = (json.loads(str(details[each])) for each in DECLARATIONS)
+    except (KeyError, ValueError, RecursionError):
+        better, headline, zero_one = "", 0, False
+    fits = isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and isinstance(unit, str) and len(unit) <= LONGEST
+    fits = fits and type(zero_one) is bool and type(headline) is int and abs(headline) < _LONGEST_NAME
+    if not fits or (better is not None and better not in DIRECTIONS) or _is_nan(low) or _is_nan(high):
+        raise StoreError(f"{where}: the details of the metric {name!r:.40} are not as testbed writes them")
+    try:
+        return MetricSpec(name, unit, better, low, high, headline, zero_one)
+    except DefinitionError as error:
+        raise StoreError(f"{where}: {error}") from None
+
+
+def _is_nan(number: float | None) -> bool:
+    return number is not None and math.isnan(number)
 
 
 def _metric(config: Mapping[str, Any]) -> tuple[MetricSpec, int]:

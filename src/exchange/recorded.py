@@ -1,0 +1,188 @@
+"""Answers of models that another tool recorded, as files: answers to run again, and tables of values."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from testbed.data.formats.annotations import checked_text
+from testbed.data.tables.answers import INDEX, PREDICTION
+from testbed.errors import DataError, StoreError, shortened
+from testbed.jsontext import to_json
+from testbed.models.base.capability import FAILED
+from testbed.paths import safe_name, write_atomically
+from testbed.spreadsheet import as_csv
+
+FAILURE = "Failed to obtain answer via API."  # as VLMEvalKit writes it
+NO_SAMPLES = "records have no samples"
+CUT = "answers were cut off; recorded answers do not say so"
+DIFFERENT = "samples are there twice with different answers"
+UNKNOWN = "samples are of eval settings that testbed does not have; only their values are written"
+_LONGEST_NAME = 200  # bytes of a file's name
+_OF_NAMES = re.compile(r"[^\w.+,=-]+")
+
+
+@dataclass
+class AnsweredSample:
+    """What is recorded of a sample.
+
+    Attributes:
+        text: What the model said; of a classifier, the predicted class; None if there is no answer.
+        question: What it was asked.
+        right: The right answers.
+        thinking: What it thought before.
+        score: The score; None if there is none.
+        correct: Whether it is right; None if that is not told.
+        error: Why there is no answer.
+        finish_reason: How the answer ended, if that is told.
+        kind: ``"text"``, ``"class"`` or ``"none"``.
+        scores: All scores by name.
+        own: Whether testbed recorded it, so that the question is that of the data set.
+    """
+
+    text: str | None
+    question: str = ""
+    right: list[str] = field(default_factory=list)
+    thinking: str = ""
+    score: float | None = None
+    correct: bool | None = None
+    error: str = ""
+    finish_reason: str = ""
+    kind: str = "text"
+    scores: dict[str, float] = field(default_factory=dict)
+    own: bool = False
+
+
+@dataclass
+class SampledRecord:
+    """The samples of a file, which are of one model on one eval setting or more.
+
+    Attributes:
+        path: Its file.
+        model: The model's name.
+        samples: Eval setting → sample → what the model said of it.
+        left_out: Why samples were left out, or what of them → how often.
+    """
+
+    path: Path
+    model: str
+    samples: dict[str, dict[str, AnsweredSample]] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def answers_file(folder: Path, model: str, setting: str) -> Path:
+    """Where the answers of a model on a setting are written: ``MODEL_SETTING.json``, as VLMEvalKit calls its files."""
+    name = _OF_NAMES.sub("_", model).strip("._") or "model"
+    of_setting = PurePosixPath(setting.removeprefix("tsv:")).stem if setting.startswith("tsv:") else setting
+    stem = f"{name}_{_OF_NAMES.sub('_', of_setting)}"
+    return folder / f"{stem if len(stem.encode()) <= _LONGEST_NAME else safe_name(stem)}.json"
+
+
+def write_answers(path: Path, samples: Mapping[str, AnsweredSample]) -> None:
+    """Writes answers in text as a file that ``replay:FILE`` answers with; see `testbed.data.tables.answers`.
+
+    A sample without an answer is not in it; one whose model failed has VLMEvalKit's text for that.
+    """
+    rows: list[dict[str, Any]] = []
+    for sample, each in samples.items():
+        failed = each.text is None and each.finish_reason.startswith(FAILED)
+        if each.text is None and not failed:
+            continue
+        row = {INDEX: sample, PREDICTION: FAILURE if failed else each.text}
+        row |= {"thinking": each.thinking} if each.thinking else {}
+        if each.own and each.question != sample:  # who reads the file sees whether the questions are the same
+            row |= {"question": each.question, **({"answer": each.right[0]} if each.right else {})}
+        rows.append(row)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, to_json(rows).encode("utf-8", "replace"))
+
+
+def write_values(folder: Path, model: str, setting: str, samples: Mapping[str, AnsweredSample]) -> Path:
+    """Writes a table of the samples: what was right, what the model said, and the scores."""
+    names = list(dict.fromkeys(name for each in samples.values() for name in each.scores))
+    rows: list[list[Any]] = [["sample", "right", "said", "score", "correct", "error", *(f"score {n}" for n in names)]]
+    for sample, each in samples.items():
+        told = [sample, " | ".join(each.right), each.text, each.score, each.correct, each.error]
+        rows.append([*told, *(each.scores.get(name) for name in names)])
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{safe_name(setting)}__{safe_name(model)}.csv"
+    write_atomically(path, as_csv(rows).encode("utf-8", "replace"))
+    return path
+
+
+@dataclass
+class SampleFiles:
+    """What was written.
+
+    Attributes:
+        samples: The number of samples in the files read.
+        files: The files.
+        answers: Of these, recorded answers → the eval setting that they are of.
+        left_out: Why samples were left out, or what of them → how often.
+    """
+
+    samples: int = 0
+    files: list[str] = field(default_factory=list)
+    answers: dict[str, str] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def checked_name(value: Any, where: str) -> str:
+    """A name in a file: of a model, an eval setting or a sample.
+
+    Raises:
+        StoreError: If it is no text, is blank, or cannot be stored.
+    """
+    if not isinstance(value, str) or not value.strip():
+        raise StoreError(f"{where} should be a text, not {shortened(repr(value))}")
+    try:
+        return checked_text(value, where)
+    except DataError as error:
+        raise StoreError(str(error)) from None
+
+
+def write_samples(
+    records: Iterable[SampledRecord], folder: Path | None, is_known: Callable[[str], bool]
+) -> SampleFiles:
+    """Writes the samples of files.
+
+    Answers in text to an eval setting that is known are written as recorded answers; all samples as tables of values.
+
+    Args:
+        records: What was read of each file.
+        folder: The output folder, created if missing; None writes nothing.
+        is_known: Whether a name is an eval setting's.
+
+    Raises:
+        StoreError: If two files are of one cell.
+    """
+    done = SampleFiles()
+    held: dict[tuple[str, str], Path] = {}
+    for record in records:
+        done.left_out.update(record.left_out)
+        for setting, samples in record.samples.items():
+            other = held.setdefault((record.model, setting), record.path)
+            if other != record.path:
+                raise StoreError(
+                    f"{other} and {record.path} both have samples of {record.model} on {setting}; import them apart"
+                )
+            done.samples += len(samples)
+            texts = {name: each for name, each in samples.items() if each.kind == "text"}
+            if texts and not is_known(setting):
+                done.left_out[UNKNOWN] += len(texts)
+            if folder is None:
+                continue
+            if texts and is_known(setting):
+                answers = answers_file(folder, record.model, setting)
+                if str(answers) in done.files:
+                    both = f"{record.model} and another model would both have {answers.name}"
+                    raise StoreError(f"{both}; import them apart")
+                write_answers(answers, texts)
+                done.answers[str(answers)] = setting
+                done.files.append(str(answers))
+            done.files.append(str(write_values(folder, record.model, setting, samples)))
+    return done

@@ -1,0 +1,26 @@
+"""Answers that another tool recorded, as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import StoreError
+from testbed.exchange.recorded import AnsweredSample, SampledRecord, write_samples
+
+
+def test_one_models_answers_do_not_replace_anothers(tmp_path):
+    records = [
+        SampledRecord(Path(name), name, {"a-set": {"1": AnsweredSample(name)}}) for name in ("org/model", "org model")
+    ]
+    with pytest.raises(StoreError, match="org model and another model would both have org_model_a-set"):
+        write_samples(records, tmp_path, lambda _: True)
+    assert "org/model" in (tmp_path / "org_model_a-set.json").read_text()
+
+
+def test_long_names_have_files(tmp_path):
+    (answers,) = write_samples(
+        [SampledRecord(Path("x"), "é" * 400, {"s": {"1": AnsweredSample("A")}})], tmp_path, bool
+    ).answers
+    assert Path(answers).exists()
