@@ -60,7 +60,7 @@ def predictions_of(store: Store, evaluation: Evaluation, dataset: DatasetInfo) -
         StoreError: If it has no logits, or the store does not record which of them count.
         DataError: If there are fewer logits than the setting restricts them to.
     """
-    from testbed.tasks.classification import viewed_logits
+    from testbed.tasks.parts.logits import viewed_logits
 
     what = f"{evaluation.model} on {evaluation.eval_setting}"
     if not has_logits(store, evaluation):

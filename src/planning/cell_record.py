@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from testbed.db.parts.evaluations import UNIDENTIFIED
@@ -10,9 +11,15 @@ from testbed.graph.cells import Cell
 from testbed.graph.options import RunOptions
 from testbed.planning.left_out import KEY, as_object
 
+COMPUTED_FROM = "computed from"  # the key of the evaluations of a derived model's members, in the environment
+
 
 def cell_record(
-    cell: Cell, options: RunOptions, environment: dict[str, Any], derived_from: int | None = None
+    cell: Cell,
+    options: RunOptions,
+    environment: dict[str, Any],
+    derived_from: int | None = None,
+    computed_from: Mapping[str, int] | None = None,
 ) -> CellRecord:
     """What the store records when an evaluation of a cell begins.
 
@@ -21,6 +28,7 @@ def cell_record(
         options: The options of the run.
         environment: Versions and hardware; what the data sets leave out is added.
         derived_from: The evaluation whose outputs it reuses.
+        computed_from: The evaluations whose outputs its own are computed from, by role.
     """
     opened = cell.opened_setting
     limit = options.limit
@@ -39,7 +47,11 @@ def cell_record(
         origin="derived" if derived_from is not None else "run",
         derived_from=derived_from,
         identity=cell.identity or None,
-        environment={**environment, **({KEY: as_object(cell.left_out)} if cell.left_out else {})},
+        environment={
+            **environment,
+            **({KEY: as_object(cell.left_out)} if cell.left_out else {}),
+            **({COMPUTED_FROM: dict(computed_from)} if computed_from else {}),
+        },
     )
 
 
