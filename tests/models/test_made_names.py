@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.models.made.names import NotMadeError, looks_made, parse
+from testbed.models.made.names import NotMadeError, looks_made, parse, with_members
 
 MODELS = {"a", "b", "c10", "c9", "ViT,openai", "r50", "r50,/x+y.pt", "r50,/x.pt"}
 SETTINGS = {"val": "val", "val+fog": "val+fog", "v": "val"}
@@ -75,3 +75,17 @@ def test_what_is_wrong_with_a_name_is_said(name: str, said: str) -> None:
         parse(name, model, SETTINGS.get)
     assert said in str(error.value)
     assert model(name) is None
+
+
+@pytest.mark.parametrize(
+    ("word", "stored"),
+    [
+        ("ensemble:b+a", "ensemble:a+b"),
+        ("ensemble.ranks:c10+c9@@prior=em", "ensemble.ranks:c9+c10@@prior=em"),
+        ("ensemble:b@prior=em+a", "ensemble:b@prior=em+a"),
+        ("wiseft:b,a,0.5", "wiseft:b,a,0.5"),
+        ("ensembles", "ensembles"),
+    ],
+)
+def test_members_in_another_order_find_what_is_stored(word: str, stored: str) -> None:
+    assert with_members(word, str) == stored

@@ -58,6 +58,20 @@ def looks_made(name: str) -> bool:
     return _LIST.match(name) is not None or _CORRECTED.search(name) is not None
 
 
+def with_members(name: str, written: Callable[[str], str]) -> str:
+    """An ensemble or a soup with its members in the one order, as far as that is plain without knowing them.
+
+    Args:
+        name: Any word.
+        written: How a member is written.
+    """
+    found, before, whole, after = _LIST.match(name), *name.partition(2 * _MARK)
+    if found is None or found[1] == WISEFT or _MARK in before:
+        return name
+    members = sorted(map(written, before[found.end() :].split("+")), key=natural_key)
+    return f"{found[0]}{'+'.join(members)}{whole}{after}"
+
+
 def parse(name: str, model: Known, setting: Known) -> Made:
     """What a name says, with canonical names.
 
