@@ -14,7 +14,7 @@ from testbed.graph.cells import Action, Cell
 from testbed.graph.nodes import Reads
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Pass
-from testbed.planning.cell_record import cell_record, columns_of
+from testbed.planning.cell_record import cell_record, columns_of, when_begun
 from testbed.planning.environment import environment
 from testbed.planning.plan import Plan
 from testbed.planning.resources import Resources
@@ -65,8 +65,9 @@ class RunState:
         opened = cell.opened_setting
         assert opened is not None
         dataset_id = self.store.datasets.ensure(opened.dataset)
-        taken = {role: self.holder(edge.holder) for role, edge in cell.inputs.items()} if cell.takes_outputs else None
-        record = cell_record(cell, self.options, self.environment, derived_from, taken)
+        taken = {role: self.holder(edge.holder) for role, edge in cell.inputs.items()} if cell.takes_outputs else {}
+        computed_from = when_begun(self.store, taken)
+        record = cell_record(cell, self.options, self.environment, derived_from, computed_from)
         evaluation = self.store.evaluations.begin(record, dataset_id, *columns_of(cell))
         self._ids[id(cell)] = evaluation.root
         self.evaluations[evaluation.id] = cell

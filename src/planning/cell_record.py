@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from testbed.db.parts.evaluations import UNIDENTIFIED
+from testbed.db.store import Store
 from testbed.entities import CellRecord
 from testbed.graph.cells import Cell
 from testbed.graph.options import RunOptions
 from testbed.planning.left_out import KEY, as_object
 
-COMPUTED_FROM = "computed from"  # the key of the evaluations of a derived model's members, in the environment
+COMPUTED_FROM = "computed from"  # the key of what `when_begun` says of a derived model's members, in the environment
 
 
 def cell_record(
@@ -19,7 +20,7 @@ def cell_record(
     options: RunOptions,
     environment: dict[str, Any],
     derived_from: int | None = None,
-    computed_from: Mapping[str, int] | None = None,
+    computed_from: Mapping[str, str] | None = None,
 ) -> CellRecord:
     """What the store records when an evaluation of a cell begins.
 
@@ -28,7 +29,7 @@ def cell_record(
         options: The options of the run.
         environment: Versions and hardware; what the data sets leave out is added.
         derived_from: The evaluation whose outputs it reuses.
-        computed_from: The evaluations whose outputs its own are computed from, by role.
+        computed_from: From `when_begun`, for the evaluations whose outputs its own are computed from.
     """
     opened = cell.opened_setting
     limit = options.limit
@@ -53,6 +54,16 @@ def cell_record(
             **({COMPUTED_FROM: dict(computed_from)} if computed_from else {}),
         },
     )
+
+
+def when_begun(store: Store, evaluations: Mapping[str, int]) -> dict[str, str]:
+    """The moment at which each of some evaluations began, which tells it apart from others of its cell in any store.
+
+    Args:
+        store: The results store.
+        evaluations: Role → the id of the evaluation.
+    """
+    return {role: store.evaluations.get(each).created_at.isoformat() for role, each in evaluations.items()}
 
 
 def columns_of(cell: Cell) -> tuple[dict[str, Any], dict[str, Any]]:

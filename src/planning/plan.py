@@ -16,7 +16,7 @@ from testbed.graph.nodes import OutputsOf
 from testbed.graph.options import RunOptions
 from testbed.graph.reuse import StoredOutputs
 from testbed.identity.alike import Comparison
-from testbed.planning.cell_record import COMPUTED_FROM
+from testbed.planning.cell_record import COMPUTED_FROM, when_begun
 from testbed.planning.identify import Identifier, image_fingerprint, others
 from testbed.planning.opening import Opener
 from testbed.registry.catalog import Catalog
@@ -189,12 +189,14 @@ class Planner:
         if not cell.takes_outputs or cell.stored is None or cell.outdated:
             return
         assert cell.rows is not None
+        assert self.store is not None
         members = {role: self._cell(each.by or cell.model, each.setting) for role, each in cell.rows.inputs.items()}
         for each in members.values():
             self._look_at_outputs(each)
         holders = {role: each.holder for role, each in members.items()}
-        today = {role: each.root if isinstance(each, Evaluation) else None for role, each in holders.items()}
-        if today != (cell.stored.environment or {}).get(COMPUTED_FROM):
+        roots = {role: each.root for role, each in holders.items() if isinstance(each, Evaluation)}
+        computed_from = (cell.stored.environment or {}).get(COMPUTED_FROM)
+        if len(roots) < len(holders) or when_begun(self.store, roots) != computed_from:
             cell.outdated = True
             if cell.action is Action.DONE:
                 cell.action, cell.reason = Action.RUN, "the models that it is made of were evaluated again"

@@ -112,12 +112,12 @@ def test_guarantees_are_kept_on_ten_thousand_draws(n: int) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("n", [300, 1000])
 def test_intervals_hold_what_they_say(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 1,000 intervals of 95 %, 92.5 to 97.5 % hold the truth."""
-    monkeypatch.setattr(selective, "RESAMPLES", 400)
+    """Of 500 intervals of 95 %, 92 to 98 % hold the truth."""
+    monkeypatch.setattr(selective, "RESAMPLES", 200)
     generator = np.random.default_rng(7)
     held = []
-    for seed in range(1000):
+    for seed in range(500):
         given = drawn(generator, n)
         size, answered = area(*given, seed=seed), at_risk(*given, 0.1, seed=seed)
         held.append((size.low <= 0.1 <= size.high, answered.low <= 0.5 <= answered.high))
-    np.testing.assert_allclose(np.mean(held, axis=0), 0.95, atol=0.025)
+    np.testing.assert_allclose(np.mean(held, axis=0), 0.95, atol=0.03)

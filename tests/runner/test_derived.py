@@ -191,6 +191,14 @@ def test_a_sample_that_could_not_be_read_counts_as_wrong(lab: Any) -> None:
         assert lab.metrics(name, "broken")["top1"].n == COUNT
 
 
+def test_samples_may_be_repeated(lab: Any) -> None:
+    catalog = with_family(member("a", 1), member("b", 2), setting("often", idx_subsample_list=[4, 4, 2], size=3))
+    assert one(lab.run(catalog, [BOTH], ["often"])).status == "complete"
+    found = lab.logits(BOTH, "often")
+    np.testing.assert_array_equal(found[0], found[1])
+    assert (found[0] != found[2]).any()
+
+
 def test_classifiers_and_dual_encoders_go_together(lab: Any, work: Any) -> None:
     names = [f"class {index}" for index in range(CLASSES)]
     prompted = setting("prompted", class_names=names, templates=["a {c}"])
@@ -244,9 +252,15 @@ def test_a_member_with_other_weights_makes_another_ensemble(lab: Any, catalog: A
     assert one(lab.run(catalog, [BOTH], ["val"])).status != "failed"
 
 
-@pytest.mark.parametrize("how", ["together", "the member before", "override"])
-@pytest.mark.parametrize("name", [BOTH, "a@temperature=val", "ensemble:a@temperature=val+b"])
-def test_a_member_that_is_evaluated_again_is_taken_again(lab: Any, tmp_path: Path, how: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        *((BOTH, how) for how in ("together", "the member before", "override")),
+        ("a@temperature=val", "together"),
+        ("ensemble:a@temperature=val+b", "the member before"),
+    ],
+)
+def test_a_member_that_is_evaluated_again_is_taken_again(lab: Any, tmp_path: Path, name: str, how: str) -> None:
     file = tmp_path / "number.txt"
     file.write_text("1")
     scaled = member("a", 1, classifier_loader=lambda: Scaled(1, file))
