@@ -59,7 +59,8 @@ def mean_ranks(members: Sequence[Array]) -> Array:
     Returns:
         Float64 array [n, C].
     """
-    return -np.mean([_places(np.asarray(each)) for each in members], axis=0)
+    mean: Array = -np.mean([_places(np.asarray(each)) for each in members], axis=0)
+    return mean
 
 
 def _places(logits: Array) -> Array:

@@ -57,7 +57,7 @@ def test_a_name_has_one_spelling_which_means_the_same(written: str, canonical: s
         ("ensemble:a+x+b", "there is no model 'x'; ensemble:A+B has names"),
         ("ensemble:a+b+a", "it names a twice"),
         ("soup:a,b", "there is no model 'a,b'; soup:A+B has names"),
-        ("wiseft:a,b", "wiseft:A,B,0.5 takes two models and the weight of the second; 'a' is not two models"),
+        ("wiseft:a,b", "wiseft:A,B,0.5 takes two models and the weight of the second; got 'a,b'"),
         ("wiseft:a,b,2", "the weight of the second model is between 0 and 1, as in wiseft:A,B,0.5; got '2'"),
         ("wiseft:a,b,half", "between 0 and 1, as in wiseft:A,B,0.5; got 'half'"),
         ("wiseft:a,b,nan", "between 0 and 1, as in wiseft:A,B,0.5; got 'nan'"),

@@ -202,7 +202,8 @@ class _Given:
     @property
     def end_of(self) -> Array:
         """For each sample the last one of its confidence."""
-        return self.ends[self.place]
+        ends: Array = self.ends[self.place]
+        return ends
 
     def areas(self, weights: Array) -> Array:
         """The areas [b] under the curves of samples that count as often as weights [b, n] say."""

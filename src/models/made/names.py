@@ -138,7 +138,7 @@ def _between(text: str, model: Known) -> Made:
     cuts = ((",".join(pieces[:cut]), ",".join(pieces[cut:])) for cut in range(1, len(pieces)))
     both = next(((model(one), model(other)) for one, other in cuts if model(one) and model(other)), (None, None))
     if both[0] is None or both[1] is None:
-        raise NotMadeError(f"wiseft:A,B,0.5 takes two models and the weight of the second; {names!r} is not two models")
+        raise NotMadeError(f"wiseft:A,B,0.5 takes two models and the weight of the second; got {text!r}")
     if both[0] == both[1]:
         raise NotMadeError(f"it names {both[0]} twice")
     if re.fullmatch(r"\d*\.?\d+", weight) is None or not 0 <= float(weight) <= 1:

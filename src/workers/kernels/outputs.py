@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import torch
+
 from testbed.entities import Chunk, SampleInfo
 from testbed.graph.nodes import FITTED, OWN, Given, OutputsOp
 from testbed.graph.passes import Pass, Shard
@@ -32,7 +34,8 @@ class OutputKernel(ShardKernel):
         combine = self._combine or self._prepare()
         inputs = {role: self._rows(role) for role in self.cell.inputs if role != FITTED}
         with stage("forward"):
-            outputs = combine({role: each.values[shard.start : shard.stop] for role, each in inputs.items()})
+            rows = {role: each.values[shard.start : shard.stop] for role, each in inputs.items()}
+            outputs = torch.from_numpy(combine(rows))
         chunk = Chunk(self.cell.evaluation_id, self._kind, shard.start, outputs)
         errors = {
             position: why
