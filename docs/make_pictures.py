@@ -20,6 +20,7 @@ FIGURES = {  # kind → what is drawn of the demo
     "severity": "severity-mean--digits-c",
     "ranking": "ranking--digits",
     "reliability": "reliability--digits",
+    "coverage": "coverage--digits",
     "confusion": "confusion--digits--digits-knn",
     "cost": "cost--digits",
 }

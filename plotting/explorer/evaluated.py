@@ -16,8 +16,8 @@ from testbed.entities import DatasetInfo, Evaluation
 from testbed.errors import StoreError
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec, agreed, main_score_of, right_or_wrong
 from testbed.scoring.stored_values import EvaluationValues
-from testbed.tasks.classification import viewed_logits
 from testbed.tasks.image_embedding import task as image_embedding
+from testbed.tasks.parts.logits import viewed_logits
 
 if TYPE_CHECKING:
     from testbed.db.store import Store

@@ -60,7 +60,19 @@ def predictions_of(store: Store, evaluation: Evaluation, dataset: DatasetInfo) -
         StoreError: If it has no logits, or the store does not record which of them count.
         DataError: If there are fewer logits than the setting restricts them to.
     """
-    from testbed.tasks.classification import viewed_logits
+    identity, logits = viewed(store, evaluation)
+    names = class_names(identity, dataset, logits.shape[1])
+    return Predictions(predicted_classes(logits), names, "own" in identity["view"].get("metric", {}))
+
+
+def viewed(store: Store, evaluation: Evaluation) -> tuple[dict[str, Any], Array]:
+    """The identity of an evaluation, and its logits [n, C] as the metrics saw them.
+
+    Raises:
+        StoreError: If it has no logits, or the store does not record which of them count.
+        DataError: If there are fewer logits than the setting restricts them to.
+    """
+    from testbed.tasks.parts.logits import viewed_logits
 
     what = f"{evaluation.model} on {evaluation.eval_setting}"
     if not has_logits(store, evaluation):
@@ -70,15 +82,9 @@ def predictions_of(store: Store, evaluation: Evaluation, dataset: DatasetInfo) -
     if not isinstance(view, dict):
         raise StoreError(f"{what} has no record of which logits count; run it again with testbed run --override")
     restricted = bool(identity.get("forward", {}).get("restricted"))
-    logits = viewed_logits(
-        store.outputs.read(evaluation.id, LOGITS),
-        view.get("class_sublist"),
-        view.get("class_groups"),
-        restricted,
-        evaluation.eval_setting,
-    )
-    names = class_names(identity, dataset, logits.shape[1])
-    return Predictions(predicted_classes(logits), names, "own" in view.get("metric", {}))
+    logits = store.outputs.read(evaluation.id, LOGITS)
+    sublist, groups = view.get("class_sublist"), view.get("class_groups")
+    return identity, viewed_logits(logits, sublist, groups, restricted, evaluation.eval_setting)
 
 
 def class_names(identity: dict[str, Any], dataset: DatasetInfo, classes: int | None = None) -> ClassNames:

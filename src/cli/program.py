@@ -35,6 +35,7 @@ SECTIONS = {
         "agreement": "testbed.cli.analyses.agreement",
         "borda": "testbed.cli.analyses.borda",
         "calibrate": "testbed.cli.analyses.calibrate",
+        "selective": "testbed.cli.analyses.selective",
         "compare-recorded": "testbed.cli.analyses.compare_recorded",
     },
     "Store and files": {

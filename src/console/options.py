@@ -210,7 +210,16 @@ def _completed(command: Command, function: Callable[..., int]) -> Command:
 
 class _StoreCommand(Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, [with_full_path(word) for word in args])
+        return super().parse_args(ctx, [as_stored(word) for word in args])
+
+
+def as_stored(word: str) -> str:
+    """A word as the store has it: with the full path of a checkpoint, members of an ensemble in the order of names."""
+    if not word.startswith(("ensemble", "soup")):
+        return with_full_path(word)
+    from testbed.models.made.names import with_members
+
+    return with_members(word, with_full_path)
 
 
 def with_full_path(word: str) -> str:

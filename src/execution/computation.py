@@ -86,8 +86,7 @@ class Computation:
             cells: The cells whose outputs are computed.
             derived: The cells that take the outputs of others: begun as soon as these are stored.
         """
-        if self.options.override:
-            self.state.set_aside(cells)
+        self.state.set_aside([cell for cell in cells if self.options.override or cell.outdated])
         anew = self._anew()
         members = self._begin_all(cells, anew)
         passes = make_passes(members, [cell for cell in (*cells, *derived) if cell.items], self.options)
@@ -124,7 +123,7 @@ class Computation:
     def _begin_all(self, cells: Sequence[Cell], anew: frozenset[str]) -> list[Member]:
         """Begins cells whose outputs are to be computed; returns those that are not complete yet."""
         members: list[Member] = []
-        for cell in sorted(cells, key=lambda cell: bool(cell.inputs)):
+        for cell in sorted(cells, key=_depth):
             inputs = {
                 role: (self.state.holder(edge.holder), self.store.datasets.ensure(edge.dataset))
                 for role, edge in cell.inputs.items()
@@ -175,3 +174,8 @@ class Computation:
         cells = [cell for cell in (*plan.cells, *plan.needed()) if cell.owned]
         judges = {judge.definition.name for cell in cells for judge in cell.judges}
         return frozenset({cell.model for cell in cells} | judges)
+
+
+def _depth(cell: Cell) -> int:
+    """How many cells stand before one, each of which takes from the one before."""
+    return max((1 + _depth(each) for each in cell.sources if isinstance(each, Cell)), default=0)

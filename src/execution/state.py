@@ -14,7 +14,7 @@ from testbed.graph.cells import Action, Cell
 from testbed.graph.nodes import Reads
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Pass
-from testbed.planning.cell_record import cell_record, columns_of
+from testbed.planning.cell_record import cell_record, columns_of, when_begun
 from testbed.planning.environment import environment
 from testbed.planning.plan import Plan
 from testbed.planning.resources import Resources
@@ -65,7 +65,10 @@ class RunState:
         opened = cell.opened_setting
         assert opened is not None
         dataset_id = self.store.datasets.ensure(opened.dataset)
-        evaluation = self.store.evaluations.begin(self.record(cell, derived_from), dataset_id, *columns_of(cell))
+        taken = {role: self.holder(edge.holder) for role, edge in cell.inputs.items()} if cell.takes_outputs else {}
+        computed_from = when_begun(self.store, taken)
+        record = cell_record(cell, self.options, self.environment, derived_from, computed_from)
+        evaluation = self.store.evaluations.begin(record, dataset_id, *columns_of(cell))
         self._ids[id(cell)] = evaluation.root
         self.evaluations[evaluation.id] = cell
         if evaluation.status == "complete":
@@ -88,13 +91,14 @@ class RunState:
     def begin_pass(self, one_pass: Pass, total: int, to_do: int) -> None:
         """Notes that workers compute a pass from now on."""
         self.report.passes += 1
-        if one_pass.reads is not Reads.ROWS:  # a matter of seconds
+        if one_pass.reads not in (Reads.ROWS, Reads.OUTPUTS):  # a matter of seconds
             self.progress.begin(one_pass, total, to_do)
 
     def set_aside(self, cells: Sequence[Cell]) -> None:
         """Hides the stored evaluations of cells that are to be run again."""
         for cell in cells:
-            if cell.stored is not None and cell.stored.status in ("complete", "failed") and cell.owned:
+            ended = cell.stored is not None and cell.stored.status in ("complete", "failed")
+            if cell.stored is not None and (cell.outdated or (ended and cell.owned)):
                 self.store.removal.hide_evaluation(cell.stored.id)
 
     def holder(self, source: Evaluation | Cell) -> int:

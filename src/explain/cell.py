@@ -17,7 +17,7 @@ from testbed.explain.axis import NotApplicableError
 from testbed.explain.table import CALIBRATION, MEAN_PER_CLASS, Array, Table, metric_of, right_classes
 from testbed.registry.references import IMAGE_EMBEDDINGS
 from testbed.scoring.stored_values import read_outputs
-from testbed.tasks.classification import viewed_logits
+from testbed.tasks.parts.logits import viewed_logits
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting

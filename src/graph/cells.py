@@ -12,7 +12,7 @@ from testbed.data.left_out import LeftOut
 from testbed.data.source import Source
 from testbed.entities import DatasetInfo, Evaluation
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.graph.nodes import Built, Items, Rows
+from testbed.graph.nodes import Built, Items, Reads, Rows
 from testbed.identity.fingerprints import model_identity
 from testbed.models.base.capability import DEVICE
 from testbed.models.base.weights import Weights
@@ -40,6 +40,7 @@ class OpenedModel:
         weights: None if not downloaded yet (a dry run downloads nothing).
         identity: A digest of definition and weights; None if the weights are not downloaded yet.
         files: The source files of the definition.
+        parts: The models that it is made of, by name.
     """
 
     definition: ModelDefinition
@@ -47,6 +48,7 @@ class OpenedModel:
     description: dict[str, Any]
     identity: str | None
     files: frozenset[str] = frozenset()
+    parts: Mapping[str, OpenedModel] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -127,12 +129,13 @@ class Cell:
         stored: The stored evaluation, complete or not.
         source: For a cell whose outputs are those of another one: the stored evaluation, or the cell of this run.
         partly: For a cell that is run, stored evaluations that have the outputs of some of its samples.
-        inputs: Embeddings of images that it is computed from or scored with, by role.
+        inputs: Rows of other cells that it is computed from or scored with, by role.
         items: Items that it is scored with, in order.
         judges: The judges: one for most settings that have any, several for a panel.
         files: The source files of its definitions.
         alike: A stored evaluation with the same names whose identity differs only in how code is written.
         left_out: What its data sets leave out, by the setting that has the samples.
+        outdated: Whether its stored evaluation is computed from other outputs than those that count today.
         owned: Whether ``--override`` recomputes it: it was asked for, or embeds the images of what was.
     """
 
@@ -155,6 +158,7 @@ class Cell:
     files: set[str] = field(default_factory=set)
     alike: Evaluation | None = None
     left_out: LeftOuts = field(default_factory=dict)
+    outdated: bool = False
     owned: bool = False
 
     @property
@@ -171,6 +175,11 @@ class Cell:
     def rows(self) -> Rows | None:
         """The outputs that are computed for it; None if they are those of another cell by definition."""
         return self.built.outputs if self.built is not None and isinstance(self.built.outputs, Rows) else None
+
+    @property
+    def takes_outputs(self) -> bool:
+        """Whether its outputs are computed from those of other cells."""
+        return self.rows is not None and self.rows.reads is Reads.OUTPUTS
 
     @property
     def computed(self) -> bool:

@@ -76,7 +76,7 @@ def make_passes(members: Sequence[Member], scored: Sequence[Cell], options: RunO
         if each.rows.reads is Reads.MESSAGES:
             passes.append(generation_pass(len(passes), each, options.batch_size))
     for each in members:
-        if each.rows.reads is Reads.ROWS:
+        if each.rows.reads in (Reads.ROWS, Reads.OUTPUTS):
             passes.append(embedded_pass(len(passes), each))
     # By node: another name of the same model has the same items.
     nodes: dict[str, list[tuple[Cell, ItemNode]]] = defaultdict(list)
@@ -171,7 +171,7 @@ def _image_pass(number: int, members: Sequence[Member], batch_size: int, cached:
 
 
 def embedded_pass(number: int, member: Member) -> Pass:
-    """The pass of a cell that takes stored embeddings instead of images: one for each, in ranges of many samples."""
+    """The pass of a cell that takes stored rows instead of images: one for each, in ranges of many samples."""
     return Pass(
         id=number,
         cells=(_pass_cell(member),),
@@ -180,7 +180,7 @@ def embedded_pass(number: int, member: Member) -> Pass:
         targets=(),
         batch_size=EMBEDDED_CHUNK,
         chunk=EMBEDDED_CHUNK,
-        reads=Reads.ROWS,
+        reads=member.rows.reads,
         alone=member.lacks_artifacts,
     )
 

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
     from testbed.graph.values import RowValues, Values
     from testbed.models.model_base import ModelDefinition
 
+    Combine = Callable[[Mapping[str, Any]], Any]
+
 IMAGES = "images"  # the role of the embeddings of a cell's images
+OWN = "0"  # the role of the outputs of the first member of a derived model on the cell's own samples; "1" of the second
+FITTED = "fitted"  # the role of outputs that something is fitted to, which determine those of every sample
 
 Request = str | Message
 
@@ -37,6 +41,7 @@ class Reads(StrEnum):
 
     IMAGES = "images"
     ROWS = "stored embeddings"
+    OUTPUTS = "stored outputs"
     MESSAGES = "samples"
     TEXTS = "texts"
     QUESTIONS = "questions"
@@ -134,6 +139,24 @@ class Artifact(ABC):
         return value
 
 
+class OutputsOp(Op):
+    """Rows that are computed from the outputs of other cells, without a model."""
+
+    reads = Reads.OUTPUTS
+
+    @abstractmethod
+    def prepare(self, model: ModelDefinition, given: Given) -> tuple[Combine, str]:
+        """What computes the rows, and what was fitted for it, in words; empty if nothing was.
+
+        Args:
+            model: The model.
+            given: Has the rows of each input.
+
+        Returns:
+            A function from the rows [n, …] of the inputs, by role and without `FITTED`, to as many rows; and the words.
+        """
+
+
 @dataclass(frozen=True)
 class OutputsOf:
     """The rows of another cell.
@@ -160,7 +183,8 @@ class Rows:
 
     Attributes:
         op: What they are.
-        inputs: Stored embeddings that they are computed from, by role; with `IMAGES`, the model sees no image.
+        inputs: Stored rows that they are computed from, by role: embeddings, with which as `IMAGES` the model sees no
+            image, or outputs, for an `OutputsOp`.
         ones: What the model needs for it, by role.
     """
 

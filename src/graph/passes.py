@@ -26,7 +26,7 @@ class PassCell:
     Attributes:
         evaluation_id: Where its outputs go; 0 in a pass over items, whose shards say for which cells they are.
         model_identity: The digest of model, weights and precision, for heads and probes.
-        inputs: Role → the ids of the evaluation that has the image embeddings, and of the data set of the samples.
+        inputs: Role → the ids of the evaluation that has the rows, and of the data set of the samples.
         given: Position → the evaluation that has the outputs of that sample, and the position there.
     """
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from testbed.db.parts.evaluations import UNIDENTIFIED
+from testbed.db.store import Store
 from testbed.entities import CellRecord
 from testbed.graph.cells import Cell
 from testbed.graph.options import RunOptions
 from testbed.planning.left_out import KEY, as_object
 
+COMPUTED_FROM = "computed from"  # the key of what `when_begun` says of a derived model's members, in the environment
+
 
 def cell_record(
-    cell: Cell, options: RunOptions, environment: dict[str, Any], derived_from: int | None = None
+    cell: Cell,
+    options: RunOptions,
+    environment: dict[str, Any],
+    derived_from: int | None = None,
+    computed_from: Mapping[str, str] | None = None,
 ) -> CellRecord:
     """What the store records when an evaluation of a cell begins.
 
@@ -21,6 +29,7 @@ def cell_record(
         options: The options of the run.
         environment: Versions and hardware; what the data sets leave out is added.
         derived_from: The evaluation whose outputs it reuses.
+        computed_from: From `when_begun`, for the evaluations whose outputs its own are computed from.
     """
     opened = cell.opened_setting
     limit = options.limit
@@ -39,8 +48,22 @@ def cell_record(
         origin="derived" if derived_from is not None else "run",
         derived_from=derived_from,
         identity=cell.identity or None,
-        environment={**environment, **({KEY: as_object(cell.left_out)} if cell.left_out else {})},
+        environment={
+            **environment,
+            **({KEY: as_object(cell.left_out)} if cell.left_out else {}),
+            **({COMPUTED_FROM: dict(computed_from)} if computed_from else {}),
+        },
     )
+
+
+def when_begun(store: Store, evaluations: Mapping[str, int]) -> dict[str, str]:
+    """The moment at which each of some evaluations began, which tells it apart from others of its cell in any store.
+
+    Args:
+        store: The results store.
+        evaluations: Role → the id of the evaluation.
+    """
+    return {role: store.evaluations.get(each).created_at.isoformat() for role, each in evaluations.items()}
 
 
 def columns_of(cell: Cell) -> tuple[dict[str, Any], dict[str, Any]]:

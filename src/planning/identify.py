@@ -12,7 +12,7 @@ from testbed.errors import IdentityError, TestbedError, UnsupportedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.build import Graph
 from testbed.graph.cells import Action, Cell, ItemNode, OpenedModel, OpenedSetting
-from testbed.graph.nodes import IMAGES, Built, Items, OutputsOf, Reads, Rows
+from testbed.graph.nodes import FITTED, IMAGES, Built, Items, OutputsOf, Reads, Rows
 from testbed.graph.options import RunOptions
 from testbed.graph.texts import text_language
 from testbed.identity import source_code
@@ -26,7 +26,8 @@ from testbed.registry.catalog import Catalog
 from testbed.tasks.image_embedding import ImageEmbeddings
 from testbed.tasks.task_base import check_options, get_task, require
 
-ImagesOf = Callable[[str, str], Cell]
+MADE_OF = "made of"  # the key of what a model is made of, in the identity of its cells
+CellOf = Callable[[str, str], Cell]
 
 
 class Identifier:
@@ -37,13 +38,17 @@ class Identifier:
         opener: Opens them.
         options: The run's.
         images_of: The cell in which a model embeds the images of a setting.
+        cell_of: The cell of a model on a setting.
     """
 
-    def __init__(self, catalog: Catalog, opener: Opener, options: RunOptions, images_of: ImagesOf) -> None:
+    def __init__(
+        self, catalog: Catalog, opener: Opener, options: RunOptions, images_of: CellOf, cell_of: CellOf
+    ) -> None:
         self.catalog = catalog
         self.opener = opener
         self.options = options
         self._images_of = images_of
+        self._cell_of = cell_of
 
     def fits(self, cell: Cell) -> bool:
         """Builds what the task needs, if the models can do it at all; asks for neither data nor weights."""
@@ -88,10 +93,11 @@ class Identifier:
             return
         forward, view, precision = specs
         cell.identity = {
-            "model": {"spec": model.description, "weights": model.weights.id if model.weights else None},
+            "model": _model(model),
             "forward": forward,
             "view": view,
             **_network(model),
+            **({MADE_OF: {name: _model(each) for name, each in model.parts.items()}} if model.parts else {}),
             "samples": setting.dataset.fingerprint,
             "dtype": precision,
             "scheme": SCHEME,
@@ -145,7 +151,16 @@ class Identifier:
         fitted_on = self.opener.fitted_on(setting, others(outputs))
         if embedded := {role: self._embedded(each, fitted_on[role], model) for role, each in others(outputs).items()}:
             forward["embedded"] = embedded
+        if outputs.op.reads is Reads.OUTPUTS:
+            forward["outputs"] = {role: self._outputs(role, each, model) for role, each in outputs.inputs.items()}
         return forward
+
+    def _outputs(self, role: str, taken: OutputsOf, model: OpenedModel) -> str | None:
+        """What determines the outputs of another cell; with samples and classes, where something is fitted to them."""
+        cell = self._cell_of(taken.by or model.definition.name, taken.setting)
+        if cell.action in (Action.FAILED, Action.UNSUPPORTED):
+            raise TestbedError(f"{cell.name}, which it needs, cannot be run: {cell.reason}")
+        return cell.fingerprint if role == FITTED else cell.forward
 
     def _embedded(self, images: OutputsOf, dataset: DatasetInfo, model: OpenedModel) -> list[str]:
         """What determines the embeddings of other images than the cell's own, targets included."""
@@ -162,7 +177,7 @@ class Identifier:
         cell.judges = [self._open(name) for name in setting.scoring.judges]
         first = cell.judges[0]  # the others are in the items that they answer
         described: dict[str, Any] = {
-            "model": {"spec": first.description, "weights": first.weights.id if first.weights else None},
+            "model": _model(first),
             "dtype": self.options.dtype,
             "encoder": None,
             "images": None,
@@ -190,6 +205,10 @@ class Identifier:
         return opened
 
 
+def _model(model: OpenedModel) -> dict[str, Any]:
+    return {"spec": model.description, "weights": model.weights.id if model.weights else None}
+
+
 def _network(model: OpenedModel) -> dict[str, Any]:
     """What the weights' identity is a digest of, where that is a loaded network's: to compare it with another one."""
     if model.weights is None or model.weights.state is None:
@@ -210,8 +229,8 @@ def view_of(setting: EvalSetting, files: set[str] | None = None) -> dict[str, An
 
 
 def others(rows: Rows) -> dict[str, OutputsOf]:
-    """The inputs of rows besides the embeddings of the cell's own images."""
-    return {role: each for role, each in rows.inputs.items() if role != IMAGES}
+    """The embeddings that rows are computed from, besides those of the cell's own images."""
+    return {role: each for role, each in rows.inputs.items() if role != IMAGES and each.node}
 
 
 def image_fingerprint(model: ModelDefinition, setting: EvalSetting, seed: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from testbed.data.class_lists import in_classes_of
 from testbed.data.source import Source, dataset_of
 from testbed.entities import DatasetInfo, SampleInfo
-from testbed.errors import DataError, TestbedError
+from testbed.errors import DataError, TestbedError, WeightsError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.cells import LeftOuts, OpenedModel, OpenedSetting
 from testbed.graph.nodes import OutputsOf
@@ -19,6 +19,8 @@ from testbed.graph.options import RunOptions
 from testbed.identity import source_code
 from testbed.identity.describe import describe, describe_fields, digest
 from testbed.identity.fingerprints import weights_identity
+from testbed.models.base.weights import Weights
+from testbed.models.model_base import ModelDefinition
 from testbed.planning.left_out import left_out_of
 from testbed.provenance.remembered import RememberedWeights
 from testbed.registry.catalog import Catalog
@@ -106,9 +108,27 @@ class Opener:
         with access_log.watch(access_log.model(name)):
             load = partial(definition.weights, self.options.random_seed, self.fetch)
             loaded = self.options.random_seed is None and definition.identified_by_loading
-            weights = self._remembered.of(definition, description, files, load) if loaded else load()
+            if parts := self._parts(definition):
+                weights = _made_of(list(parts.values()))
+            else:
+                weights = self._remembered.of(definition, description, files, load) if loaded else load()
         identity = weights_identity(description, weights.id) if weights is not None else None
-        return OpenedModel(definition, weights, description, identity, frozenset(files))
+        files = files.union(*(each.files for each in parts.values()))
+        return OpenedModel(definition, weights, description, identity, frozenset(files), parts)
+
+    def _parts(self, definition: ModelDefinition) -> dict[str, OpenedModel]:
+        """The models that one is made of.
+
+        Raises:
+            WeightsError: If one of them cannot be opened.
+        """
+        found = {}
+        for name in definition.made_of:
+            opened = self.model(name)
+            if isinstance(opened, str):
+                raise WeightsError(opened if name in opened else f"{name}: {opened}")
+            found[name] = opened
+        return found
 
     def _open_setting(self, name: str) -> OpenedSetting:
         setting = self.catalog.get_eval_setting(name)
@@ -140,6 +160,14 @@ class Opener:
             files: set[str] = set()
             self._datasets[key] = (digest(describe(setting.dataset, files)), files, setting.dataset)
         return self._datasets[key][:2]
+
+
+def _made_of(parts: Sequence[OpenedModel]) -> Weights | None:
+    """What a model is made of, in place of its weights; None if some of these are not downloaded yet."""
+    if any(each.identity is None for each in parts):
+        return None
+    size = max(each.weights.size_bytes if each.weights else 0 for each in parts)
+    return Weights(f"made-of:{digest([each.identity for each in parts])}", size)
 
 
 def attempt(open_it: Callable[[], T]) -> T | str:

@@ -16,6 +16,7 @@ from testbed.graph.nodes import OutputsOf
 from testbed.graph.options import RunOptions
 from testbed.graph.reuse import StoredOutputs
 from testbed.identity.alike import Comparison
+from testbed.planning.cell_record import COMPUTED_FROM, when_begun
 from testbed.planning.identify import Identifier, image_fingerprint, others
 from testbed.planning.opening import Opener
 from testbed.registry.catalog import Catalog
@@ -104,7 +105,7 @@ class Planner:
         self.options = options
         self.opener = opener or Opener(catalog, options, fetch)
         self.outputs = StoredOutputs(store, options.strict)
-        self._identifier = Identifier(catalog, self.opener, options, self._images_of)
+        self._identifier = Identifier(catalog, self.opener, options, self._images_of, self._cell)
         self._cells: dict[tuple[str, str], Cell] = {}
         self.planned = False
 
@@ -141,7 +142,7 @@ class Planner:
             if self._identifier.fits(cell):
                 self._identifier.identify(cell)
             cell.owned = _embeds(cell)
-            if cell.computed and _repeats(cell):
+            if cell.computed and _repeats(cell) and not cell.takes_outputs:
                 self._cell(model, setting, DISTINCT)
         return self._cells[key]
 
@@ -172,15 +173,36 @@ class Planner:
                 if (outputs := _taken(cell)) is not None and not outputs.node:
                     cell.source = self._cell(cell.model, outputs.setting)
         plain = [cell for cell in self._cells.values() if not _embeds(cell)]
-        self._find_sources([cell for cell in plain if cell.computed])
+        self._find_sources([cell for cell in plain if cell.computed and not cell.takes_outputs])
         for cell in plain:
+            self._look_at_outputs(cell)
             self._connect(cell)
         images = [cell for cell in self._cells.values() if _embeds(cell)]
         self._find_stored([cell for cell in images if cell.action is Action.RUN])
         self._find_sources([cell for cell in images if cell.computed])
 
+    def _look_at_outputs(self, cell: Cell) -> None:
+        """Marks a cell as outdated if it was computed from other outputs of its members than those that count today.
+
+        What a model is made of is in its identity; whether its members were evaluated again is not.
+        """
+        if not cell.takes_outputs or cell.stored is None or cell.outdated:
+            return
+        assert cell.rows is not None
+        assert self.store is not None
+        members = {role: self._cell(each.by or cell.model, each.setting) for role, each in cell.rows.inputs.items()}
+        for each in members.values():
+            self._look_at_outputs(each)
+        holders = {role: each.holder for role, each in members.items()}
+        roots = {role: each.root for role, each in holders.items() if isinstance(each, Evaluation)}
+        computed_from = (cell.stored.environment or {}).get(COMPUTED_FROM)
+        if len(roots) < len(holders) or when_begun(self.store, roots) != computed_from:
+            cell.outdated = True
+            if cell.action is Action.DONE:
+                cell.action, cell.reason = Action.RUN, "the models that it is made of were evaluated again"
+
     def _connect(self, cell: Cell) -> None:
-        """Notes which embeddings of images a cell takes, is computed from, or is scored with."""
+        """Notes which rows of other cells a cell takes, is computed from, or is scored with."""
         if cell.built is None or cell.action not in (Action.RUN, Action.DERIVE):
             return
         if (outputs := _taken(cell)) is not None and outputs.node:
@@ -192,10 +214,12 @@ class Planner:
         if cell.computed and cell.rows is not None and cell.opened_setting is not None:
             datasets = self.opener.fitted_on(cell.opened_setting, others(cell.rows))
         for role, each in inputs.items():
+            by = each.by or cell.model
             opened = self.opener.setting(each.setting)
             assert not isinstance(opened, str)  # it was opened when the cell was identified
             dataset = datasets.get(role, opened.dataset)
-            cell.inputs[role] = Edge(self._images_of(each.by or cell.model, each.setting), dataset)
+            found = self._images_of(by, each.setting) if each.node else self._cell(by, each.setting)
+            cell.inputs[role] = Edge(found, dataset)
 
     def _decide(self, cell: Cell) -> None:
         """Decides about a cell that takes from others, when it is known what is stored of them."""
@@ -203,7 +227,8 @@ class Planner:
             return
         for edge in cell.inputs.values():
             if edge.cell.action in UNUSABLE:
-                cell.action, cell.reason = Action.FAILED, f"its images cannot be embedded: {edge.cell.reason}"
+                what = "its images cannot be embedded" if _embeds(edge.cell) else f"{edge.cell.name} cannot be run"
+                cell.action, cell.reason = Action.FAILED, f"{what}: {edge.cell.reason}"
                 return
         if cell.rows is None and isinstance(cell.source, Cell):
             if cell.source.action in UNUSABLE:

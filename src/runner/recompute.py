@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,8 +19,9 @@ from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.execution.computation import Computation
 from testbed.execution.items import requests_from, requests_of
 from testbed.execution.progress import Progress
+from testbed.graph.build import Graph
 from testbed.graph.cells import Cell, ItemNode
-from testbed.graph.nodes import Reads
+from testbed.graph.nodes import Reads, Rows
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Check
 from testbed.graph.reuse import depends_on_batch
@@ -32,6 +33,7 @@ from testbed.registry.references import SettingReference
 from testbed.runner.comparison import Comparison, places_in, tolerance
 from testbed.runner.stale_candidates import StaleCandidate
 from testbed.scoring.stored_values import stored_array
+from testbed.tasks.task_base import get_task
 
 if TYPE_CHECKING:
     from testbed.execution.report import Report
@@ -168,6 +170,25 @@ class Recomputation:
             raise Interrupted(found)
         return found
 
+    def _pairs(self, cell: Cell) -> list[tuple[str, str]]:
+        """The models and settings to be computed for a cell: its own, or what it was fitted to or computed from.
+
+        A fitted probe is not fitted again: it follows from the embeddings that it was fitted to. So do the outputs of a
+        derived model from those of its members.
+        """
+        return list(dict.fromkeys(self._followed(cell.model, cell.setting, cell.rows)))
+
+    def _followed(self, model: str, setting: str, rows: Rows | None) -> Iterator[tuple[str, str]]:
+        if rows is None or not (rows.reads is Reads.OUTPUTS or others(rows)):
+            yield model, setting
+            return
+        for each in rows.inputs.values():
+            by, taken = each.by or model, None
+            if not each.node:
+                definition = self.catalog.get_eval_setting(each.setting)
+                taken = get_task(definition.task).build(Graph(self.catalog.get_model(by), definition)).outputs
+            yield from self._followed(by, each.name, taken if isinstance(taken, Rows) else None)
+
     # Choosing -----------------------------------------------------------------------------------------------------
 
     def _chosen(self, candidates: Sequence[StaleCandidate], amount: Amount, batches: bool) -> dict[str, set[int]]:
@@ -178,7 +199,7 @@ class Recomputation:
             assert cell.opened_setting is not None
             places = self._places(candidate, amount, batches)
             positions = {cell.opened_setting.positions[place] for place in places}
-            for name in _settings(cell):
+            for _, name in self._pairs(cell):
                 chosen.setdefault(name, set()).update(positions)
         return chosen
 
@@ -222,7 +243,7 @@ class Recomputation:
     def _recompute(
         self, candidates: Sequence[StaleCandidate], chosen: Mapping[str, set[int]], options: RunOptions, scratch: Store
     ) -> tuple[Plan, Report]:
-        pairs = {(candidate.cell.model, name): None for candidate in candidates for name in _settings(candidate.cell)}
+        pairs = {pair: None for candidate in candidates for pair in self._pairs(candidate.cell)}
         models = {
             candidate.cell.model: candidate.cell.opened_model
             for candidate in candidates
@@ -246,8 +267,7 @@ class Recomputation:
     ) -> Certificate | str:
         comparison = Comparison(tolerance(self.options.precision))
         self.differing[candidate.evaluation.id] = []
-        for name in _settings(candidate.cell):
-            key = (candidate.cell.model, name)
+        for key in self._pairs(candidate.cell):
             outcome = ended.get(key)
             if (
                 outcome is None
@@ -258,9 +278,10 @@ class Recomputation:
                     return STOPPED
                 return outcome.reason or STOPPED
             cell = made[key]
-            stored = candidate.evaluation if name == candidate.cell.setting else self._holder(cell)
+            own = key == (candidate.cell.model, candidate.cell.setting)
+            stored = candidate.evaluation if own else self._holder(cell)
             if stored is None:
-                return f"the stored image embeddings of {name} are gone"
+                return f"the stored outputs of {cell.name} are gone"
             try:
                 differing = self._compare_outputs(comparison, cell, scratch, outcome.evaluation_id, stored)
                 self.differing[candidate.evaluation.id] += differing
@@ -342,16 +363,6 @@ def _chosen_positions(chosen: Mapping[str, set[int]], setting: EvalSetting, posi
     names += [name for name in chosen if name.startswith((f"{names[1]}@", f"{names[1]}."))]
     wanted: set[int] = set().union(*(chosen.get(name, set()) for name in names))
     return [position for position in positions if position in wanted]
-
-
-def _settings(cell: Cell) -> list[str]:
-    """The settings to be computed for a cell: its own, or for one that was fitted to embeddings, those embeddings.
-
-    A fitted probe is not fitted again: it follows from the embeddings that it was fitted to.
-    """
-    if cell.rows is None or not others(cell.rows):
-        return [cell.setting]
-    return [each.name for each in cell.rows.inputs.values()]
 
 
 def _batch_that_counts(cell: Cell, options: RunOptions) -> int | None:

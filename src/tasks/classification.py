@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.data.perturbation import parameters
 from testbed.entities import Metric, Score
-from testbed.errors import DataError, UnsupportedError
+from testbed.errors import UnsupportedError
 from testbed.eval_settings.base.metric import as_metrics, checked
 from testbed.graph.nodes import IMAGES, Built, Op, Steps
 from testbed.graph.ops import image_spec
@@ -16,9 +16,11 @@ from testbed.graph.texts import text_language
 from testbed.metrics.scorers.classification import SCORER, score_classes
 from testbed.models.base.capability import EMBED_IMAGE, EMBED_TEXT, GRADIENTS, LOGITS
 from testbed.models.loading.class_order import class_columns
+from testbed.models.made.derived import DerivedModel
 from testbed.tasks.image_embedding import FEATURES
-from testbed.tasks.parts import zero_shot
+from testbed.tasks.parts import derived, zero_shot
 from testbed.tasks.parts.head_files import SavedHead, head_digests, head_files
+from testbed.tasks.parts.logits import viewed_logits
 from testbed.tasks.parts.zero_shot import ZeroShotHead
 from testbed.tasks.task_base import Task, require
 
@@ -124,7 +126,9 @@ class Classification(Task):
     scorer = SCORER
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
-        """``"logits"`` for a classifier, ``"zero-shot"`` for a dual encoder if the setting has templates."""
+        """``"logits"`` for a classifier, ``"zero-shot"`` for a dual encoder given templates, or ``"derived"``."""
+        if isinstance(model, DerivedModel):
+            return derived.route(model, setting, self.route)
         if LOGITS in model.capabilities:
             _check_classes(model, setting)
             route = BY_LOGITS
@@ -145,6 +149,8 @@ class Classification(Task):
 
     def build(self, graph: Graph) -> Built:
         """The logits; of a dual encoder on a setting that keeps embeddings, computed from these."""
+        if isinstance(graph.model, DerivedModel):
+            return Built(derived.rows(graph.model, graph.setting))
         route = self.route(graph.model, graph.setting)
         if route == BY_LOGITS:
             return Built(graph.rows(Logits(route)))
@@ -173,53 +179,6 @@ class Classification(Task):
 
 
 task = Classification()
-
-
-def viewed_logits(
-    logits: np.ndarray[Any, Any],
-    class_sublist: Sequence[int] | None,
-    class_groups: Sequence[Sequence[int]] | None,
-    restricted: bool,
-    what: str,
-) -> np.ndarray[Any, Any]:
-    """Logits as metrics see them: float array [n, classes that targets index].
-
-    Args:
-        logits: Float array [n, C], the model's output.
-        class_sublist: The evaluated classes, if not all are.
-        class_groups: Groups of the evaluated classes; the logit of a group is its largest one.
-        restricted: Whether the model has restricted the logits to the sublist itself.
-        what: The setting, for messages.
-
-    Raises:
-        DataError: If there are fewer logits.
-    """
-    if class_sublist is not None and not restricted:
-        logits = restrict(logits, class_sublist, what)
-    return logits if class_groups is None else _grouped(logits, class_groups, what)
-
-
-def restrict(logits: np.ndarray[Any, Any], class_sublist: Sequence[int], what: str) -> np.ndarray[Any, Any]:
-    """The logits [n, C] of some classes, in the order of the list.
-
-    Raises:
-        DataError: If there are fewer.
-    """
-    if max(class_sublist) >= logits.shape[1]:
-        raise DataError(
-            f"{what} restricts the logits to classes up to {max(class_sublist)}, but there are {logits.shape[1]} logits"
-        )
-    return logits[:, list(class_sublist)]
-
-
-def _grouped(logits: np.ndarray[Any, Any], groups: Sequence[Sequence[int]], what: str) -> np.ndarray[Any, Any]:
-    """The largest logit of each group of classes."""
-    from testbed.metrics.classification import grouped
-
-    largest = max(max(group) for group in groups)
-    if largest >= logits.shape[1]:
-        raise DataError(f"{what} groups classes up to {largest}, but there are {logits.shape[1]} logits")
-    return grouped(logits, groups)
 
 
 def _check_classes(model: ModelDefinition, setting: EvalSetting) -> None:

@@ -12,9 +12,11 @@ from testbed.graph.nodes import IMAGES, Artifact, Built, Given, Op, Reads, Steps
 from testbed.graph.ops import image_spec
 from testbed.identity.describe import digest
 from testbed.models.base.capability import EMBED_IMAGE
+from testbed.models.made.derived import DerivedModel
 from testbed.tasks import image_embedding
 from testbed.tasks.classification import Classification
 from testbed.tasks.image_embedding import FEATURES
+from testbed.tasks.parts import derived
 from testbed.tasks.probe.spec import ProbeSpec
 from testbed.tasks.task_base import options_of, require
 
@@ -118,13 +120,17 @@ class LinearProbe(Classification):
     options = LinearProbeOptions
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
-        """``"embeddings"``, for all models that embed images."""
+        """``"embeddings"``, for all models that embed images, or ``"derived"``."""
+        if isinstance(model, DerivedModel):
+            return derived.route(model, setting, self.route)
         require(model, {EMBED_IMAGE}, setting)
         image_embedding.task.route(model, setting)
         return "embeddings"
 
     def build(self, graph: Graph) -> Built:
         """The logits, from the embeddings of its own images, the training images and those of the validation split."""
+        if isinstance(graph.model, DerivedModel):
+            return Built(derived.rows(graph.model, graph.setting))
         options = options_of(graph.setting, LinearProbeOptions)
         inputs = {IMAGES: graph.image_embeddings(), TRAIN: graph.image_embeddings(options.train)}
         if options.validation:

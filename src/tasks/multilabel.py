@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
 from testbed.metrics.scorers.multilabel import SCORER, score_labels
-from testbed.tasks.classification import Classification, viewed_logits
+from testbed.tasks.classification import Classification
+from testbed.tasks.parts.logits import viewed_logits
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting

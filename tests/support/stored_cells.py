@@ -18,7 +18,7 @@ from testbed.metrics.scorers.caption_status import COVERAGE
 from testbed.metrics.scorers.classification import BRIER, CONFIDENCE, ECE, NLL, score_classes, top
 from testbed.metrics.scorers.retrieval import IMAGE, TEXT, recall
 from testbed.metrics.scorers.selection import ACC
-from testbed.tasks.classification import viewed_logits
+from testbed.tasks.parts.logits import viewed_logits
 from testbed.tasks.question_answering import SCORE
 
 NAMES = ("ant", "bee", "cat", "dog")

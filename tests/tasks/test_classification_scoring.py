@@ -16,7 +16,8 @@ from testbed.errors import DataError, DefinitionError
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset, accuracy_topk
 from testbed.graph.values import Values
 from testbed.models.model_base import Model, StandardTransform
-from testbed.tasks.classification import restrict, task, with_wrong_rows
+from testbed.tasks.classification import task, with_wrong_rows
+from testbed.tasks.parts.logits import restrict
 
 
 def setting(**options):

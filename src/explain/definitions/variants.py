@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from testbed.explain.axis import MARK
+from testbed.models.made.names import looks_made
 from testbed.registry import registry
 
 if TYPE_CHECKING:
@@ -38,9 +39,9 @@ class ModelVariants:
         return ()
 
     def canonical(self, name: str) -> str | None:
-        """The model's canonical name, with the same parts."""
+        """The model's canonical name, with the same parts; not for a model that is made of others."""
         base, parts = _parted(name)
-        found = registry.models.canonical(base) if base and parts else None
+        found = registry.models.canonical(base) if base and parts and not looks_made(name) else None
         return f"{found}{MARK}{parts}" if found else None
 
     def build(self, name: str) -> ModelDefinition:

@@ -61,6 +61,8 @@ class ModelDefinition(ABC):
     costs_money: bool = False
     # What computing with it takes: `NETWORK` for a served model, which then never occupies a GPU.
     resource: str = DEVICE
+    # The models that it is made of, by name: what they are identifies it, in place of weights of its own.
+    made_of: tuple[str, ...] = ()
     # Whether its networks are torch's, so that torch is imported and seeded before its loader is called.
     needs_torch: bool = True
     # The number of logits, if known before loading.

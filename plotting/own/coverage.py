@@ -1,0 +1,111 @@
+"""Risk-coverage curves: how often a model is wrong, if it answers only the samples that it is surest of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from testbed.metrics.inference.selective import Curve, curve
+from testbed.plotting.marks import Mark
+from testbed.plotting.own.severity import DASHES
+from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
+from testbed.plotting.style import finish
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+MOST_MODELS = 8
+MOST_POINTS = 500  # of a curve
+CORRECT, CONFIDENCE = "top1", "confidence"  # the per-sample scores
+
+
+class Line(NamedTuple):
+    """The curve of a model, and the number of samples."""
+
+    model: str
+    curve: Curve
+    n: int
+
+
+def figures(own: Own) -> Found:
+    """One for each setting that departs from no other one, with a line for each model."""
+    for setting in own.unperturbed:
+        values = own.values(setting)
+        lines = []
+        for model in best(values, MOST_MODELS, own.specs[setting]):
+            correct, confidence = (own.scores(setting, model, name) for name in (CORRECT, CONFIDENCE))
+            if correct is not None and confidence is not None and len(correct):
+                lines.append(line(model, confidence, correct))
+        if not lines:
+            yield Passed(f"coverage on {setting}", "no confidence of samples is stored")
+            continue
+        if len(values) > MOST_MODELS:
+            yield Passed(f"coverage on {setting}", f"{len(values) - MOST_MODELS} less accurate models")
+        yield Drawn(file_name("coverage", setting), partial(draw, lines, setting, own.marks), numbers(lines, setting))
+
+
+def line(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, Any]) -> Line:
+    """The curve of a model; samples that could not be read are wrong, and the last to be answered.
+
+    Args:
+        model: The model.
+        confidence: Float array [n] in [0, 1], NaN for samples that could not be read.
+        correct: Float array [n] of 0 and 1.
+    """
+    known = np.isfinite(confidence) & np.isfinite(correct)
+    found = curve(np.where(known, confidence, -np.inf), np.where(known, 1 - correct, 1))
+    return Line(model, found, len(correct))
+
+
+def _shown(each: Line) -> np.ndarray[Any, Any]:
+    """The places of the points of a curve that are drawn, spread evenly over coverage."""
+    wanted = np.linspace(0, 1, MOST_POINTS)
+    return np.unique(np.minimum(np.searchsorted(each.curve.coverage, wanted), len(each.curve.coverage) - 1))
+
+
+def draw(lines: list[Line], setting: str, marks: Mapping[str, Mark]) -> Figure:
+    """A line for each model in its colour; models of one colour are told apart by dashes."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    before: Counter[str] = Counter()
+    for each in lines:
+        places, colour = _shown(each), marks[each.model].colour
+        dash = DASHES[before[colour] % len(DASHES)]
+        before[colour] += 1
+        figure.add_trace(
+            go.Scatter(
+                x=100 * each.curve.coverage[places],
+                y=100 * each.curve.risk[places],
+                mode="lines",
+                name=short(each.model, 40),
+                line={"color": colour, "dash": dash},
+                hovertemplate="coverage %{x:.1f} %<br>risk %{y:.2f} %<extra>%{fullData.name}</extra>",
+            )
+        )
+    figure.update_xaxes(range=[0, 101], title_text="coverage: samples that are answered (%)")
+    figure.update_yaxes(rangemode="tozero", title_text="risk: wrong answers among them (%)")
+    finish(figure, f"Risk by coverage on {setting}", width=800, height=560)
+    return figure
+
+
+def numbers(lines: list[Line], setting: str) -> dict[str, Any]:
+    """The numbers as plain values; rates in percent."""
+    return {
+        "eval_setting": setting,
+        "models": [
+            {
+                "model": each.model,
+                "n": each.n,
+                "points": [
+                    {"coverage": 100 * float(each.curve.coverage[at]), "risk": 100 * float(each.curve.risk[at])}
+                    for at in _shown(each)
+                ],
+            }
+            for each in lines
+        ],
+    }

@@ -1,0 +1,1 @@
+"""Selective prediction: which answers are given, if a model may leave out those that it is least sure of."""

@@ -1,0 +1,102 @@
+"""Models that are made of others, by name; see `testbed.models.made.names` for the grammar.
+
+From stored outputs, without a GPU: ``ensemble:A+B`` is the mean of probabilities, ``ensemble.logits:A+B`` of logits,
+``ensemble.ranks:A+B`` of ranks. ``A@temperature=SETTING`` is A with a temperature that is fitted on SETTING,
+``A@prior=em`` with shares of the classes that are estimated where it is evaluated, ``A@prior=oracle`` with those of the
+labels there. From weights: ``soup:A+B`` is their mean, ``wiseft:A,B,0.5`` lies between those of A and of B.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from testbed.models.made import derived
+from testbed.models.made.averaged import averaged
+from testbed.models.made.derived import DerivedModel
+from testbed.models.made.names import (
+    EM,
+    ENSEMBLE,
+    ENSEMBLE_LOGITS,
+    ENSEMBLE_RANKS,
+    ORACLE,
+    PRIOR,
+    SOUP,
+    TEMPERATURE,
+    WISEFT,
+    Made,
+    NotMadeError,
+    looks_made,
+    parse,
+)
+from testbed.registry import registry
+
+if TYPE_CHECKING:
+    from testbed.models.base.definition import ModelDefinition
+    from testbed.registry import Catalog
+
+RULES = {
+    (ENSEMBLE, ""): derived.PROBABILITIES,
+    (ENSEMBLE_LOGITS, ""): derived.MEAN_LOGITS,
+    (ENSEMBLE_RANKS, ""): derived.RANKS,
+    (PRIOR, EM): derived.PRIOR_BY_EM,
+    (PRIOR, ORACLE): derived.PRIOR_OF_LABELS,
+}
+
+
+class DerivedFamily:
+    """Everything that is made of other models.
+
+    Args:
+        catalog: Where these are looked up.
+    """
+
+    name = "derived models"
+    changes_others = True
+    reads_files = True  # as models of checkpoints
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+
+    def names(self) -> Iterable[str]:
+        """None are listed: there are as many as there are choices of models."""
+        return ()
+
+    def canonical(self, name: str) -> str | None:
+        """The name with the canonical names of what it is made of."""
+        try:
+            return str(self._parsed(name)) if looks_made(name) else None
+        except NotMadeError:
+            return None
+
+    def build(self, name: str) -> ModelDefinition:
+        """The model.
+
+        Raises:
+            DefinitionError: If the weights of some models cannot be averaged.
+        """
+        made = self._parsed(name)
+        members = [self.catalog.models.get(each) for each in made.of]
+        if made.how == SOUP:
+            return averaged(name, members, [1 / len(members)] * len(members))
+        if made.how == WISEFT:
+            return averaged(name, members, [1 - float(made.value), float(made.value)])
+        if made.how == TEMPERATURE:
+            fitted_on = self.catalog.eval_settings.get(made.value)
+            return DerivedModel(name, members, derived.TEMPERATURE, fitted_on)
+        return DerivedModel(name, members, RULES[made.how, made.value])
+
+    def explain(self, name: str) -> str | None:
+        """Which part of a name is wrong."""
+        try:
+            if looks_made(name):
+                self._parsed(name)
+        except NotMadeError as error:
+            return str(error)
+        return None
+
+    def _parsed(self, name: str) -> Made:
+        return parse(name, self.catalog.models.canonical, self.catalog.eval_settings.canonical)
+
+
+registry.add_model_family(DerivedFamily(registry))

@@ -1,0 +1,1 @@
+"""Models that are made of others: from stored outputs, or from weights."""

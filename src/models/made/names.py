@@ -1,0 +1,146 @@
+"""The names of models that are made of others: one grammar, by which they are taken apart and put together.
+
+    ensemble:A+B[+C…]  ensemble.logits:A+B  ensemble.ranks:A+B  soup:A+B  wiseft:A,B,WEIGHT
+    A@temperature=SETTING  A@prior=em  A@prior=oracle
+
+What follows an ``@`` belongs to the one name before it, and what follows ``@@`` to all of a name with members.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from testbed.registry.table import natural_key
+
+ENSEMBLE, ENSEMBLE_LOGITS, ENSEMBLE_RANKS = "ensemble", "ensemble.logits", "ensemble.ranks"
+SOUP, WISEFT = "soup", "wiseft"
+TEMPERATURE, PRIOR = "temperature", "prior"
+EM, ORACLE = "em", "oracle"
+_LISTS = (ENSEMBLE, ENSEMBLE_LOGITS, ENSEMBLE_RANKS, SOUP, WISEFT)
+_LIST = re.compile(f"({'|'.join(map(re.escape, _LISTS))}):")
+_CORRECTED = re.compile(f"@({TEMPERATURE}|{PRIOR})=")
+_MARK = "@"
+
+Known = Callable[[str], str | None]  # the canonical form of a name; None if it is unknown
+
+
+class NotMadeError(Exception):
+    """A name looks like one of these but is none; says why."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a name says.
+
+    Attributes:
+        how: Its prefix, or what it corrects.
+        of: The canonical names of the models that it is made of.
+        value: The weight of the second model, the setting that a temperature is fitted on, or the kind of prior.
+    """
+
+    how: str
+    of: tuple[str, ...]
+    value: str = ""
+
+    def __str__(self) -> str:
+        if self.how == WISEFT:
+            return f"{self.how}:{','.join((*self.of, self.value))}"
+        if self.how in _LISTS:
+            return f"{self.how}:{'+'.join(self.of)}"
+        mark = 2 * _MARK if _LIST.match(self.of[0]) else _MARK
+        return f"{self.of[0]}{mark}{self.how}={self.value}"
+
+
+def looks_made(name: str) -> bool:
+    """Whether a name has a mark of this grammar."""
+    return _LIST.match(name) is not None or _CORRECTED.search(name) is not None
+
+
+def with_members(name: str, written: Callable[[str], str]) -> str:
+    """An ensemble or a soup with its members in the one order, as far as that is plain without knowing them.
+
+    Args:
+        name: Any word.
+        written: How a member is written.
+    """
+    found, before, whole, after = _LIST.match(name), *name.partition(2 * _MARK)
+    if found is None or found[1] == WISEFT or _MARK in before:
+        return name
+    members = sorted(map(written, before[found.end() :].split("+")), key=natural_key)
+    return f"{found[0]}{'+'.join(members)}{whole}{after}"
+
+
+def parse(name: str, model: Known, setting: Known) -> Made:
+    """What a name says, with canonical names.
+
+    Args:
+        name: One that `looks_made`.
+        model: Knows models.
+        setting: Knows settings.
+
+    Raises:
+        NotMadeError: If it is none of these.
+    """
+    how, colon, of = name.partition(":")
+    if _LIST.match(name) is None or 2 * _MARK in name:
+        return _corrected(name, model, setting)
+    assert colon
+    return _between(of, model) if how == WISEFT else _members(how, of, model)
+
+
+def _corrected(name: str, model: Known, setting: Known) -> Made:
+    base, _, correction = name.rpartition(_MARK)
+    how, _, value = correction.partition("=")
+    base = base.removesuffix(_MARK)
+    if how not in (TEMPERATURE, PRIOR):
+        raise NotMadeError(f"after @ comes temperature=SETTING, prior=em or prior=oracle; got {correction!r}")
+    if how == PRIOR and value not in (EM, ORACLE):
+        raise NotMadeError(f"the prior is {EM}, estimated without labels, or {ORACLE}, from the labels; got {value!r}")
+    known = model(base)
+    if known is None:
+        raise NotMadeError(f"there is no model {base!r}")
+    fitted_on = setting(value) if how == TEMPERATURE else value
+    if fitted_on is None:
+        raise NotMadeError(f"there is no eval setting {value!r} to fit a temperature on; testbed list settings")
+    return Made(how, (known,), fitted_on)
+
+
+def _members(how: str, text: str, model: Known) -> Made:
+    """The members of an ensemble or a soup, in the order of their names, since their order makes no difference."""
+    pieces = text.split("+")
+
+    def after(start: int) -> tuple[str, ...] | None:
+        if start == len(pieces):
+            return ()
+        for stop in range(start + 1, len(pieces) + 1):  # a path may have a plus
+            if (name := model("+".join(pieces[start:stop]))) is not None and (rest := after(stop)) is not None:
+                return (name, *rest)
+        return None
+
+    found = after(0)
+    if found is None:
+        unknown = next((each for each in pieces if model(each) is None), text)
+        raise NotMadeError(f"there is no model {unknown!r}; {how}:A+B has names of models with + between them")
+    if len(found) < 2:
+        raise NotMadeError(f"{how}:A+B takes two models or more; got {len(found)}")
+    if len(set(found)) < len(found):
+        twice = next(each for each in found if found.count(each) > 1)
+        raise NotMadeError(f"it names {twice} twice")
+    return Made(how, tuple(sorted(found, key=natural_key)))
+
+
+def _between(text: str, model: Known) -> Made:
+    """Two models and a weight; names may have commas."""
+    names, _, weight = text.rpartition(",")
+    pieces = names.split(",")
+    cuts = ((",".join(pieces[:cut]), ",".join(pieces[cut:])) for cut in range(1, len(pieces)))
+    both = next(((model(one), model(other)) for one, other in cuts if model(one) and model(other)), (None, None))
+    if both[0] is None or both[1] is None:
+        raise NotMadeError(f"wiseft:A,B,0.5 takes two models and the weight of the second; got {text!r}")
+    if both[0] == both[1]:
+        raise NotMadeError(f"it names {both[0]} twice")
+    if re.fullmatch(r"\d*\.?\d+", weight) is None or not 0 <= float(weight) <= 1:
+        raise NotMadeError(f"the weight of the second model is between 0 and 1, as in wiseft:A,B,0.5; got {weight!r}")
+    return Made(WISEFT, (both[0], both[1]), f"{float(weight):g}")

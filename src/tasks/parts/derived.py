@@ -1,0 +1,206 @@
+"""The outputs of derived models: computed from those that their members have stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from testbed.errors import DataError, UnsupportedError
+from testbed.graph.build import Graph
+from testbed.graph.nodes import FITTED, OWN, Given, OutputsOf, OutputsOp, Rows
+from testbed.models.made.derived import (
+    MEAN_LOGITS,
+    PRIOR_BY_EM,
+    PRIOR_OF_LABELS,
+    PROBABILITIES,
+    RANKS,
+    TEMPERATURE,
+    DerivedModel,
+)
+from testbed.tasks.parts.logits import viewed_logits
+from testbed.tasks.task_base import get_task
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from testbed.eval_settings.eval_setting_base import EvalSetting
+    from testbed.graph.nodes import Combine
+    from testbed.models.model_base import ModelDefinition
+
+    Array = np.ndarray[Any, Any]
+    Rule = Callable[[Sequence[Array]], Array]
+
+TASKS = ("classification", "linear_probe")  # whose logits are those of one class of several
+
+
+class DerivedLogits(OutputsOp):
+    """Logits [C] of a derived model, of the classes that the setting evaluates, in float64."""
+
+    kind = "logits"
+
+    def spec(
+        self, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None, seed: int
+    ) -> dict[str, Any]:
+        """The evaluated classes; the rule is in the model's identity, and the inputs in the graph's."""
+        return {"task": "derived", "class_sublist": setting.class_sublist}
+
+    def restricts(self, model: ModelDefinition, setting: EvalSetting) -> bool:
+        """Always, where the setting has a list of classes."""
+        return setting.class_sublist is not None
+
+    def prepare(self, model: ModelDefinition, given: Given) -> tuple[Combine, str]:
+        """See `OutputsOp.prepare`."""
+        assert isinstance(model, DerivedModel)
+        correct, said = _fitted(model, given)
+
+        def combine(inputs: Mapping[str, Any]) -> Array:
+            logits = [_viewed(each, inputs[str(place)], given.setting) for place, each in enumerate(model.members)]
+            widths = {each.shape[1] for each in logits}
+            if len(widths) > 1:
+                told = " and ".join(map(str, sorted(widths)))
+                raise DataError(f"the members of {model.name} return different numbers of logits: {told}")
+            return correct(logits)
+
+        return combine, said
+
+
+def route(model: DerivedModel, setting: EvalSetting, of_member: Callable[[ModelDefinition, EvalSetting], str]) -> str:
+    """``"derived"``, if all members can do the task.
+
+    Args:
+        model: The model.
+        setting: The setting.
+        of_member: The route of a member.
+
+    Raises:
+        UnsupportedError: If one cannot, the setting attacks each model by itself, or their classes differ.
+    """
+    if setting.task not in TASKS:
+        raise UnsupportedError(f"{setting.name} is of the task {setting.task}; {model.name} has logits of one class")
+    if setting.perturbation.attacks:
+        raise UnsupportedError(
+            f"{setting.name} attacks each model by itself; what its members have stored is not of an attack on"
+            f" {model.name}"
+        )
+    if setting.class_groups is not None and model.rule in (PRIOR_BY_EM, PRIOR_OF_LABELS):
+        raise UnsupportedError(f"{setting.name} groups classes; {model.name} would need the share of each class")
+    for each in model.members:
+        of_member(each, setting)
+    if model.fitted_on is not None:
+        if model.fitted_on.task not in TASKS:
+            raise UnsupportedError(f"{model.fitted_on.name}, which {model.name} is fitted on, is no classification")
+        of_member(model.members[0], model.fitted_on)
+    classes = {each.name: each.num_classes for each in model.members if each.num_classes is not None}
+    if len(set(classes.values())) > 1:
+        told = " and ".join(f"{name} returns {number}" for name, number in classes.items())
+        raise UnsupportedError(f"the members of {model.name} have different numbers of classes: {told} logits")
+    return "derived"
+
+
+def rows(model: DerivedModel, setting: EvalSetting) -> Rows:
+    """The outputs of a derived model on a setting."""
+    inputs = {str(place): OutputsOf(setting.name, by=each.name) for place, each in enumerate(model.members)}
+    fitted_on = setting if model.rule in (PRIOR_BY_EM, PRIOR_OF_LABELS) else model.fitted_on
+    if fitted_on is not None:
+        inputs[FITTED] = OutputsOf(fitted_on.name, by=model.members[0].name)
+    return Rows(DerivedLogits(), inputs)
+
+
+# Rules ----------------------------------------------------------------------------------------------------------------
+
+
+def _fitted(model: DerivedModel, given: Given) -> tuple[Rule, str]:
+    """The rule of a model as a function of its members' logits, and what was fitted for it, in words."""
+    from testbed.metrics import combining
+
+    plain = {
+        PROBABILITIES: combining.mean_probabilities,
+        MEAN_LOGITS: combining.mean_logits,
+        RANKS: combining.mean_ranks,
+    }
+    if model.rule in plain:
+        return plain[model.rule], ""
+    fits = {TEMPERATURE: _temperature, PRIOR_BY_EM: _prior_by_em, PRIOR_OF_LABELS: _prior_of_labels}
+    return fits[model.rule](model, given)
+
+
+def _temperature(model: DerivedModel, given: Given) -> tuple[Rule, str]:
+    from testbed.metrics.combining import fit_temperature
+
+    on = model.fitted_on
+    assert on is not None
+    logits, targets = _labelled(model, given, on)
+    temperature = fit_temperature(logits, targets)
+    said = f"temperature {temperature:.4g}, fitted to {len(targets):,} samples of {on.name}"
+    return lambda members: members[0] / temperature, f"{said}{_shared(given, on)}"
+
+
+def _shared(given: Given, on: EvalSetting) -> str:
+    """How the samples of an evaluation are among those that something was fitted to, in words."""
+    if on.name == given.setting.name:
+        return ": fitted here, on the very samples that it is evaluated on"
+    own, fitted = given.samples(OWN), {sample.digest for sample in given.samples(FITTED)}
+    number = sum(sample.digest in fitted for sample in own)
+    if not number:
+        return ""
+    return f", which has {'all' if number == len(own) else f'{number:,} of the {len(own):,}'} images of this setting"
+
+
+def _prior_by_em(model: DerivedModel, given: Given) -> tuple[Rule, str]:
+    from testbed.metrics.combining import shares_by_em, with_prior
+
+    logits, _ = _readable(model, given, given.setting)
+    shares = shares_by_em(logits)
+    said = f"shares of the classes from {shares.min():.2g} to {shares.max():.2g}, estimated here without labels"
+    return lambda members: with_prior(members[0], shares), said
+
+
+def _prior_of_labels(model: DerivedModel, given: Given) -> tuple[Rule, str]:
+    from testbed.metrics.combining import shares_of, with_prior
+
+    logits, targets = _labelled(model, given, given.setting)
+    shares = shares_of(targets, logits.shape[1])
+    said = f"shares of the classes from {shares.min():.2g} to {shares.max():.2g}, of the labels here: an oracle"
+    return lambda members: with_prior(members[0], shares), said
+
+
+# Logits of members ----------------------------------------------------------------------------------------------------
+
+
+def _viewed(model: ModelDefinition, logits: Array, setting: EvalSetting, groups: bool = False) -> Array:
+    """A member's logits of the classes that a setting evaluates, in float64."""
+    import numpy as np
+
+    outputs = get_task(setting.task).build(Graph(model, setting)).outputs
+    restricted = isinstance(outputs, Rows) and outputs.op.restricts(model, setting)
+    class_groups = setting.class_groups if groups else None
+    found = viewed_logits(logits, setting.class_sublist, class_groups, restricted, setting.name)
+    return np.asarray(found, dtype=np.float64)
+
+
+def _readable(model: DerivedModel, given: Given, setting: EvalSetting) -> tuple[Array, list[Any]]:
+    """The logits [n, C] that something is fitted to, and their n targets, without unreadable samples."""
+    import numpy as np
+
+    rows = given.rows(FITTED)
+    logits = _viewed(model.members[0], rows.values, setting, groups=True)
+    known = np.isfinite(logits).all(axis=1)
+    return logits[known], [sample.target for sample, there in zip(rows.samples, known, strict=True) if there]
+
+
+def _labelled(model: DerivedModel, given: Given, setting: EvalSetting) -> tuple[Array, Array]:
+    """As `_readable`, with one class for each sample.
+
+    Raises:
+        DataError: If a sample has no class, or several.
+    """
+    import numpy as np
+
+    logits, targets = _readable(model, given, setting)
+    for target in targets:
+        if type(target) is not int or not 0 <= target < logits.shape[1]:
+            raise DataError(
+                f"{model.name} takes the labels of {setting.name}, which should be one of {logits.shape[1]} classes for"
+                f" each sample; one is {target!r:.40}"
+            )
+    return logits, np.asarray(targets, dtype=np.int64)

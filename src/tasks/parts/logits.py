@@ -1,0 +1,58 @@
+"""Logits as metrics see them: of the classes that a setting evaluates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from testbed.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def viewed_logits(
+    logits: np.ndarray[Any, Any],
+    class_sublist: Sequence[int] | None,
+    class_groups: Sequence[Sequence[int]] | None,
+    restricted: bool,
+    what: str,
+) -> np.ndarray[Any, Any]:
+    """Logits as metrics see them: float array [n, classes that targets index].
+
+    Args:
+        logits: Float array [n, C], the model's output.
+        class_sublist: The evaluated classes, if not all are.
+        class_groups: Groups of the evaluated classes; the logit of a group is its largest one.
+        restricted: Whether the model has restricted the logits to the sublist itself.
+        what: The setting, for messages.
+
+    Raises:
+        DataError: If there are fewer logits.
+    """
+    if class_sublist is not None and not restricted:
+        logits = restrict(logits, class_sublist, what)
+    return logits if class_groups is None else _grouped(logits, class_groups, what)
+
+
+def restrict(logits: np.ndarray[Any, Any], class_sublist: Sequence[int], what: str) -> np.ndarray[Any, Any]:
+    """The logits [n, C] of some classes, in the order of the list.
+
+    Raises:
+        DataError: If there are fewer.
+    """
+    if max(class_sublist) >= logits.shape[1]:
+        raise DataError(
+            f"{what} restricts the logits to classes up to {max(class_sublist)}, but there are {logits.shape[1]} logits"
+        )
+    return logits[:, list(class_sublist)]
+
+
+def _grouped(logits: np.ndarray[Any, Any], groups: Sequence[Sequence[int]], what: str) -> np.ndarray[Any, Any]:
+    """The largest logit of each group of classes."""
+    from testbed.metrics.classification import grouped
+
+    largest = max(max(group) for group in groups)
+    if largest >= logits.shape[1]:
+        raise DataError(f"{what} groups classes up to {largest}, but there are {logits.shape[1]} logits")
+    return grouped(logits, groups)
