@@ -7,6 +7,8 @@ import json
 import pytest
 from exchange_world import QUESTION, made_store
 
+pytestmark = pytest.mark.usefixtures("shared_cache")  # which knows the libraries' names of models
+
 
 @pytest.fixture
 def made(tmp_path, monkeypatch):

@@ -57,7 +57,7 @@ MANIFEST = {
 }  # fmt: skip
 
 
-@fuzzed()
+@fuzzed(3)
 @given(record=damaged_json(RECORD, THEIRS), lines=damaged_lines(LINE, {**LINE, "sample_id": "2"}))
 @example(record=json.dumps(RECORD).encode(), lines=b'{"evaluation_name": "val", "sample_id": "' + b"9" * 5000)
 def test_records(record: bytes, lines: bytes, tmp_path: Path, sqlite_template: Path) -> None:
