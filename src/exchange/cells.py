@@ -13,9 +13,11 @@ from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, Evaluation, Metric
 from testbed.errors import StoreError
-from testbed.redaction import redacted_word
+from testbed.redaction import redacted, redacted_word
 
 _PATH = re.compile(r"(?:(?<=[:,@])|\A)(~?/(?!/)[^,@]*|[A-Za-z]:[\\/](?!/)[^,@]*|\\\\[^,@]*)")
+
+_FOLDERS = re.compile(r"(?<![\w:/.~])~?/(?:[^\s/'\":,;]+/)+")  # of a path in a sentence
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,11 @@ def public_name(name: str) -> str:
     ``replay:/home/me/answers.json`` becomes ``replay:answers.json``.
     """
     return redacted_word(_PATH.sub(_last_part, name))
+
+
+def public_text(text: str) -> str:
+    """A message, such as that of an error, likewise."""
+    return redacted(_FOLDERS.sub("", text))
 
 
 def _last_part(found: re.Match[str]) -> str:

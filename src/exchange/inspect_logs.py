@@ -19,8 +19,8 @@ from testbed.errors import StoreError, shortened
 from testbed.exchange.cells import Cell
 from testbed.exchange.every_eval_ever.record import finite_value, model_id
 from testbed.exchange.every_eval_ever.samples import Samples
-from testbed.exchange.every_eval_ever.schema import FINISH, NOT_DEFINED, SCORE_OF, TEXT
-from testbed.exchange.recorded import CUT, DIFFERENT, NO_SAMPLES, AnsweredSample, SampledRecord, checked_name
+from testbed.exchange.every_eval_ever.schema import FINISH, NOT_DEFINED, SCORE_OF, TEXT, THINKING_BEGUN
+from testbed.exchange.recorded import DIFFERENT, NO_SAMPLES, AnsweredSample, SampledRecord, checked_name
 from testbed.jsontext import finite
 from testbed.metric_specs import main_metric, spec_of
 from testbed.models.base.capability import CUT_OFF
@@ -209,8 +209,6 @@ def _add(found: SampledRecord, task: str, sample: Any, own: bool, where: str) ->
     held = found.samples.setdefault(task, {}).setdefault(checked_name(str(name), f"{where}: id"), said)
     if held is not said:
         found.left_out[DIFFERENT] += 1
-    elif said.finish_reason == CUT_OFF:
-        found.left_out[CUT] += 1
 
 
 def _answer(sample: Mapping[str, Any], own: bool, where: str) -> AnsweredSample:
@@ -242,6 +240,7 @@ def _answer(sample: Mapping[str, Any], own: bool, where: str) -> AnsweredSample:
         finish_reason=CUT_OFF if choice.get("stop_reason") == _STOP[CUT_OFF] else ending,
         scores=scores,
         own=own,
+        begun=isinstance(metadata, dict) and THINKING_BEGUN in metadata,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -12,14 +13,14 @@ from typing import Any
 from testbed.data.formats.annotations import checked_text
 from testbed.data.tables.answers import INDEX, PREDICTION
 from testbed.errors import DataError, StoreError, shortened
-from testbed.jsontext import to_json
-from testbed.models.base.capability import FAILED
+from testbed.models.base.capability import CUT_OFF, FAILED
 from testbed.paths import safe_name, write_atomically
 from testbed.spreadsheet import as_csv
 
 FAILURE = "Failed to obtain answer via API."  # as VLMEvalKit writes it
 NO_SAMPLES = "records have no samples"
 CUT = "answers were cut off; recorded answers do not say so"
+WITHIN = "answers begin within thoughts; recorded answers do not say so"
 DIFFERENT = "samples are there twice with different answers"
 UNKNOWN = "samples are of eval settings that testbed does not have; only their values are written"
 _LONGEST_NAME = 200  # bytes of a file's name
@@ -42,6 +43,7 @@ class AnsweredSample:
         kind: ``"text"``, ``"class"`` or ``"none"``.
         scores: All scores by name.
         own: Whether testbed recorded it, so that the question is that of the data set.
+        begun: Whether the text begins within thoughts.
     """
 
     text: str | None
@@ -55,6 +57,7 @@ class AnsweredSample:
     kind: str = "text"
     scores: dict[str, float] = field(default_factory=dict)
     own: bool = False
+    begun: bool = False
 
 
 @dataclass
@@ -98,7 +101,7 @@ def write_answers(path: Path, samples: Mapping[str, AnsweredSample]) -> None:
             row |= {"question": each.question, **({"answer": each.right[0]} if each.right else {})}
         rows.append(row)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, to_json(rows).encode("utf-8", "replace"))
+    write_atomically(path, json.dumps(rows, indent=1).encode())  # ASCII, which holds whatever was recorded
 
 
 def write_values(folder: Path, model: str, setting: str, samples: Mapping[str, AnsweredSample]) -> Path:
@@ -182,7 +185,10 @@ def write_samples(
                     both = f"{record.model} and another model would both have {answers.name}"
                     raise StoreError(f"{both}; import them apart")
                 write_answers(answers, texts)
+                done.left_out[CUT] += sum(each.finish_reason == CUT_OFF for each in texts.values())
+                done.left_out[WITHIN] += sum(each.begun for each in texts.values())
                 done.answers[str(answers)] = setting
                 done.files.append(str(answers))
             done.files.append(str(write_values(folder, record.model, setting, samples)))
+    done.left_out = +done.left_out
     return done

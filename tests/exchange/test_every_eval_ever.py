@@ -88,7 +88,7 @@ def test_what_a_sample_says(folder):
     assert answers[1]["answer_attribution"][0]["extracted_value"] == "B"
     assert answers[0]["token_usage"] == {"input_tokens": 30, "output_tokens": 1, "total_tokens": 31}
     assert [each.get("error") for each in answers] == [
-        *[None] * 3, "missing", "error: the service said 500", "cannot be read",
+        *[None] * 3, "missing", "error: the service said 500", "1.png cannot be read",
     ]  # fmt: skip
     photos = lines(folder, "photos")
     assert [each["output"]["raw"] for each in photos] == [["ant"], ["bee"], ["bee"], ["dog"], []]
@@ -128,7 +128,8 @@ def test_samples_come_back(store, folder):
     assert [each.score for each in samples.values()] == [1, 1, 0, None, None, None]
     assert [each.correct for each in samples.values()] == [True, True, False, None, None, None]
     assert samples["1"].thinking == "Hm: one."
-    assert read.left_out == {"answers were cut off; recorded answers do not say so": 1}
+    done = write_samples([read], folder.parent / "back", lambda _: True)
+    assert done.left_out == {"answers were cut off; recorded answers do not say so": 1}
     captions = read_samples(next(folder.glob("own-captions/*/*/*.json"))).samples["own-captions"].values()
     assert [each.score for each in captions] == [0.1, 0.2, 0.30000000000000004, 2.5]
     assert {each.correct for each in captions} == {None}

@@ -62,11 +62,12 @@ def test_answers_come_back(store, tmp_path):
     assert [each.text for each in samples] == ["A", SAID[1]["text"], "B", None, None, None]
     assert [each.score for each in samples] == [1, 1, 0, None, None, None]
     assert [each.right for each in samples] == [["A"], ["B"]] * 3
-    assert read.left_out == {
+    done = write_samples([read], tmp_path / "out", lambda _: True)
+    assert done.left_out == {
         "answers were cut off; recorded answers do not say so": 1,
         "samples have no answer in text": 3,
     }
-    answers, _ = write_samples([read], tmp_path / "out", lambda _: True).files
+    answers, _ = done.files
     rows = json.loads(Path(answers).read_text())
     assert [row["index"] for row in rows] == ["0", "1", "2", "4"]
     assert rows[1] == {

@@ -12,7 +12,7 @@ from stored_cells import samples_of
 
 from testbed.db.store import Store
 from testbed.errors import StoreError, TestbedError
-from testbed.exchange.cells import measured_cells, public_name
+from testbed.exchange.cells import measured_cells, public_name, public_text
 from testbed.published.adding import add, read_folder
 from testbed.published.publishing import publish
 
@@ -114,6 +114,18 @@ def test_nothing_tells_of_this_machine(store, tmp_path):
 )
 def test_names_as_they_are_published(name, public):
     assert public_name(name) == public
+
+
+@pytest.mark.parametrize(
+    ("text", "public"),
+    [
+        ("error: /home/me/a/x.png cannot be read", "error: x.png cannot be read"),
+        ("'~/a/x.png' and (/data/y.png): broken", "'x.png' and (y.png): broken"),
+        ("https://me:secret@host/v1/chat said 500 of 3/4 and/or", "https://***@host/v1/chat said 500 of 3/4 and/or"),
+    ],
+)
+def test_messages_as_they_are_published(text, public):
+    assert public_text(text) == public
 
 
 def test_a_name_cannot_break_the_readmes_table(store, tmp_path):

@@ -85,7 +85,7 @@ def put_texts(
     }
     record = CellRecord(model, setting, digest([model, setting]), size=len(samples), dtype="float32", identity=identity)
     evaluation = store.evaluations.begin(record, store.datasets.ensure(info), {}, {})
-    unread = {place: "cannot be read" for place, each in enumerate(said) if each is None}
+    unread = {place: "/home/me/pictures/1.png cannot be read" for place, each in enumerate(said) if each is None}
     store.outputs.append([Chunk(evaluation.id, "text", 0, list(said))], {evaluation.id: unread} if unread else None)
     store.evaluations.complete(evaluation.id, *results)
     return store.evaluations.get(evaluation.id)

@@ -10,8 +10,7 @@ import click
 from testbed.cli.options.stored import models_option, note, settings_option
 from testbed.console.options import store_command
 from testbed.console.output import count, print_json
-
-RELATIONSHIPS = ("first_party", "third_party", "collaborative", "other")
+from testbed.exchange.every_eval_ever.schema import RELATIONSHIPS
 
 
 @store_command

@@ -76,7 +76,8 @@ def command(
         entries = cards.eval_results(main, source)
         if not entries:
             raise TestbedError("no result has a task of the hub; --hub SETTING=id=OWNER/NAME,task=TASK names one")
-        note(f"{len(main) - len(entries):,} of {len(main):,} settings have no task, and are not in {eval_results}")
+        if lacking := len(main) - len(entries):
+            note(f"{lacking:,} of {len(main):,} settings have no task, and are not in {eval_results}")
         eval_results.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(eval_results, cards.as_yaml(entries).encode())
     if readme is None:

@@ -20,9 +20,9 @@ from testbed.exchange.every_eval_ever.schema import (
     SCORE,
     SCORE_OF,
     TEXT,
+    THINKING_BEGUN,
 )
-from testbed.exchange.recorded import CUT, DIFFERENT, NO_SAMPLES, AnsweredSample, SampledRecord, checked_name
-from testbed.models.base.capability import CUT_OFF
+from testbed.exchange.recorded import DIFFERENT, NO_SAMPLES, AnsweredSample, SampledRecord, checked_name
 from testbed.paths import open_regular, read_regular
 
 MANY_TURNS = "samples have several turns, or tools"
@@ -110,8 +110,6 @@ def _add(found: SampledRecord, line: Mapping[str, Any], own: bool, where: str) -
         found.left_out[DIFFERENT] += 1
     elif held is not said:  # of another metric
         held.scores.update({name: value for name, value in said.scores.items() if name not in held.scores})
-    elif said.finish_reason == CUT_OFF:
-        found.left_out[CUT] += 1
 
 
 def _said(line: Mapping[str, Any], own: bool, where: str) -> AnsweredSample | None:
@@ -140,6 +138,7 @@ def _said(line: Mapping[str, Any], own: bool, where: str) -> AnsweredSample | No
         kind=str(metadata.get(OUTPUT, TEXT)) if own else TEXT,
         scores=_scores(metadata, where) if own else {str(line.get("evaluation_result_id") or SCORE): score},
         own=own,
+        begun=own and THINKING_BEGUN in metadata,
     )
 
 

@@ -23,7 +23,6 @@ from testbed.exchange.every_eval_ever.schema import (
 from testbed.metric_specs import LOWER
 from testbed.redaction import redacted_values
 
-RELATIONSHIPS = ("first_party", "third_party", "collaborative", "other")
 LOCAL = "local"  # the developer of a model whose name tells none
 _GIVEN = ("temperature", "top_p", "top_k")  # generation arguments that have the same name there
 _OF_PATHS = re.compile(r'[<>:"\\|?*/\s\x00-\x1f]+')
@@ -49,7 +48,7 @@ def record_of(cell: Cell, dataset: DatasetInfo, organization: str, relationship:
         cell: The cell.
         dataset: Its data set.
         organization: Who evaluated.
-        relationship: Of these to the model: one of `RELATIONSHIPS`.
+        relationship: Of these to the model: one of `testbed.exchange.every_eval_ever.schema.RELATIONSHIPS`.
     """
     done = cell.evaluation.completed_at or cell.evaluation.created_at
     record = {

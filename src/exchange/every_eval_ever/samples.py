@@ -18,7 +18,7 @@ from testbed.answers.scorings import RULES, SCORINGS
 from testbed.db.store import Store
 from testbed.entities import DatasetInfo, SampleInfo
 from testbed.errors import TestbedError
-from testbed.exchange.cells import Cell
+from testbed.exchange.cells import Cell, public_text
 from testbed.exchange.every_eval_ever.schema import (
     CLASS,
     DIGEST,
@@ -40,7 +40,6 @@ from testbed.metric_specs import main_score_of
 from testbed.metrics.classification import predicted_classes
 from testbed.models.base.capability import NO_ANSWER, is_answer
 from testbed.models.base.thoughts import BEGUN, THINKING
-from testbed.redaction import redacted
 from testbed.tasks.parts.generation import final_of
 
 _SHOWN = 5  # classes with the largest logits
@@ -97,7 +96,7 @@ class Samples:
                 "answer_attribution": said.attribution,
                 "evaluation": evaluated,
                 **({"token_usage": said.tokens} if said.tokens else {}),
-                **({"error": redacted(error)} if error else {}),
+                **({"error": public_text(error)} if error else {}),
                 "metadata": {name: str(value) for name, value in metadata.items() if value not in (None, "")},
             }
 
@@ -142,7 +141,7 @@ class Samples:
 
     def _answer(self, sample: SampleInfo, value: dict[str, Any] | None) -> Said:
         if value is None or not is_answer(value) or value["finish_reason"] == NO_ANSWER:
-            reason = "unreadable" if value is None else redacted(str(value["finish_reason"]))
+            reason = "unreadable" if value is None else public_text(str(value["finish_reason"]))
             return Said(error=reason, metadata={FINISH: reason, OUTPUT: TEXT})
         extra = value.get("extra") or {}
         thoughts = [str(extra[THINKING])] if extra.get(THINKING) else []

@@ -8,6 +8,7 @@ VERSION = "0.3.0"
 LIBRARY = "testbed"  # in eval_library, of records that testbed wrote
 SAMPLES_SUFFIX = "_samples.jsonl"
 RECORD = "-".join("?" * length for length in (8, 4, 4, 4, 12)) + ".json"  # the pattern of a record's file name
+RELATIONSHIPS = ("first_party", "third_party", "collaborative", "other")  # of who evaluated to the model
 # In the details of a metric, so that what it declares is read back; the bounds have fields of their own.
 METRIC, SLICE, UNIT = "metric", "slice", "unit"
 DECLARATIONS = tuple(name for name in DECLARED if name not in ("lowest", "highest"))

@@ -62,7 +62,7 @@ def write(
         models: Names or patterns; none means all.
         settings: Names or patterns; none means all.
         organization: Who evaluated.
-        relationship: Of these to the models: one of `testbed.exchange.every_eval_ever.record.RELATIONSHIPS`.
+        relationship: Of these to the models: one of `testbed.exchange.every_eval_ever.schema.RELATIONSHIPS`.
 
     Raises:
         StoreError: If nothing of these was measured here.
