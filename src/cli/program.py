@@ -30,6 +30,7 @@ SECTIONS = {
         "compare": "testbed.cli.analyses.compare",
         "gate": "testbed.cli.analyses.gate",
         "groups": "testbed.cli.analyses.groups",
+        "ood": "testbed.cli.shifts.ood",
         "hardest": "testbed.cli.analyses.hardest",
         "confusions": "testbed.cli.analyses.confusions",
         "agreement": "testbed.cli.analyses.agreement",
