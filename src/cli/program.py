@@ -31,6 +31,7 @@ SECTIONS = {
         "gate": "testbed.cli.analyses.gate",
         "groups": "testbed.cli.analyses.groups",
         "ood": "testbed.cli.shifts.ood",
+        "mce": "testbed.cli.shifts.mce",
         "hardest": "testbed.cli.analyses.hardest",
         "confusions": "testbed.cli.analyses.confusions",
         "agreement": "testbed.cli.analyses.agreement",
