@@ -43,6 +43,7 @@ SECTIONS = {
     "Store and files": {
         "store": "testbed.cli.program:store",
         "import": "testbed.cli.importing",
+        "people": "testbed.cli.shifts.people",
         "export": "testbed.cli.program:export",
         "publish": f"{_EXPORTS}.publish",
     },

@@ -7,11 +7,13 @@ do. (torch.topk leaves the order of ties to the device.) A sample with a NaN amo
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+
+from testbed.entities import MEAN_PROBABILITY
 
 NEVER = np.iinfo(np.int64).max  # the rank of a target that is right for no k
 _BLOCK = 2**20  # logits at a time, so that what is computed from them needs little memory
@@ -120,8 +122,19 @@ def best_ranks(logits: np.ndarray[Any, Any], labels: Sequence[Sequence[int]]) ->
     return best
 
 
-def grouped(logits: np.ndarray[Any, Any], groups: Sequence[Sequence[int]]) -> np.ndarray[Any, Any]:
-    """The largest logit of each group of classes: float array [n, groups]; NaN where one of them is NaN."""
+def grouped(
+    logits: np.ndarray[Any, Any], groups: Sequence[Sequence[int]] | Mapping[str, Sequence[Sequence[int]]]
+) -> np.ndarray[Any, Any]:
+    """One logit for each group of classes: float array [n, groups]; NaN where one of the group's is NaN.
+
+    Args:
+        logits: Float array [n, C].
+        groups: The classes of each group, whose largest logit counts. Or these under the key `MEAN_PROBABILITY`: then
+            the logarithm of the group's mean probability counts, up to a number that is the same for all groups.
+    """
+    if isinstance(groups, Mapping):
+        chosen = [np.asarray(logits[:, list(group)], dtype=np.float64) for group in groups[MEAN_PROBABILITY]]
+        return np.stack([np.logaddexp.reduce(each, axis=1) - np.log(each.shape[1]) for each in chosen], axis=1)
     return np.stack([logits[:, list(group)].max(axis=1) for group in groups], axis=1)
 
 

@@ -226,7 +226,7 @@ class _Reader:
 
     def _logits(self, evaluation: Evaluation, as_in: Evaluation | None = None, classes: int | None = None) -> Array:
         """The logits of an evaluation, restricted to the classes of another one: float array [n, classes]."""
-        from testbed.tasks.classification import viewed_logits
+        from testbed.tasks.parts.logits import viewed_logits
 
         what = f"{evaluation.model} on {evaluation.eval_setting}"
         if not has_logits(self._store, evaluation):
