@@ -32,6 +32,7 @@ SECTIONS = {
         "groups": "testbed.cli.analyses.groups",
         "ood": "testbed.cli.shifts.ood",
         "mce": "testbed.cli.shifts.mce",
+        "factors": "testbed.cli.shifts.factors",
         "hardest": "testbed.cli.analyses.hardest",
         "confusions": "testbed.cli.analyses.confusions",
         "agreement": "testbed.cli.analyses.agreement",
