@@ -221,3 +221,19 @@ def test_a_class_of_the_16_is_chosen_by_its_mean_probability(tmp_path):
     values = {row.metric: row.value for row in done.frame.itertuples() if row.slice == "overall"}
     assert values["top1"] == pytest.approx(1 / 6)  # it says cat, though the largest logit of the 16 is a dog's
     assert values["shape_bias"] == pytest.approx(1 / 2)
+
+
+def test_models_are_compared_with_people_on_average(store, ask, raw, refusal):
+    ask("people", raw, "--on", ON)
+    found = json.loads(ask("agreement", ON, "--with", "human:*", "--json").stdout)
+    right = [np.array([row[0] == row[column] for row in SEEN], dtype=float) for column in (2, 3, 4)]
+    by_model = {each["model"]: each for each in found}
+    expected = np.mean([error_consistency(right[2], right[0]), error_consistency(right[2], right[1])])
+    assert by_model["net"]["consistency"] == pytest.approx(expected)
+    assert (by_model["net"]["others"], by_model["human:subject-01"]["others"]) == (2, 1)
+    within = json.loads(ask("agreement", ON, "--with", "human:*", "--by", "texture", "--json").stdout)
+    assert {each["by"] for each in within} == {"texture"}
+    done = ask("agreement", ON, "--models", "net", "--with", "human:subject-01")
+    assert [line.split()[0] for line in done.stdout.splitlines()[2:]] == ["net", "human:subject-01"]
+    assert "--by goes with --with NAME" in refusal("agreement", ON, "--by", "texture")
+    assert "person:*" in refusal("agreement", ON, "--with", "person:*")

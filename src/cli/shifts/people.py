@@ -14,9 +14,7 @@ from testbed.console.output import footnote, percent, print_json, table
 
 
 @store_command
-@click.argument(
-    "files", nargs=-1, required=True, cls=Argument, metavar="FILE...", type=click.Path(path_type=Path, exists=True)
-)
+@click.argument("files", nargs=-1, required=True, cls=Argument, metavar="FILE...", type=click.Path(path_type=Path))
 @click.option(
     "--on",
     "setting",
