@@ -95,7 +95,10 @@ def _dataset(store: Store, setting: str) -> DatasetInfo:
         )
     most = max(found, key=lambda each: (not each.model.startswith(PREFIX), each.size or 0))
     assert most.dataset_id is not None
-    return store.datasets.get(most.dataset_id)
+    dataset = store.datasets.get(most.dataset_id)
+    if not dataset.class_names or not all(type(each) is int and each >= 0 for each in dataset.targets):
+        raise DataError(f"{setting} has no named class for each image, to which responses could be compared")
+    return dataset
 
 
 def _places(dataset: DatasetInfo, setting: str) -> dict[Key, int]:
@@ -130,10 +133,10 @@ def _read(path: Path) -> list[tuple[str, _Trial]]:
             found = []
             for row in reader:
                 where = f"{path}, line {reader.line_num}"
-                person, *values = ((row[names[each]] or "").strip() for each in _COLUMNS)
+                person, said, label, condition, image = ((row[names[each]] or "").strip() for each in _COLUMNS)
                 if not person:
                     raise DataError(f"{where}: the person (subj) is missing")
-                found.append((person, _Trial(*values, where)))
+                found.append((person, _Trial(said, label, condition, image, where)))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} cannot be read as a CSV file in UTF-8: {error}") from error
     return found

@@ -83,6 +83,7 @@ def test_a_csv_with_ids_will_do(store, ask, tmp_path):
         ("x.csv", "image,dark\na,1\n", "x.csv, image 1: expected a column file_name or id; found image, dark"),
         ("x.csv", "id,dark\na,1\na,0\n", "x.csv has the image 'a' twice"),
         ("x.csv", "id,dark\na,yes\n", "x.csv has no column of 0 and 1; its columns are dark"),
+        ("x.csv", "id,dark\na,yes,1\n", "x.csv has no column of 0 and 1; its columns are dark, None"),
         ("x.csv", "id,dark\nz,1\n", "annotates none of the 8 samples of val; it has images such as 'z', the setting"),
         ("x.csv", "", "x.csv has no images"),
         ("y.jsonl", "{]\n", "y.jsonl is neither a CSV nor JSON lines"),

@@ -125,7 +125,7 @@ def read_factors(path: Path) -> dict[str, dict[str, bool]]:
         DataError: If it is none, or has no column of 0 and 1.
     """
     rows = _by_image(_rows(path), path)
-    columns = [name for name in next(iter(rows.values())) if name not in NAMES]
+    columns = [str(name) for name in next(iter(rows.values())) if name not in NAMES]
     factors = [name for name in columns if all(_flag(row.get(name)) is not None for row in rows.values())]
     if not factors:
         raise DataError(f"{path} has no column of 0 and 1; its columns are {', '.join(columns) or 'none'}")
