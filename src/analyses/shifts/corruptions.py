@@ -97,7 +97,7 @@ def corruption_errors(
     if not chosen:
         raise StoreError(f"no model has results on {every[0]}, …; run: testbed run MODEL… --on '{on[0]}'")
     against = _Baseline.of(cells, None if baseline is None else results.get(baseline, {}), baseline)
-    images = _Images(store, cells)
+    images = _Images(store, cells, against)
     rows = [_row(model, cells, results[model], against, images) for model in sorted(chosen)]
     for row in rows:
         if row.missing:
@@ -129,11 +129,10 @@ def _cells(settings: Sequence[str], clean: str, baseline: str | None, tell: Tell
     if family == "imagenet-c":  # mCE is defined on these
         left_out = [each for each in there if each not in ALEXNET]
         there = [*ALEXNET]
-        severities = range(1, SEVERITIES + 1)
         if left_out:
             tell(f"mCE is the mean of 15 corruptions; not among them: {', '.join(left_out)}")
-    else:
-        severities = sorted({int(each["severity"]) for each in matches})  # type: ignore[assignment]
+    whole = range(1, SEVERITIES + 1)
+    severities = list(whole) if family == "imagenet-c" else sorted({int(each["severity"]) for each in matches})
     return _Cells({each: [f"{family}.{each}.{severity}{form}" for severity in severities] for each in there}, clean)
 
 
@@ -188,20 +187,22 @@ class _Baseline:
 class _Images:
     """The errors of each image, where all cells of a model are of the same images."""
 
-    def __init__(self, store: Store, cells: _Cells) -> None:
-        self._store, self._cells = store, cells
+    def __init__(self, store: Store, cells: _Cells, against: _Baseline) -> None:
+        self._store, self._cells, self._against = store, cells, against
         self._ids = dict[int, list[str]]()
+        self._base: tuple[int | None, Sequence[Array | float]] = (None, [])
+        if against.results is not None:
+            self._base = self._errors(against.results)
 
-    def interval(self, of: Mapping[str, Result], against: _Baseline) -> tuple[float, float] | None:
+    def interval(self, of: Mapping[str, Result]) -> tuple[float, float] | None:
         """The interval of mCE; None where it is not known which images are wrong."""
         first, errors = self._errors(of)
-        if against.results is None:
-            base: Sequence[Array | float] = list(against.errors.values())
-        else:
-            other, base = self._errors(against.results)
-            if first is None or other is None or self._ids_of(first) != self._ids_of(other):
-                return None
+        other, base = self._base
         if first is None:
+            return None
+        if self._against.results is None:
+            base = list(self._against.errors.values())
+        elif other is None or self._ids_of(first) != self._ids_of(other):
             return None
         groups = groups_of(self._store.datasets.get(first).samples)
         return mce_interval(errors, base, None if groups is None else clusters_of(groups))
@@ -231,10 +232,7 @@ class _Images:
     def _ids_of(self, dataset: int) -> list[str]:
         if dataset not in self._ids:
             ids = self._store.datasets.sample_ids(dataset, 0, self._store.datasets.head(dataset).size)
-            same = next(
-                (each for each in self._ids.values() if each == ids), ids
-            )  # one list for all of the same images
-            self._ids[dataset] = same
+            self._ids[dataset] = next((each for each in self._ids.values() if each == ids), ids)  # held once
         return self._ids[dataset]
 
 
@@ -250,7 +248,7 @@ def _row(model: str, cells: _Cells, of: Mapping[str, Result], against: _Baseline
     errors = {name: corruption_error(each, against.errors[name]) for name, each in whole.items()}
     if len(whole) < len(cells.corrupted):
         return CorruptionErrors(model, clean, errors, None, None, None, None, missing)
-    low, high = images.interval(of, against) or (None, None)
+    low, high = images.interval(of) or (None, None)
     relative = None
     if clean is not None:
         parts = [

@@ -249,7 +249,7 @@ class _Reader:
 
     def _clusters(self, data: DatasetInfo) -> Array:
         """Which samples belong together: those of a group, and those of the same content."""
-        keys = (f"group {each.group}" if each.group is not None else each.digest for each in data.samples)
+        keys = (each.digest if each.group is None else f"group {data.name}/{each.group}" for each in data.samples)
         return np.array([self._numbers.setdefault(key, len(self._numbers)) for key in keys], dtype=np.int64)
 
     def _tell(self, note: str) -> None:
