@@ -22,6 +22,7 @@ JUDGE_SLICE = "judge"  # what slices of the metric `unread` begin with that say 
 # The metric that says for which share of the outputs a model gave no finite numbers; absent where all are finite.
 NOT_FINITE = "not_finite"
 DIFFERING = "differing_samples"  # in the environment of a certificate: the ids of samples that differ
+MEAN_PROBABILITY = "mean_probability"  # how a group of classes has one logit, other than by its largest
 TEXTS = "texts"  # its slice for the embeddings of texts
 
 

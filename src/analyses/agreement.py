@@ -6,10 +6,22 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
+import numpy as np
+
 from testbed.analyses.predictions import has_logits, predictions_of
-from testbed.analyses.side_by_side import Samples, Tell, choose, require_binary, side_by_side
+from testbed.analyses.side_by_side import Samples, Tell, choose, clusters_in, require_binary, side_by_side
+from testbed.analyses.slices import GROUP, labels_by
+from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
-from testbed.metrics.inference.agreement import Agreement, agreement, right_counts, same_predictions
+from testbed.errors import StoreError
+from testbed.metrics.inference.agreement import (
+    Agreement,
+    MeanConsistency,
+    agreement,
+    mean_consistencies,
+    right_counts,
+    same_predictions,
+)
 
 
 class Pair(NamedTuple):
@@ -19,6 +31,15 @@ class Pair(NamedTuple):
     second: str
     agreement: Agreement
     same_class: float | None
+
+
+class With(NamedTuple):
+    """A model and the mean agreement of its errors with those of some others."""
+
+    model: str
+    right: float
+    others: int
+    mean: MeanConsistency
 
 
 class Agreements(NamedTuple):
@@ -73,3 +94,54 @@ def agreements(
     ]
     right = [(model, float(scores[model].mean())) for model in table.models]
     return Agreements(len(table.keys), right, pairs, right_counts(table.scores).tolist())
+
+
+def agreement_with(
+    store: Store,
+    setting: str,
+    others: Sequence[str],
+    models: Sequence[str],
+    score: str,
+    by: str | None = None,
+    tell: Tell = lambda note: None,
+) -> tuple[int, list[With]]:
+    """Compares each model with some others, such as people.
+
+    Args:
+        store: The results store.
+        setting: The setting.
+        others: Names or patterns of the others; each of them is compared with the rest of them, too.
+        models: Names or patterns; none means all.
+        score: A score of 0 and 1, such as ``top1``.
+        by: Within which groups of samples errors are compared, as ``testbed groups --by`` names them; None: within all.
+        tell: Called with notes on what was left out.
+
+    Returns:
+        The number of samples; and each model, the one that agrees most first.
+
+    Raises:
+        StoreError: If there are no such others, or no such scores.
+    """
+    wanted = [*models, *others] if models else []
+    evaluations = choose(store, [setting], wanted, score, at_least=2, tell=tell)[setting]
+    samples = Samples(store)
+    table = side_by_side(store, samples, setting, evaluations, score, tell)
+    require_binary(table, score, "agreement")
+    chosen = matching_names("model", others, set(table.models))
+    columns = [place for place, model in enumerate(table.models) if model in chosen]
+    kept, groups = np.ones(len(table.keys), dtype=bool), None
+    if by is not None:
+        _, labels = labels_by(store, samples, table, by, tell=tell)
+        kept = np.array([label is not None for label in labels], dtype=bool)
+        groups = np.unique([label for label in labels if label is not None], return_inverse=True)[1]
+    clusters = None if by == GROUP else clusters_in(samples, table)
+    right = table.scores[kept]
+    means = mean_consistencies(right, columns, groups, None if clusters is None else clusters[kept])
+    rows = [
+        With(model, float(right[:, place].mean()), len(columns) - (place in columns), mean)
+        for place, (model, mean) in enumerate(zip(table.models, means, strict=True))
+    ]
+    if all(row.mean.consistency is None for row in rows):
+        raise StoreError(f"no errors on {setting} can be compared: chance agrees always, or there is one model only")
+    rows.sort(key=lambda row: -2.0 if row.mean.consistency is None else row.mean.consistency, reverse=True)
+    return len(right), rows

@@ -93,7 +93,9 @@ def class_names(identity: dict[str, Any], dataset: DatasetInfo, classes: int | N
     prompted = bool(identity.get("forward", {}).get("prompts")) and not view.get("class_groups")
     if classes is None:
         prompts = identity["forward"]["prompts"].get("class_names") if prompted else None
-        known = view.get("class_groups") or view.get("class_sublist") or prompts or dataset.class_names or ()
+        groups = view.get("class_groups")
+        groups = next(iter(groups.values())) if isinstance(groups, dict) else groups
+        known = groups or view.get("class_sublist") or prompts or dataset.class_names or ()
         classes = len(known)
     names = viewed_class_names(identity, dataset.class_names, classes)
     numbers = names == [str(index) for index in range(classes)]

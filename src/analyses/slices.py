@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from testbed.spreadsheet import plain
 CLASS = "class"
 GROUP = "group"
 ID = "id"
+TRAINING_SHARE = "_training_share"  # of the group that the slice or column without it names
 Labels = list[str | None]
 
 
@@ -51,7 +53,10 @@ def grouped(
     tell: Tell = lambda note: None,
     better: Better | None = None,
 ) -> Grouped:
-    """Means over groups of the samples that all models have.
+    """Means over groups of the samples that all models have; weighted by training shares, if these are known.
+
+    The training share of a group is another slice of its samples, or another column of the file, named as the groups
+    are with ``_training_share`` after it.
 
     Args:
         store: The results store.
@@ -75,8 +80,9 @@ def grouped(
     table = side_by_side(store, samples, setting, evaluations, score, tell)
     by, labels = labels_by(store, samples, table, by, csv_file, tell)
     clusters = None if by == GROUP else clusters_in(samples, table)  # a group by itself is one cluster
+    shares = training_shares(samples, table, by, labels, csv_file)
     found = [
-        (model, by_group(table.scores[:, column], labels, larger, spec, clusters))
+        (model, by_group(table.scores[:, column], labels, larger, spec, clusters, shares))
         for column, model in enumerate(table.models)
     ]
     return Grouped(by, found, table.binary, spec)
@@ -98,7 +104,8 @@ def labels_by(
     infos, setting = infos_of(samples, table), table.eval_setting
     if csv_file is not None:
         rows = read_csv(csv_file)
-        by = _only(by, [name for name in next(iter(rows.values())) if name != ID], f"{csv_file}", "column")
+        names = [name for name in next(iter(rows.values())) if name != ID and not name.endswith(TRAINING_SHARE)]
+        by = _only(by, names, f"{csv_file}", "column")
         labels = _from_rows(rows, by, infos, f"{csv_file}", setting, tell)
     else:
         by = by or _default(infos, setting)
@@ -111,12 +118,53 @@ def labels_by(
     return by, labels
 
 
+def training_shares(
+    samples: Samples, table: SideBySide, by: str, labels: Labels, csv_file: Path | None = None
+) -> dict[str, float] | None:
+    """The training share of each group, as its samples declare it; None if they do not.
+
+    Raises:
+        DataError: If a share is no number of 0 or more, or the samples of a group have different ones, or all are 0.
+    """
+    key, infos = by + TRAINING_SHARE, infos_of(samples, table)
+    if csv_file is None:
+        given = [(info.slices or {}).get(key) for info in infos]
+    else:
+        rows = read_csv(csv_file)
+        given = [rows.get(info.id, {}).get(key) for info in infos]
+    pairs = {(label, share) for label, share in zip(labels, given, strict=True) if label is not None}
+    if all(share is None for _, share in pairs):
+        return None
+    shares: dict[str, float] = {}
+    for label, share in sorted(pairs, key=str):
+        number = _share(share)
+        if number is None or label in shares:
+            raise DataError(
+                f"{table.eval_setting}: the group {label!r} has the {key} {share!r}; one number of 0 or more, the same"
+                " for all of its samples, is expected"
+            )
+        shares[label] = number
+    if not sum(shares.values()) > 0:
+        raise DataError(f"{table.eval_setting}: every {key} is 0")
+    return shares
+
+
+def _share(value: Any) -> float | None:
+    """A share as a number; None if it is none."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if number >= 0 and math.isfinite(number) and not isinstance(value, bool) else None
+
+
 # What the data set has --------------------------------------------------------------------------------------------
 
 
 def _keys(infos: Sequence[SampleInfo]) -> list[str]:
-    """The keys of the samples' slices, sorted."""
-    return sorted({key for info in infos for key in info.slices or {}})
+    """The keys of the samples' slices, sorted; without those that are training shares."""
+    keys = {key for info in infos for key in info.slices or {}}
+    return sorted(key for key in keys if not key.endswith(TRAINING_SHARE))
 
 
 def _default(infos: Sequence[SampleInfo], setting: str) -> str:

@@ -30,6 +30,9 @@ SECTIONS = {
         "compare": "testbed.cli.analyses.compare",
         "gate": "testbed.cli.analyses.gate",
         "groups": "testbed.cli.analyses.groups",
+        "ood": "testbed.cli.shifts.ood",
+        "mce": "testbed.cli.shifts.mce",
+        "factors": "testbed.cli.shifts.factors",
         "hardest": "testbed.cli.analyses.hardest",
         "confusions": "testbed.cli.analyses.confusions",
         "agreement": "testbed.cli.analyses.agreement",
@@ -41,6 +44,7 @@ SECTIONS = {
     "Store and files": {
         "store": "testbed.cli.program:store",
         "import": "testbed.cli.importing",
+        "people": "testbed.cli.shifts.people",
         "export": "testbed.cli.program:export",
         "publish": f"{_EXPORTS}.publish",
     },

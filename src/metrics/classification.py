@@ -7,11 +7,13 @@ do. (torch.topk leaves the order of ties to the device.) A sample with a NaN amo
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+
+from testbed.entities import MEAN_PROBABILITY
 
 NEVER = np.iinfo(np.int64).max  # the rank of a target that is right for no k
 _BLOCK = 2**20  # logits at a time, so that what is computed from them needs little memory
@@ -120,8 +122,19 @@ def best_ranks(logits: np.ndarray[Any, Any], labels: Sequence[Sequence[int]]) ->
     return best
 
 
-def grouped(logits: np.ndarray[Any, Any], groups: Sequence[Sequence[int]]) -> np.ndarray[Any, Any]:
-    """The largest logit of each group of classes: float array [n, groups]; NaN where one of them is NaN."""
+def grouped(
+    logits: np.ndarray[Any, Any], groups: Sequence[Sequence[int]] | Mapping[str, Sequence[Sequence[int]]]
+) -> np.ndarray[Any, Any]:
+    """One logit for each group of classes: float array [n, groups]; NaN where one of the group's is NaN.
+
+    Args:
+        logits: Float array [n, C].
+        groups: The classes of each group, whose largest logit counts. Or these under the key `MEAN_PROBABILITY`: then
+            the logarithm of the group's mean probability counts, up to a number that is the same for all groups.
+    """
+    if isinstance(groups, Mapping):
+        chosen = [np.asarray(logits[:, list(group)], dtype=np.float64) for group in groups[MEAN_PROBABILITY]]
+        return np.stack([np.logaddexp.reduce(each, axis=1) - np.log(each.shape[1]) for each in chosen], axis=1)
     return np.stack([logits[:, list(group)].max(axis=1) for group in groups], axis=1)
 
 
@@ -147,6 +160,55 @@ def predicted_classes(logits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def _predicted_classes(logits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.where(np.isnan(logits).any(axis=1), -1, logits.argmax(axis=1))
+
+
+class ClassF1(NamedTuple):
+    """F1 of each class that has samples: 2 TP / (2 TP + FP + FN), the harmonic mean of precision and recall.
+
+    Attributes:
+        classes: The classes, ascending: integer array [classes].
+        f1: Float array [classes]; 0 for a class of which no sample is right.
+        precision: Likewise; 0 for a class that is never predicted, as scikit-learn's ``zero_division=0`` has it.
+        recall: Likewise.
+        errors: What each sample adds to the error of the mean F1, by linearisation: float array [n] with the sum 0.
+    """
+
+    classes: np.ndarray[Any, Any]
+    f1: np.ndarray[Any, Any]
+    precision: np.ndarray[Any, Any]
+    recall: np.ndarray[Any, Any]
+    errors: np.ndarray[Any, Any]
+
+
+def f1_of_classes(predicted: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> ClassF1:
+    """Precision, recall and F1 of each class that has samples.
+
+    Args:
+        predicted: Integer array [n]; −1 for a sample without a prediction, which is missed by its own class and counts
+            against no other.
+        targets: Integer array [n] of classes from 0.
+
+    Raises:
+        ValueError: If there are no samples, or not as many of both.
+    """
+    if predicted.shape != targets.shape or not len(targets):
+        raise ValueError(f"expected predictions [n] and targets [n] with n > 0, got {predicted.shape}, {targets.shape}")
+    size = int(max(predicted.max(), targets.max())) + 1
+    right = predicted == targets
+    hits = np.bincount(targets, weights=right, minlength=size)
+    there = np.bincount(targets, minlength=size)
+    said = np.bincount(predicted[predicted >= 0], minlength=size)
+    both = np.maximum(there + said, 1)
+    f1 = 2 * hits / both
+    # d F1 = (2 d TP − F1 (d there + d said)) / (there + said); a class without samples is not in the mean.
+    counted = there > 0
+    weight = np.where(counted, 1 / both, 0.0) / counted.sum()
+    own = weight[targets] * (2 * right - f1[targets])
+    others = np.where(predicted >= 0, weight[predicted] * f1[predicted], 0.0)
+    precision = hits / np.maximum(said, 1)
+    return ClassF1(
+        np.flatnonzero(counted), f1[counted], precision[counted], (hits / np.maximum(there, 1))[counted], own - others
+    )
 
 
 class SampleScores(NamedTuple):

@@ -141,3 +141,45 @@ def test_mistakes_are_told_in_one_line(store, refusal, tmp_path):
     assert told == "Error: meta.csv: there is no column 'place'; available: artist"
     assert "no slice 'set'; --by takes: class" in refusal("groups", "val", "--by", "set")
     assert "no sample of val has a group by group" in refusal("groups", "val", "--by", "group")
+
+
+def shares(values):
+    return [{"place": place, "place_training_share": share} for place, share in values]
+
+
+def test_means_are_weighted_by_the_training_shares_that_samples_declare(store, ask):
+    declared = shares([("land", 3498), ("land", 3498), ("land", 3498), ("water", 56), ("water", 56), ("water", 56)])
+    put(store, "a", "birds", samples_of(TARGETS, slices=declared), saying(SAID["a"]))
+    row = rows_of(ask("groups", "birds", "--json"))["a"]
+    assert (row["by"], groups_of(row)) == ("place", {"land": (3, 1), "water": (3, 0)})
+    assert row["mean_by_training_shares"] == pytest.approx(3498 / 3554)
+    lines = ask("groups", "birds").stdout.splitlines()
+    assert "by training shares  worst group" in lines[0]
+    assert "98.42 %" in lines[2]
+    assert rows_of(ask("groups", "birds", "--by", "class", "--json"))["a"]["mean_by_training_shares"] is None
+
+
+def test_a_table_may_have_training_shares_too(store, ask, tmp_path):
+    path = tmp_path / "places.csv"
+    path.write_text(
+        "id,place,place_training_share\n"
+        + "".join(
+            f"{place:03d}.png,{'land' if place < 2 else 'water'},{0.75 if place < 2 else 0.25}\n" for place in range(6)
+        )
+    )
+    row = rows_of(ask("groups", "val", "--slices-from", path, "--json"))["a"]
+    assert (row["by"], row["mean_by_training_shares"]) == ("place", pytest.approx(0.75 + 0.25 / 4))
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([("land", 1), ("land", 2)], "the group 'land' has the place_training_share 2; one number of 0 or more, the"),
+        ([("land", 1), ("water", None)], "the group 'water' has the place_training_share None"),
+        ([("land", "many"), ("water", 1)], "the group 'land' has the place_training_share 'many'"),
+        ([("land", 0), ("water", 0)], "every place_training_share is 0"),
+    ],
+)
+def test_wrong_training_shares_are_refused(store, refusal, values, said):
+    put(store, "a", "birds", samples_of([0, 1], slices=shares(values)), saying([0, 1]))
+    assert said in refusal("groups", "birds")

@@ -26,6 +26,7 @@ from testbed.entities import Metric
 from testbed.errors import DataError, MissingExtraError, TestbedError
 from testbed.graph.options import RunOptions
 from testbed.identity.describe import describe_fields, digest
+from testbed.metrics.scorers.classification import F1_SCORER
 from testbed.registry import registry
 from testbed.runner.run import run
 from testbed.scoring.finish import compute_scores, same_scores
@@ -158,6 +159,7 @@ def test_the_metrics_of_a_kept_store_are_computed_from_its_outputs_to_the_bit(tm
         assert list(store.maintenance.check()) == []
         for each in store.evaluations.find(statuses=["complete"]):
             scores, metrics = compute_scores(store, catalog, each.id)
+            metrics = [metric for metric in metrics if metric.scorer != F1_SCORER]  # which came after it
             assert same_scores(store, each.id, scores, metrics), each
             assert told(metrics) == told(store.results.metrics(each.id)), each
             computed += len(metrics)

@@ -13,10 +13,12 @@ from testbed.metrics.inference.agreement import (
     agreement,
     confusions,
     hardest_first,
+    mean_consistencies,
     most_common,
     right_counts,
     same_predictions,
 )
+from testbed.metrics.inference.paired import error_consistency
 
 
 def test_agreement_is_scikit_learns():
@@ -92,3 +94,46 @@ def test_of_several_right_classes_each_is_confused_unless_one_is_predicted():
 def test_confusions_of_nothing():
     assert confusions(np.array([0, -1]), [[0], [1]]) == ({}, {0: 1})
     assert confusions(np.array([0]), [[]]) == ({}, {})
+
+
+# The mean with several others ----------------------------------------------------------------------------------------
+
+
+def test_the_mean_with_others_is_the_mean_of_pairs_within_groups():
+    rng = np.random.default_rng(0)
+    right = (rng.random((300, 5)) < [0.9, 0.6, 0.7, 0.5, 0.8]).astype(float)
+    groups = rng.integers(3, size=300)
+    found = mean_consistencies(right, [1, 2, 4], groups)
+    for model, each in enumerate(found):
+        pairs = [
+            error_consistency(right[groups == group, model], right[groups == group, other])
+            for group in range(3)
+            for other in (1, 2, 4)
+            if other != model
+        ]
+        assert each.consistency == pytest.approx(np.mean(pairs))
+        assert each.low < each.consistency < each.high
+    alone = mean_consistencies(right, [1])
+    assert alone[0].consistency == pytest.approx(error_consistency(right[:, 0], right[:, 1]))
+    assert alone[1].consistency is None  # nobody to be compared with
+
+
+def test_a_group_in_which_chance_always_agrees_does_not_count():
+    right = np.array([[1, 1], [1, 1], [1, 0], [0, 0], [1, 1]], dtype=float)
+    groups = np.array([0, 0, 1, 1, 1])
+    expected = error_consistency(right[2:, 0], right[2:, 1])
+    assert mean_consistencies(right, [1], groups)[0].consistency == pytest.approx(expected)
+    assert mean_consistencies(np.ones((4, 2)), [1])[0].consistency is None
+
+
+def test_intervals_of_the_mean_know_clusters():
+    rng = np.random.default_rng(1)
+    right = (rng.random((100, 3)) < 0.6).astype(float)
+    again = np.repeat(right, 4, axis=0)
+    width = [each.high - each.low for each in (
+        mean_consistencies(right, [1, 2])[0],
+        mean_consistencies(again, [1, 2])[0],
+        mean_consistencies(again, [1, 2], clusters=np.repeat(np.arange(100), 4))[0],
+    )]  # fmt: skip
+    assert width[1] < 0.7 * width[0]
+    assert width[2] == pytest.approx(width[0], rel=0.15)

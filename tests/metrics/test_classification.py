@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.metrics import top_k_accuracy_score
+from sklearn.metrics import precision_recall_fscore_support, top_k_accuracy_score
 
 from testbed.metrics import classification
-from testbed.metrics.classification import NEVER, target_ranks, topk_correct
+from testbed.metrics.classification import NEVER, f1_of_classes, target_ranks, topk_correct
 
 
 def ranks_by_stable_sort(logits, targets):
@@ -104,3 +104,38 @@ def test_inputs_stay_as_they_are():
     target_ranks(logits, targets)
     np.testing.assert_array_equal(logits, before[0])
     np.testing.assert_array_equal(targets, before[1])
+
+
+# F1 ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "classes", "present"), [(300, 12, 12), (40, 12, 7), (5, 3, 1), (1, 2, 2)])
+def test_f1_is_scikit_learns_over_the_classes_that_have_samples(n, classes, present):
+    rng = np.random.default_rng(n)
+    targets = rng.integers(present, size=n)
+    predicted = np.where(rng.random(n) < 0.5, targets, rng.integers(classes, size=n))
+    found = f1_of_classes(predicted, targets)
+    labels = np.unique(targets)
+    expected = precision_recall_fscore_support(targets, predicted, labels=labels, zero_division=0)
+    assert found.classes.tolist() == labels.tolist()
+    for got, wanted in zip((found.precision, found.recall, found.f1), expected, strict=False):
+        np.testing.assert_allclose(got, wanted, atol=1e-12)
+    assert found.errors.sum() == pytest.approx(0, abs=1e-12)
+
+
+def test_a_sample_without_a_prediction_is_missed_by_its_class_alone():
+    found = f1_of_classes(np.array([0, -1, 1]), np.array([0, 0, 1]))
+    assert found.f1.tolist() == pytest.approx([2 / 3, 1])
+    assert found.precision.tolist() == [1, 1]
+    with pytest.raises(ValueError, match="with n > 0"):
+        f1_of_classes(np.array([], dtype=int), np.array([], dtype=int))
+
+
+def test_the_error_of_the_mean_f1_is_that_of_resampled_samples():
+    rng = np.random.default_rng(0)
+    targets = rng.integers(4, size=1500) ** 2 // 3
+    predicted = np.where(rng.random(1500) < 0.7, targets, rng.integers(4, size=1500))
+    errors = f1_of_classes(predicted, targets).errors
+    places = rng.integers(1500, size=(1000, 1500))
+    drawn = [f1_of_classes(predicted[each], targets[each]).f1.mean() for each in places]
+    assert np.sqrt(1500 / 1499 * (errors**2).sum()) == pytest.approx(np.std(drawn), rel=0.08)

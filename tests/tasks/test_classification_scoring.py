@@ -49,7 +49,7 @@ def test_top_1_and_top_5_are_scikit_learns(dtype):
     logits, targets = random_case()
     logits = logits.astype(dtype)
     metrics, scores = score(logits, targets)
-    assert list(metrics) == ["top1", "top5", "nll", "brier", "ece", "mean_per_class_recall"]
+    assert list(metrics) == ["top1", "top5", "nll", "brier", "ece", "mean_per_class_recall", "macro_f1"]
     assert metrics["top1"].value == pytest.approx(accuracy_score(targets, logits.argmax(axis=1)), abs=1e-12)
     expected = top_k_accuracy_score(targets, logits.astype(np.float64), k=5, labels=range(12))
     assert metrics["top5"].value == pytest.approx(expected, abs=1e-12)

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.options.stored import models_option, note, score_option, setting_argument
-from testbed.console.options import store_command
+from testbed.console.completion import stored
+from testbed.console.options import ManyWords, store_command
 from testbed.console.output import footnote, percent, print_json, table
+from testbed.errors import TestbedError
 
 if TYPE_CHECKING:
-    from testbed.analyses.agreement import Agreements
+    from testbed.analyses.agreement import Agreements, With
 
 _BAR = 40  # characters of the longest bar
 
@@ -22,19 +24,40 @@ _BAR = 40  # characters of the longest bar
 @setting_argument
 @models_option
 @score_option
-def command(setting: str, models: Sequence[str], score: str | None, db_url: str | None, as_json: bool) -> int:
+@click.option(
+    "--with",
+    "others",
+    cls=ManyWords,
+    metavar="NAME",
+    shell_complete=stored("model"),
+    help="Compare each model with these alone, such as 'human:*', and print the mean.",
+)
+@click.option("--by", metavar="WHAT", help="With --with: within class, group or a slice; then the mean over these.")
+def command(
+    setting: str,
+    models: Sequence[str],
+    score: str | None,
+    others: Sequence[str],
+    by: str | None,
+    db_url: str | None,
+    as_json: bool,
+) -> int:
     """How far models agree: shared errors, predicted classes.
 
     Prints error consistency (κ), shared errors and the same predicted classes of each pair of models, and how many
     models get each sample right.
     """
-    from testbed.analyses.agreement import agreements
+    from testbed.analyses.agreement import agreement_with, agreements
     from testbed.analyses.main_scores import main_score
     from testbed.analyses.side_by_side import evaluations_on
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
         score = score or main_score(store, {setting: evaluations_on(store, setting).values()}, binary=True)
+        if others:
+            return _with(*agreement_with(store, setting, others, models, score, by, note), setting, score, by, as_json)
+        if by is not None:
+            raise TestbedError("--by goes with --with NAME: the models with which each is compared")
         found = agreements(store, setting, models, score, note)
     if as_json:
         print_json(_as_objects(found, setting, score))
@@ -46,6 +69,34 @@ def command(setting: str, models: Sequence[str], score: str | None, db_url: str 
         f" ({percent(found.counts[0] / found.n)} %) that no model gets right, {found.counts[-1]:,}"
         f" ({percent(found.counts[-1] / found.n)} %) that all get right; κ: error consistency; shared errors: share of"
         " the samples that either model gets wrong; same class: same prediction, right or wrong"
+    )
+    return 0
+
+
+def _with(n: int, rows: Sequence[With], setting: str, score: str, by: str | None, as_json: bool) -> int:
+    """Prints each model beside the others."""
+    if as_json:
+        common = {"kind": "with", "eval_setting": setting, "score": score, "by": by, "n": n}
+        print_json(
+            [
+                {**common, "model": row.model, "value": row.right, "others": row.others, **asdict(row.mean)}
+                for row in rows
+            ]
+        )
+        return 0
+    lines = [
+        [
+            *(row.model, f"{percent(row.right)} %", f"{row.others}"),
+            "–" if row.mean.consistency is None else f"{row.mean.consistency:.3f}",
+            "–" if row.mean.low is None else f"[{row.mean.low:.3f}, {row.mean.high:.3f}]",
+        ]
+        for row in rows
+    ]
+    click.echo(table(["model", score, "with", "mean κ", "95 %"], lines, right=[1, 2, 3, 4]))
+    within = "" if by is None else f", within each {by} and then over these"
+    footnote(
+        f"{n:,} samples of {setting}; κ: error consistency, the mean with so many others{within}; intervals: for other"
+        " samples and the same others"
     )
     return 0
 

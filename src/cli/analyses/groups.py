@@ -65,13 +65,15 @@ def command(
 
 
 def _table(found: Grouped) -> str:
-    header = ["model", "groups", "n", "mean", "mean of groups"]
+    weighted = any(of.weighted is not None for _, of in found.rows)
+    header = ["model", "groups", "n", "mean", "mean of groups", *(["by training shares"] if weighted else [])]
     header += ["worst group", "n", "value", "95 % interval", "best group", "n", "value", "gap"]
     shown = in_percent(found.spec, found.binary)
     lines = [
         [
             *(model, f"{len(of.groups):,}", f"{of.n:,}"),
             *(mean_score(of.mean, shown), mean_score(of.balanced, shown)),
+            *([] if of.weighted is None else [mean_score(of.weighted, shown)]),
             *(of.worst.name, f"{of.worst.n:,}", mean_score(of.worst.value, shown)),
             _interval(of.worst, shown),
             *(of.best.name, f"{of.best.n:,}", mean_score(of.best.value, shown)),
@@ -79,7 +81,8 @@ def _table(found: Grouped) -> str:
         ]
         for model, of in found.rows
     ]
-    return table(header, lines, right=[1, 2, 3, 4, 6, 7, 8, 10, 11, 12])
+    right = [1, 2, 3, 4, *(place + weighted for place in (6, 7, 8, 10, 11, 12)), *([5] if weighted else [])]
+    return table(header, lines, right=right)
 
 
 def _interval(group: GroupMean, in_percent: bool) -> str:
@@ -98,6 +101,7 @@ def _as_object(model: str, of: Groups, by: str, setting: str, score: str) -> dic
         "ungrouped": of.ungrouped,
         "mean": of.mean,
         "mean_of_groups": of.balanced,
+        "mean_by_training_shares": of.weighted,
         "worst": asdict(of.worst),
         "best": asdict(of.best),
         "gap": of.gap,

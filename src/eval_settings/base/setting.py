@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from testbed.data.perturbation import parameters
+from testbed.entities import MEAN_PROBABILITY
 from testbed.errors import DataError, DefinitionError
 from testbed.eval_settings.base.metric import accuracy_topk
 from testbed.eval_settings.base.parts import Names, Perturbation, Prompts, Samples, Templates, check_different
@@ -146,6 +147,8 @@ class EvalSetting:
         class_groups: Lists of classes (after the restriction to a ``class_sublist``); the logits become the largest one
             of each list, and targets index into these lists. Or a function that gives them, for lists that come with
             the data.
+        group_by: How a group has one logit: by its largest (None), or ``"mean_probability"``: by the mean probability
+            of its classes.
         other_sizes: Other numbers of samples in which the data set is distributed.
         class_names: A name for each logit, for zero-shot classification; default those of the data set.
             With a ``class_sublist`` it names all classes, those outside the list too.
@@ -181,6 +184,7 @@ class EvalSetting:
         task: str = "classification",
         full_targets: bool = False,
         class_groups: Sequence[Sequence[int]] | Callable[[], Sequence[Sequence[int]]] | None = None,
+        group_by: str | None = None,
         other_sizes: Sequence[int] = (),
         class_names: Names | None = None,
         templates: Templates | None = None,
@@ -206,6 +210,7 @@ class EvalSetting:
         self.transform = transform
         self.task = task
         self._class_groups = class_groups
+        self.group_by = group_by
         self._num_classes = num_classes
         self.language = language
         self.keep_embeddings = keep_embeddings
@@ -231,6 +236,8 @@ class EvalSetting:
             raise DefinitionError(f"{where}: scoring=Scoring(of=…, by=…) needs the name of the judge in 'by'")
         if self._class_groups is not None and not callable(self._class_groups):
             _ = self.class_groups
+        if self.group_by is not None and (self.group_by != MEAN_PROBABILITY or self._class_groups is None):
+            raise DefinitionError(f"{where}: group_by is '{MEAN_PROBABILITY}' or None, and goes with class_groups")
         if self.metrics_fn is not None and not {"logits", "targets"} <= set(parameters(self.metrics_fn)):
             raise DefinitionError(
                 f"{where}: metrics_fn must take the arguments 'logits' and 'targets'; it takes"
@@ -342,6 +349,12 @@ class EvalSetting:
                 f"eval setting {self.name!r}: class_groups are lists of one or more class numbers from 0 up"
             )
         return groups
+
+    @property
+    def grouping(self) -> list[list[int]] | dict[str, list[list[int]]] | None:
+        """The groups of classes and how each has one logit, as `testbed.metrics.classification.grouped` takes them."""
+        groups = self.class_groups
+        return groups if groups is None or self.group_by is None else {self.group_by: groups}
 
     @property
     def num_classes(self) -> int | None:

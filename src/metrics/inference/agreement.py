@@ -16,6 +16,9 @@ from testbed.metrics.inference.paired import error_consistency, error_overlap, e
 
 Array = np.ndarray[Any, Any]
 
+RESAMPLES = 1_000
+_BLOCK = 2**22  # weights at a time, to bound memory
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -46,6 +49,84 @@ def agreement(first: Array, second: Array) -> Agreement:
         consistency=error_consistency(first, second),
         overlap=error_overlap(first, second),
     )
+
+
+@dataclass(frozen=True)
+class MeanConsistency:
+    """How far a model's errors agree with those of several others, on average.
+
+    Attributes:
+        consistency: The mean error consistency with the others, within each group of samples and then over the groups;
+            None where chance agrees always.
+        low: Lower end of its 95 % interval for other samples, with the same others; None as above.
+        high: Its upper end.
+    """
+
+    consistency: float | None
+    low: float | None
+    high: float | None
+
+
+def mean_consistencies(
+    right: Array, others: Sequence[int], groups: Array | None = None, clusters: Array | None = None, seed: int = 0
+) -> list[MeanConsistency]:
+    """The mean error consistency of each model with others, as Geirhos et al. (2021) have it for models and people.
+
+    Args:
+        right: Float array [n, models] of 0 and 1.
+        others: The columns of the others; a model is not compared with itself.
+        groups: Integer array [n]: the group of each sample, such as its condition; None: all are one.
+        clusters: Integer array [n]: which samples belong together; None: each is alone.
+        seed: Of the bootstrap over samples (percentiles).
+    """
+    rng = np.random.Generator(np.random.Philox(seed))
+    parts = (
+        [np.arange(len(right))] if groups is None else [np.flatnonzero(groups == each) for each in np.unique(groups)]
+    )
+    places = np.arange(len(right)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    number, at_once = int(places.max()) + 1, max(1, _BLOCK // len(right))
+    point = _consistencies(right, others, parts, np.ones((1, len(right))))[0]
+    drawn = np.concatenate(
+        [
+            _consistencies(right, others, parts, rng.multinomial(number, np.full(number, 1 / number), size)[:, places])
+            for size in [at_once] * (RESAMPLES // at_once) + [RESAMPLES % at_once]
+        ]
+    )
+    found = []
+    for value, several in zip(point, drawn.T, strict=True):
+        known = several[~np.isnan(several)]
+        if np.isnan(value) or not len(known):
+            found.append(MeanConsistency(None, None, None))
+        else:
+            found.append(MeanConsistency(float(value), *map(float, np.percentile(known, [2.5, 97.5]))))
+    return found
+
+
+def _consistencies(right: Array, others: Sequence[int], parts: Sequence[Array], weights: Array) -> Array:
+    """The mean κ of each model with the others under weights of the samples [draws, n]: float array [draws, models]."""
+    by_part = []
+    for rows in parts:
+        of, own = weights[:, rows].astype(np.float64), right[rows]
+        total = of.sum(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore", divide="ignore"):  # a part that was not drawn
+            rates = of @ own / total
+            kappas = []
+            for other in others:
+                observed = of @ (own == own[:, [other]]) / total
+                expected = rates * rates[:, [other]] + (1 - rates) * (1 - rates[:, [other]])
+                kappa = np.where(expected < 1, (observed - expected) / (1 - expected), np.nan)
+                kappa[:, other] = np.nan
+                kappas.append(kappa)
+        by_part.append(_mean_of_known(np.stack(kappas)))
+    return _mean_of_known(np.stack(by_part))
+
+
+def _mean_of_known(values: Array) -> Array:
+    """The mean over the first axis without NaN; NaN where all are."""
+    known = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        mean: Array = np.where(known, values, 0).sum(axis=0) / known.sum(axis=0)
+    return mean
 
 
 def same_predictions(first: Array, second: Array) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,6 +46,8 @@ class Groups:
         worst: The group of the worst mean (Sagawa et al. 2020), of several the first by name.
         best: That of the best.
         groups: All of them, by name.
+        weighted: The mean of the groups' means, weighted by given shares, such as those of the training data; None
+            without shares.
     """
 
     n: int
@@ -55,6 +57,7 @@ class Groups:
     worst: GroupMean
     best: GroupMean
     groups: tuple[GroupMean, ...]
+    weighted: float | None = None
 
     @property
     def gap(self) -> float:
@@ -68,6 +71,7 @@ def by_group(
     larger_is_better: bool = True,
     spec: MetricSpec | None = None,
     clusters: Array | None = None,
+    shares: Mapping[str, float] | None = None,
 ) -> Groups:
     """Means of groups.
 
@@ -77,9 +81,10 @@ def by_group(
         larger_is_better: Whether the worst group is that of the smallest mean.
         spec: What the score declares; intervals stay within its range.
         clusters: Integer array [n]: which samples belong together, for intervals; None: each is alone.
+        shares: A weight for each group, for the weighted mean, such as its number of training samples.
 
     Raises:
-        ValueError: If no sample is in a group, or there are not as many labels as scores.
+        ValueError: If no sample is in a group, there are not as many labels as scores, or the weights add up to 0.
     """
     values = np.asarray(scores, dtype=np.float64)
     grouped = np.array([label is not None for label in labels], dtype=bool)
@@ -97,7 +102,13 @@ def by_group(
     highest = min(groups, key=lambda group: (-group.value, group.name))
     worst, best = (lowest, highest) if larger_is_better else (highest, lowest)
     balanced = float(np.mean([group.value for group in groups]))
-    return Groups(len(kept), int((~grouped).sum()), float(kept.mean()), balanced, worst, best, groups)
+    weighted = None
+    if shares is not None:
+        weights = [shares[group.name] for group in groups]
+        if not sum(weights) > 0:
+            raise ValueError("expected weights of groups that add up to more than 0")
+        weighted = float(np.average([group.value for group in groups], weights=weights))
+    return Groups(len(kept), int((~grouped).sum()), float(kept.mean()), balanced, worst, best, groups, weighted)
 
 
 def _mean(name: str, values: Array, clusters: Array, spec: MetricSpec) -> GroupMean:

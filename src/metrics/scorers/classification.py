@@ -11,13 +11,23 @@ import numpy as np
 from testbed.entities import Metric, SampleInfo, Score, groups_of, targets_of
 from testbed.errors import DataError
 from testbed.metric_specs import LOWER, MAIN, NEITHER, MetricSpec, rate
-from testbed.metrics.classification import SampleScores, best_ranks, calibration_gaps, sample_scores, topk_correct
+from testbed.metrics.classification import (
+    SampleScores,
+    best_ranks,
+    calibration_gaps,
+    f1_of_classes,
+    predicted_classes,
+    sample_scores,
+    topk_correct,
+)
 from testbed.metrics.inference.clusters import clusters_of
 from testbed.metrics.inference.statistics import clustered_mean_and_stderr, mean_and_stderr
 
 SCORER = "classification@2"
+F1_SCORER = "f1@1"  # came later: stores without it lack nothing
 TOP_K = (1, 5)
 MEAN_PER_CLASS_RECALL = rate("mean_per_class_recall")
+MACRO_F1 = rate("macro_f1")
 NLL = MetricSpec("nll", "nats", LOWER, lowest=0)
 BRIER = MetricSpec("brier", "", LOWER, 0, 2)
 ECE = rate("ece", LOWER)
@@ -46,7 +56,7 @@ def score_classes(
 
     Returns:
         Per-sample scores (NaN for samples that do not count), and metrics: top1, top5 and, if every sample has one true
-        class, mean_per_class_recall, nll, brier, ece, and top1 of each class as a slice.
+        class, mean_per_class_recall, macro_f1, nll, brier, ece, and top1 of each class as a slice.
 
     Raises:
         DataError: If a target is invalid, or there is no logit for it.
@@ -70,7 +80,15 @@ def _one_class_each(
     scores, metrics = _top_k(found.rank, np.ones(len(targets), dtype=bool), logits.shape[1], clusters)
     metrics += _probabilities(found, correct, scores, clusters)
     metrics += _per_class(correct, targets, class_names, clusters)
+    metrics.append(_macro_f1(predicted_classes(logits), targets, clusters))
     return scores, metrics
+
+
+def _macro_f1(predicted: Array, targets: Array, clusters: Array | None) -> Metric:
+    """The mean F1 of the classes that have samples, with its standard error by linearisation."""
+    found = f1_of_classes(predicted, targets)
+    _, stderr = mean_and_stderr(found.errors * len(targets), clusters)
+    return MACRO_F1.metric(float(found.f1.mean()), len(targets), stderr, scorer=F1_SCORER)
 
 
 def right_classes(sample: SampleInfo, classes: int, what: str) -> list[int]:

@@ -173,7 +173,7 @@ def _viewed(model: ModelDefinition, logits: Array, setting: EvalSetting, groups:
 
     outputs = get_task(setting.task).build(Graph(model, setting)).outputs
     restricted = isinstance(outputs, Rows) and outputs.op.restricts(model, setting)
-    class_groups = setting.class_groups if groups else None
+    class_groups = setting.grouping if groups else None
     found = viewed_logits(logits, setting.class_sublist, class_groups, restricted, setting.name)
     return np.asarray(found, dtype=np.float64)
 

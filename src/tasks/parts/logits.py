@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DataError
@@ -10,11 +10,13 @@ from testbed.errors import DataError
 if TYPE_CHECKING:
     import numpy as np
 
+Groups = Sequence[Sequence[int]] | Mapping[str, Sequence[Sequence[int]]]
+
 
 def viewed_logits(
     logits: np.ndarray[Any, Any],
     class_sublist: Sequence[int] | None,
-    class_groups: Sequence[Sequence[int]] | None,
+    class_groups: Groups | None,
     restricted: bool,
     what: str,
 ) -> np.ndarray[Any, Any]:
@@ -23,7 +25,8 @@ def viewed_logits(
     Args:
         logits: Float array [n, C], the model's output.
         class_sublist: The evaluated classes, if not all are.
-        class_groups: Groups of the evaluated classes; the logit of a group is its largest one.
+        class_groups: Groups of the evaluated classes; the logit of a group is its largest one, or as
+            `testbed.metrics.classification.grouped` says.
         restricted: Whether the model has restricted the logits to the sublist itself.
         what: The setting, for messages.
 
@@ -48,11 +51,12 @@ def restrict(logits: np.ndarray[Any, Any], class_sublist: Sequence[int], what: s
     return logits[:, list(class_sublist)]
 
 
-def _grouped(logits: np.ndarray[Any, Any], groups: Sequence[Sequence[int]], what: str) -> np.ndarray[Any, Any]:
-    """The largest logit of each group of classes."""
+def _grouped(logits: np.ndarray[Any, Any], groups: Groups, what: str) -> np.ndarray[Any, Any]:
+    """One logit for each group of classes."""
     from testbed.metrics.classification import grouped
 
-    largest = max(max(group) for group in groups)
+    each = next(iter(groups.values())) if isinstance(groups, Mapping) else groups
+    largest = max(max(group) for group in each)
     if largest >= logits.shape[1]:
         raise DataError(f"{what} groups classes up to {largest}, but there are {logits.shape[1]} logits")
     return grouped(logits, groups)

@@ -1,0 +1,1 @@
+"""Analyses of stored outputs under a change of the data, one command each."""

@@ -1,0 +1,95 @@
+"""Mean corruption error (mCE): errors under corruptions, each divided by those of a baseline.
+
+Hendrycks & Dietterich, "Benchmarking Neural Network Robustness to Common Corruptions and Perturbations" (2019): with
+the errors E of a model f at the severities s of a corruption c, and those of AlexNet,
+
+    CE_c = Σ_s E_{s,c}(f) / Σ_s E_{s,c}(AlexNet),
+    relative CE_c = Σ_s (E_{s,c}(f) − E_clean(f)) / Σ_s (E_{s,c}(AlexNet) − E_clean(AlexNet)),
+
+and mCE and relative mCE are their means over the 15 corruptions of ImageNet-C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from testbed.metrics.inference.statistics import Z, mean_and_stderr
+
+Array = np.ndarray[Any, Any]
+
+# AlexNet's top-1 errors on the published ImageNet-C, the mean over the five severities. They are the constants by which
+# the authors' numbers are normalised; timm and NVIDIA's FAN have the same in their code for ImageNet-C.
+ALEXNET: Mapping[str, float] = {
+    "gaussian_noise": 0.886428,
+    "shot_noise": 0.894468,
+    "impulse_noise": 0.922640,
+    "defocus_blur": 0.819880,
+    "glass_blur": 0.826268,
+    "motion_blur": 0.785948,
+    "zoom_blur": 0.798360,
+    "snow": 0.866816,
+    "frost": 0.826572,
+    "fog": 0.819324,
+    "brightness": 0.564592,
+    "contrast": 0.853204,
+    "elastic_transform": 0.646056,
+    "pixelate": 0.717840,
+    "jpeg_compression": 0.606500,
+}
+ALEXNET_CLEAN = 0.435  # on ImageNet's validation set, as table 1 of the paper has it
+
+
+def corruption_error(errors: Sequence[float], baseline: float) -> float:
+    """CE of a corruption.
+
+    Args:
+        errors: Of the model at each severity, fractions.
+        baseline: The mean of the baseline's errors at these severities, above 0.
+    """
+    return float(np.mean(errors)) / baseline
+
+
+def relative_corruption_error(
+    errors: Sequence[float], clean: float, baseline: float, baseline_clean: float
+) -> float | None:
+    """Relative CE of a corruption; None where the baseline loses nothing by it.
+
+    Args:
+        errors: Of the model at each severity, fractions.
+        clean: Its error without corruption.
+        baseline: The mean of the baseline's errors at these severities.
+        baseline_clean: Its error without corruption.
+    """
+    lost = baseline - baseline_clean
+    return (float(np.mean(errors)) - clean) / lost if lost > 0 else None
+
+
+def mce_interval(
+    errors: Sequence[Array], baseline: Sequence[Array | float], clusters: Array | None = None
+) -> tuple[float, float] | None:
+    """The 95 % interval of mCE over images that are there under all corruptions, by linearisation.
+
+    Args:
+        errors: For each corruption the mean error of each image over its severities, float array [n].
+        baseline: For each corruption the same of the baseline, [n], or its mean where that is a constant.
+        clusters: Integer array [n]: which images belong together; None: each is alone.
+
+    Returns:
+        The lower and the upper end; None for a single image, for the baseline itself, or where that makes no error.
+    """
+    added = np.zeros(len(errors[0]))
+    means = [float(np.mean(each)) for each in baseline]
+    if min(means) <= 0:
+        return None
+    ratios = [float(of.mean()) / mean for of, mean in zip(errors, means, strict=True)]
+    for of, base, mean, ratio in zip(errors, baseline, means, ratios, strict=True):
+        constant = not isinstance(base, np.ndarray)
+        added += (of if constant else of - ratio * np.asarray(base)) / mean / len(errors)
+    _, stderr = mean_and_stderr(added, clusters)
+    if not stderr:
+        return None
+    mce = float(np.mean(ratios))
+    return max(0.0, mce - Z * stderr), mce + Z * stderr

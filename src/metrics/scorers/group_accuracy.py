@@ -1,0 +1,72 @@
+"""The usual metrics of classification, and those of groups of samples: the worst, and the mean by training shares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from testbed.entities import Metric, SampleInfo
+from testbed.metric_specs import rate
+from testbed.metrics.inference.groups import by_group
+from testbed.metrics.scorers.classification import SCORER, score_classes, top
+
+WORST = rate("worst_group_top1", zero_one=True)
+WEIGHTED = rate("top1_by_training_shares")
+
+
+class GroupAccuracy:
+    """A ``metrics_fn``: the usual metrics, top-1 accuracy of each group, of the worst, and by training shares.
+
+    As Sagawa et al. report Waterbirds ("Distributionally robust neural networks for group shifts", 2020): the average
+    accuracy weighs each group by its share of the training data, not of the test data.
+
+    Args:
+        by: The slice with the group of each sample; its training share is the slice ``BY_training_share``.
+    """
+
+    def __init__(self, by: str) -> None:
+        self.by = by
+
+    def spec(self) -> dict[str, Any]:
+        """The usual metrics with their version, and the slice."""
+        return {"scorer": SCORER, "groups": self.by}
+
+    def __call__(
+        self,
+        logits: Any,
+        targets: Any,
+        image_paths: Sequence[str],
+        slices: Sequence[Mapping[str, Any]],
+        class_names: Sequence[str] | None,
+    ) -> list[Any]:
+        """Metrics and scores of logits [n, C], targets [n], and the samples' ids and slices [n]."""
+        samples = [SampleInfo(str(path), "", int(target)) for path, target in zip(image_paths, targets, strict=True)]
+        scores, metrics = score_classes(np.asarray(logits), samples, class_names, self.by)
+        right = next(each.values for each in scores if each.name == "top1")
+        labels = [str(each[self.by]) for each in slices]
+        shares = {label: float(each[f"{self.by}_training_share"]) for label, each in zip(labels, slices, strict=True)}
+        found = by_group(right, labels, shares=shares)
+        return [*scores, *metrics, *self._metrics(found, shares)]
+
+    def _metrics(self, found: Any, shares: Mapping[str, float]) -> list[Metric]:
+        total = sum(shares.values())
+        errors = {
+            each.name: math.sqrt(each.value * (1 - each.value) / (each.n - 1)) if each.n > 1 else math.nan
+            for each in found.groups
+        }
+        stderr = math.sqrt(sum((shares[name] / total * error) ** 2 for name, error in errors.items()))
+        return [
+            WORST.metric(found.worst.value, found.worst.n, _known(errors[found.worst.name])),
+            WEIGHTED.metric(found.weighted, found.n, _known(stderr)),
+            *(
+                top(1).metric(each.value, each.n, _known(errors[each.name]), slice=f"{self.by}/{each.name}"[:256])
+                for each in found.groups
+            ),
+        ]
+
+
+def _known(error: float) -> float | None:
+    return None if math.isnan(error) else error
