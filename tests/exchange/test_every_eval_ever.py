@@ -23,6 +23,7 @@ from testbed.exchange.every_eval_ever.writing import write
 from testbed.exchange.recorded import write_samples
 from testbed.published.adding import add, read_folder
 
+# The fields, types and requirements of its schemas (evaleval/every_eval_ever, 0.3.0), without their prose.
 SCHEMAS = Path(__file__).parent.parent / "assets" / "every_eval_ever"
 RECORD, SAMPLES = (
     json.loads((SCHEMAS / f"{name}.schema.json").read_text()) for name in ("eval", "instance_level_eval")
