@@ -61,6 +61,12 @@ def test_a_model_that_knows_when_it_errs_answers_more(selective, by):
     assert knows["curve"][-1] == {"coverage": 1, "risk": 0.1, "threshold": knows["curve"][-1]["threshold"]}
 
 
+def test_probabilities_that_a_float_rounds_to_one_are_told_apart(store, selective):
+    put(store, "sure", "val", samples_of(TARGETS), 50 + 10 * logits(0.5) + 100 * (logits(0.5) > 0))
+    (row,) = json.loads(selective("sure", "--on", "val", "--json").stdout)
+    assert row["at_risk"]["coverage"] == pytest.approx((COUNT - len(WRONG)) / COUNT)
+
+
 def test_a_threshold_is_a_probability(selective):
     (row,) = json.loads(selective("knows", "--on", "val", "--json").stdout)
     threshold = row["at_risk"]["threshold"]

@@ -17,6 +17,7 @@ from testbed.graph.options import RunOptions
 from testbed.models.base.parameters import count_parameters
 from testbed.plotting.figures import KINDS as DRAWN
 from testbed.plotting.figures import figures
+from testbed.plotting.own import coverage
 from testbed.plotting.own.confusion import count, most_confused
 from testbed.plotting.own.cost import pareto
 from testbed.plotting.own.reliability import reliability
@@ -66,7 +67,9 @@ def test_everything_that_is_there_is_drawn(drawn):
     names, said = drawn
     shifts = {f"shift--digits--digits-c.{name}" for name in CORRUPTIONS}
     curves = {f"severity--digits-c.{name}" for name in CORRUPTIONS} | {"severity-mean--digits-c"}
-    assert shifts | curves | {"ranking--digits", "reliability--digits", "cost--digits"} <= set(names)
+    assert shifts | curves | {"ranking--digits", "reliability--digits", "coverage--digits", "cost--digits"} <= set(
+        names
+    )
     assert {f"confusion--digits--{model}" for model in MODELS} <= set(names)
     (line,) = [line for line in said.splitlines() if line.startswith("skipped: ")]
     assert "cost (the number of parameters is not known of digits-knn)" in line
@@ -122,6 +125,16 @@ def test_the_calibration_error_is_the_stored_one(drawn, digits):
         }
     for each in drawn[0]["reliability--digits"]["models"]:
         assert each["expected_calibration_error"] == pytest.approx(100 * stored[each["model"]], rel=1e-6)
+
+
+def test_a_curve_of_risk_ends_with_the_error_of_all_samples(drawn, digits):
+    for each in drawn[0]["coverage--digits"]["models"]:
+        points = each["points"]
+        assert [point["coverage"] for point in points] == sorted({point["coverage"] for point in points})
+        error = 100 - 100 * right(digits, each["model"], "digits").mean()
+        assert points[-1] == pytest.approx({"coverage": 100, "risk": error})
+    sample = coverage.line("a", np.array([0.9, np.nan, 0.5]), np.array([1.0, 1.0, 0.0])).curve
+    np.testing.assert_allclose(sample.risk, [0, 1 / 2, 2 / 3])  # the unread one is wrong, and the last
 
 
 def test_bins_are_those_of_scikit_learn():

@@ -1,0 +1,59 @@
+"""Derived models by name, in the commands."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cli_world import in_process
+
+PAIR = "ensemble:digits-knn+digits-logreg"
+SCALED = "digits-logreg@temperature=digits"
+
+
+@pytest.fixture
+def testbed(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with in_process(monkeypatch, capsys) as program:
+        yield program
+
+
+def test_every_command_takes_their_names(testbed, tmp_path):
+    done = testbed("run", "ensemble:digits-logreg+digits-knn", SCALED, "--on", "digits", "--executor", "inline")
+    assert done.returncode == 0
+    assert PAIR in done.stdout
+    shown = json.loads(testbed("show", "ensemble:digits-logreg+digits-knn", "digits", "--json").stdout)
+    assert f'"{PAIR}"' in json.dumps(shown)
+    assert f'"{PAIR}"' in testbed("compare", PAIR, "digits-knn", "--on", "digits", "--json").stdout
+    for words in (
+        ("rank", "digits", "--models", "ensemble:*", "digits-knn"),
+        ("grid", "digits", "--models", "ensemble:*"),
+        ("groups", "digits", "--models", PAIR),
+        ("selective", PAIR, SCALED, "--on", "digits"),
+        ("list", "results"),
+        ("export", "logits", "digits", "logits", "--models", PAIR),
+        ("rescore", "--models", PAIR),
+        ("site", "--out", "site"),
+    ):
+        done = testbed(*words)
+        assert done.returncode == 0, done.stderr
+        assert PAIR in done.stdout or words[0] in ("export", "rescore", "site")
+    assert "the same" in testbed("why", PAIR, "digits").stdout
+    (tmp_path / "policy.yaml").write_text("margin: 5\nrules: [digits]\n")
+    gate = testbed("gate", "policy.yaml", "--candidate", PAIR, "--baseline", "digits-knn")
+    assert gate.stdout.startswith(f"{PAIR} against digits-knn passes")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("ensemble:digits-knn", "ensemble:A+B takes two models or more; got 1"),
+        ("ensemble:digits-knn+digits-kn", "there is no model 'digits-kn'; ensemble:A+B has names"),
+        ("digits-knn@temperature=digit", "there is no eval setting 'digit' to fit a temperature on"),
+        ("digits-knn@prior=even", "the prior is em, estimated without labels, or oracle, from the labels; got 'even'"),
+    ],
+)
+def test_a_wrong_name_is_told_in_a_line(testbed, name, said):
+    done = testbed("run", name, "--on", "digits")
+    assert done.returncode
+    assert f"model '{name}': {said}" in " ".join(done.stderr.split())
