@@ -184,7 +184,7 @@ def _readable(model: DerivedModel, given: Given, setting: EvalSetting) -> tuple[
 
     rows = given.rows(FITTED)
     logits = _viewed(model.members[0], rows.values, setting, groups=True)
-    known: Array = np.isfinite(logits).all(axis=1)
+    known: Array = np.asarray(np.isfinite(logits).all(axis=1))
     return logits[known], [sample.target for sample, there in zip(rows.samples, known, strict=True) if there]
 
 
