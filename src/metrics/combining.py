@@ -5,10 +5,12 @@ Everything is in float64. A row with a NaN, of a sample that could not be read, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import optimize
 
 from testbed.errors import DataError
 from testbed.metrics.classification import log_softmax
@@ -75,7 +77,7 @@ def fit_temperature(logits: Array, targets: Array) -> float:
     """The temperature T for which the softmax of logits / T has the smallest negative log-likelihood.
 
     Guo et al., "On calibration of modern neural networks" (2017). The likelihood is concave in 1/T, which is found by
-    bisection of its derivative.
+    Brent's method as the zero of its derivative.
 
     Args:
         logits: Finite float array [n, C].
@@ -100,12 +102,8 @@ def fit_temperature(logits: Array, targets: Array) -> float:
     if slope(low) <= 0 or slope(high) >= 0:
         how = f"above {HOTTEST:g}: its targets are no likelier than chance" if slope(low) <= 0 else f"below {COLDEST:g}"
         raise DataError(f"the temperature that fits {len(logits):,} samples would be {how}")
-    for _ in range(200):
-        middle = (low * high) ** 0.5
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if slope(middle) > 0 else (low, middle)
-    return float((low * high) ** -0.5)
+    logarithm = optimize.brentq(lambda each: slope(math.exp(each)), math.log(low), math.log(high), xtol=1e-14)
+    return math.exp(-logarithm)
 
 
 def shares_by_em(logits: Array) -> Array:

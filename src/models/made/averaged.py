@@ -45,7 +45,8 @@ def averaged(name: str, members: Sequence[ModelDefinition], shares: Sequence[flo
             raise DefinitionError(f"{name}: {first.name} and {each.name} order their classes differently")
     assert loader is not None
     architecture = {**(first.architecture or {}), "averaged": {"shares": list(shares), "revision": REVISION}}
-    fields: dict[str, Any] = {loader: partial(_load, name, members, shares), "architecture": architecture, "_weights": None}
+    load = partial(_load, name, members, shares)
+    fields: dict[str, Any] = {loader: load, "architecture": architecture, "_weights": None}
     model = first.under_name(name, **fields, published=())
     model.made_of = tuple(each.name for each in members)
     told = ", ".join(f"{share:.4g} of {each.name}" for share, each in zip(shares, members, strict=True))
