@@ -179,3 +179,52 @@ class Classification(Task):
 task = Classification()
 
 
+def _check_classes(model: ModelDefinition, setting: EvalSetting) -> None:
+    wanted, given = setting.num_classes, model.num_classes
+    if wanted is not None and given is not None and wanted != given and setting.metrics_fn is None:
+        raise UnsupportedError(f"{setting.name} has {wanted} classes; {model.name} returns {given} logits")
+
+
+def with_wrong_rows(
+    logits: np.ndarray[Any, Any], targets: Sequence[Any], unreadable: Sequence[int]
+) -> np.ndarray[Any, Any]:
+    """A copy of the logits in which unreadable samples are wrong for any metric that ranks classes.
+
+    Their NaN rows become 0, with −inf at the target, because a custom metric may treat NaN as the maximum.
+    """
+    import numpy as np
+
+    copy = np.array(logits)
+    for position in unreadable:
+        copy[position] = 0
+        for target in targets[position] if isinstance(targets[position], list) else [targets[position]]:
+            if isinstance(target, int) and 0 <= target < copy.shape[1]:
+                copy[position, target] = -np.inf
+    return copy
+
+
+def _own_metrics(
+    logits: np.ndarray[Any, Any], values: Values, setting: EvalSetting, model: ModelDefinition | None
+) -> tuple[list[Score], list[Metric]]:
+    """The result of the setting's ``metrics_fn``, called with torch tensors as in ImageNet-testbed."""
+    import numpy as np
+    import torch
+
+    function = setting.metrics_fn
+    assert function is not None
+    targets = [sample.target for sample in values.samples]
+    offered = {
+        "logits": torch.from_numpy(with_wrong_rows(logits, targets, values.unreadable)),
+        "targets": torch.tensor(targets) if all(isinstance(target, int | float) for target in targets) else targets,
+        "image_paths": np.array([sample.id for sample in values.samples]),
+        "slices": [sample.slices or {} for sample in values.samples],
+        "class_names": values.class_names,
+        "unreadable": np.isin(np.arange(len(targets)), values.unreadable),
+        "py_model": model,
+    }
+    returned = function(**{name: offered[name] for name in parameters(function) if name in offered})
+    listed = returned if isinstance(returned, list | tuple) else []
+    scores = [checked(each, setting.name) for each in listed if isinstance(each, Score)]
+    if scores:
+        returned = [each for each in returned if not isinstance(each, Score)]
+    return scores, as_metrics(returned, len(targets), OWN_SCORER, setting.name)
