@@ -69,10 +69,17 @@ def put(
     identity: bool = True,
     metric: Metric | None = None,
     name: str = "photos",
+    architecture: str | None = None,
 ) -> Evaluation:
-    """A complete evaluation on the data set ``name``; a row of NaN is a sample that could not be read."""
+    """A complete evaluation on the data set ``name``; a row of NaN is a sample that could not be read.
+
+    With an ``architecture`` the model declares that it is torchvision's.
+    """
     info = DatasetInfo(name, digest([[each.id for each in samples], class_names, setting]), samples, class_names)
     known: dict[str, Any] = {"view": view or {"metric": {"scorer": "classification@2"}}, "forward": forward or {}}
+    if architecture is not None:
+        network = {"library": "torchvision", "architecture": architecture}
+        known["model"] = {"spec": {"arch": architecture, "network": network}}
     record = CellRecord(
         *(model, setting, digest([model, setting, len(samples)])),
         size=len(samples),

@@ -1,0 +1,1 @@
+"""Estimates from few samples or without labels, one command each."""
