@@ -30,6 +30,7 @@ SECTIONS = {
         "compare": "testbed.cli.analyses.compare",
         "gate": "testbed.cli.analyses.gate",
         "anchors": "testbed.cli.program:anchors",
+        "estimate": "testbed.cli.estimates.label_free",
         "groups": "testbed.cli.analyses.groups",
         "ood": "testbed.cli.shifts.ood",
         "mce": "testbed.cli.shifts.mce",
