@@ -36,6 +36,7 @@ SECTIONS = {
         "mce": "testbed.cli.shifts.mce",
         "factors": "testbed.cli.shifts.factors",
         "hardest": "testbed.cli.analyses.hardest",
+        "suspects": "testbed.cli.estimates.suspects",
         "confusions": "testbed.cli.analyses.confusions",
         "agreement": "testbed.cli.analyses.agreement",
         "borda": "testbed.cli.analyses.borda",

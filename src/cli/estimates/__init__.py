@@ -1,1 +1,1 @@
-"""Estimates from few samples or without labels, one command each."""
+"""Estimates from few samples or without labels, and labels in doubt: one command each."""

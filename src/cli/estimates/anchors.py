@@ -14,8 +14,8 @@ from testbed.console.options import store_command
 from testbed.console.output import count, footnote, mean_score, print_json, say, shares, table
 
 if TYPE_CHECKING:
-    from testbed.analyses.anchors.choosing import Chosen
-    from testbed.analyses.anchors.estimating import Estimated
+    from testbed.analyses.estimates.choosing import Chosen
+    from testbed.analyses.estimates.estimating import Estimated
     from testbed.metrics.estimates.anchor_file import AnchorFile
     from testbed.metrics.estimates.held_out import Errors
 
@@ -65,8 +65,8 @@ def choose(
       testbed run MODEL --on digits.anchors:anchors.json
       testbed anchors estimate MODEL --anchors anchors.json
     """
-    from testbed.analyses.anchors.choosing import choose_anchors
-    from testbed.analyses.anchors.families import read_families
+    from testbed.analyses.estimates.choosing import choose_anchors
+    from testbed.analyses.estimates.families import read_families
     from testbed.analyses.main_scores import main_score
     from testbed.analyses.side_by_side import evaluations_on
     from testbed.db.store import Store
@@ -112,7 +112,7 @@ def estimate(models: Sequence[str], path: Path, db_url: str | None, as_json: boo
     Each model must have been evaluated on the anchors (testbed run MODEL --on SETTING.anchors:FILE.json), or on all
     samples; then the true score stands beside the estimate.
     """
-    from testbed.analyses.anchors.estimating import estimate as estimated
+    from testbed.analyses.estimates.estimating import estimate as estimated
     from testbed.db.store import Store
     from testbed.metrics.estimates.anchor_file import read_anchors
 

@@ -14,7 +14,7 @@ from testbed.console.options import ManyWords, Option, store_command
 from testbed.console.output import count, footnote, percent, print_json, table
 
 if TYPE_CHECKING:
-    from testbed.analyses.label_free import LabelFree, OnShift
+    from testbed.analyses.estimates.label_free import LabelFree, OnShift
 
 _STRAIGHT = 0.95  # R² of a line of agreements above which the paper trusts it
 
@@ -52,7 +52,7 @@ def command(
     Example:
       testbed estimate 'digits-*' --on digits-rotated --from digits
     """
-    from testbed.analyses.label_free import label_free
+    from testbed.analyses.estimates.label_free import label_free
     from testbed.analyses.side_by_side import matching_settings
     from testbed.db.store import Store
 

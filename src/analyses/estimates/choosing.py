@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from testbed.analyses.anchors.families import declared_family, folds_of
+from testbed.analyses.estimates.families import declared_family, folds_of
 from testbed.analyses.main_scores import larger_is_better, score_spec
 from testbed.analyses.mistakes import NLL
 from testbed.analyses.side_by_side import Samples, SideBySide, Tell, all_scores, choose, side_by_side
@@ -86,7 +86,7 @@ def choose_anchors(
         raise DataError(
             f"{setting} has {n:,} samples that all models have; expected fewer anchors, got {size:,} (--size)"
         )
-    own, undeclared = _families(store, table, families or {})
+    own, undeclared = families_of(store, table, families or {})
     best = float(larger) if table.binary else spec.highest if larger else spec.lowest
     confidence = _confidence(store, table) if table.binary else None
     folds = folds_of(own, seed)
@@ -125,7 +125,7 @@ def choose_anchors(
     )
 
 
-def _families(store: Store, table: SideBySide, given: Mapping[str, str]) -> tuple[list[str], list[str]]:
+def families_of(store: Store, table: SideBySide, given: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """The family of each model, and the models that declare none, each of which is a family of its own."""
     found, undeclared = [], []
     for each in table.evaluations:

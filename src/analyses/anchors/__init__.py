@@ -1,1 +1,0 @@
-"""Anchors: a few samples that tell the score of all, chosen from what other models did."""
