@@ -114,13 +114,19 @@ def main(db_url: str | None, settings: tuple[str, ...], samples: int, draws: int
             held = hold_out(right, 1.0, None, family, size, draws=draws)
             ways = list(held.estimates)
             best, by_chance = held.best_errors(ways), held.errors(BY_CHANCE)
+            top = family == family[np.argmax(right.mean(axis=0))]
+            above = [
+                100 * np.abs(held.estimates[way] - held.true)[:, top].mean()
+                for way in (held.best(ways, ~top), BY_CHANCE)
+            ]
             # a mean of n' of n samples is off by √((1/n' − 1/n)) times as much: as many random samples are as good
             scale = (by_chance.mean_absolute / best.mean_absolute) ** 2
             equal = 1 / ((1 / size - 1 / n) / scale + 1 / n)
             click.echo(
                 f"{size:5} anchors  {100 * best.mean_absolute:5.2f} points ({_ranks(best)})  random"
                 f" {100 * by_chance.mean_absolute:5.2f} ({_ranks(by_chance)})  as good as {equal:6.0f} random samples;"
-                f" images {size} of {n:,}; {time.process_time() - start:.0f} s; {', '.join(held.best(ways))}"
+                f" images {size} of {n:,}; {time.process_time() - start:.0f} s; {', '.join(held.best(ways))};"
+                f" on the family of the best model {above[0]:.2f}, random {above[1]:.2f}"
             )
 
 

@@ -52,9 +52,7 @@ def test_the_error_stands_beside_where_labels_are_stored(estimate):
     assert len(rows) == 6
     for (model, setting), row in rows.items():
         assert (row["true"] is None) == (setting == "wild")
-        assert set(row["estimates"]) == {
-            *("average confidence", "DoC", "ATC, confidence", "ATC, entropy", "ALine-S", "ALine-D")
-        }
+        assert set(row["estimates"]) == {*("confidence", "DoC", "ATC-MC", "ATC-NE", "ALine-S", "ALine-D")}
         line = next(line for line in done.stdout.splitlines() if line.startswith(model) and setting in line)
         value = row["estimates"]["DoC"]
         shown = f"{100 * value:.2f}"
@@ -71,6 +69,8 @@ def test_the_error_stands_beside_where_labels_are_stored(estimate):
     order = [each["mean_absolute"] for each in found["summary"]]
     assert order == sorted(order)
     assert "not measured values, from val, where labels are used" in done.stderr
+    bent = [setting for setting, line in found["lines"].items() if line["r2"] < 0.95]
+    assert f"agreements do not lie on a line (R² below 0.95) on {', '.join(bent)}: ALine is not to be" in done.stderr
 
 
 def test_labels_of_the_shift_are_not_used(estimate, store):
@@ -88,7 +88,7 @@ def test_a_temperature_makes_confidence_that_of_the_known_setting(estimate, stor
     words = ("boasting", "--on", "rain", "--from", "val", "--json")
     plain, calibrated = (json.loads(estimate(*words, *more).stdout) for more in ((), ("--calibrate",)))
     errors = [abs(each["summary"][0]["mean_absolute"]) for each in (plain, calibrated)]
-    by_confidence = [each["estimates"][0]["estimates"]["average confidence"] for each in (plain, calibrated)]
+    by_confidence = [each["estimates"][0]["estimates"]["confidence"] for each in (plain, calibrated)]
     assert calibrated["temperatures"]["boasting"] > 5
     assert by_confidence[0] > 0.97 > by_confidence[1]
     assert max(errors) < 0.15

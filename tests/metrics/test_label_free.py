@@ -59,10 +59,10 @@ def test_estimates_by_hand():
     found = {name: each(known, right, shifted) for name, each in ALONE.items()}
     # one of four is wrong, so the threshold is 0.7: two of the five shifted samples reach it
     assert found == {
-        "average confidence": pytest.approx(0.698),
+        "confidence": pytest.approx(0.698),
         "DoC": pytest.approx(0.75 - (0.75 - 0.698)),
-        "ATC, confidence": pytest.approx(0.4),
-        "ATC, entropy": pytest.approx(0.4),
+        "ATC-MC": pytest.approx(0.4),
+        "ATC-NE": pytest.approx(0.4),
     }
 
 

@@ -16,6 +16,7 @@ from testbed.console.output import count, footnote, percent, print_json, table
 if TYPE_CHECKING:
     from testbed.analyses.estimates.label_free import LabelFree, OnShift
 
+_NAMED = 5  # settings
 _STRAIGHT = 0.95  # R² of a line of agreements above which the paper trusts it
 
 
@@ -65,11 +66,13 @@ def command(
     click.echo(_estimates(found.rows))
     if found.summary:
         click.echo(f"\n{_summary(found)}")
-    for setting, line in found.lines.items():
-        if line is not None and line.r2 < _STRAIGHT:
-            note(
-                f"on {setting}, agreements do not lie on a line (R² {line.r2:.2f}), so that ALine is not to be trusted"
-            )
+    bent = [setting for setting, line in found.lines.items() if line is not None and line.r2 < _STRAIGHT]
+    if bent:
+        more = f" and {len(bent) - _NAMED} more" if len(bent) > _NAMED else ""
+        note(
+            f"agreements do not lie on a line (R² below {_STRAIGHT:g}) on {', '.join(bent[:_NAMED])}{more}: ALine is"
+            " not to be trusted there"
+        )
     if any(line is None for line in found.lines.values()):
         note("ALine needs three models or more that do not agree equally often")
     footnote(

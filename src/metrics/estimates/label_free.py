@@ -15,7 +15,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-AC, DOC, ATC_MC, ATC_NE = "average confidence", "DoC", "ATC, confidence", "ATC, entropy"
+AC, DOC, ATC_MC, ATC_NE = "confidence", "DoC", "ATC-MC", "ATC-NE"
 ALINE_S, ALINE_D = "ALine-S", "ALine-D"
 LEAST = 3  # models for a line of agreement
 _BLOCK = 2048  # samples at a time
