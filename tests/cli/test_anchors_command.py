@@ -174,6 +174,13 @@ def test_one_family_alone_is_refused(program, tmp_path):
     assert "all 7 models on val are of one family, one, so that none can be held out" in done.stderr
 
 
+def test_samples_that_are_compared_with_each_other_are_refused(program, store, answers):
+    for model in ("a", "b", "c", "d"):
+        put(store, model, "gallery", samples_of(TARGETS), saying(answers["vgg11"]), task="retrieval")
+    done = program("anchors", "choose", "gallery", "--size", 20, "-o", "anchors.json")
+    assert "the samples of gallery, a setting for retrieval, are not scored each by itself" in done.stderr
+
+
 def test_what_is_missing_says_how_to_run_it(program, store):
     choose(program)
     done = program("anchors", "estimate", "new", "--anchors", "anchors.json")
@@ -195,7 +202,7 @@ def test_other_data_are_refused(program, store, answers):
         ("", "is no file of anchors, since it is not JSON"),
         ("[]", "is no file of anchors: expected the form 'anchors@1', got None"),
         ('{"form": "anchors@2"}', "expected the form 'anchors@1', got 'anchors@2'"),
-        ('{"form": "anchors@1"}', "is damaged: 'held_out'; testbed anchors choose writes a new one"),
+        ('{"form": "anchors@1"}', "is damaged: it has no 'held_out'; testbed anchors choose writes a new one"),
     ],
 )
 def test_a_file_that_has_no_anchors_is_refused(program, tmp_path, content, said):

@@ -70,6 +70,7 @@ def put(
     metric: Metric | None = None,
     name: str = "photos",
     architecture: str | None = None,
+    task: str | None = None,
 ) -> Evaluation:
     """A complete evaluation on the data set ``name``; a row of NaN is a sample that could not be read.
 
@@ -86,7 +87,7 @@ def put(
         dtype="float32",
         identity=known if identity else None,
     )
-    evaluation = store.evaluations.begin(record, store.datasets.ensure(info), {}, {})
+    evaluation = store.evaluations.begin(record, store.datasets.ensure(info), {}, {"task": task} if task else {})
     if logits is not None:
         values = np.asarray(logits, dtype=np.float32)
         store.outputs.append([Chunk(evaluation.id, "logits", 0, values)])

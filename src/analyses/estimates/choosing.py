@@ -16,6 +16,7 @@ from testbed.analyses.side_by_side import Samples, SideBySide, Tell, all_scores,
 from testbed.db.store import Store
 from testbed.entities import FRACTION
 from testbed.errors import DataError, StoreError
+from testbed.eval_settings.base.made import ONE_BY_ONE
 from testbed.metrics.estimates import anchors as methods
 from testbed.metrics.estimates.anchor_file import Anchor, AnchorFile, KnownModel
 from testbed.metrics.estimates.held_out import BY_CHANCE, Errors, HeldOut, Way, blend_of, hold_out, known_of
@@ -23,6 +24,7 @@ from testbed.metrics.estimates.held_out import BY_CHANCE, Errors, HeldOut, Way, 
 Array = np.ndarray[Any, Any]
 
 LEAST = 4  # models
+_JUDGED = ("judged_answers",)  # of questions, each of which is judged by itself
 BEST = "best"
 _NAMED = 5
 
@@ -74,8 +76,10 @@ def choose_anchors(
 
     Raises:
         StoreError: If there are too few models, or it is not known which scores are better.
-        DataError: If there are not more samples than anchors, or the method is not for such scores.
+        DataError: If there are not more samples than anchors, the method is not for such scores, or samples are not
+            scored each by itself.
     """
+    _check_task(store, setting)
     cells = choose(store, [setting], models, score, at_least=LEAST, tell=tell)[setting]
     spec = score_spec(store, cells.values(), score)
     larger = larger_is_better(spec)
@@ -154,6 +158,15 @@ def _check_left(families: Sequence[str]) -> None:
         )
 
 
+def _check_task(store: Store, setting: str) -> None:
+    task, _ = store.names.tasks().get(setting, (None, None))
+    if task not in (None, *ONE_BY_ONE, *_JUDGED):
+        raise DataError(
+            f"the samples of {setting}, a setting for {task}, are not scored each by itself, so that some of them say"
+            " nothing about all"
+        )
+
+
 def _confidence(store: Store, table: SideBySide) -> Array | None:
     """How likely each model found the right class; None where one has no such score."""
     names = store.scores.names(each.id for each in table.evaluations)
@@ -179,7 +192,8 @@ def _samples(table: SideBySide, anchors: methods.Anchors) -> list[Anchor]:
     curve = anchors.curve
     return [
         Anchor(
-            *table.keys[anchors.places[row]],
+            id=table.keys[anchors.places[row]][0],
+            digest=table.keys[anchors.places[row]][1],
             weight=float(anchors.weights[row]),
             discrimination=None if curve is None else float(curve.discrimination[row]),
             easiness=None if curve is None else float(curve.easiness[row]),

@@ -96,10 +96,12 @@ def _estimated(
 
 
 def _found(store: Store, model: str, setting: str) -> Evaluation | None:
+    """The evaluation of all samples of a setting; None if there is none."""
     try:
-        return evaluation_of(store, model, setting)
+        found = evaluation_of(store, model, setting)
     except (StoreError, UnknownNameError):
         return None
+    return found if found.sample_limit is None else None
 
 
 def _scores_of_anchors(store: Store, samples: Samples, evaluation: Evaluation, file: AnchorFile) -> Array:

@@ -61,8 +61,8 @@ def declared_family(spec: Mapping[str, Any]) -> str | None:
     if "digits" in network:
         return str(network["digits"])
     if "checkpoint" in network:
-        library, _, arch = str(network["checkpoint"]).rpartition("/")
-        return _defined_in(library or "torchvision", arch)
+        of, _, kind = str(network["checkpoint"]).rpartition("/")
+        return _defined_in(of or "torchvision", kind)
     library = network.get("library")
     config = network.get("config")
     if library == "open_clip" and isinstance(config, dict):

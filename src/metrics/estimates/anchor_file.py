@@ -125,7 +125,9 @@ def read_anchors(path: Path) -> AnchorFile:
     del given["form"]
     try:
         return _checked(given)
-    except (TypeError, KeyError, ValueError) as error:
+    except KeyError as error:
+        raise DataError(f"{path} is damaged: it has no {error}; testbed anchors choose writes a new one") from error
+    except (TypeError, ValueError, AttributeError) as error:
         raise DataError(f"{path} is damaged: {error}; testbed anchors choose writes a new one") from error
 
 

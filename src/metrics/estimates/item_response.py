@@ -148,4 +148,4 @@ def _logit(share: Array) -> Array:
 
 
 def _standard(values: Array) -> Array:
-    return (values - values.mean()) / (float(values.std()) or 1.0)
+    return np.asarray((values - values.mean()) / (float(values.std()) or 1.0))
