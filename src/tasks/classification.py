@@ -177,5 +177,3 @@ class Classification(Task):
 
 
 task = Classification()
-
-

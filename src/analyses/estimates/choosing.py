@@ -136,7 +136,8 @@ def families_of(store: Store, table: SideBySide, given: Mapping[str, str]) -> tu
         family = given.get(each.model)
         if family is None:
             model = store.evaluations.identity(each).get("model")
-            family = declared_family(model.get("spec") or {}) if isinstance(model, dict) else None
+            spec = model.get("spec") if isinstance(model, dict) else None
+            family = declared_family(spec) if isinstance(spec, dict) else None
         if family is None:
             undeclared.append(each.model)
         found.append(family or f"{each.model} alone")
