@@ -177,3 +177,5 @@ class Classification(Task):
 
 
 task = Classification()
+
+
