@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,7 +121,7 @@ def hardest(
             HardSample(
                 sample=info.id,
                 target=info.target,
-                target_name=_target_name(info.target, named.of),
+                target_name=target_name(info.target, named.of),
                 wrong=int(wrong[place]),
                 models=len(table.models),
                 mean_nll=None if np.isnan(nll[place]) else float(nll[place]),
@@ -152,7 +152,13 @@ def infos_of(samples: Samples, table: SideBySide) -> list[SampleInfo]:
     return [dataset[place] for place in table.places[0]]
 
 
-def _target_name(target: Any, name: Any) -> str | None:
+def target_name(target: Any, name: Callable[[int], str]) -> str | None:
+    """What a target is called: the names of its classes, or its right captions; None if it has no name.
+
+    Args:
+        target: As the data set has it.
+        name: Gives the name of a class.
+    """
     if isinstance(target, dict) and isinstance(target.get("captions"), list):
         captions, answer = target["captions"], target.get("answer")
         target = [captions[answer]] if type(answer) is int and 0 <= answer < len(captions) else captions

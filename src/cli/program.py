@@ -29,11 +29,14 @@ SECTIONS = {
         "rank": "testbed.cli.analyses.rank",
         "compare": "testbed.cli.analyses.compare",
         "gate": "testbed.cli.analyses.gate",
+        "anchors": "testbed.cli.program:anchors",
+        "estimate": "testbed.cli.estimates.label_free",
         "groups": "testbed.cli.analyses.groups",
         "ood": "testbed.cli.shifts.ood",
         "mce": "testbed.cli.shifts.mce",
         "factors": "testbed.cli.shifts.factors",
         "hardest": "testbed.cli.analyses.hardest",
+        "suspects": "testbed.cli.estimates.suspects",
         "confusions": "testbed.cli.analyses.confusions",
         "agreement": "testbed.cli.analyses.agreement",
         "borda": "testbed.cli.analyses.borda",
@@ -72,6 +75,19 @@ def command() -> None:
 )
 def lists() -> None:
     """Models and settings that can be run or are stored, and results."""
+
+
+@click.command(
+    cls=Group,
+    sections={
+        "Anchors": {
+            "choose": "testbed.cli.estimates.anchors:choose",
+            "estimate": "testbed.cli.estimates.anchors:estimate",
+        }
+    },
+)
+def anchors() -> None:
+    """A few samples that tell the score of all."""
 
 
 @click.command(

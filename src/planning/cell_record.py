@@ -33,9 +33,9 @@ def cell_record(
     """
     opened = cell.opened_setting
     limit = options.limit
-    chosen = opened.setting.idx_subsample_list if opened is not None else None
-    full = len(chosen) if chosen is not None else len(opened.source) if opened is not None else 0
-    limited = limit is not None and cell.size < full
+    limited = (
+        limit is not None and opened is not None and cell.size < len(opened.setting.samples.positions(opened.source))
+    )
     return CellRecord(
         model=cell.model,
         eval_setting=cell.setting,

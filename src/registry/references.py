@@ -1,9 +1,10 @@
 """The names of settings: one grammar, by which they are taken apart and put together.
 
-    NAME[.vlmevalkit][+CORRUPTION][[.WORD…]@JUDGE[&JUDGE…]][.NODE]
+    NAME[.vlmevalkit][+CORRUPTION][.anchors:FILE.json][[.WORD…]@JUDGE[&JUDGE…]][.NODE]
 
 NAME is registered: a definition, or one of a family, whose own words (``cifar10.linear_probe.k5``) belong to it. The
-rest says what is made of it: other rules for the answers, perturbed images, a judge, a node of its graph.
+rest says what is made of it: other rules for the answers, perturbed images, some of the samples, a judge, a node of its
+graph.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from testbed.errors import DefinitionError, unknown_name
 from testbed.inputs import active
+from testbed.paths import expanded
 from testbed.registry import discovery
 from testbed.registry.table import Registry, Source
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 RULES, PLUS, JUDGED, AND = ".vlmevalkit", "+", "@", "&"
 LABELS = "labels:"  # in place of a judge, before the path of a file of labels
+ANCHORS = ".anchors:"  # before the path of a file of samples
 IN_MEMORY = "_in-memory"  # may be left out of a corruption
 # What a judge is to compare, in the order in which it is written.
 CLIP_SCORE, PREFIX, PAIRS = "clip_score", "prefix", "pairs"
@@ -36,6 +40,7 @@ WORDS = (
 IMAGE_EMBEDDINGS, DISTINCT = "image_embeddings", "distinct"
 NODES = (IMAGE_EMBEDDINGS, DISTINCT)
 _FILE = re.compile(r"[a-z]+:.+?\.(?:csv|jsonl?|tsv)(?![^.@+])")  # a name that is a path, which may have any characters
+_ANCHORS = re.compile(r"\.anchors:(\S+?\.json)(?=$|[.@])")
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ class SettingReference:
         words: How the judge scores, in the order of `WORDS`.
         judge: The model that scores captions or answers, or several with ``&`` between them; empty for none.
         node: One of `NODES`; empty for the setting itself.
+        anchors: The path of a file that chooses some of the samples; empty for all.
     """
 
     name: str
@@ -57,9 +63,11 @@ class SettingReference:
     words: tuple[str, ...] = ()
     judge: str = ""
     node: str = ""
+    anchors: str = ""
 
     def __str__(self) -> str:
         made = self.name + (RULES if self.rules else "") + (PLUS + self.corruption if self.corruption else "")
+        made += ANCHORS + self.anchors if self.anchors else ""
         if self.judge:
             made = ".".join([made, *self.words]) + JUDGED + self.judge
         return f"{made}.{self.node}" if self.node else made
@@ -85,6 +93,9 @@ class SettingReference:
 
         Where a name has a mark of the grammar in a place of its own, only `Settings.reference` is sure to know.
         """
+        if some := _ANCHORS.search(name):
+            found = replace(cls.parse(name[: some.start()] + name[some.end() :]), anchors=some[1])
+            return found if str(found) == name else cls(name)
         if node := next((each for each in NODES if name.endswith(f".{each}")), ""):
             name = name.removesuffix(f".{node}")
         path = _FILE.match(name)
@@ -98,6 +109,11 @@ class SettingReference:
         rules = before.endswith(RULES)
         found = cls(name[:start] + before.removesuffix(RULES), rules, corruption, tuple(words), judge, node)
         return found if str(found.setting) == name else cls(name, node=node)
+
+
+def anchored(name: str, path: Path) -> str:
+    """The name of those samples of a setting that a file of anchors chooses."""
+    return str(replace(SettingReference.parse(name), anchors=str(expanded(path).absolute())))
 
 
 class Settings(Registry["EvalSetting"]):
@@ -121,6 +137,9 @@ class Settings(Registry["EvalSetting"]):
 
     def reference(self, name: str) -> SettingReference | None:
         """The parts of a name, in their one spelling; None if it is unknown. Builds nothing."""
+        if (some := _ANCHORS.search(name)) and not self.defines(name):
+            of = self.reference(name[: some.start()] + name[some.end() :])
+            return None if of is None or of.anchors else replace(of, anchors=str(expanded(some[1]).absolute()))
         for node in NODES:
             if name.endswith(f".{node}"):
                 found = self._judged(name.removesuffix(f".{node}"))
@@ -159,7 +178,9 @@ class Settings(Registry["EvalSetting"]):
         return super().source(name if reference is None else reference.name)
 
     def explain(self, name: str) -> str | None:
-        """Why a name is unknown: its setting is known, its judge is not."""
+        """Why a name is unknown: its setting is known, its judge or its file of anchors is not."""
+        if ANCHORS in name and self.reference(name.partition(ANCHORS)[0]) is not None:
+            return f"after {ANCHORS} comes the path of a file that testbed anchors choose wrote, which ends in .json"
         for _, judge in self._cuts(name):
             known = self._models.names()
             return str(unknown_name("model", judge, known, "the registry", self._models.listing))

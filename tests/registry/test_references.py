@@ -25,6 +25,13 @@ from testbed.registry.references import SettingReference
         ("said@m.image_embeddings", SettingReference("said", judge="m", node="image_embeddings")),
         ("pairs:/a@b+c/x.csv.captioning@m", SettingReference("pairs:/a@b+c/x.csv.captioning", judge="m")),
         ("tsv:/a@b/x.tsv.vlmevalkit", SettingReference("tsv:/a@b/x.tsv", rules=True)),
+        ("val.anchors:/a/b.json", SettingReference("val", anchors="/a/b.json")),
+        (
+            "x+fog.anchors:/a@b/c.d.json.idf@m.distinct",
+            SettingReference("x", False, "fog", ("idf",), "m", "distinct", "/a@b/c.d.json"),
+        ),
+        ("tsv:/x.json/y.tsv.anchors:/z.json@m", SettingReference("tsv:/x.json/y.tsv", judge="m", anchors="/z.json")),
+        ("val.anchors:/a/b.txt", SettingReference("val.anchors:/a/b.txt")),
         ("odd@", SettingReference("odd@")),
         ("odd+.distinct", SettingReference("odd+", node="distinct")),
     ],

@@ -69,17 +69,25 @@ def put(
     identity: bool = True,
     metric: Metric | None = None,
     name: str = "photos",
+    architecture: str | None = None,
+    task: str | None = None,
 ) -> Evaluation:
-    """A complete evaluation on the data set ``name``; a row of NaN is a sample that could not be read."""
+    """A complete evaluation on the data set ``name``; a row of NaN is a sample that could not be read.
+
+    With an ``architecture`` the model declares that it is torchvision's.
+    """
     info = DatasetInfo(name, digest([[each.id for each in samples], class_names, setting]), samples, class_names)
     known: dict[str, Any] = {"view": view or {"metric": {"scorer": "classification@2"}}, "forward": forward or {}}
+    if architecture is not None:
+        network = {"library": "torchvision", "architecture": architecture}
+        known["model"] = {"spec": {"arch": architecture, "network": network}}
     record = CellRecord(
         *(model, setting, digest([model, setting, len(samples)])),
         size=len(samples),
         dtype="float32",
         identity=known if identity else None,
     )
-    evaluation = store.evaluations.begin(record, store.datasets.ensure(info), {}, {})
+    evaluation = store.evaluations.begin(record, store.datasets.ensure(info), {}, {"task": task} if task else {})
     if logits is not None:
         values = np.asarray(logits, dtype=np.float32)
         store.outputs.append([Chunk(evaluation.id, "logits", 0, values)])

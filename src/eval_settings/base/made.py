@@ -5,7 +5,8 @@
 (`testbed.tasks.caption_clip_score`). ``MMStar@gpt`` has the answers that rules cannot read judged
 (`testbed.tasks.judged_answers`), ``MMStar@gpt&qwen`` by a panel, and ``MMStar@labels:human.csv&gpt`` by human labels,
 and by the judge where there are none. In ``X.pairs@gpt`` the judge compares each answer with the table's.
-``MMStar+imagenet-c.fog.3`` is MMStar on images that are perturbed as in imagenet-c.fog.3.
+``MMStar+imagenet-c.fog.3`` is MMStar on images that are perturbed as in imagenet-c.fog.3. ``val.anchors:FILE.json`` has
+those samples of val that a file chooses (`testbed.metrics.estimates.anchor_file`).
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from testbed.registry.references import (
 if TYPE_CHECKING:
     from testbed.registry.references import Settings
 
+# Tasks whose samples are scored each by itself.
+ONE_BY_ONE = ("classification", "selection", "linear_probe", "question_answering")
 # Words of caption similarity, and the options that they stand for.
 OPTIONS: Mapping[str, tuple[str, Any]] = {
     "coarse": ("fine", False),
@@ -57,6 +60,8 @@ def made(reference: SettingReference, settings: Settings) -> EvalSetting:
         return images_of(of) if reference.node == IMAGE_EMBEDDINGS else distinct_of(of)
     if reference.judge:
         return _judged(reference, settings.get(str(reference.scored)))
+    if reference.anchors:
+        return _anchors_of(str(reference), settings.get(str(replace(reference, anchors=""))), reference.anchors)
     if reference.corruption:
         other = settings.get(settings.corruption(reference.corruption) or reference.corruption)
         return _perturbed(str(reference), settings.get(str(replace(reference, corruption=""))), other)
@@ -72,7 +77,7 @@ def images_of(setting: EvalSetting) -> EvalSetting:
     For a captioning setting they are not perturbed: captions are compared with the original images.
     """
     perturbed = bool(setting.perturbation) and setting.task != "captioning"
-    return EvalSetting(
+    images = EvalSetting(
         name=str(SettingReference(setting.name, node=IMAGE_EMBEDDINGS)),
         dataset=setting.dataset,
         size=setting.size,
@@ -86,6 +91,8 @@ def images_of(setting: EvalSetting) -> EvalSetting:
         other_sizes=setting.other_sizes,
         description=f"the image embeddings of {setting.name}",
     )
+    images.samples = replace(images.samples, anchors=setting.samples.anchors)
+    return images
 
 
 def distinct_of(setting: EvalSetting) -> EvalSetting:
@@ -96,6 +103,17 @@ def distinct_of(setting: EvalSetting) -> EvalSetting:
         f"the distinct samples of {setting.name}",
         samples=replace(setting.samples, distinct=True),
     )
+
+
+def _anchors_of(name: str, setting: EvalSetting, path: str) -> EvalSetting:
+    """Some samples of a setting, which a file chooses: in all but that the other one, random numbers included."""
+    if setting.task not in ONE_BY_ONE or setting.scoring is not None:
+        raise DefinitionError(
+            f"{name}: the samples of {setting.name}, a setting for {setting.task}, are not scored each by itself, so"
+            " that some of them say nothing about all"
+        )
+    samples = replace(setting.samples, anchors=path)
+    return _like(setting, name, f"some samples of {setting.name}, chosen by {path}", samples=samples)
 
 
 # Rules, perturbations ----------------------------------------------------------------------------------------------
@@ -157,7 +175,7 @@ def _judged(reference: SettingReference, base: EvalSetting) -> EvalSetting:
             f" setting, such as clip-cc-bench or {base.name}.captioning, or one of questions, such as"
             " digits-vqa.choice, is expected before the @"
         )
-    return EvalSetting(
+    judged = EvalSetting(
         name=name,
         dataset=base.dataset,
         size=base.size,
@@ -172,6 +190,8 @@ def _judged(reference: SettingReference, base: EvalSetting) -> EvalSetting:
         scoring=Scoring(base.name, reference.judge),
         description=f"{base.description or base.name}, scored by {reference.judge}",
     )
+    judged.samples = replace(judged.samples, anchors=base.samples.anchors)
+    return judged
 
 
 def _of_answers(name: str, base: str, reference: SettingReference) -> tuple[str, dict[str, Any]]:

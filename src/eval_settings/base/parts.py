@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.data.perturbation import check_cpu_call, gpu_call, sample_seed
@@ -31,6 +32,7 @@ class Samples:
         other_sizes: Other numbers of samples in which the data set is distributed.
         subset: Their positions in the data set; None for all of it. One that is repeated counts as often.
         distinct: Whether each counts once all the same.
+        anchors: The path of a file that chooses some of them (`testbed.metrics.estimates.anchor_file`); empty for all.
     """
 
     setting: str
@@ -38,6 +40,7 @@ class Samples:
     other_sizes: Sequence[int] = ()
     subset: Sequence[int] | None = None
     distinct: bool = False
+    anchors: str = ""
 
     @classmethod
     def of(cls, setting: str, size: Any, other_sizes: Sequence[Any], subset: Sequence[Any] | None) -> Samples:
@@ -63,11 +66,26 @@ class Samples:
             DataError: If the data set does not have the setting's number of samples.
         """
         positions = self._of(source)
+        if self.anchors:
+            positions = self._anchors_among(positions, source)
         if limit is not None and limit < len(positions):
             positions = [positions[index * len(positions) // limit] for index in range(limit)]
         if isinstance(positions, range):  # which a list of 50,000 numbers would outweigh
             return positions
         return list(dict.fromkeys(positions)) if self.distinct else list(positions)
+
+    def _anchors_among(self, positions: Sequence[int], source: Source) -> Sequence[int]:
+        """The positions of the samples that a file names, in the order of the data set."""
+        from testbed.metrics.estimates.anchor_file import read_anchors
+
+        wanted = {each.id for each in read_anchors(Path(self.anchors)).samples}
+        found = [position for position in positions if source.ids[position] in wanted]
+        if lacking := wanted - {source.ids[position] for position in found}:
+            raise DataError(
+                f"{self.setting}: {len(lacking):,} of the {len(wanted):,} anchors in {self.anchors} are no samples of"
+                f" {source.name}, such as {min(lacking)}; were they chosen for another data set?"
+            )
+        return found
 
     def _of(self, source: Source) -> Sequence[int]:
         if self.subset is not None:

@@ -1,0 +1,1 @@
+"""Estimates from few samples or without labels, and labels in doubt: one command each."""

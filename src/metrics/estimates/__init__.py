@@ -1,0 +1,1 @@
+"""Estimates of a mean score: from a few of the samples, or without labels."""

@@ -1,0 +1,192 @@
+"""The accuracy on samples without labels, from how sure a model is there and how sure and right it is elsewhere.
+
+All of these transfer something from a labelled data set to another one, and none can be right on every shift (Garg et
+al. 2022, section 3): where the labels are known, compare them with the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+AC, DOC, ATC_MC, ATC_NE = "confidence", "DoC", "ATC-MC", "ATC-NE"
+ALINE_S, ALINE_D = "ALine-S", "ALine-D"
+LEAST = 3  # models for a line of agreement
+_BLOCK = 2048  # samples at a time
+
+
+@dataclass(frozen=True)
+class Sureness:
+    """How sure a model is of each sample. A sample that it could not read has the least of each.
+
+    Attributes:
+        confidence: The largest probability, float array [n].
+        odds: The logarithm of its odds, [n]: the same order as ``confidence``, but finer where that is almost 1.
+        negative_entropy: Of the probabilities, in nats, [n].
+    """
+
+    confidence: Array
+    odds: Array
+    negative_entropy: Array
+
+
+def sureness(logits: Array, temperature: float = 1.0) -> Sureness:
+    """How sure logits are.
+
+    Args:
+        logits: Float array [n, C] of two classes or more; a sample with a NaN is one that could not be read.
+        temperature: What they are divided by.
+
+    Raises:
+        ValueError: If there are fewer classes.
+    """
+    if np.ndim(logits) != 2 or np.shape(logits)[1] < 2:
+        raise ValueError(f"expected logits [n, C] with C ≥ 2, got {np.shape(logits)}")
+    found = np.zeros((3, len(logits)))
+    found[1:] = -np.inf
+    for start in range(0, len(logits), _BLOCK):
+        values = np.asarray(logits[start : start + _BLOCK], dtype=np.float64) / temperature
+        read = start + np.flatnonzero(np.isfinite(values).all(axis=1))
+        found[:, read] = _sureness(values[read - start])
+    return Sureness(*found)
+
+
+def _sureness(logits: Array) -> tuple[Array, Array, Array]:
+    """Confidence, its log odds and the negative entropy of finite logits."""
+    from scipy.special import logsumexp
+
+    rows = logits - logits.max(axis=1, keepdims=True)
+    shares = np.exp(rows)
+    total = shares.sum(axis=1)
+    negative_entropy = (shares * rows).sum(axis=1) / total - np.log(total)
+    rows[np.arange(len(rows)), rows.argmax(axis=1)] = -np.inf  # the first of the largest, which is 0
+    return 1 / total, -logsumexp(rows, axis=1), negative_entropy
+
+
+def temperature_of(logits: Array, targets: Array) -> float:
+    """What logits are divided by, so that labels are most likely (temperature scaling; Guo et al. 2017).
+
+    Args:
+        logits: Finite float array [n, C].
+        targets: The true classes, integer array [n].
+    """
+    from scipy.optimize import minimize_scalar
+    from scipy.special import logsumexp
+
+    values = np.asarray(logits, dtype=np.float64)
+    own = values[np.arange(len(values)), targets]
+
+    def loss(power: float) -> float:
+        scaled = values * np.exp(-power)
+        return float((logsumexp(scaled, axis=1) - own * np.exp(-power)).mean())
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-4, 4), method="bounded").x))
+
+
+# One model ------------------------------------------------------------------------------------------------------------
+
+
+def average_confidence(known: Sureness, right: Array, shifted: Sureness) -> float:
+    """The mean confidence: what the accuracy is if the model is calibrated there (Hendrycks and Gimpel 2017)."""
+    return float(shifted.confidence.mean())
+
+
+def difference_of_confidences(known: Sureness, right: Array, shifted: Sureness) -> float:
+    """The accuracy on known samples, less what confidence falls by (DoC; Guillory et al. 2021)."""
+    return float(np.clip(right.mean() - (known.confidence.mean() - shifted.confidence.mean()), 0, 1))
+
+
+def thresholded(known: Array, right: Array, shifted: Array) -> float:
+    """The share of samples above the threshold below which as many known samples are as are wrong (Garg et al. 2022).
+
+    Args:
+        known: How sure the model is of known samples, float array [n].
+        right: Whether it is right there, [n].
+        shifted: How sure it is of the samples without labels, [m].
+    """
+    wrong = len(right) - int(np.asarray(right).sum())
+    if wrong == len(right):
+        return 0.0
+    return float((shifted >= np.sort(known)[wrong]).mean())
+
+
+ALONE: Mapping[str, Callable[[Sureness, Array, Sureness], float]] = {
+    AC: average_confidence,
+    DOC: difference_of_confidences,
+    ATC_MC: lambda known, right, shifted: thresholded(known.odds, right, shifted.odds),
+    ATC_NE: lambda known, right, shifted: thresholded(known.negative_entropy, right, shifted.negative_entropy),
+}
+
+
+# Several models -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Line:
+    """Agreement on the line (Baek et al. 2022).
+
+    Attributes:
+        slope: Of the line of pairs' agreements, on probit scales.
+        bias: Likewise.
+        r2: How well the line fits; above 0.95 the estimates are usually good.
+        simple: The accuracy of each model by the line alone (ALine-S), float array [models].
+        by_pairs: By the pairs of models (ALine-D), [models].
+    """
+
+    slope: float
+    bias: float
+    r2: float
+    simple: Array
+    by_pairs: Array
+
+
+def agreement_on_the_line(known: Array, right: Array, shifted: Array) -> Line | None:
+    """Estimates accuracies from how often models agree, whose line is that of accuracies (Baek et al. 2022).
+
+    Args:
+        known: The predicted classes on labelled samples, integer array [n, models], −1 where there is none.
+        right: The accuracy of each model there, float array [models].
+        shifted: The predicted classes on samples without labels, [m, models].
+
+    Returns:
+        None if there are fewer than three models, or all pairs agree equally often on the labelled samples.
+    """
+    from scipy.special import ndtr
+
+    models = known.shape[1]
+    if models < LEAST:
+        return None
+    pairs = list(combinations(range(models), 2))
+    before, after = (_probit(_agreements(each, pairs), len(each)) for each in (known, shifted))
+    apart = before - before.mean()
+    spread = float(apart @ apart)
+    if spread < 1e-12:
+        return None
+    slope = float(apart @ after) / spread
+    bias = float(after.mean() - slope * before.mean())
+    rest, total = after - slope * before - bias, after - after.mean()
+    r2 = 1 - float(rest @ rest) / max(float(total @ total), 1e-12)
+    accuracy = _probit(right, len(known))
+    halves = np.zeros((len(pairs), models))
+    for row, pair in enumerate(pairs):
+        halves[row, list(pair)] = 0.5
+    found = np.linalg.lstsq(halves, after + slope * (halves @ accuracy - before), rcond=None)[0]
+    return Line(slope, bias, r2, np.asarray(ndtr(slope * accuracy + bias)), np.asarray(ndtr(found)))
+
+
+def _agreements(classes: Array, pairs: Sequence[tuple[int, int]]) -> Array:
+    """The share of samples on which each pair predicts the same class, float array [pairs]."""
+    return np.array([((classes[:, one] == classes[:, two]) & (classes[:, one] >= 0)).mean() for one, two in pairs])
+
+
+def _probit(share: Array, n: int) -> Array:
+    """Shares of n samples on a probit scale; 0 and 1 are taken for half a sample less."""
+    from scipy.special import ndtri
+
+    return np.asarray(ndtri(np.clip(share, 0.5 / n, 1 - 0.5 / n)))
