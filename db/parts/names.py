@@ -14,7 +14,7 @@ from testbed.db.connection.retry import retried
 from testbed.db.tables import ClaimRow, EvalSettingRow, EvaluationRow, ModelRow, now
 from testbed.entities import Named
 from testbed.errors import DuplicateNameError, StoreError, UnknownNameError, shortened, unknown_name
-from testbed.registry.references import SettingReference
+from testbed.registry.references import RANDOM, SettingReference
 
 Kind = Literal["model", "eval setting"]
 
@@ -113,7 +113,8 @@ def matching_names(kind: Kind, words: Sequence[str], names: Iterable[str]) -> se
 
     Args:
         kind: The kind of name, for the message.
-        words: Names or patterns; none means all.
+        words: Names or patterns; none means all. A pattern means parts of settings, such as ``val.random-500``, only if
+            it says ``.random-``, so that these are not averaged with the wholes.
         names: The available names.
 
     Raises:
@@ -124,7 +125,8 @@ def matching_names(kind: Kind, words: Sequence[str], names: Iterable[str]) -> se
     for word in words:
         found = {word} & known
         if not found or any(character in word for character in "*?["):
-            found |= {name for name in known if len(word) <= _LONGEST_PATTERN and fnmatchcase(name, word)}
+            wholes = {name for name in known if RANDOM in word or RANDOM not in name}
+            found |= {name for name in wholes if len(word) <= _LONGEST_PATTERN and fnmatchcase(name, word)}
         if not found:
             raise UnknownNameError(f"the store has no outputs of {kind} {word!r}; {_LISTING[kind]} lists the names")
         chosen |= found

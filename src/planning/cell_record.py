@@ -35,7 +35,8 @@ def cell_record(
     limit = options.limit
     chosen = opened.setting.idx_subsample_list if opened is not None else None
     full = len(chosen) if chosen is not None else len(opened.source) if opened is not None else 0
-    limited = limit is not None and cell.size < full
+    first = opened.setting.samples.first if opened is not None else 0
+    limited = limit is not None and cell.size < (min(full, first) if first else full)
     return CellRecord(
         model=cell.model,
         eval_setting=cell.setting,

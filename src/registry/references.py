@@ -1,9 +1,10 @@
 """The names of settings: one grammar, by which they are taken apart and put together.
 
-    NAME[.vlmevalkit][+CORRUPTION][[.WORD…]@JUDGE[&JUDGE…]][.NODE]
+    NAME[.vlmevalkit][+CORRUPTION][.random-K][[.WORD…]@JUDGE[&JUDGE…]][.NODE]
 
 NAME is registered: a definition, or one of a family, whose own words (``cifar10.linear_probe.k5``) belong to it. The
-rest says what is made of it: other rules for the answers, perturbed images, a judge, a node of its graph.
+rest says what is made of it: other rules for the answers, perturbed images, its first K samples in random order, a
+judge, a node of its graph.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.models.model_base import ModelDefinition
 
-RULES, PLUS, JUDGED, AND = ".vlmevalkit", "+", "@", "&"
+RULES, PLUS, RANDOM, JUDGED, AND = ".vlmevalkit", "+", ".random-", "@", "&"
 LABELS = "labels:"  # in place of a judge, before the path of a file of labels
 IN_MEMORY = "_in-memory"  # may be left out of a corruption
 # What a judge is to compare, in the order in which it is written.
@@ -35,6 +36,7 @@ WORDS = (
 # Nodes of the graph of a setting that are computed and stored for themselves.
 IMAGE_EMBEDDINGS, DISTINCT = "image_embeddings", "distinct"
 NODES = (IMAGE_EMBEDDINGS, DISTINCT)
+_DRAWN = re.compile(rf"(.+){re.escape(RANDOM)}([1-9]\d{{0,9}})")
 _FILE = re.compile(r"[a-z]+:.+?\.(?:csv|jsonl?|tsv)(?![^.@+])")  # a name that is a path, which may have any characters
 
 
@@ -49,6 +51,7 @@ class SettingReference:
         words: How the judge scores, in the order of `WORDS`.
         judge: The model that scores captions or answers, or several with ``&`` between them; empty for none.
         node: One of `NODES`; empty for the setting itself.
+        first: How many samples of its random order; 0 for all. See `testbed.data.random_order`.
     """
 
     name: str
@@ -57,9 +60,11 @@ class SettingReference:
     words: tuple[str, ...] = ()
     judge: str = ""
     node: str = ""
+    first: int = 0
 
     def __str__(self) -> str:
         made = self.name + (RULES if self.rules else "") + (PLUS + self.corruption if self.corruption else "")
+        made += f"{RANDOM}{self.first}" if self.first else ""
         if self.judge:
             made = ".".join([made, *self.words]) + JUDGED + self.judge
         return f"{made}.{self.node}" if self.node else made
@@ -94,9 +99,11 @@ class SettingReference:
         while judge and (word := before.rpartition(".")[2]) in WORDS and word != before:
             words.insert(0, word)
             before = before.removesuffix(f".{word}")
+        drawn = _DRAWN.fullmatch(before)
+        before, first = (drawn[1], int(drawn[2])) if drawn else (before, 0)
         before, _, corruption = before.partition(PLUS)
         rules = before.endswith(RULES)
-        found = cls(name[:start] + before.removesuffix(RULES), rules, corruption, tuple(words), judge, node)
+        found = cls(name[:start] + before.removesuffix(RULES), rules, corruption, tuple(words), judge, node, first)
         return found if str(found.setting) == name else cls(name, node=node)
 
 
@@ -172,7 +179,7 @@ class Settings(Registry["EvalSetting"]):
             judges = [each if each.startswith(LABELS) else self._models.canonical(each) for each in judge.split(AND)]
             if None not in judges:
                 return replace(scored, judge=AND.join(map(str, judges)))
-        return self._perturbed(text)
+        return self._drawn(text)
 
     def _cuts(self, text: str) -> Iterator[tuple[SettingReference, str]]:
         """The settings (with words) that may stand before an ``@``, and what stands after it."""
@@ -183,12 +190,18 @@ class Settings(Registry["EvalSetting"]):
 
     def _worded(self, text: str) -> SettingReference | None:
         words = set[str]()
-        while (known := self._perturbed(text)) is None:
+        while (known := self._drawn(text)) is None:
             text, dot, word = text.rpartition(".")
             if not dot or word not in WORDS or word in words:
                 return None
             words.add(word)
         return replace(known, words=tuple(sorted(words, key=WORDS.index)))
+
+    def _drawn(self, text: str) -> SettingReference | None:
+        drawn = None if self.defines(text) else _DRAWN.fullmatch(text)
+        if drawn is not None and (known := self._perturbed(drawn[1])) is not None:
+            return replace(known, first=int(drawn[2]))
+        return self._perturbed(text)
 
     def _perturbed(self, text: str) -> SettingReference | None:
         base, plus, other = text.rpartition(PLUS)

@@ -5,7 +5,8 @@
 (`testbed.tasks.caption_clip_score`). ``MMStar@gpt`` has the answers that rules cannot read judged
 (`testbed.tasks.judged_answers`), ``MMStar@gpt&qwen`` by a panel, and ``MMStar@labels:human.csv&gpt`` by human labels,
 and by the judge where there are none. In ``X.pairs@gpt`` the judge compares each answer with the table's.
-``MMStar+imagenet-c.fog.3`` is MMStar on images that are perturbed as in imagenet-c.fog.3.
+``MMStar+imagenet-c.fog.3`` is MMStar on images that are perturbed as in imagenet-c.fog.3. ``val.random-4000`` are the
+first 4,000 samples of val in random order.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ def made(reference: SettingReference, settings: Settings) -> EvalSetting:
         return images_of(of) if reference.node == IMAGE_EMBEDDINGS else distinct_of(of)
     if reference.judge:
         return _judged(reference, settings.get(str(reference.scored)))
+    if reference.first:
+        return _drawn(str(reference), reference.first, settings.get(str(replace(reference, first=0))))
     if reference.corruption:
         other = settings.get(settings.corruption(reference.corruption) or reference.corruption)
         return _perturbed(str(reference), settings.get(str(replace(reference, corruption=""))), other)
@@ -72,7 +75,7 @@ def images_of(setting: EvalSetting) -> EvalSetting:
     For a captioning setting they are not perturbed: captions are compared with the original images.
     """
     perturbed = bool(setting.perturbation) and setting.task != "captioning"
-    return EvalSetting(
+    images = EvalSetting(
         name=str(SettingReference(setting.name, node=IMAGE_EMBEDDINGS)),
         dataset=setting.dataset,
         size=setting.size,
@@ -86,6 +89,8 @@ def images_of(setting: EvalSetting) -> EvalSetting:
         other_sizes=setting.other_sizes,
         description=f"the image embeddings of {setting.name}",
     )
+    images.samples = replace(images.samples, first=setting.samples.first)
+    return images
 
 
 def distinct_of(setting: EvalSetting) -> EvalSetting:
@@ -95,6 +100,21 @@ def distinct_of(setting: EvalSetting) -> EvalSetting:
         str(SettingReference(setting.name, node=DISTINCT)),
         f"the distinct samples of {setting.name}",
         samples=replace(setting.samples, distinct=True),
+    )
+
+
+def _drawn(name: str, first: int, base: EvalSetting) -> EvalSetting:
+    """The first samples of a setting in random order: in all but that the setting itself, random numbers included."""
+    if base.task == "retrieval":
+        raise DefinitionError(
+            f"{name}: in {base.name} each sample is compared with all others, so that fewer samples are another, easier"
+            f" task; run {base.name}"
+        )
+    return _like(
+        base,
+        name,
+        f"the first {first:,} samples of {base.name} in random order",
+        samples=replace(base.samples, setting=name, first=first),
     )
 
 
@@ -157,7 +177,7 @@ def _judged(reference: SettingReference, base: EvalSetting) -> EvalSetting:
             f" setting, such as clip-cc-bench or {base.name}.captioning, or one of questions, such as"
             " digits-vqa.choice, is expected before the @"
         )
-    return EvalSetting(
+    judged = EvalSetting(
         name=name,
         dataset=base.dataset,
         size=base.size,
@@ -172,6 +192,8 @@ def _judged(reference: SettingReference, base: EvalSetting) -> EvalSetting:
         scoring=Scoring(base.name, reference.judge),
         description=f"{base.description or base.name}, scored by {reference.judge}",
     )
+    judged.samples = replace(judged.samples, first=base.samples.first)
+    return judged
 
 
 def _of_answers(name: str, base: str, reference: SettingReference) -> tuple[str, dict[str, Any]]:
