@@ -20,6 +20,8 @@ from testbed.registry.references import SettingReference
 
 Array = np.ndarray[Any, Any]
 
+_OF = {"accuracy": "score"}  # metrics that are the mean of a score of another name, and that
+
 
 @dataclass(frozen=True)
 class Population:
@@ -148,7 +150,7 @@ def _scores(store: Store, evaluation: Evaluation, metric: str | None) -> _Scores
     metrics = {spec_of(each): each for each in store.results.metrics(evaluation.id) if each.slice == OVERALL}
     specs = store.scores.specs([evaluation.id])[evaluation.id]
     ranged = [each for each in metrics if each.lowest is not None and each.highest is not None]
-    means = sorted(each.name for each in ranged if each.name in specs)
+    means = sorted(each.name for each in ranged if _OF.get(each.name, each.name) in specs)
     where = evaluation.eval_setting
     works = f"these work: {', '.join(means)}, as in --until {means[0]}:1" if means else "none of its metrics works"
     chosen = next((each for each in metrics if each.name == metric), None) if metric else main_metric(metrics)
@@ -159,7 +161,8 @@ def _scores(store: Store, evaluation: Evaluation, metric: str | None) -> _Scores
             f"the {'main ' if metric is None else ''}metric of {where}, {chosen.name}, is no mean of scores of the"
             f" samples in a known range, so no interval holds at all looks; {works}"
         )
-    values = store.scores.of_each([evaluation.id], chosen.name)[evaluation.id].astype(np.float64)
+    score = _OF.get(chosen.name, chosen.name)
+    values = store.scores.of_each([evaluation.id], score)[evaluation.id].astype(np.float64)
     lowest, width = _range(chosen)
     if np.isnan(values).any():
         raise StoreError(f"{int(np.isnan(values).sum()):,} samples of {where} have no {chosen.name}; {works}")

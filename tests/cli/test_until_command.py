@@ -103,6 +103,13 @@ def test_a_part_is_a_setting_of_its_own(run, ask, tmp_path):
     assert "the store has no outputs of eval setting 'drawn*'" in ask("rank", "drawn*", code=1).stderr
 
 
+def test_answers_to_questions_are_counted_by_image(run):
+    found, _ = run("digits-talker", "digits-vqa.choice", "--until", "10")
+    (cell,) = found["cells"]
+    assert (cell["decided"], cell["estimate"]["metric"]) == (True, "accuracy")
+    assert cell["estimate"]["n"] < cell["population"]["size"]
+
+
 def test_another_metric_is_chosen_by_name(run):
     found, _ = run("says-bad", "drawn", "--until", "top5:5")
     assert (found["cells"][0]["decided"], found["cells"][0]["estimate"]["metric"]) == (True, "top5")
@@ -140,6 +147,12 @@ def test_what_makes_no_sense_is_refused(ask, options, code, said):
     done = ask("run", "says-best", "--on", "drawn", *LIKE, *options, code=code)
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_only_the_images_of_a_part_are_embedded(ask):
+    done = ask("run", "digits-clip", "--on", "digits.linear_probe.random-50", "--dry-run", "--json")
+    passes = {tuple(each["eval_settings"]): each["samples"] for each in json.loads(done.stdout)["passes"]}
+    assert passes["digits.linear_probe.random-50.image_embeddings",] == 50
 
 
 def test_more_samples_than_there_are(ask):

@@ -114,6 +114,7 @@ def _drawn(name: str, first: int, base: EvalSetting) -> EvalSetting:
         base,
         name,
         f"the first {first:,} samples of {base.name} in random order",
+        image_set=name,
         samples=replace(base.samples, setting=name, first=first),
     )
 

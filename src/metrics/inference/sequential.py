@@ -109,7 +109,8 @@ class _Game:
         return self._wins(expected - self._residuals, (1 - self._rate) * self._largest - expected)
 
     def _expected(self, mean: float) -> Array:
-        return (self._population * mean - self._sum_before) / self._left - self._expected_less
+        expected: Array = (self._population * mean - self._sum_before) / self._left - self._expected_less
+        return expected
 
     def _wins(self, gains: Array, most_lost: Array) -> bool:
         """Whether a gambler who wins these sums per unit of the bet, and loses so much at most, has what is needed."""
