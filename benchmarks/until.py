@@ -96,7 +96,7 @@ def comparison(differ: float, gain: float, orders: int, rng: np.random.Generator
 def demo(goal: str, *models: str) -> str:
     """A line about real runs on 540 digits, from a store that is empty before."""
     with tempfile.TemporaryDirectory() as folder:
-        words = [*models, "--on", "digits-rotated", "digits-c.fog.3", "--until", goal, "--json"]
+        words = [*models, "--on", "digits-rotated", "digits-c.brightness.3", "--until", goal, "--json"]
         command = [sys.executable, "-m", "testbed", "run", *words, "--db-url", str(Path(folder) / "results.db")]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     cells = json.loads(done.stdout)["cells"]
