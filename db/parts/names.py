@@ -125,12 +125,16 @@ def matching_names(kind: Kind, words: Sequence[str], names: Iterable[str]) -> se
     for word in words:
         found = {word} & known
         if not found or any(character in word for character in "*?["):
-            wholes = {name for name in known if RANDOM in word or RANDOM not in name}
+            wholes = known if RANDOM in word or kind == "model" else {name for name in known if not _is_part(name)}
             found |= {name for name in wholes if len(word) <= _LONGEST_PATTERN and fnmatchcase(name, word)}
         if not found:
             raise UnknownNameError(f"the store has no outputs of {kind} {word!r}; {_LISTING[kind]} lists the names")
         chosen |= found
     return chosen if words else known
+
+
+def _is_part(setting: str) -> bool:
+    return RANDOM in setting and SettingReference.parse(setting).first > 0
 
 
 class Names(Part):
