@@ -134,7 +134,6 @@ def run_until(
     outcome = Outcome([_begun(catalog, *pair, populations[pair[1]]) for pair in pairs])
     with Store.create(options.db_url, options.payload_url) as store:
         _skip_what_is_stored(catalog, options, store, outcome.cells)
-        _go_together(outcome.cells)
         while (waiting := [each for each in outcome.cells if each.open]) and not outcome.interrupted:
             asked = [(each.model, each.name) for each in waiting]
             report = run(list(dict.fromkeys(asked + [(goal.than, name) for _, name in asked if goal.than])))
@@ -142,7 +141,7 @@ def run_until(
             if not report.interrupted:
                 for each in waiting:
                     _look(store, each, goal, report)
-                _go_together(outcome.cells)
+                _go_together([each for each in waiting if each.open])
     return outcome
 
 
@@ -192,9 +191,8 @@ def _skip_what_is_stored(catalog: Catalog, options: RunOptions, store: Store, ce
 
 def _go_together(cells: Sequence[Sampled]) -> None:
     """Has all models of a setting take the same look, so that each image is decoded once for all of them."""
-    waiting = [each for each in cells if each.open]
-    for cell in waiting:
-        cell.now = min(each.now for each in waiting if each.setting == cell.setting)
+    for cell in cells:
+        cell.now = min(each.now for each in cells if each.setting == cell.setting)
 
 
 def _look(store: Store, cell: Sampled, goal: Goal, report: Report) -> None:

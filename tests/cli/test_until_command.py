@@ -65,6 +65,8 @@ def test_all_samples_reuse_the_first_ones_and_the_first_ones_reuse_all(run):
     assert (found["outcomes"][0]["status"], decoded) == ("derived", 0)
     found, decoded = run("says-good", "drawn", "--until", "1")
     assert (found["cells"][0]["estimate"]["n"], decoded) == (1500, 0)  # it is known already
+    found, decoded = run("says-good says-bad", "drawn", "--until", "5")
+    assert [each["estimate"]["n"] for each in found["cells"]] == [1500, decoded]
 
 
 def test_it_stops_when_it_is_decided_which_model_is_better(run, ask):
