@@ -53,7 +53,7 @@ def closeness(rate: float, half: float, orders: int, rng: np.random.Generator) -
     """A line about a rate that is to be known ± half."""
 
     def close(low: float, high: float, seen: Array) -> bool:
-        return max(seen.mean() - low, high - seen.mean()) <= half
+        return bool(max(seen.mean() - low, high - seen.mean()) <= half)
 
     ours, ratio, wrong = [], [], 0
     for _ in range(orders):

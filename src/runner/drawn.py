@@ -21,6 +21,8 @@ from testbed.registry.references import SettingReference
 Array = np.ndarray[Any, Any]
 
 _OF = {"accuracy": "score"}  # metrics that are the mean of a score of another name, and that
+_AMONG_ALL = ("CIDEr",)  # metrics whose score of a sample depends on the other samples
+_ROUNDED = 1e-6  # scores are stored as float32
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,8 @@ def _scores(store: Store, evaluation: Evaluation, metric: str | None) -> _Scores
     metrics = {spec_of(each): each for each in store.results.metrics(evaluation.id) if each.slice == OVERALL}
     specs = store.scores.specs([evaluation.id])[evaluation.id]
     ranged = [each for each in metrics if each.lowest is not None and each.highest is not None]
-    means = sorted(each.name for each in ranged if _OF.get(each.name, each.name) in specs)
+    alone = [each.name for each in ranged if each.name not in _AMONG_ALL]
+    means = sorted(name for name in alone if _OF.get(name, name) in specs)
     where = evaluation.eval_setting
     works = f"these work: {', '.join(means)}, as in --until {means[0]}:1" if means else "none of its metrics works"
     chosen = next((each for each in metrics if each.name == metric), None) if metric else main_metric(metrics)
@@ -159,7 +162,7 @@ def _scores(store: Store, evaluation: Evaluation, metric: str | None) -> _Scores
     if chosen.name not in means:
         raise StoreError(
             f"the {'main ' if metric is None else ''}metric of {where}, {chosen.name}, is no mean of scores of the"
-            f" samples in a known range, so no interval holds at all looks; {works}"
+            f" samples, each by itself and in a known range, so no interval holds at all looks; {works}"
         )
     score = _OF.get(chosen.name, chosen.name)
     values = store.scores.of_each([evaluation.id], score)[evaluation.id].astype(np.float64)
@@ -167,11 +170,16 @@ def _scores(store: Store, evaluation: Evaluation, metric: str | None) -> _Scores
     if np.isnan(values).any():
         raise StoreError(f"{int(np.isnan(values).sum()):,} samples of {where} have no {chosen.name}; {works}")
     value = metrics[chosen].value
-    if value is None or abs(values.mean() - value) > 1e-6 * width or SettingReference.parse(where).words.count("idf"):
+    if value is None or abs(values.mean() - value) > _ROUNDED * width:
         raise StoreError(f"the {chosen.name} of {where} is not the mean of its samples' scores; {works}")
+    if "idf" in SettingReference.parse(where).words:
+        raise StoreError(f"the {chosen.name} of a sample of {where} depends on the other samples; {works}")
+    scaled = (values - lowest) / width
+    if scaled.min() < -_ROUNDED or scaled.max() > 1 + _ROUNDED:
+        raise StoreError(f"the {chosen.name} of some samples of {where} is outside the range that it declares; {works}")
     if evaluation.dataset_id is None:
         raise StoreError(f"the evaluation on {where} has no samples")
-    return _Scores(chosen, (values - lowest) / width, store.datasets.get(evaluation.dataset_id))
+    return _Scores(chosen, np.clip(scaled, 0, 1), store.datasets.get(evaluation.dataset_id))
 
 
 def _range(spec: MetricSpec) -> tuple[float, float]:

@@ -121,7 +121,11 @@ def test_another_metric_is_chosen_by_name(run):
     ("setting", "until", "said"),
     [
         ("drawn-whole", "1", "the main metric of drawn-whole.random-100, spread, is no mean of scores of the samples"),
-        ("drawn", "nll:1", "the metric of drawn.random-100, nll, is no mean of scores of the samples in a known range"),
+        (
+            "drawn",
+            "nll:1",
+            "the metric of drawn.random-100, nll, is no mean of scores of the samples, each by itself",
+        ),
         ("drawn", "top9:1", "drawn.random-100 has no metric top9; these work: top1, top5, as in"),
         ("drawn.random-200", "1", "drawn.random-200 is a part of a setting; --until chooses the part itself"),
     ],
@@ -160,3 +164,8 @@ def test_only_the_images_of_a_part_are_embedded(ask):
 def test_more_samples_than_there_are(ask):
     done = ask("run", "says-best", "--on", "drawn.random-1500", *LIKE, code=1)
     assert "drawn.random-1500: the setting has 1,500 samples; for all of them, leave out .random-1500" in done.stdout
+
+
+def test_scores_that_depend_on_the_other_samples_have_no_interval(run):
+    found, _ = run("digits-talker", "digits-captions.captioning", "--until", "1", code=1)
+    assert "CIDEr, is no mean of scores of the samples, each by itself" in found["cells"][0]["why"]
