@@ -14,7 +14,7 @@ from testbed.db.connection.retry import retried
 from testbed.db.tables import ClaimRow, EvalSettingRow, EvaluationRow, ModelRow, now
 from testbed.entities import Named
 from testbed.errors import DuplicateNameError, StoreError, UnknownNameError, shortened, unknown_name
-from testbed.registry.references import ANCHORS, SettingReference
+from testbed.registry.references import ANCHORS, RANDOM, SettingReference
 
 Kind = Literal["model", "eval setting"]
 
@@ -113,8 +113,9 @@ def matching_names(kind: Kind, words: Sequence[str], names: Iterable[str]) -> se
 
     Args:
         kind: The kind of name, for the message.
-        words: Names or patterns; none means all. A pattern means some samples of a setting, as in
-            ``val.anchors:FILE.json``, only if it says ``.anchors:``, so that they are not taken for all of them.
+        words: Names or patterns; none means all. A pattern means parts of settings, such as ``val.random-500`` and
+            ``val.anchors:FILE.json``, only if it says ``.random-`` or ``.anchors:``, so that these are not averaged
+            with the wholes.
         names: The available names.
 
     Raises:
@@ -125,12 +126,20 @@ def matching_names(kind: Kind, words: Sequence[str], names: Iterable[str]) -> se
     for word in words:
         found = {word} & known
         if not found or any(character in word for character in "*?["):
-            wholes = {name for name in known if ANCHORS in word or ANCHORS not in name}
+            parts = kind == "model" or RANDOM in word or ANCHORS in word
+            wholes = known if parts else {name for name in known if not _is_part(name)}
             found |= {name for name in wholes if len(word) <= _LONGEST_PATTERN and fnmatchcase(name, word)}
         if not found:
             raise UnknownNameError(f"the store has no outputs of {kind} {word!r}; {_LISTING[kind]} lists the names")
         chosen |= found
     return chosen if words else known
+
+
+def _is_part(setting: str) -> bool:
+    if RANDOM not in setting and ANCHORS not in setting:
+        return False
+    reference = SettingReference.parse(setting)
+    return reference.first > 0 or reference.anchors != ""
 
 
 class Names(Part):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from testbed.analyses.side_by_side import evaluations_on, scores_of
+from testbed.entities import groups_of
 from testbed.errors import DataError
 from testbed.metrics.inference.calibrated import (
     Estimate,
@@ -17,6 +18,7 @@ from testbed.metrics.inference.calibrated import (
     prediction_powered,
     rogan_gladen_of,
 )
+from testbed.metrics.inference.clusters import clusters_of
 from testbed.metrics.inference.judges import krippendorff_alpha
 from testbed.metrics.inference.statistics import mean_and_stderr
 from testbed.tasks.parts.generation import texts_and_status
@@ -49,6 +51,7 @@ class Calibrated:
         corrected: The corrected mean.
         alpha: Krippendorff's α between stored scores and labels; None where they do not tell.
         outdated: The number of labels of other answers than the stored ones, which do not count.
+        clusters: The number of groups that the samples come in, for all standard errors; None if each sample is one.
     """
 
     model: str
@@ -59,6 +62,7 @@ class Calibrated:
     corrected: Estimate
     alpha: float | None
     outdated: int = 0
+    clusters: int | None = None
 
 
 def calibrate(
@@ -94,7 +98,9 @@ def calibrate(
         given = {**labels.get("", {}), **labels.get(model, {})}
         if not given or evaluation.dataset_id is None:
             continue
-        ids = [sample.id for sample in store.datasets.get(evaluation.dataset_id).samples]
+        samples = store.datasets.get(evaluation.dataset_id).samples
+        ids, groups = [sample.id for sample in samples], groups_of(samples)
+        clusters = None if groups is None else clusters_of(groups)
         unknown = sorted(set(given) - set(ids))
         if unknown:
             raise DataError(
@@ -102,17 +108,19 @@ def calibrate(
             )
         values = scores_of(store, evaluation, score).astype(np.float64)
         own, outdated = _of_answers(store, evaluation, given, ids)
-        mean, stderr = mean_and_stderr(values[~np.isnan(values)])
+        scored = ~np.isnan(values)
+        mean, stderr = mean_and_stderr(values[scored], None if clusters is None else clusters[scored])
         found.append(
             Calibrated(
                 model=model,
                 n=int((~np.isnan(values) | ~np.isnan(own)).sum()),
                 stored=mean,
                 stderr=stderr,
-                labels=labels_alone(own),
-                corrected=METHODS[method](own, values),
+                labels=labels_alone(own, clusters=clusters),
+                corrected=METHODS[method](own, values, clusters=clusters),
                 alpha=krippendorff_alpha(np.stack([values, own])),
                 outdated=outdated,
+                clusters=None if clusters is None else int(clusters.max()) + 1,
             )
         )
     if not found:

@@ -26,6 +26,7 @@ from testbed.cli.run.progress import command_progress
 from testbed.cli.run.recorded_files import with_recorded
 from testbed.cli.run.report import not_finite, print_ended, print_report, unexpected
 from testbed.cli.run.thumbnails import thumbnails_of
+from testbed.cli.run.until import check_no_other, goal_of, run_and_print
 from testbed.console.model_lines import models_as_objects
 from testbed.console.options import (
     EXIT_ERROR,
@@ -64,6 +65,7 @@ def evaluate(
     db: bool,
     thumbnails: bool,
     fail_on_disagreement: bool,
+    until: str | None,
     logdir: Path | None,
     log_file: Path | None,
     dry_run: bool,
@@ -91,6 +93,20 @@ def evaluate(
         raise click.UsageError("--thumbnails stores pictures; it cannot be used with --no-db")
     if options.store_dtype and options.dtype != "float32":
         raise click.UsageError(f"--store-dtype is for --dtype float32; outputs of {options.dtype} are as small already")
+    if until is not None:
+        check_no_other(
+            {
+                "--limit": options.limit is not None,
+                "--override": options.override,
+                "--verify": options.verify is not None,
+                "--dry-run": dry_run,
+                "--clip-cc": clip_cc is not None,
+                "--save-clf": save_clf is not None,
+                "--logdir": logdir is not None,
+                "--thumbnails": thumbnails,
+                "--fail-on-disagreement": fail_on_disagreement,
+            }
+        )
     if vlmevalkit is not None:
         models, eval_settings, options = _with_config(vlmevalkit, models, eval_settings, options)
     if recorded is not None:
@@ -120,6 +136,7 @@ def evaluate(
         download_missing(chosen_settings, download)
     if dry_run:
         return show_plan(registry, options, chosen_models, chosen_settings, as_json)
+    goal = None if until is None else goal_of(until, registry, chosen_models)
     with open_log(log_file, chosen_models, chosen_settings) as log:
         run = partial(
             _run,
@@ -133,6 +150,8 @@ def evaluate(
             log=log,
             fail_on_disagreement=fail_on_disagreement,
         )
+        if goal is not None:
+            run = partial(run_and_print, registry, chosen_models, chosen_settings, goal, as_json=as_json, log=log)
         if db:
             return run(options=options, thumbnails=thumbnails)
         with tempfile.TemporaryDirectory(prefix="testbed-") as folder:

@@ -1,10 +1,10 @@
 """The names of settings: one grammar, by which they are taken apart and put together.
 
-    NAME[.vlmevalkit][+CORRUPTION][.anchors:FILE.json][[.WORD…]@JUDGE[&JUDGE…]][.NODE]
+    NAME[.vlmevalkit][+CORRUPTION][.anchors:FILE.json|.random-K][[.WORD…]@JUDGE[&JUDGE…]][.NODE]
 
 NAME is registered: a definition, or one of a family, whose own words (``cifar10.linear_probe.k5``) belong to it. The
-rest says what is made of it: other rules for the answers, perturbed images, some of the samples, a judge, a node of its
-graph.
+rest says what is made of it: other rules for the answers, perturbed images, some of the samples (those that a file
+chooses, or the first K in random order), a judge, a node of its graph.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.models.model_base import ModelDefinition
 
-RULES, PLUS, JUDGED, AND = ".vlmevalkit", "+", "@", "&"
+RULES, PLUS, RANDOM, JUDGED, AND = ".vlmevalkit", "+", ".random-", "@", "&"
 LABELS = "labels:"  # in place of a judge, before the path of a file of labels
 ANCHORS = ".anchors:"  # before the path of a file of samples
 IN_MEMORY = "_in-memory"  # may be left out of a corruption
@@ -39,6 +39,7 @@ WORDS = (
 # Nodes of the graph of a setting that are computed and stored for themselves.
 IMAGE_EMBEDDINGS, DISTINCT = "image_embeddings", "distinct"
 NODES = (IMAGE_EMBEDDINGS, DISTINCT)
+_DRAWN = re.compile(rf"(.+){re.escape(RANDOM)}([1-9]\d{{0,9}})")
 _FILE = re.compile(r"[a-z]+:.+?\.(?:csv|jsonl?|tsv)(?![^.@+])")  # a name that is a path, which may have any characters
 _ANCHORS = re.compile(r"\.anchors:(\S+?\.json)(?=$|[.@])")
 
@@ -55,6 +56,7 @@ class SettingReference:
         judge: The model that scores captions or answers, or several with ``&`` between them; empty for none.
         node: One of `NODES`; empty for the setting itself.
         anchors: The path of a file that chooses some of the samples; empty for all.
+        first: How many samples of its random order; 0 for all. See `testbed.data.random_order`.
     """
 
     name: str
@@ -63,11 +65,13 @@ class SettingReference:
     words: tuple[str, ...] = ()
     judge: str = ""
     node: str = ""
+    first: int = 0
     anchors: str = ""
 
     def __str__(self) -> str:
         made = self.name + (RULES if self.rules else "") + (PLUS + self.corruption if self.corruption else "")
         made += ANCHORS + self.anchors if self.anchors else ""
+        made += f"{RANDOM}{self.first}" if self.first else ""
         if self.judge:
             made = ".".join([made, *self.words]) + JUDGED + self.judge
         return f"{made}.{self.node}" if self.node else made
@@ -105,9 +109,11 @@ class SettingReference:
         while judge and (word := before.rpartition(".")[2]) in WORDS and word != before:
             words.insert(0, word)
             before = before.removesuffix(f".{word}")
+        drawn = _DRAWN.fullmatch(before)
+        before, first = (drawn[1], int(drawn[2])) if drawn else (before, 0)
         before, _, corruption = before.partition(PLUS)
         rules = before.endswith(RULES)
-        found = cls(name[:start] + before.removesuffix(RULES), rules, corruption, tuple(words), judge, node)
+        found = cls(name[:start] + before.removesuffix(RULES), rules, corruption, tuple(words), judge, node, first)
         return found if str(found.setting) == name else cls(name, node=node)
 
 
@@ -139,7 +145,9 @@ class Settings(Registry["EvalSetting"]):
         """The parts of a name, in their one spelling; None if it is unknown. Builds nothing."""
         if (some := _ANCHORS.search(name)) and not self.defines(name):
             of = self.reference(name[: some.start()] + name[some.end() :])
-            return None if of is None or of.anchors else replace(of, anchors=str(expanded(some[1]).absolute()))
+            return (
+                None if of is None or of.anchors or of.first else replace(of, anchors=str(expanded(some[1]).absolute()))
+            )
         for node in NODES:
             if name.endswith(f".{node}"):
                 found = self._judged(name.removesuffix(f".{node}"))
@@ -193,7 +201,7 @@ class Settings(Registry["EvalSetting"]):
             judges = [each if each.startswith(LABELS) else self._models.canonical(each) for each in judge.split(AND)]
             if None not in judges:
                 return replace(scored, judge=AND.join(map(str, judges)))
-        return self._perturbed(text)
+        return self._drawn(text)
 
     def _cuts(self, text: str) -> Iterator[tuple[SettingReference, str]]:
         """The settings (with words) that may stand before an ``@``, and what stands after it."""
@@ -204,12 +212,18 @@ class Settings(Registry["EvalSetting"]):
 
     def _worded(self, text: str) -> SettingReference | None:
         words = set[str]()
-        while (known := self._perturbed(text)) is None:
+        while (known := self._drawn(text)) is None:
             text, dot, word = text.rpartition(".")
             if not dot or word not in WORDS or word in words:
                 return None
             words.add(word)
         return replace(known, words=tuple(sorted(words, key=WORDS.index)))
+
+    def _drawn(self, text: str) -> SettingReference | None:
+        drawn = None if self.defines(text) else _DRAWN.fullmatch(text)
+        if drawn is not None and (known := self._perturbed(drawn[1])) is not None:
+            return replace(known, first=int(drawn[2]))
+        return self._perturbed(text)
 
     def _perturbed(self, text: str) -> SettingReference | None:
         base, plus, other = text.rpartition(PLUS)

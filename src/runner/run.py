@@ -28,6 +28,7 @@ def run(
     models: Sequence[str],
     settings: Sequence[str],
     progress: Progress | None = None,
+    pairs: Sequence[tuple[str, str]] | None = None,
 ) -> Report:
     """Runs models on eval settings and stores everything.
 
@@ -39,6 +40,7 @@ def run(
         models: Canonical names of models.
         settings: Canonical names of eval settings.
         progress: Shows how far it is.
+        pairs: A model and a setting each: only these are run.
 
     Returns:
         How each cell ended. A cell that failed is a row in the store with its reason; the others went on.
@@ -57,7 +59,7 @@ def run(
         with Store.create(options.db_url, options.payload_url) as store, Presence(store) as presence:
             computation = Computation(catalog, options, store, progress)
             try:
-                report = _run(computation, models, settings)
+                report = _run(computation, pairs_of(catalog, models, settings) if pairs is None else pairs)
             except TestbedError as error:
                 error.report = computation.report
                 raise
@@ -89,14 +91,13 @@ def _where_known(
     return replace(options, executor="inline" if others else options.executor, data_workers=0)
 
 
-def _run(computation: Computation, models: Sequence[str], settings: Sequence[str]) -> Report:
+def _run(computation: Computation, pairs: Sequence[tuple[str, str]]) -> Report:
     """Plans, checks what the plan builds on where that may be outdated, and computes the rest."""
     catalog, options, store = computation.catalog, computation.options, computation.store
     progress, report, state = computation.progress, computation.report, computation.state
     checker = StalenessChecker(catalog, store, options, state.records, progress, state.record, state.environment)
     report.checks = checker.checks
     planner = Planner(catalog, store, options)
-    pairs = pairs_of(catalog, models, settings)
     try:
         plan = checker.check(planner, pairs)
         if options.verify is not None:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.entities import Metric, Score
+from testbed.entities import Metric, Score, groups_of
 from testbed.errors import DataError
 from testbed.metric_specs import NEITHER, MetricSpec
 from testbed.metrics.caption_similarity import SimilarityOptions
 from testbed.metrics.captions.rows import OverlapOptions, overlap_rows
+from testbed.metrics.inference.clusters import clusters_of
 from testbed.metrics.inference.statistics import mean_and_stderr
 from testbed.metrics.scorers.caption_status import ERROR, MISSING, STATUS, shares
 from testbed.models.base.capability import Message
@@ -81,7 +82,9 @@ class Captioning(GenerationTask):
         require_some(status, values, setting)
         words = np.asarray([np.nan if text is None else len(text.split()) for text in texts], dtype=np.float64)
         counted = words[~np.isnan(words)]
-        mean, stderr = mean_and_stderr(counted)
+        groups = groups_of(values.samples)
+        clusters = None if groups is None else clusters_of(groups)
+        mean, stderr = mean_and_stderr(counted, None if clusters is None else clusters[~np.isnan(words)])
         scores = [STATUS.score(status, SCORER), WORDS.score(words, SCORER)]
         length = WORDS.metric(mean, len(counted), stderr, scorer=SCORER)
         more_scores, more_metrics = overlap_rows(

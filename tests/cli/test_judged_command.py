@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from testbed.db.store import Store
+from testbed.entities import CellRecord, DatasetInfo, SampleInfo, Score
 from testbed.metrics.inference.calibrated import prediction_powered
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
@@ -219,3 +220,29 @@ def test_pairs_are_asked_about_in_both_orders(program: Any, tmp_path: Path) -> N
     assert said["0"]["second_reply"].endswith("**Better: 2**")
     done = program("eval.py", *run, "mscoco_captions.captioning.pairs@lengthy", code=1)
     assert "'pairs' is for answers" in done.stdout + done.stderr
+
+
+def test_intervals_are_those_of_the_groups_of_the_data_set(program: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    right = np.repeat(rng.random(40) < 0.7, 5).astype(np.float32)  # five questions of an image, all right or all wrong
+    with Store.create(str(tmp_path / "testbed.db")) as store:
+        for setting, group in (("asked", "picture {}"), ("alone", None)):
+            samples = [SampleInfo(str(n), "", None, group and group.format(n // 5)) for n in range(200)]
+            dataset = store.datasets.ensure(DatasetInfo(setting, setting, samples))
+            record = CellRecord("finder", setting, setting, size=200)
+            evaluation = store.evaluations.begin(record, dataset, {}, {})
+            store.evaluations.complete(evaluation.id, [Score("score", right)], [])
+    rows = "".join(f"{n},{int(right[n])}\n" for n in range(0, 200) if n // 5 % 2)
+    (tmp_path / "labels.csv").write_text(f"id,label\n{rows}")
+    asked, alone = (
+        json.loads(program("testbed", "calibrate", setting, "--labels", "labels.csv", "--json").stdout)[0]
+        for setting in ("asked", "alone")
+    )
+    assert (asked["n"], asked["clusters"], alone["clusters"]) == (200, 40, None)
+    for name in ("labels", "corrected"):
+        assert asked[name]["value"] == alone[name]["value"]
+        assert asked[name]["stderr"] == pytest.approx(np.sqrt(5) * alone[name]["stderr"], rel=0.05)
+    assert asked["stderr"] == pytest.approx(np.sqrt(5) * alone["stderr"], rel=0.05)
+    done = program("testbed", "calibrate", "asked", "--labels", "labels.csv")
+    assert "200 in 40" in done.stdout
+    assert "intervals are those of the groups of samples of the data set" in done.stderr

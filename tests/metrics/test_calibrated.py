@@ -243,3 +243,36 @@ def test_nineteen_of_twenty_intervals_hold_the_truth(method):
 def test_few_labels_are_enough_for_post_stratification(share):
     assert 0.93 <= held(post_stratified, share, 20) <= 0.99
     assert held(prediction_powered, share, 20) < 0.9
+
+
+def questions_of_images(rng, images=60, each=4, labelled=0.3):
+    """Labels, verdicts and clusters: answers about one image are right or wrong together, and so are judges of them."""
+    clusters = np.repeat(np.arange(images), each)
+    easy = np.repeat(rng.normal(0.5, 1.5, images), each)
+    truth = (easy + rng.normal(0, 0.5, len(clusters)) > 0).astype(float)
+    odd = np.repeat(rng.random(images) < 0.2, each)  # images on which the judge errs
+    verdicts = np.where(odd, 1 - truth, truth)
+    return np.where(np.repeat(rng.random(images) < labelled, each), truth, np.nan), verdicts, clusters
+
+
+@pytest.mark.parametrize("method", [prediction_powered, post_stratified, rogan_gladen_of])
+def test_intervals_of_clusters_cover_where_those_of_samples_do_not(method):
+    rng = np.random.default_rng(0)
+    truth = float(scipy.stats.norm.cdf(0.5 / np.hypot(1.5, 0.5)))
+    runs, covered, ignored = 300, 0, 0
+    for _ in range(runs):
+        labels, verdicts, clusters = questions_of_images(rng)
+        own, alone = method(labels, verdicts, clusters=clusters), method(labels, verdicts)
+        assert own.value == alone.value
+        covered += own.low <= truth <= own.high
+        ignored += alone.low <= truth <= alone.high
+    assert covered >= scipy.stats.binom.ppf(0.0005, runs, 0.91)  # about 18 clusters have labels: a little below 95 %
+    assert ignored < scipy.stats.binom.ppf(0.0005, runs, 0.91)
+
+
+@pytest.mark.parametrize("method", [prediction_powered, post_stratified, rogan_gladen_of])
+def test_clusters_of_one_sample_change_nothing_but_the_count_of_samples(method):
+    labels, verdicts, clusters = questions_of_images(np.random.default_rng(1), images=400, each=1)
+    own, alone = method(labels, verdicts, clusters=clusters), method(labels, verdicts)
+    assert own.stderr == pytest.approx(alone.stderr, rel=1 / 300)
+    assert method(labels, verdicts, clusters=np.zeros(400, dtype=int)).stderr is None

@@ -21,12 +21,15 @@ def setting(**options: Any) -> EvalSetting:
     return EvalSetting("said", StandardDataset("x"), 3, task="captioning", task_options=options)
 
 
-def scored(targets: list[Any], texts: list[str | None], **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def scored(
+    targets: list[Any], texts: list[str | None], groups: list[str] | None = None, **options: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
     outputs = [
         {"text": text, "finish_reason": "stop"} if text is not None else {"text": None, "finish_reason": "failed: no"}
         for text in texts
     ]
-    samples = [SampleInfo(str(place), "", target) for place, target in enumerate(targets)]
+    together = groups or [None] * len(targets)
+    samples = [SampleInfo(str(place), "", *each) for place, each in enumerate(zip(targets, together, strict=True))]
     values: Any = SimpleNamespace(outputs=outputs, samples=samples)
     scores, metrics = task.score(values, setting(**options), None)
     return {each.name: each.values for each in scores}, {each.name: each for each in metrics}
@@ -46,6 +49,15 @@ def test_samples_without_references_or_captions_are_left_out_and_counted() -> No
     assert {metrics[name].n for name in ("Bleu_1", "Bleu_4", "ROUGE_L", "CIDEr")} == {2}
     assert metrics["referenced"].value == 0.75
     assert (metrics["CIDEr"].unit, metrics["Bleu_4"].unit) == ("", "fraction")
+
+
+def test_the_standard_error_of_lengths_is_that_of_groups() -> None:
+    texts = ["a", None, "a b c", "a b c", "a b", "a b"]
+    alone = scored([0] * 6, list(texts))[1]["words"]
+    groups = scored([0] * 6, list(texts), ["x", "x", "y", "y", "z", "z"])[1]["words"]
+    assert (groups.value, groups.n) == (alone.value, alone.n) == (2.2, 5)
+    sums = np.array([1 - 2.2, 6 - 4.4, 4 - 4.4])  # of the deviations in each group
+    assert groups.stderr == pytest.approx(np.sqrt(3 / 2 * (sums**2).sum()) / 5)
 
 
 def test_a_setting_says_how_words_are_cut() -> None:

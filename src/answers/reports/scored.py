@@ -11,6 +11,7 @@ import numpy as np
 from testbed.answers.verdict import Answered
 from testbed.entities import OVERALL, Metric
 from testbed.metric_specs import MetricSpec
+from testbed.metrics.inference.clusters import clusters_of
 from testbed.metrics.inference.statistics import clustered_mean_and_stderr
 
 Array = np.ndarray[Any, Any]
@@ -104,13 +105,12 @@ def _clusters(answered: Answered) -> Array:
     if groups is None:
         column = next((each for each in _GROUPS if any(each in row for row in answered.columns)), None)
         groups = [None if column is None else row.get(column) for row in answered.columns]
-    return _numbered([index if group is None else group for index, group in enumerate(groups)])
+    return _numbered(groups)
 
 
-def _numbered(keys: Sequence[Hashable]) -> Array:
-    """The same number for the same key: integer array [n]."""
-    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-    return np.array([numbers[key] for key in keys], dtype=np.int64)
+def _numbered(groups: Sequence[Hashable | None]) -> Array:
+    found = clusters_of(groups)
+    return np.arange(len(groups)) if found is None else found
 
 
 def values_of(labels: Labels) -> list[str]:

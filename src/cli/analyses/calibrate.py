@@ -11,7 +11,7 @@ import click
 
 from testbed.cli.options.stored import models_option, score_option, setting_argument
 from testbed.console.options import store_command
-from testbed.console.output import count, footnote, print_json, table
+from testbed.console.output import count, footnote, print_json, sample_count, table
 
 if TYPE_CHECKING:
     from testbed.analyses.calibration import Method
@@ -67,14 +67,18 @@ def command(
     header = ["model", "n", "stored", "labels", "labels alone, 95 %", f"{method}, 95 %", "alpha"]
     lines = [
         [
-            *(each.model, f"{each.n:,}", _percent(each.stored), f"{each.labels.labels:,}"),
+            *(each.model, sample_count(each.n, each.clusters), _percent(each.stored), f"{each.labels.labels:,}"),
             *(_interval(each.labels), _interval(each.corrected)),
             "–" if each.alpha is None else f"{each.alpha:.3f}",
         ]
         for each in found
     ]
     click.echo(table(header, lines, right=[1, 2, 3, 4, 5, 6]))
-    footnote(f"scores on {setting} in %; docs/judges.md says what each method assumes")
+    grouped = any(each.clusters for each in found)
+    footnote(
+        f"scores on {setting} in %; docs/judges.md says what each method assumes"
+        + ("; intervals are those of the groups of samples of the data set" if grouped else "")
+    )
     return 0
 
 

@@ -176,7 +176,7 @@ def _of_setting(setting: EvalSetting, split: str) -> Wanted:
     if hasattr(dataset, "with_split"):
         dataset = dataset.with_split(split)
     source = dataset.open()
-    if setting.idx_subsample_list is not None:
+    if setting.idx_subsample_list is not None or setting.samples.first:
         positions = setting.samples.positions(source)
         source = Selected(source, positions, [source.targets[each] for each in positions], source.class_names)
     names, templates = source.class_names, None

@@ -75,6 +75,13 @@ def _options() -> list[click.Parameter]:
     made: list[click.Parameter] = []
     heading = "What"
     add("--limit", type=_POSITIVE, metavar="N", help="At most N samples of each setting, evenly spread.")
+    add(
+        "--until",
+        metavar="POINTS|better:MODEL",
+        help="Run on ever more samples in random order, until the main metric of all of them is known to this many"
+        " points (0.5), or until it is decided which model is better than MODEL; METRIC:POINTS and METRIC:better:MODEL"
+        " choose another metric.",
+    )
     add("--task", type=click.Choice(TASKS), help="The task on named data sets.  [default: their own]")
     add("--language", cls=ManyWords, metavar="CODE", help="Languages of named data sets.")
     add("--split", metavar="NAME", help="The split of named data sets to evaluate.")

@@ -5,8 +5,9 @@
 (`testbed.tasks.caption_clip_score`). ``MMStar@gpt`` has the answers that rules cannot read judged
 (`testbed.tasks.judged_answers`), ``MMStar@gpt&qwen`` by a panel, and ``MMStar@labels:human.csv&gpt`` by human labels,
 and by the judge where there are none. In ``X.pairs@gpt`` the judge compares each answer with the table's.
-``MMStar+imagenet-c.fog.3`` is MMStar on images that are perturbed as in imagenet-c.fog.3. ``val.anchors:FILE.json`` has
-those samples of val that a file chooses (`testbed.metrics.estimates.anchor_file`).
+``MMStar+imagenet-c.fog.3`` is MMStar on images that are perturbed as in imagenet-c.fog.3. ``val.random-4000`` are the
+first 4,000 samples of val in random order, and ``val.anchors:FILE.json`` those that a file chooses
+(`testbed.metrics.estimates.anchor_file`).
 """
 
 from __future__ import annotations
@@ -62,6 +63,8 @@ def made(reference: SettingReference, settings: Settings) -> EvalSetting:
         return _judged(reference, settings.get(str(reference.scored)))
     if reference.anchors:
         return _anchors_of(str(reference), settings.get(str(replace(reference, anchors=""))), reference.anchors)
+    if reference.first:
+        return _drawn(str(reference), reference.first, settings.get(str(replace(reference, first=0))))
     if reference.corruption:
         other = settings.get(settings.corruption(reference.corruption) or reference.corruption)
         return _perturbed(str(reference), settings.get(str(replace(reference, corruption=""))), other)
@@ -91,7 +94,7 @@ def images_of(setting: EvalSetting) -> EvalSetting:
         other_sizes=setting.other_sizes,
         description=f"the image embeddings of {setting.name}",
     )
-    images.samples = replace(images.samples, anchors=setting.samples.anchors)
+    images.samples = replace(images.samples, first=setting.samples.first, anchors=setting.samples.anchors)
     return images
 
 
@@ -114,6 +117,22 @@ def _anchors_of(name: str, setting: EvalSetting, path: str) -> EvalSetting:
         )
     samples = replace(setting.samples, anchors=path)
     return _like(setting, name, f"some samples of {setting.name}, chosen by {path}", samples=samples)
+
+
+def _drawn(name: str, first: int, base: EvalSetting) -> EvalSetting:
+    """The first samples of a setting in random order: in all but that the setting itself, random numbers included."""
+    if base.task == "retrieval":
+        raise DefinitionError(
+            f"{name}: in {base.name} each sample is compared with all others, so that fewer samples are another, easier"
+            f" task; run {base.name}"
+        )
+    return _like(
+        base,
+        name,
+        f"the first {first:,} samples of {base.name} in random order",
+        image_set=name,
+        samples=replace(base.samples, setting=name, first=first),
+    )
 
 
 # Rules, perturbations ----------------------------------------------------------------------------------------------
@@ -190,7 +209,7 @@ def _judged(reference: SettingReference, base: EvalSetting) -> EvalSetting:
         scoring=Scoring(base.name, reference.judge),
         description=f"{base.description or base.name}, scored by {reference.judge}",
     )
-    judged.samples = replace(judged.samples, anchors=base.samples.anchors)
+    judged.samples = replace(judged.samples, first=base.samples.first, anchors=base.samples.anchors)
     return judged
 
 

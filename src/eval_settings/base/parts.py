@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.data.perturbation import check_cpu_call, gpu_call, sample_seed
+from testbed.data.random_order import first_drawn
 from testbed.errors import DataError, DefinitionError
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Samples:
         subset: Their positions in the data set; None for all of it. One that is repeated counts as often.
         distinct: Whether each counts once all the same.
         anchors: The path of a file that chooses some of them (`testbed.metrics.estimates.anchor_file`); empty for all.
+        first: How many of them, in the random order of `testbed.data.random_order`; 0 for all, in their own order.
     """
 
     setting: str
@@ -41,6 +43,7 @@ class Samples:
     subset: Sequence[int] | None = None
     distinct: bool = False
     anchors: str = ""
+    first: int = 0
 
     @classmethod
     def of(cls, setting: str, size: Any, other_sizes: Sequence[Any], subset: Sequence[Any] | None) -> Samples:
@@ -63,11 +66,13 @@ class Samples:
             limit: The maximum number, evenly spread, to cover all classes of a sorted data set.
 
         Raises:
-            DataError: If the data set does not have the setting's number of samples.
+            DataError: If the data set does not have the setting's number of samples, or not as many as are drawn.
         """
         positions = self._of(source)
         if self.anchors:
             positions = self._anchors_among(positions, source)
+        if self.first:
+            positions = first_drawn(source, positions, self.first, self.setting)
         if limit is not None and limit < len(positions):
             positions = [positions[index * len(positions) // limit] for index in range(limit)]
         if isinstance(positions, range):  # which a list of 50,000 numbers would outweigh

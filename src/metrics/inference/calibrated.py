@@ -4,6 +4,10 @@ N samples have a judge's verdict; people labelled some of them too. Arrays are f
 wrong. NaN is "none": a sample without a label, or an unreadable verdict, which is left out and never counted as wrong
 or as right.
 
+Where samples come in clusters, such as the questions of an image, the standard error is multiplied by the square root
+of how much larger the variance of a sum over clusters is than that over samples, of what each sample adds to the
+estimate (its influence); it never gets smaller.
+
 Which estimate to take: `post_stratified` (verdicts of 0 and 1) or `prediction_powered` (any scores) if labels were
 drawn at random from the samples, whatever the judge does; `rogan_gladen` if they were chosen by their truth or come
 from another set, and only if the judge errs there as often as here.
@@ -48,22 +52,25 @@ class Estimate:
     power: float | None = None
 
 
-def labels_alone(labels: Array, confidence: float = LEVEL) -> Estimate:
+def labels_alone(labels: Array, confidence: float = LEVEL, clusters: Array | None = None) -> Estimate:
     """The mean of the labels, without a judge: what every correction has to beat.
 
     Args:
         labels: Float array [N] of scores in [0, 1]; NaN where there is no label.
         confidence: Of the interval, which is normal.
+        clusters: Integer array [N]: which samples belong together; None: each is alone. As for the other estimates.
 
     Raises:
         DataError: If no sample has a label.
     """
     given = np.asarray(labels, dtype=np.float64)
-    given = given[~np.isnan(given)]
+    labelled = ~np.isnan(given)
+    given = given[labelled]
     if not len(given):
         raise DataError("no sample has a label; a mean needs at least one")
     mean, stderr = mean_and_stderr(given)
     assert mean is not None
+    stderr = _widened(stderr, given - mean, clusters, labelled)
     return Estimate(mean, stderr, *_normal(mean, stderr, confidence, (0.0, 1.0)), len(given), len(given))
 
 
@@ -73,6 +80,7 @@ def prediction_powered(
     power: float | None = None,
     confidence: float = LEVEL,
     bounds: tuple[float, float] = (0.0, 1.0),
+    clusters: Array | None = None,
 ) -> Estimate:
     """Prediction-powered inference with a tuned weight (PPI++; Angelopoulos, Duchi & Zrnic, arXiv 2311.01453).
 
@@ -89,6 +97,7 @@ def prediction_powered(
         power: λ; None to tune it.
         confidence: Of the interval, which is normal and cut at the bounds.
         bounds: The smallest and the largest possible mean.
+        clusters: Integer array [N], or None.
 
     Raises:
         DataError: If no sample has both a label and a verdict.
@@ -105,10 +114,14 @@ def prediction_powered(
     if n > 1:
         spread = power**2 * float(rest.var()) / more if more else 0.0
         stderr = math.sqrt(spread + float(corrected.var()) / n)
+        influence = [(corrected - corrected.mean()) / n, power * (rest - rest.mean()) / more if more else rest]
+        stderr = _widened(stderr, np.concatenate(influence), clusters, *_masks(labels, verdicts))
     return Estimate(value, stderr, *_normal(value, stderr, confidence, bounds), n + more, n, float(power))
 
 
-def post_stratified(labels: Array, verdicts: Array, confidence: float = LEVEL) -> Estimate:
+def post_stratified(
+    labels: Array, verdicts: Array, confidence: float = LEVEL, clusters: Array | None = None
+) -> Estimate:
     """The mean of binary labels by strata of a binary judge: the efficient estimate of arXiv 2601.05420.
 
     With p the share of verdicts 1, and μ₁ and μ₀ the mean label where the verdict is 1 and 0, it is p·μ₁ + (1 − p)·μ₀
@@ -121,6 +134,7 @@ def post_stratified(labels: Array, verdicts: Array, confidence: float = LEVEL) -
         labels: Float array [N] of 0 and 1; NaN where there is no label.
         verdicts: Float array [N] of 0 and 1; NaN where there is none.
         confidence: Of the interval.
+        clusters: Integer array [N], or None.
 
     Raises:
         DataError: If a stratum has no label, or a label or verdict is not 0 or 1.
@@ -134,8 +148,16 @@ def post_stratified(labels: Array, verdicts: Array, confidence: float = LEVEL) -
     n, share = len(everything), float(everything.mean())
     value, variance = _stratified(given, judged, share, n, added=0)
     centre, widened = _stratified(given, judged, share, n, added=1)
-    low, high = wilson(value, centre * (1 - centre) / widened, confidence)
-    return Estimate(value, math.sqrt(variance), float(low), float(high), n, len(given))
+    means = [float(given[judged == verdict].mean()) if (judged == verdict).any() else 0.0 for verdict in (0, 1)]
+    weights = [(1 - share) / max((judged == 0).sum(), 1), share / max((judged == 1).sum(), 1)]
+    of_labels = (given - np.where(judged == 1, means[1], means[0])) * np.where(judged == 1, weights[1], weights[0])
+    of_verdicts = (means[1] - means[0]) * (everything - share) / n
+    influence = of_verdicts + np.concatenate([of_labels, np.zeros(len(rest))])
+    wider = _widened(1.0, influence, clusters, *_masks(labels, verdicts))
+    if wider is None:
+        return Estimate(value, None, None, None, n, len(given))
+    low, high = wilson(value, centre * (1 - centre) / (widened * wider**2), confidence)
+    return Estimate(value, math.sqrt(variance) * wider, float(low), float(high), n, len(given))
 
 
 def rogan_gladen(
@@ -146,6 +168,7 @@ def rogan_gladen(
     wrong_labels: int,
     right_labels: int,
     confidence: float = LEVEL,
+    wider: float = 1.0,
 ) -> Estimate:
     """The share of right answers, from a judge's error rates (Rogan & Gladen 1978).
 
@@ -161,6 +184,7 @@ def rogan_gladen(
         wrong_labels: The number of answers that people call wrong.
         right_labels: The number of answers that people call right.
         confidence: Of the interval.
+        wider: How many times the standard error is that of single samples, where they come in clusters.
 
     Raises:
         DataError: If the judge is no better than chance: specificity + sensitivity is not above 1.
@@ -183,17 +207,20 @@ def rogan_gladen(
     of_high = high_rate * (1 - high_rate) / (right_labels + 2)
     shift = 2 * z**2 * (centre * of_high - (1 - centre) * of_low)
     variance = share_ * (1 - share_) / n_ + (1 - centre) ** 2 * of_low + centre**2 * of_high
-    stderr = math.sqrt(variance) / (low_rate + high_rate - 1)
+    stderr = wider * math.sqrt(variance) / (low_rate + high_rate - 1)
     return Estimate(value, stderr, *_normal(centre + shift, stderr, confidence, (0.0, 1.0)), n, labels)
 
 
-def rogan_gladen_of(labels: Array, verdicts: Array, confidence: float = LEVEL) -> Estimate:
+def rogan_gladen_of(
+    labels: Array, verdicts: Array, confidence: float = LEVEL, clusters: Array | None = None
+) -> Estimate:
     """`rogan_gladen` with the rates of the labelled samples, and the share among those that have a verdict alone.
 
     Args:
         labels: Float array [N] of 0 and 1; NaN where there is no label.
         verdicts: Float array [N] of 0 and 1; NaN where there is none.
         confidence: Of the interval.
+        clusters: Integer array [N], or None.
 
     Raises:
         DataError: If people call none right, or none wrong, or no sample is without a label; or as there.
@@ -206,7 +233,14 @@ def rogan_gladen_of(labels: Array, verdicts: Array, confidence: float = LEVEL) -
             f" {len(rest)}"
         )
     rates = 1 - float(wrong.mean()), float(right.mean())
-    return rogan_gladen(float(rest.mean()), *rates, len(rest), len(wrong), len(right), confidence)
+    value = _corrected(float(rest.mean()), *rates)
+    of_right, of_wrong = -value * (judged - rates[1]) / len(right), (value - 1) * (judged - wrong.mean()) / len(wrong)
+    of_labels = np.where(given == 1, of_right, of_wrong)
+    influence = np.concatenate([of_labels, (rest - rest.mean()) / len(rest)])
+    wider = _widened(1.0, influence, clusters, *_masks(labels, verdicts))
+    if wider is None:
+        return Estimate(value, None, None, None, len(rest), len(given))
+    return rogan_gladen(float(rest.mean()), *rates, len(rest), len(wrong), len(right), confidence, wider)
 
 
 def _parts(labels: Array, verdicts: Array) -> tuple[Array, Array, Array]:
@@ -221,6 +255,35 @@ def _parts(labels: Array, verdicts: Array) -> tuple[Array, Array, Array]:
             f" {len(given)}); label some that the judge has read"
         )
     return given[labelled & read], judged[labelled & read], judged[read & ~labelled]
+
+
+def _masks(labels: Array, verdicts: Array) -> tuple[Array, Array]:
+    """Which samples have both, and which have a verdict alone: the order of `_parts`."""
+    labelled, read = ~np.isnan(np.asarray(labels, np.float64)), ~np.isnan(np.asarray(verdicts, np.float64))
+    return labelled & read, read & ~labelled
+
+
+def _widened(stderr: float | None, influence: Array, clusters: Array | None, *parts: Array) -> float | None:
+    """A standard error of single samples as one of clusters.
+
+    Args:
+        stderr: That of single samples.
+        influence: What each sample adds to the estimate, float array [n] of mean 0 in each part.
+        clusters: Integer array [N]; None: each sample is alone.
+        parts: Boolean arrays [N]: which samples have an influence, part after part.
+
+    Returns:
+        None where there is a single cluster.
+    """
+    if stderr is None or clusters is None:
+        return stderr
+    own = np.concatenate([np.asarray(clusters)[part] for part in parts])
+    sums = np.bincount(np.unique(own, return_inverse=True)[1], weights=influence)
+    alone = float(np.square(influence).sum())
+    if len(sums) < 2:
+        return None
+    together = len(sums) / (len(sums) - 1) * float(np.square(sums).sum())
+    return stderr * math.sqrt(max(1.0, together / alone)) if alone > 0 else stderr
 
 
 def _tuned(labels: Array, judged: Array, rest: Array) -> float:

@@ -7,7 +7,7 @@ Cameron, Gelbach and Miller 2008).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def clusters_of(groups: Iterable[str | None]) -> Array | None:
+def clusters_of(groups: Iterable[Hashable | None]) -> Array | None:
     """Which samples belong together, by the groups that their data set declares.
 
     Args:
@@ -25,7 +25,7 @@ def clusters_of(groups: Iterable[str | None]) -> Array | None:
         Integer array [n], the same number for the samples of a cluster, numbered as they come; None if each sample is
         a cluster of its own.
     """
-    keys = [index if group is None else group for index, group in enumerate(groups)]
+    keys = [(None, index) if group is None else (group,) for index, group in enumerate(groups)]
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     return np.array([numbers[key] for key in keys], dtype=np.int64) if len(numbers) < len(keys) else None
 

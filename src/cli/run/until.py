@@ -1,0 +1,185 @@
+"""``testbed run --until``: what it takes, and what it prints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli.run.progress import command_progress
+from testbed.console.options import EXIT_ERROR, EXIT_INTERRUPTED, set_up_logging
+from testbed.console.output import count, footnote, print_json, sample_count, say, table
+from testbed.errors import shortened
+
+if TYPE_CHECKING:
+    from testbed.cli.run.log_file import LogFile
+    from testbed.graph.options import RunOptions
+    from testbed.registry.catalog import Catalog
+    from testbed.runner.drawn import Estimate
+    from testbed.runner.until import Goal, Outcome, Sampled
+
+BETTER = "better"
+
+
+def check_no_other(given: Mapping[str, bool]) -> None:
+    """Checks that no option is given that does not go with ``--until``.
+
+    Args:
+        given: Option → whether it is.
+    """
+    odd = [name for name, is_given in given.items() if is_given]
+    if odd:
+        raise click.UsageError(f"--until runs on ever more samples; it cannot be used with {odd[0]}")
+
+
+def goal_of(text: str, catalog: Catalog, models: Sequence[str]) -> Goal:
+    """What ``--until`` says of these models: ``0.5``, ``top5:0.5``, ``better:MODEL`` or ``top5:better:MODEL``."""
+    from testbed.registry.select import select
+    from testbed.runner.until import Goal
+
+    first, colon, rest = text.partition(":")
+    metric = None
+    if colon and first != BETTER:
+        metric, (first, colon, rest) = first, rest.partition(":")
+    if first == BETTER and rest:
+        names = select(catalog.models, catalog.model_collections, [rest])
+        if len(names) > 1:
+            raise click.UsageError(f"--until {text}: {rest} are {len(names)} models; name one")
+        if not set(models) - {*names}:
+            raise click.UsageError(f"--until {text}: name another model to compare with it")
+        return Goal(than=names[0], metric=metric)
+    try:
+        half = float(first) if not colon else math.nan
+    except ValueError:
+        half = math.nan
+    if not 0 < half < math.inf:
+        raise click.UsageError(
+            f"--until {shortened(text)}: expected how close the metric must be known, in points, such as 0.5 or"
+            " top5:0.5, or a model to compare with, such as better:resnet50"
+        )
+    return Goal(half=half, metric=metric)
+
+
+def run_and_print(
+    catalog: Catalog,
+    models: Sequence[str],
+    settings: Sequence[str],
+    goal: Goal,
+    options: RunOptions,
+    as_json: bool,
+    log: LogFile | None = None,
+    kept: bool = True,
+    thumbnails: bool = False,
+) -> int:
+    """Runs until the goal is reached, and prints how far each model came; returns the program's exit status."""
+    from testbed.db.store import Store
+    from testbed.execution.progress import Several
+    from testbed.runner.run import run
+    from testbed.runner.until import run_until
+
+    told = command_progress(options)
+    progress = told if log is None else Several(told, log)
+    set_up_logging(options.verbose, progress.note)
+    try:
+        found = run_until(
+            catalog,
+            options,
+            models,
+            settings,
+            goal,
+            lambda pairs: run(
+                catalog, options, [each for each, _ in pairs], [each for _, each in pairs], progress, pairs=pairs
+            ),
+        )
+    finally:
+        progress.close()
+    if log is not None:
+        for report in found.reports:
+            log.report(report)
+    if as_json:
+        with Store.open(options.db_url) as store:
+            print_json({**_as_object(found, goal), "store": store.display_url if kept else None})
+    else:
+        _print(found, goal)
+        if kept:
+            with Store.open(options.db_url) as store:
+                click.echo(f"The results are in {store.display_url}")
+    if found.interrupted:
+        return EXIT_INTERRUPTED
+    return EXIT_ERROR if any(each.why for each in found.cells) else 0
+
+
+def _print(found: Outcome, goal: Goal) -> None:
+    rows = [_row(each, goal) for each in found.cells if each.estimate is not None]
+    if rows:
+        what = f"against {goal.than}" if goal.than else "value"
+        header = ("model", "setting", "metric", what, "interval", "samples", "of", "saved")
+        click.echo(table(header, rows, right=(3, 5, 6, 7)))
+    for each in found.cells:
+        if each.why:
+            say(f"Given up: {each.model} on {each.setting}: {each.why}")
+    left = sum(each.open for each in found.cells)
+    if found.interrupted:
+        say(f"The run was interrupted; {count(left, 'cell')} not decided. To resume, run the same command again.")
+    if rows:
+        footnote(_explained(found, goal))
+
+
+def _row(cell: Sampled, goal: Goal) -> list[str]:
+    each, population = cell.estimate, cell.population
+    assert each is not None
+    assert population is not None
+    value = _number(each, each.value, sign=bool(goal.than))
+    if goal.than:
+        value += " " + ("better" if each.low > 0 else "worse" if each.high < 0 else "equal" if _whole(cell) else "open")
+    ends = f"[{_number(each, each.low, bool(goal.than))}, {_number(each, each.high, bool(goal.than))}]"
+    saved = f"{100 * (1 - cell.computed / population.size):.0f} %".replace("-", "−")
+    samples = (sample_count(each.n, each.units), f"{population.size:,}", saved)
+    return [cell.model, cell.setting, each.metric, value, "exact" if _whole(cell) else ends, *samples]
+
+
+def _whole(cell: Sampled) -> bool:
+    return cell.estimate is not None and cell.population is not None and cell.estimate.n == cell.population.size
+
+
+def _number(found: Estimate, value: float, sign: bool) -> str:
+    text = f"{100 * value:+.2f}" if found.points else f"{value:+.4g}"
+    return (text if sign else text.removeprefix("+")).replace("-", "−")
+
+
+def _explained(found: Outcome, goal: Goal) -> str:
+    aim = (
+        f"it is decided against {goal.than}" if goal.than else f"the metric of all samples is known to ± {goal.half:g}"
+    )
+    grouped = any(each.estimate is not None and each.estimate.units for each in found.cells)
+    anew = any(each.anew for each in found.cells)
+    return (
+        f"until {aim}; intervals: of the metric of all samples, 95 % at all looks together, by hedged betting without"
+        " replacement; samples: the first of the setting's random order, stored as SETTING.random-N"
+        + ("; whole groups of samples are drawn" if grouped else "")
+        + ("; saved: less where outputs depend on the batch, so that each look computes all of them" if anew else "")
+    )
+
+
+def _as_object(found: Outcome, goal: Goal) -> dict[str, Any]:
+    return {
+        "until": asdict(goal),
+        "cells": [
+            {
+                "model": each.model,
+                "eval_setting": each.setting,
+                "decided": each.decided,
+                "why": each.why or None,
+                "estimate": None if each.estimate is None else asdict(each.estimate),
+                "population": None if each.population is None else asdict(each.population),
+                "evaluation_id": each.evaluation_id,
+                "looks": each.looked,
+                "computed": each.computed,
+            }
+            for each in found.cells
+        ],
+        "interrupted": found.interrupted,
+    }
