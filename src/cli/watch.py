@@ -1,0 +1,256 @@
+"""``testbed watch``: checkpoints of a training run, evaluated as they appear."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli.options.inputs import InputOptions, require_checkpoints
+from testbed.cli.options.run import SETTINGS, picked, some_options
+from testbed.console.completion import registered
+from testbed.console.options import Argument, ManyWords, store_command, use
+from testbed.console.output import count, difference, in_percent, metric_value
+from testbed.errors import DataError, UnknownNameError
+from testbed.jsontext import finite
+from testbed.visible import escaped_json, visible_line
+
+if TYPE_CHECKING:
+    from testbed.graph.options import RunOptions
+    from testbed.registry.catalog import Catalog
+    from testbed.watching.loop import Watch
+    from testbed.watching.pairing import Paired
+    from testbed.watching.steps import Found
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+SETTLE = 10.0
+# Options of `testbed run` that it shares.
+SHARED = ("limit", "plugins", "data_root", "image_size", "mean", "std", "interpolation", "class_order")
+SHARED += ("gpus", "batch_size", "dtype", "executor")
+
+
+class Seconds(click.ParamType[float]):
+    """A time span, such as ``90s``, ``15m``, ``2h`` or ``1d``; without a unit in seconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The seconds."""
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd]?)", str(value).strip().lower())
+        if match is None:
+            self.fail(f"{value!r} is no time span; write for example 90s, 15m or 2h", param, ctx)
+        return float(match[1]) * _UNITS[match[2]]
+
+
+@store_command
+@click.argument("files", nargs=-1, required=True, metavar="PATTERN...", cls=Argument, type=click.Path())
+@click.option(
+    "--arch",
+    required=True,
+    metavar="NAME",
+    shell_complete=registered("model"),
+    help="What was trained: an architecture of torchvision, timm or open_clip, as in testbed run ARCH,FILE.",
+)
+@click.option("--on", "eval_settings", cls=ManyWords, required=True, **SETTINGS)
+@click.option(
+    "--pattern",
+    metavar="REGEX",
+    help="Where in the path epoch and step are: a regular expression with the group epoch or step or both, such as"
+    r" 'e(?P<epoch>\d+)'.  [default: the numbers after epoch and step, else the last number, of the file's name, else"
+    " of its folder's]",
+)
+@click.option(
+    "--settle",
+    type=Seconds(),
+    default=SETTLE,
+    metavar="TIME",
+    help="A file is complete when size and time have not changed for so long.  [default: 10s]",
+)
+@click.option("--marker", metavar="PATH", help="A file is complete when this one is there, such as '{path}.done'.")
+@click.option("--latest", is_flag=True, help="If several files wait, take the newest step first.")
+@click.option("--until", type=click.IntRange(min=1), metavar="N", help="End after N checkpoints have results.")
+@click.option("--idle", type=Seconds(), metavar="TIME", help="End when no file has come or changed for so long.")
+@click.option(
+    "--best-on", metavar="SETTING", help="The setting that says which checkpoint is the best.  [default: the first]"
+)
+@click.option(
+    "--on-new-best",
+    metavar="COMMAND",
+    help="Run this on each new best checkpoint, without a shell; {path}, {run}, {step}, {setting}, {metric} and {value}"
+    " are replaced.",
+)
+def command(
+    files: Sequence[str],
+    arch: str,
+    eval_settings: Sequence[str],
+    pattern: str | None,
+    settle: float,
+    marker: str | None,
+    latest: bool,
+    until: int | None,
+    idle: float | None,
+    best_on: str | None,
+    on_new_best: str | None,
+    db_url: str | None,
+    as_json: bool,
+    verbose: bool,
+    **given: Any,
+) -> int:
+    """Evaluate the checkpoints of a training run as they appear.
+
+    Each is evaluated once, in the order of the steps, and compared with the best one before it on each setting. To go
+    on after an interruption, give the same command again. Quote the pattern, so that the shell leaves it as it is.
+
+    \b
+    Example:
+      testbed watch 'runs/*/epoch_*.pt' --arch resnet50 --on val imagenetv2 --until 90
+    """
+    from testbed.graph.options import RunOptions
+    from testbed.watching.files import Files
+    from testbed.watching.hook import run_hook, words_of
+    from testbed.watching.loop import Teller, Wanted, Watch
+    from testbed.watching.steps import compiled
+
+    words = None if on_new_best is None else words_of(on_new_best)
+    regex = None if pattern is None else compiled(pattern)
+    if marker is not None and "{path}" not in marker and "{folder}" not in marker:
+        raise click.UsageError(f"--marker needs {{path}} or {{folder}}, such as '{{path}}.done'; got {marker}")
+    inputs = picked(InputOptions, given).inputs()
+    options = picked(RunOptions, given, db_url=db_url, inputs=inputs, verbose=verbose)
+    catalog, options, settings = _prepared(options, arch, eval_settings)
+    chosen = _best_on(catalog, best_on, settings)
+    if not any(glob.has_magic(each) for each in files):
+        click.echo(
+            f"note: only {count(len(files), 'file')} and no pattern is watched; quote patterns, as in"
+            " 'runs/*/epoch_*.pt'",
+            err=True,
+        )
+    from testbed.cli.run.progress import command_progress
+
+    def on_best(found: Found, row: Paired) -> None:
+        if words and (problem := run_hook(words, found.path, row)):
+            click.echo(problem, err=True)
+
+    teller = Teller(
+        line=lambda text: click.echo(visible_line(text), err=True),
+        rows=_json_lines if as_json else _lines,
+        best_on=chosen,
+        new_best=on_best if words else None,
+        progress=lambda: command_progress(options),
+    )
+    wanted = Wanted(tuple(files), arch, tuple(settings), regex, marker, until, idle)
+    watch = Watch(catalog, options, wanted, Files(settle, latest), teller)
+    return _watched(watch)
+
+
+command.params += some_options(*SHARED)
+
+
+def _prepared(options: RunOptions, arch: str, words: Sequence[str]) -> tuple[Catalog, RunOptions, list[str]]:
+    """The registry, options with all inputs, and the settings' names.
+
+    Raises:
+        UnknownNameError: If there is no such architecture or setting.
+    """
+    from testbed.registry import registry
+    from testbed.registry.folders import settings_of_folders
+    from testbed.registry.select import select
+
+    assert options.inputs is not None
+    use(options.inputs)
+    registry.load(options.plugins)
+    name = registry.models.canonical(f"{arch},/checkpoint.pt")
+    if name is None:
+        raise UnknownNameError(
+            f"--arch {arch}: no family of models takes {arch},FILE; write a name of torchvision, timm/… or open_clip,"
+            " such as resnet50, timm/vit_base_patch16_224 or ViT-B-32"
+        )
+    require_checkpoints(options.inputs, [name])
+    words, inputs = settings_of_folders(registry, words, options.inputs)
+    use(inputs)
+    settings = select(registry.eval_settings, registry.eval_setting_collections, words)
+    return registry, replace(options, inputs=inputs), settings
+
+
+def _best_on(catalog: Catalog, asked: str | None, settings: Sequence[str]) -> str:
+    if asked is None:
+        return settings[0]
+    name = catalog.eval_settings.canonical(asked) or asked
+    if name not in settings:
+        raise DataError(f"--best-on {asked} is none of the settings of --on: {', '.join(settings)}")
+    return name
+
+
+def _watched(watch: Watch) -> int:
+    """Watches, and says in the end what was done."""
+    try:
+        watch.run()
+    except KeyboardInterrupt:
+        click.echo("interrupted; the same command goes on", err=True)
+    click.echo(_ending(watch), err=True)
+    return 1 if watch.summary.failed or watch.files.counts["given up"] else 0
+
+
+def _ending(watch: Watch) -> str:
+    done, counts = watch.summary, watch.files.counts
+    parts = [f"{count(len(done.evaluated), 'checkpoint')} evaluated, {done.here:,} of them by this watch"]
+    for number, what in (
+        (len(done.failed), "evaluations failed"),
+        (counts["waiting"], "files wait"),
+        (counts["given up"], "files given up"),
+        (watch.files.gone, "files deleted before they were evaluated"),
+        (counts["left out"] + watch.stepless, "files left out"),
+    ):
+        parts += [f"{number:,} {what}"] if number else []
+    return "; ".join(parts)
+
+
+# Results ----------------------------------------------------------------------------------------------------------
+
+
+def _json_lines(found: Found, rows: Sequence[Paired]) -> None:
+    for row in rows:
+        told = {"path": found.path, **row.as_object()}
+        click.echo(escaped_json(json.dumps(finite(told), ensure_ascii=False, allow_nan=False)))
+    sys.stdout.flush()
+
+
+def _lines(found: Found, rows: Sequence[Paired]) -> None:
+    for row in rows:
+        click.echo(visible_line(_line(row)))
+    sys.stdout.flush()
+
+
+def _line(row: Paired) -> str:
+    """Such as ``runs/a  epoch 3  digits  top1 93.15 %  better than epoch 2 (+0.74 points, p = 0.03), new best``."""
+    spec, point = row.curve.spec, row.point
+    value = f"{spec.name} {metric_value(point.value, spec.unit)}"
+    return "  ".join([_short(row.curve.run), point.checkpoint.label, row.curve.eval_setting, value, _verdict(row)])
+
+
+def _verdict(row: Paired) -> str:
+    from testbed.watching.pairing import FIRST, TIED
+
+    best = ", new best" if row.new_best else ""
+    if row.verdict == FIRST:
+        return f"the first{best}"
+    if row.best is None or row.comparison is None or row.score is None or row.p is None:
+        return f"not compared: {row.why}{best}"
+    shown = difference(row.comparison.difference, in_percent(row.score, row.comparison.binary))
+    word = "tied with" if row.verdict == TIED else f"{row.verdict} than"
+    return f"{word} {row.best.checkpoint.label} ({shown}, p = {row.p:.2g}){best}"
+
+
+def _short(run: str) -> str:
+    """A folder as seen from the working folder, where that is shorter."""
+    here = os.path.relpath(run)
+    return here if len(here) < len(run) else run
