@@ -105,6 +105,11 @@ def checkpoints(evaluations: Iterable[Evaluation]) -> dict[str, Checkpoint]:
     }
 
 
+def told_of(evaluation: Evaluation) -> list[str]:
+    """What was told of a checkpoint's evaluation, and to whom; see `Store.evaluations.claim`."""
+    return list((evaluation.environment or {}).get(CHECKPOINT, {}).get("told", ()))
+
+
 def _content(evaluation: Evaluation) -> str:
     """The digest of a model and its weights."""
     return f"{evaluation.model}\0{(evaluation.identity or {}).get('model')}"

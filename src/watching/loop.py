@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from testbed.analyses.checkpoints import checkpoints
+from testbed.analyses.checkpoints import checkpoints, told_of
 from testbed.db.store import Store
 from testbed.entities import Checkpoint
 from testbed.errors import DataError, StoreError, TestbedError, WeightsError
@@ -226,14 +226,18 @@ class Watch:
         try:
             open_checkpoint(expanded(found.path), content=False)
         except WeightsError as error:
-            return str(error)
+            return str(error).removeprefix(f"the checkpoint {found.path} ")
         return ""
 
     def _try_later(self, found: Found, why: str) -> None:
         if not os.path.exists(found.path):
             return  # the next look tells that
-        again = self.files.failed(found, self.clock())
-        self.teller.line(f"{why}; {'it is tried again later' if again else 'it is given up unless it changes'}")
+        if self.files.failed(found, self.clock()):
+            self.teller.line(
+                f"{found.path} cannot be evaluated yet ({why.partition(' (')[0]}); it is tried again later"
+            )
+        else:
+            self.teller.line(f"{found.path} is given up unless it changes: {why}")
 
     def _evaluated(self, several: Sequence[Found]) -> Report:
         progress = self.teller.progress()
@@ -280,11 +284,11 @@ class Watch:
         ids = {setting: each.evaluation_id for setting, each in done.items() if each.evaluation_id is not None}
         self._note(store, ids, found.checkpoint)
         self.summary.evaluated.add(found.checkpoint)
-        fresh = {setting for setting, each in ids.items() if store.evaluations.claim(each, TOLD)}
-        if fresh:
+        fresh = [setting for setting, each in ids.items() if TOLD not in told_of(store.evaluations.get(each))]
+        rows = paired(store, found.checkpoint, self._name(found), fresh) if fresh else []
+        rows = [row for row in rows if store.evaluations.claim(row.point.evaluation, TOLD)]
+        if rows:
             self.summary.here += 1
-            rows = paired(store, found.checkpoint, self._name(found), ids)
-            rows = [row for row in rows if row.curve.eval_setting in fresh]
             self.teller.rows(found, rows)
             for row in rows:
                 if row.new_best and row.curve.eval_setting == self.teller.best_on and self.teller.new_best is not None:
@@ -293,7 +297,7 @@ class Watch:
             for setting, evaluation in ids.items():
                 if store.evaluations.claim(evaluation, mirror.name):
                     mirror.log(found.checkpoint, setting, store.results.of([evaluation]))
-        return bool(fresh)
+        return bool(rows)
 
     def _note(self, store: Store, ids: Mapping[str, int], checkpoint: Checkpoint) -> None:
         """Notes the step, where it is not noted already."""
