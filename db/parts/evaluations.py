@@ -126,6 +126,16 @@ class Evaluations(Part):
             return what not in told
 
     @retried
+    def unclaim(self, evaluation_id: int, what: str) -> None:
+        """Takes back a claim: it could not be told."""
+        with self.writing() as session:
+            row = session.scalars(_locked([evaluation_id])).one()
+            environment = dict(row.environment or {})
+            noted = environment.get(CHECKPOINT, {})
+            left = [each for each in noted.get("told", []) if each != what]
+            row.environment = {**environment, CHECKPOINT: {**noted, "told": left}}
+
+    @retried
     def record_failure(
         self,
         record: CellRecord,

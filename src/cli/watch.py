@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import json
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -88,6 +87,13 @@ class Seconds(click.ParamType[float]):
     help="Run this on each new best checkpoint, without a shell; {path}, {run}, {step}, {setting}, {metric} and {value}"
     " are replaced.",
 )
+@click.option(
+    "--log",
+    "logs",
+    cls=ManyWords,
+    metavar="WHERE",
+    help="Log the results there, too: tensorboard:DIR, wandb[:PROJECT] or mlflow[:URI]; each needs its extra.",
+)
 def command(
     files: Sequence[str],
     arch: str,
@@ -100,6 +106,7 @@ def command(
     idle: float | None,
     best_on: str | None,
     on_new_best: str | None,
+    logs: Sequence[str],
     db_url: str | None,
     as_json: bool,
     verbose: bool,
@@ -114,10 +121,13 @@ def command(
     Example:
       testbed watch 'runs/*/epoch_*.pt' --arch resnet50 --on val imagenetv2 --until 90
     """
+    from testbed.cli.run.progress import command_progress
+    from testbed.db.connection.urls import display_url, resolve_url
     from testbed.graph.options import RunOptions
     from testbed.watching.files import Files
     from testbed.watching.hook import run_hook, words_of
     from testbed.watching.loop import Teller, Wanted, Watch
+    from testbed.watching.mirrors import mirror_of
     from testbed.watching.steps import compiled
 
     words = None if on_new_best is None else words_of(on_new_best)
@@ -134,7 +144,6 @@ def command(
             " 'runs/*/epoch_*.pt'",
             err=True,
         )
-    from testbed.cli.run.progress import command_progress
 
     def on_best(found: Found, row: Paired) -> None:
         if words and (problem := run_hook(words, found.path, row)):
@@ -145,6 +154,7 @@ def command(
         rows=_json_lines if as_json else _lines,
         best_on=chosen,
         new_best=on_best if words else None,
+        mirrors=[mirror_of(each, display_url(resolve_url(db_url))) for each in logs],
         progress=lambda: command_progress(options),
     )
     wanted = Wanted(tuple(files), arch, tuple(settings), regex, marker, until, idle)
@@ -196,6 +206,8 @@ def _watched(watch: Watch) -> int:
         watch.run()
     except KeyboardInterrupt:
         click.echo("interrupted; the same command goes on", err=True)
+    finally:
+        watch.close()
     click.echo(_ending(watch), err=True)
     return 1 if watch.summary.failed or watch.files.counts["given up"] else 0
 
@@ -232,9 +244,11 @@ def _lines(found: Found, rows: Sequence[Paired]) -> None:
 
 def _line(row: Paired) -> str:
     """Such as ``runs/a  epoch 3  digits  top1 93.15 %  better than epoch 2 (+0.74 points, p = 0.03), new best``."""
+    from testbed.watching.steps import label_of
+
     spec, point = row.curve.spec, row.point
     value = f"{spec.name} {metric_value(point.value, spec.unit)}"
-    return "  ".join([_short(row.curve.run), point.checkpoint.label, row.curve.eval_setting, value, _verdict(row)])
+    return "  ".join([label_of(row.curve.run), point.checkpoint.label, row.curve.eval_setting, value, _verdict(row)])
 
 
 def _verdict(row: Paired) -> str:
@@ -248,9 +262,3 @@ def _verdict(row: Paired) -> str:
     shown = difference(row.comparison.difference, in_percent(row.score, row.comparison.binary))
     word = "tied with" if row.verdict == TIED else f"{row.verdict} than"
     return f"{word} {row.best.checkpoint.label} ({shown}, p = {row.p:.2g}){best}"
-
-
-def _short(run: str) -> str:
-    """A folder as seen from the working folder, where that is shorter."""
-    here = os.path.relpath(run)
-    return here if len(here) < len(run) else run

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from testbed.analyses.checkpoints import checkpoints, told_of
 from testbed.db.store import Store
-from testbed.entities import Checkpoint
+from testbed.entities import OVERALL, Checkpoint
 from testbed.errors import DataError, StoreError, TestbedError, WeightsError
 from testbed.execution.progress import Progress, SilentProgress
 from testbed.execution.report import Outcome, Report
@@ -136,7 +136,9 @@ class Watch:
         began = self.clock()
         lines = self._look()
         if self.files.counts[REFUSED]:
-            raise DataError(f"{lines[0]}; narrow the pattern of the files, or tell them apart by --pattern")
+            raise DataError(f"{lines[-1]}; narrow the pattern of the files, or tell them apart by --pattern")
+        for line in lines:
+            self.teller.line(line)
         self._known()
         while not self._is_done(began):
             found = self.files.next(self.clock(), self._marked())
@@ -294,10 +296,31 @@ class Watch:
                 if row.new_best and row.curve.eval_setting == self.teller.best_on and self.teller.new_best is not None:
                     self.teller.new_best(found, row)
         for mirror in self.teller.mirrors:
-            for setting, evaluation in ids.items():
-                if store.evaluations.claim(evaluation, mirror.name):
-                    mirror.log(found.checkpoint, setting, store.results.of([evaluation]))
+            self._mirror(store, mirror, found.checkpoint, ids)
         return bool(rows)
+
+    def _mirror(self, store: Store, mirror: Mirror, checkpoint: Checkpoint, ids: Mapping[str, int]) -> None:
+        """Logs what a mirror does not have. It is claimed before, so that no point is there twice after a kill."""
+        claimed = [each for each in ids.values() if store.evaluations.claim(each, mirror.name)]
+        if not claimed:
+            return
+        values = {
+            f"{each.eval_setting}/{each.metric}": each.value
+            for each in store.results.of(claimed)
+            if each.slice == OVERALL and each.value is not None
+        }
+        try:
+            mirror.log(checkpoint, values)
+        except Exception as error:  # of a library or a server: the watch goes on
+            for each in claimed:
+                store.evaluations.unclaim(each, mirror.name)
+            said = f"{type(error).__name__}: {error}"
+            self.teller.line(f"{checkpoint.label} of {checkpoint.run} is not in {mirror.name}: {said}")
+
+    def close(self) -> None:
+        """Ends the mirrors."""
+        for mirror in self.teller.mirrors:
+            mirror.close()
 
     def _note(self, store: Store, ids: Mapping[str, int], checkpoint: Checkpoint) -> None:
         """Notes the step, where it is not noted already."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -98,6 +99,12 @@ def clash(found: Iterable[Found], one: Found) -> str:
         if other.step == own.step:
             return f"{each.path} and {one.path} both have {own.unit} {own.step}"
     return ""
+
+
+def label_of(run: str) -> str:
+    """A run's folder for people: as seen from the working folder, if it is below that."""
+    here = os.path.relpath(run)
+    return run if here.startswith(os.pardir) else here
 
 
 def sort_key(found: Found) -> tuple[int, str]:

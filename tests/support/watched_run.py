@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -23,7 +24,6 @@ PATIENCE = 60  # seconds
 
 def trained(epochs: int, images: int = 256) -> list[bytes]:
     """The checkpoint file of each epoch."""
-    import io
 
     from testbed.models.digits import train_data
 
