@@ -197,6 +197,36 @@ def test_mistakes_are_said_in_a_line(quick, words, said):
     assert quick.evaluated.computed == []
 
 
+class Board:
+    """A mirror that keeps what it is given, and fails at some step."""
+
+    name = "board"
+
+    def __init__(self, fails_at=None):
+        self.fails_at = fails_at
+        self.points = []
+
+    def log(self, checkpoint, values):
+        if checkpoint.step == self.fails_at:
+            raise OSError("no network")
+        self.points.append((checkpoint.step, round(values["digits/top1"], 6)))
+
+    def close(self):
+        self.points.append("closed")
+
+
+def test_a_mirror_gets_each_point_once_in_all_watches(quick, monkeypatch):
+    boards = [Board(fails_at=2), Board()]
+    monkeypatch.setattr("testbed.watching.mirrors.mirror_of", lambda word, store: boards[0])
+    done = quick("--until", "3", "--log", "board")
+    assert done.returncode == 0
+    assert f"step 2 of {quick.folder} is not in board: OSError: no network" in done.stderr
+    assert boards[0].points == [(1, 0.5), (3, 0.795), "closed"]
+    monkeypatch.setattr("testbed.watching.mirrors.mirror_of", lambda word, store: boards[1])
+    quick("--until", "5", "--log", "board")
+    assert boards[1].points == [(2, 0.8), (4, 0.55), (5, 0.805), "closed"]
+
+
 def test_two_files_of_one_step_are_refused(quick):
     write(quick.folder / "model_v2_3.npz", b"x")
     done = quick("--until", "1")
