@@ -250,6 +250,8 @@ class Results:
         Args:
             kinds: Of ``"shifts"``, ``"severity"``, ``"ranking"``, ``"reliability"``, ``"coverage"``, ``"confusion"``
                 and ``"cost"``; none means all.
+            kinds: Of ``"shifts"``, ``"severity"``, ``"ranking"``, ``"reliability"``, ``"confusion"``, ``"cost"`` and
+                ``"training"``; none means all.
             metric: A rate; None: the main one of each setting.
             labels: Names or patterns of models whose points have names in any case.
 

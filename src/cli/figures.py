@@ -15,6 +15,7 @@ from testbed.errors import TestbedError
 from testbed.plotting.images import IMAGE_SUFFIXES
 
 KINDS = ("shifts", "severity", "ranking", "reliability", "coverage", "confusion", "cost")
+KINDS = ("shifts", "severity", "ranking", "reliability", "confusion", "cost", "training")
 
 
 @store_command
@@ -52,6 +53,9 @@ def command(
 
     Kinds: clean accuracy against each shift; accuracy by severity; rankings with ties; reliability diagrams; risk by
     coverage; confusion matrices; accuracy against the number of parameters. One line says what was skipped.
+    Kinds: clean accuracy against each shift; accuracy by severity; rankings with ties; reliability diagrams; confusion
+    matrices; accuracy against the number of parameters; curves of watched training runs. One line says what was
+    skipped.
     """
     from testbed.db.store import Store
     from testbed.plotting.figures import collect
