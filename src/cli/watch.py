@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import glob
 import json
 import re
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.options.inputs import InputOptions, require_checkpoints
-from testbed.cli.options.run import SETTINGS, picked, some_options
+from testbed.cli.options.run import picked, some_options
 from testbed.console.completion import registered
 from testbed.console.options import Argument, ManyWords, store_command, use
 from testbed.console.output import count, difference, in_percent, metric_value
@@ -30,9 +31,19 @@ if TYPE_CHECKING:
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 SETTLE = 10.0
-# Options of `testbed run` that it shares.
-SHARED = ("limit", "plugins", "data_root", "image_size", "mean", "std", "interpolation", "class_order")
-SHARED += ("gpus", "batch_size", "dtype", "executor")
+# Options of `testbed run` that it shares: their values and help in short.
+SHARED = {
+    "limit": ("N", "At most N samples of each setting."),
+    "data_root": ("DIR", "The folder with the data sets."),
+    "plugins": ("FILE", "Files that define models or eval settings."),
+    "image_size": ("SIZE", "How the model was trained: [RESIZE] CROP."),
+    "mean": ("X", "Likewise: the mean, three numbers."),
+    "std": ("X", "Likewise: the standard deviation."),
+    "interpolation": ("NAME", "Likewise: how images are resized."),
+    "class_order": ("ORDER", "Likewise: the order of the classes."),
+    "gpus": ("ID", "GPUs to use.  [default: all, else the CPU]"),
+    "executor": ("NAME", "Where cells are computed: processes, inline, ray."),
+}
 
 
 class Seconds(click.ParamType[float]):
@@ -57,42 +68,46 @@ class Seconds(click.ParamType[float]):
     required=True,
     metavar="NAME",
     shell_complete=registered("model"),
-    help="What was trained: an architecture of torchvision, timm or open_clip, as in testbed run ARCH,FILE.",
+    help="What was trained, as in testbed run NAME,FILE.",
 )
-@click.option("--on", "eval_settings", cls=ManyWords, required=True, **SETTINGS)
+@click.option(
+    "--on",
+    "eval_settings",
+    cls=ManyWords,
+    required=True,
+    metavar="SETTING",
+    shell_complete=registered("eval setting"),
+    help="The eval settings, as in testbed run.",
+)
 @click.option(
     "--pattern",
     metavar="REGEX",
-    help="Where in the path epoch and step are: a regular expression with the group epoch or step or both, such as"
-    r" 'e(?P<epoch>\d+)'.  [default: the numbers after epoch and step, else the last number, of the file's name, else"
-    " of its folder's]",
+    help=r"Where epoch and step are in the path: (?P<epoch>\d+), (?P<step>\d+).  [default: after these words, else the"
+    " last number]",
 )
 @click.option(
     "--settle",
     type=Seconds(),
     default=SETTLE,
     metavar="TIME",
-    help="A file is complete when size and time have not changed for so long.  [default: 10s]",
+    help="Files are complete when unchanged for so long.  [default: 10s]",
 )
-@click.option("--marker", metavar="PATH", help="A file is complete when this one is there, such as '{path}.done'.")
+@click.option("--marker", metavar="PATH", help="Files are complete when this is there: '{path}.done'.")
 @click.option("--latest", is_flag=True, help="If several files wait, take the newest step first.")
-@click.option("--until", type=click.IntRange(min=1), metavar="N", help="End after N checkpoints have results.")
+@click.option("--until", type=int, metavar="N", help="End after N checkpoints have results.")
 @click.option("--idle", type=Seconds(), metavar="TIME", help="End when no file has come or changed for so long.")
-@click.option(
-    "--best-on", metavar="SETTING", help="The setting that says which checkpoint is the best.  [default: the first]"
-)
+@click.option("--best-on", metavar="SETTING", help="What says which one is the best.  [default: the first]")
 @click.option(
     "--on-new-best",
     metavar="COMMAND",
-    help="Run this on each new best checkpoint, without a shell; {path}, {run}, {step}, {setting}, {metric} and {value}"
-    " are replaced.",
+    help="Run on each new best one, without a shell; {path}, {run}, {step}, {setting}, {metric}, {value} are replaced.",
 )
 @click.option(
     "--log",
     "logs",
     cls=ManyWords,
     metavar="WHERE",
-    help="Log the results there, too: tensorboard:DIR, wandb[:PROJECT] or mlflow[:URI]; each needs its extra.",
+    help="Log results to tensorboard:DIR, wandb[:PROJECT], mlflow[:URI].",
 )
 def command(
     files: Sequence[str],
@@ -114,8 +129,8 @@ def command(
 ) -> int:
     """Evaluate the checkpoints of a training run as they appear.
 
-    Each is evaluated once, in the order of the steps, and compared with the best one before it on each setting. To go
-    on after an interruption, give the same command again. Quote the pattern, so that the shell leaves it as it is.
+    Each is compared with the best one before it. To go on after an interruption, give the same command again. Quote
+    the pattern, so that the shell leaves it as it is.
 
     \b
     Example:
@@ -132,6 +147,8 @@ def command(
 
     words = None if on_new_best is None else words_of(on_new_best)
     regex = None if pattern is None else compiled(pattern)
+    if until is not None and until < 1:
+        raise click.UsageError(f"--until needs a number of checkpoints, at least 1; got {until}")
     if marker is not None and "{path}" not in marker and "{folder}" not in marker:
         raise click.UsageError(f"--marker needs {{path}} or {{folder}}, such as '{{path}}.done'; got {marker}")
     inputs = picked(InputOptions, given).inputs()
@@ -162,7 +179,10 @@ def command(
     return _watched(watch)
 
 
-command.params += some_options(*SHARED)
+for _option in map(copy.copy, some_options(*SHARED)):
+    _option.metavar, _option.help = SHARED[str(_option.name)]
+    _option.heading, _option.show_default = "Options", False
+    command.params.append(_option)
 
 
 def _prepared(options: RunOptions, arch: str, words: Sequence[str]) -> tuple[Catalog, RunOptions, list[str]]:
