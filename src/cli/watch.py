@@ -16,7 +16,7 @@ import click
 from testbed.cli.options.inputs import InputOptions, require_checkpoints
 from testbed.cli.options.run import picked, some_options
 from testbed.console.completion import registered
-from testbed.console.options import Argument, ManyWords, store_command, use
+from testbed.console.options import Argument, ManyWords, Option, store_command, use
 from testbed.console.output import count, difference, in_percent, metric_value
 from testbed.errors import DataError, UnknownNameError
 from testbed.jsontext import finite
@@ -179,7 +179,9 @@ def command(
     return _watched(watch)
 
 
-for _option in map(copy.copy, some_options(*SHARED)):
+for _shared in some_options(*SHARED):
+    assert isinstance(_shared, Option)
+    _option = copy.copy(_shared)
     _option.metavar, _option.help = SHARED[str(_option.name)]
     _option.heading, _option.show_default = "Options", False
     command.params.append(_option)
