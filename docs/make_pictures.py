@@ -24,6 +24,7 @@ FIGURES = {  # kind → what is drawn of the demo
     "confusion": "confusion--digits--digits-knn",
     "cost": "cost--digits",
 }
+OF_A_RUN = "training"  # its picture is of a watched training run, which the demo has not
 SIZE = {"width": 1280, "height": 720}
 WIDTH = 900  # pixels of a figure
 COLOURS = 128
@@ -31,8 +32,9 @@ COLOURS = 128
 
 @click.command()
 @click.option("--db-url", help="A store with the demo's results.  [default: the demo is run]")
+@click.option("--watched", metavar="URL", help="A store with a watched training run.  [default: its picture stays]")
 @click.option("--out", type=click.Path(path_type=Path), default=Path(__file__).parent)
-def main(db_url: str | None, out: Path) -> None:
+def main(db_url: str | None, watched: str | None, out: Path) -> None:
     """Writes the pictures."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -43,6 +45,8 @@ def main(db_url: str | None, out: Path) -> None:
         _photograph(folder / "site" / "index.html", out / PAGE)
         (out / "pictures").mkdir(exist_ok=True)
         draw_figures(db_url, {FIGURES[kind]: out / "pictures" / f"{kind}.png" for kind in FIGURES})
+        if watched is not None:
+            draw_figures(watched, {"training--runs_a": out / "pictures" / f"{OF_A_RUN}.png"})
     for path in (out / PAGE, *((out / "pictures").glob("*.png"))):
         Image.open(path).convert("RGB").quantize(COLOURS).save(path, optimize=True)
 

@@ -1,4 +1,4 @@
-"""Draws whatever a store holds: shifts, severities, rankings, reliability, coverage, confusions, cost."""
+"""Draws whatever a store holds: shifts, severities, rankings, reliability, coverage, confusions, cost, training."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from testbed.db.parts.names import matching_names
 from testbed.errors import TestbedError
-from testbed.plotting.own import confusion, cost, coverage, places, reliability, severity, shifts
+from testbed.plotting.own import confusion, cost, coverage, places, reliability, severity, shifts, training
 from testbed.plotting.own.source import Drawn, Found, Own, Passed
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ KINDS: dict[str, Callable[[Own], Found]] = {
     "coverage": coverage.figures,
     "confusion": confusion.figures,
     "cost": cost.figures,
+    "training": training.figures,
 }
 
 

@@ -24,6 +24,29 @@ NOT_FINITE = "not_finite"
 DIFFERING = "differing_samples"  # in the environment of a certificate: the ids of samples that differ
 MEAN_PROBABILITY = "mean_probability"  # how a group of classes has one logit, other than by its largest
 TEXTS = "texts"  # its slice for the embeddings of texts
+CHECKPOINT = "checkpoint"  # in the environment of an evaluation: which step of which training run its model is
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model on its way through a training run.
+
+    Attributes:
+        run: The folder of the training run.
+        step: How far it was, counted in ``unit``.
+        unit: ``"step"``, or ``"epoch"`` where only these are known.
+        epoch: The epoch, if it is known.
+    """
+
+    run: str
+    step: int
+    unit: str = "step"
+    epoch: int | None = None
+
+    @property
+    def label(self) -> str:
+        """For people, such as ``epoch 3``."""
+        return f"{self.unit} {self.step:,}"
 
 
 @dataclass(frozen=True)

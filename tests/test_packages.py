@@ -20,7 +20,7 @@ PACKAGES = """
     redaction errors process calls visible jsontext spreadsheet entities metric_specs identity plugins inputs
     paths tracing registry corruptions data models metrics answers compat.vlmevalkit.standin db eval_settings
     compat.imagenet_testbed provenance graph tasks planning published.names published.agreement scoring workers
-    execution runner analyses exchange compat published explain console plotting api cli __main__
+    execution runner analyses watching exchange compat published explain console plotting api cli __main__
 """.split()
 
 

@@ -248,8 +248,8 @@ class Results:
         """The figures that ``testbed figures`` draws of these models and settings, by name; a notebook shows them.
 
         Args:
-            kinds: Of ``"shifts"``, ``"severity"``, ``"ranking"``, ``"reliability"``, ``"coverage"``, ``"confusion"``
-                and ``"cost"``; none means all.
+            kinds: Of ``"shifts"``, ``"severity"``, ``"ranking"``, ``"reliability"``, ``"coverage"``, ``"confusion"``,
+                ``"cost"`` and ``"training"``; none means all.
             metric: A rate; None: the main one of each setting.
             labels: Names or patterns of models whose points have names in any case.
 

@@ -14,7 +14,7 @@ from testbed.console.output import count
 from testbed.errors import TestbedError
 from testbed.plotting.images import IMAGE_SUFFIXES
 
-KINDS = ("shifts", "severity", "ranking", "reliability", "coverage", "confusion", "cost")
+KINDS = ("shifts", "severity", "ranking", "reliability", "coverage", "confusion", "cost", "training")
 
 
 @store_command
@@ -51,7 +51,8 @@ def command(
     """Figures of what is stored, as HTML and JSON.
 
     Kinds: clean accuracy against each shift; accuracy by severity; rankings with ties; reliability diagrams; risk by
-    coverage; confusion matrices; accuracy against the number of parameters. One line says what was skipped.
+    coverage; confusion matrices; accuracy against the number of parameters; curves of watched training runs. One line
+    says what was skipped.
     """
     from testbed.db.store import Store
     from testbed.plotting.figures import collect

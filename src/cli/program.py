@@ -11,6 +11,7 @@ _STORE = "testbed.cli.store"
 SECTIONS = {
     "Evaluate": {
         "run": "testbed.cli.eval:run",
+        "watch": "testbed.cli.watch",
         "rescore": "testbed.cli.rescore",
         "corrupt": "testbed.cli.corrupt",
     },

@@ -236,7 +236,7 @@ def test_what_is_skipped_is_one_line_by_reason():
 def test_every_kind_has_a_figure(drawn):
     prefixes = {"shifts": "shift-", "severity": "severity-"}
     assert list(KINDS) == list(DRAWN)
-    for kind in KINDS:
+    for kind in set(KINDS) - {"training"}:  # of a watched run: test_training_curves.py
         assert any(name.startswith(prefixes.get(kind, kind)) for name in drawn[0]), kind
 
 

@@ -1,0 +1,110 @@
+"""Training curves: the checkpoints of each watched training run by step, a line for each setting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from testbed.analyses.checkpoints import Curve, Point, curves
+from testbed.plotting.own.severity import DASHES
+from testbed.plotting.own.source import Drawn, Found, Own, Passed, file_name, short
+from testbed.plotting.style import faint, finish
+from testbed.watching.steps import label_of
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+# Okabe and Ito's (2008), which colour-blind readers tell apart.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+BANDS = "bands: 95 % over samples"
+
+
+def figures(own: Own) -> Found:
+    """One for each training run with two checkpoints or more."""
+    by_run: dict[str, list[Curve]] = {}
+    for curve in curves(own.store, settings=list(own.metrics), metric=own.metric):
+        if len(of := _chosen(own, curve)) > 1:
+            by_run.setdefault(curve.run, []).append(Curve(curve.run, curve.eval_setting, curve.spec, of))
+    if not by_run:
+        yield Passed("training curves", "no training run was watched")
+    for run, found in by_run.items():
+        yield Drawn(file_name("training", label_of(run)), partial(draw, found), numbers(found))
+
+
+def _chosen(own: Own, curve: Curve) -> tuple[Point, ...]:
+    """The points of the models that are drawn, where the metric is."""
+    if own.metrics[curve.eval_setting] != curve.spec.name:
+        return ()
+    models = own.values(curve.eval_setting).index
+    return tuple(each for each in curve.points if each.model in models)
+
+
+def draw(found: Sequence[Curve]) -> Figure:
+    """A line with its band for each setting of a run."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    for place, curve in enumerate(found):
+        colour, dash = COLOURS[place % len(COLOURS)], DASHES[place // len(COLOURS) % len(DASHES)]
+        steps = [each.checkpoint.step for each in curve.points]
+        known = [each for each in curve.points if each.low is not None and each.high is not None]
+        edge = [*known, *reversed(known)]
+        ends = [each.high for each in known] + [each.low for each in reversed(known)]
+        figure.add_trace(
+            go.Scatter(
+                x=[each.checkpoint.step for each in edge],
+                y=[100 * end for end in ends if end is not None],
+                mode="lines",
+                fill="toself",
+                fillcolor=faint(colour, 0.15),
+                line={"width": 0},
+                hoverinfo="skip",
+                legendgroup=curve.eval_setting,
+                showlegend=False,
+            )
+        )
+        figure.add_trace(
+            go.Scatter(
+                x=steps,
+                y=[100 * each.value for each in curve.points],
+                mode="lines+markers",
+                name=short(f"{curve.eval_setting} ({curve.spec.name})"),
+                legendgroup=curve.eval_setting,
+                line={"color": colour, "dash": dash},
+                hovertemplate=f"<b>{curve.eval_setting}</b><br>{curve.unit} %{{x}}: %{{y:.2f}} %<extra></extra>",
+            )
+        )
+    figure.update_xaxes(title_text=found[0].unit)
+    names = {curve.spec.name for curve in found}
+    figure.update_yaxes(title_text=f"{names.pop()} (%)" if len(names) == 1 else "%")
+    finish(figure, short(label_of(found[0].run), 60))
+    figure.update_layout(title={"subtitle": {"text": BANDS}})
+    return figure
+
+
+def numbers(found: Sequence[Curve]) -> dict[str, Any]:
+    """The numbers as plain values, in percent; None where there is no interval."""
+    return {
+        "run": found[0].run,
+        "unit": found[0].unit,
+        "curves": [
+            {
+                "eval_setting": curve.eval_setting,
+                "metric": curve.spec.name,
+                "points": [
+                    {
+                        "step": each.checkpoint.step,
+                        "model": each.model,
+                        **{name: _percent(getattr(each, name)) for name in ("value", "low", "high")},
+                    }
+                    for each in curve.points
+                ],
+            }
+            for curve in found
+        ],
+    }
+
+
+def _percent(value: float | None) -> float | None:
+    return None if value is None else 100 * value

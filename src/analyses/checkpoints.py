@@ -1,0 +1,130 @@
+"""Training curves: the checkpoints of a training run in the order of their steps, with their results.
+
+Which step of which run a model is stands with its evaluations, where `testbed watch` has noted it. It is told by the
+content of the model: a checkpoint that was later run on another setting, by hand, is a point of that curve, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+
+from testbed.db.store import Store
+from testbed.entities import CHECKPOINT, ELSEWHERE, OVERALL, Checkpoint, Evaluation, Result
+from testbed.metric_specs import HIGHER, LOWER, MetricSpec, agreed, main_metric, spec_of
+from testbed.metrics.inference.statistics import interval
+
+
+@dataclass(frozen=True)
+class Point:
+    """A checkpoint on a setting.
+
+    Attributes:
+        value: The metric, in its unit.
+        low: Lower end of its 95 % interval; None where nothing is known about the spread.
+        high: The upper end.
+        n: The number of samples.
+        evaluation: Its id.
+    """
+
+    checkpoint: Checkpoint
+    model: str
+    value: float
+    low: float | None
+    high: float | None
+    n: int | None
+    evaluation: int
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A training run on a setting.
+
+    Attributes:
+        spec: What the metric declares: the main one of the setting, or the one that was asked for.
+        points: By step.
+    """
+
+    run: str
+    eval_setting: str
+    spec: MetricSpec
+    points: tuple[Point, ...]
+
+    @property
+    def unit(self) -> str:
+        """What steps are counted in."""
+        return self.points[0].checkpoint.unit
+
+    def best(self, before: int | None = None) -> Point | None:
+        """The best checkpoint, of equal ones the first; None if there is none, or nobody knows what is better.
+
+        Args:
+            before: Only those with a smaller step count; None: all.
+        """
+        points = [each for each in self.points if before is None or each.checkpoint.step < before]
+        if not points or self.spec.better not in (HIGHER, LOWER):
+            return None
+        sign = 1 if self.spec.better == HIGHER else -1
+        return max(points, key=lambda each: (sign * each.value, -each.checkpoint.step))
+
+
+def curves(
+    store: Store, runs: Iterable[str] | None = None, settings: Iterable[str] | None = None, metric: str | None = None
+) -> list[Curve]:
+    """The curves of training runs.
+
+    Args:
+        store: The results store.
+        runs: Their folders; None: all.
+        settings: None: all.
+        metric: None: the main one of each setting.
+    """
+    evaluations = store.evaluations.find(None, settings, statuses=("complete",))
+    own = [each for each in evaluations if each.origin not in ELSEWHERE]
+    noted = checkpoints(own)
+    chosen = None if runs is None else set(runs)
+    of = {each.id: noted[key] for each in own if (key := _content(each)) in noted}
+    models = {each.model for each in own if each.id in of and (chosen is None or of[each.id].run in chosen)}
+    if not models:
+        return []
+    results: dict[tuple[str, str], list[Result]] = {}
+    for each in store.results.stream(models, settings, None if metric is None else [metric], [OVERALL]):
+        if each.evaluation_id in of and (chosen is None or of[each.evaluation_id].run in chosen):
+            results.setdefault((of[each.evaluation_id].run, each.eval_setting), []).append(each)
+    made = (_curve(run, setting, found, of) for (run, setting), found in sorted(results.items()))
+    return [each for each in made if each.points]
+
+
+def checkpoints(evaluations: Iterable[Evaluation]) -> dict[str, Checkpoint]:
+    """What is noted of models, by their content; of several notes the last one counts."""
+    names = [field.name for field in fields(Checkpoint)]
+    return {
+        _content(each): Checkpoint(**{name: noted[name] for name in names if name in noted})
+        for each in evaluations
+        if (noted := (each.environment or {}).get(CHECKPOINT))
+    }
+
+
+def told_of(evaluation: Evaluation) -> list[str]:
+    """What was told of a checkpoint's evaluation, and to whom; see `Store.evaluations.claim`."""
+    return list((evaluation.environment or {}).get(CHECKPOINT, {}).get("told", ()))
+
+
+def _content(evaluation: Evaluation) -> str:
+    """The digest of a model and its weights."""
+    return f"{evaluation.model}\0{(evaluation.identity or {}).get('model')}"
+
+
+def _curve(run: str, setting: str, found: Sequence[Result], of: dict[int, Checkpoint]) -> Curve:
+    specs: dict[str, list[MetricSpec]] = {}
+    for each in found:
+        specs.setdefault(each.metric, []).append(spec_of(each))
+    spec = main_metric(agreed(several) for several in specs.values())
+    assert spec is not None
+    points = []
+    for each in found:
+        if each.metric == spec.name and each.value is not None:
+            low, high = interval(spec, each.value, each.stderr, each.n) or (None, None)
+            checkpoint = of[each.evaluation_id]
+            points.append(Point(checkpoint, each.model, each.value, low, high, each.n, each.evaluation_id))
+    return Curve(run, setting, spec, tuple(sorted(points, key=lambda each: (each.checkpoint.step, each.evaluation))))

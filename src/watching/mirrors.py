@@ -1,0 +1,166 @@
+"""Where results are shown besides the store: TensorBoard, Weights & Biases, MLflow. Each is an extra."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePath
+from typing import Any, Protocol
+
+from testbed.entities import Checkpoint
+from testbed.errors import DataError, MissingExtraError
+from testbed.paths import expanded
+from testbed.watching.steps import label_of
+
+PROJECT = "testbed"  # of Weights & Biases, and the experiment of MLflow
+
+
+class Mirror(Protocol):
+    """Shows the results of checkpoints elsewhere.
+
+    Attributes:
+        name: What it is, and where: a point is logged once under the same name.
+    """
+
+    name: str
+
+    def log(self, checkpoint: Checkpoint, values: Mapping[str, float]) -> None:
+        """Logs the metrics of a checkpoint, so that they are kept if this process is killed.
+
+        Args:
+            checkpoint: The checkpoint.
+            values: SETTING/METRIC → the metric; rates as fractions.
+        """
+        ...
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        ...
+
+
+def mirror_of(word: str, store: str) -> Mirror:
+    """A mirror as the command line names it: ``tensorboard:DIR``, ``wandb[:PROJECT]`` or ``mlflow[:URI]``.
+
+    Args:
+        word: The name.
+        store: The name of the results store: results of two stores are not mixed.
+
+    Raises:
+        DataError: If it names none.
+        MissingExtraError: If what it needs is not installed.
+    """
+    kind, _, where = word.partition(":")
+    if kind == "tensorboard" and where:
+        return TensorBoard(where)
+    if kind == "wandb":
+        return WandB(where, store)
+    if kind == "mlflow":
+        return MLflow(where, store)
+    raise DataError(f"--log {word}: known are tensorboard:DIR, wandb, wandb:PROJECT, mlflow and mlflow:URI")
+
+
+def _required(module: str, package: str, extra: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise MissingExtraError(package, extra, f"--log {extra}") from None
+
+
+class TensorBoard:
+    """Event files in a folder, a folder in it for each training run."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = expanded(folder).absolute()
+        self.name = f"tensorboard:{self._folder}"
+        _required("tensorboard", "tensorboard", "tensorboard")
+        self._writers: dict[str, Any] = {}
+
+    def log(self, checkpoint: Checkpoint, values: Mapping[str, float]) -> None:
+        """See `Mirror`."""
+        from torch.utils.tensorboard import SummaryWriter
+
+        if checkpoint.run not in self._writers:
+            label = PurePath(label_of(checkpoint.run))
+            folder = Path(self._folder, *(part for part in label.parts if part not in (label.anchor, "..")))
+            self._writers[checkpoint.run] = SummaryWriter(str(folder))
+        writer = self._writers[checkpoint.run]
+        for tag, value in values.items():
+            writer.add_scalar(tag, value, checkpoint.step)
+        writer.flush()
+
+    def close(self) -> None:
+        """See `Mirror`."""
+        for writer in self._writers.values():
+            writer.close()
+
+
+class WandB:
+    """Runs of Weights & Biases, one for each training run; a later watch goes on with them."""
+
+    def __init__(self, project: str, store: str) -> None:
+        self._entity, _, self._project = project.rpartition("/")
+        self._project = self._project or PROJECT
+        self._store = store
+        self.name = f"wandb:{project or PROJECT}"
+        self._wandb = _required("wandb", "wandb", "wandb")
+        self._runs: dict[str, Any] = {}
+
+    def log(self, checkpoint: Checkpoint, values: Mapping[str, float]) -> None:
+        """See `Mirror`."""
+        if checkpoint.run not in self._runs:
+            self._runs[checkpoint.run] = self._begun(checkpoint)
+        self._runs[checkpoint.run].log({checkpoint.unit: checkpoint.step, **values})
+
+    def _begun(self, checkpoint: Checkpoint) -> Any:
+        run = self._wandb.init(
+            project=self._project,
+            entity=self._entity or None,
+            id=hashlib.sha256(f"{self._store}\0{checkpoint.run}".encode()).hexdigest()[:16],
+            name=label_of(checkpoint.run),
+            config={"run": checkpoint.run, "store": self._store},
+            resume="allow",
+            reinit="create_new",
+            settings=self._wandb.Settings(console="off", silent=True),
+        )
+        run.define_metric("*", step_metric=checkpoint.unit)  # checkpoints may come out of order
+        return run
+
+    def close(self) -> None:
+        """See `Mirror`."""
+        for run in self._runs.values():
+            run.finish()
+
+
+class MLflow:
+    """Runs of MLflow, one for each training run; a later watch goes on with them."""
+
+    def __init__(self, uri: str, store: str) -> None:
+        self._store = store
+        self.name = f"mlflow:{uri}"
+        self._client = _required("mlflow.tracking", "mlflow-skinny", "mlflow").MlflowClient(tracking_uri=uri or None)
+        self._runs: dict[str, str] = {}
+
+    def log(self, checkpoint: Checkpoint, values: Mapping[str, float]) -> None:
+        """See `Mirror`."""
+        if checkpoint.run not in self._runs:
+            self._runs[checkpoint.run] = self._begun(checkpoint.run)
+        for key, value in values.items():
+            name = re.sub(r"[^\w./ -]", "_", key)  # what MLflow takes
+            self._client.log_metric(self._runs[checkpoint.run], name, value, step=checkpoint.step)
+
+    def _begun(self, run: str) -> str:
+        """The id of MLflow's run, made if it is not there."""
+        experiment = self._client.get_experiment_by_name(PROJECT)
+        number = experiment.experiment_id if experiment is not None else self._client.create_experiment(PROJECT)
+        tags = {"testbed.run": run, "testbed.store": self._store}
+        for each in self._client.search_runs([number], max_results=10_000):
+            if all(each.data.tags.get(name) == value for name, value in tags.items()):
+                return str(each.info.run_id)
+        return str(self._client.create_run(number, tags=tags, run_name=label_of(run)).info.run_id)
+
+    def close(self) -> None:
+        """See `Mirror`."""
+        for each in self._runs.values():
+            self._client.set_terminated(each)

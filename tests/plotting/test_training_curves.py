@@ -1,0 +1,75 @@
+"""The curves of a training run, from what is stored of its checkpoints."""
+
+from __future__ import annotations
+
+import pytest
+from stored_cells import put, samples_of, saying
+
+from testbed.analyses.checkpoints import curves
+from testbed.db.store import Store
+from testbed.entities import Checkpoint
+from testbed.metrics.inference.statistics import wilson
+from testbed.metrics.scorers.classification import top
+from testbed.plotting.figures import figures
+
+TARGETS = [0, 1] * 50
+RIGHT = {1: 50, 2: 80, 10: 90}  # epoch → how many of 100 samples are right
+
+
+@pytest.fixture
+def url(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with Store.create(str(tmp_path / "testbed.db")) as store:
+        for epoch, right in RIGHT.items():
+            for setting in ("val", "shift"):
+                evaluation = cell(store, f"net,{tmp_path}/runs/a/e{epoch}.pt", setting, right)
+                if setting == "val":  # the other one was run by hand
+                    checkpoint = Checkpoint(str(tmp_path / "runs" / "a"), epoch, "epoch", epoch)
+                    store.evaluations.note_checkpoint([evaluation.id], checkpoint)
+        cell(store, "another", "val", 70)
+    return str(tmp_path / "testbed.db")
+
+
+def cell(store, model, setting, right):
+    said = [target if place < right else 2 for place, target in enumerate(TARGETS)]
+    return put(store, model, setting, samples_of(TARGETS), saying(said), metric=top(1).metric(right / 100, 100))
+
+
+def test_checkpoints_are_drawn_by_step_with_intervals(url):
+    drawn, passed = figures(url, ["training"])
+    assert list(drawn) == ["training--runs_a"]
+    assert passed == []
+    lines = [each for each in drawn["training--runs_a"].data if each.name]
+    assert [each.name for each in lines] == ["shift (top1)", "val (top1)"]
+    for each in lines:
+        assert list(each.x) == [1, 2, 10]
+        assert list(each.y) == pytest.approx([50, 80, 90])
+    assert drawn["training--runs_a"].layout.xaxis.title.text == "epoch"
+    bands = [each for each in drawn["training--runs_a"].data if not each.name]
+    low, high = wilson(0.9, 100)
+    assert (bands[0].y[2], bands[0].y[3]) == pytest.approx((100 * high, 100 * low))
+
+
+def test_only_chosen_models_are_drawn(url):
+    drawn, passed = figures(url, ["training"], models=["another"])
+    assert drawn == {}
+    assert [each.why for each in passed] == ["no training run was watched"]
+
+
+def test_a_setting_that_was_run_by_hand_is_a_curve_too(url):
+    with Store.open(url) as store:
+        found = curves(store)
+    assert [curve.eval_setting for curve in found] == ["shift", "val"]
+    assert [each.checkpoint.step for each in found[0].points] == [*RIGHT]
+
+
+def test_the_best_is_the_first_of_equals(url):
+    with Store.open(url, "write") as store:
+        (model,) = {each.model for each in store.evaluations.find() if each.model.endswith("e2.pt")}
+        later = cell(store, model.replace("e2", "e20"), "val", 90)
+        run = curves(store)[0].run
+        store.evaluations.note_checkpoint([later.id], Checkpoint(run, 20, "epoch", 20))
+        (curve,) = curves(store, [run], ["val"])
+    assert curve.best().checkpoint.step == 10
+    assert curve.best(before=10).checkpoint.step == 2
+    assert curve.best(before=1) is None
