@@ -76,16 +76,15 @@ def test_what_registered_settings_return_is_declared() -> None:
     assert len(functions) >= 2
     given = {
         "logits": np.float32([[3, 1], [1, 3], [3, 1]]),
-        "slices": [{"set": "a", "anchor": True}, {"set": "a", "anchor": False}, {"set": "b", "anchor": True}],
+        "slices": [{"set": each, "anchor": where != 1, "texture": "a"} for where, each in enumerate("aab")],
         "unreadable": [False, False, False],
         "image_paths": ["a", "b", "c"],
-        "class_names": None,
+        "class_names": ["a", "b"],
     }
     for function, name in functions.items():
         wanted = inspect.signature(function).parameters
-        targets = (
-            [[0], [1], [1]] if "slices" in wanted else np.array([0, 1, 1] if "class_names" in wanted else [0, -1, -1])
-        )
+        usual = np.array([0, 1, 1] if "class_names" in wanted else [0, -1, -1])
+        targets = [[0], [1], [1]] if "slices" in wanted and "class_names" not in wanted else usual
         every = {**given, "targets": targets}
         returned = function(**{key: value for key, value in every.items() if key in wanted})
         assert main_metric(spec_of(each) for each in returned if isinstance(each, Metric)).headline > 0

@@ -58,10 +58,7 @@ SECTIONS = {
 @version_option
 @click.command(cls=Group, sections=SECTIONS)
 def command() -> None:
-    """Evaluate models under many settings, and query what is stored.
-
-    COMMAND --help tells a command's options.
-    """
+    """Evaluate models, and query what is stored; COMMAND --help tells more."""
 
 
 @click.command(
@@ -107,7 +104,7 @@ def anchors() -> None:
     },
 )
 def published() -> None:
-    """What others published, beside each other and beside your own results."""
+    """What others published, beside your own results."""
 
 
 @click.command(

@@ -63,6 +63,13 @@ TABLES: dict[str, Callable[[list[str], list[str]], list[str]]] = {
         "--models",
         models[0],
     ],
+    "anchors choose": lambda models, settings: [settings[0], "--size", "20", "-o", "other.json"],
+    "estimate": lambda models, settings: [*models, "--on", settings[1], "--from", settings[0]],
+    "ood": lambda models, settings: [*models, "--in", settings[0], "--far", settings[1]],
+    "mce": lambda models, settings: ["--on", "digits-c.contrast.*", "--clean", settings[0], "--baseline", models[0]],
+    "factors": lambda models, settings: [settings[0], "--from", "factors.csv"],
+    "suspects": lambda models, settings: [settings[0]],
+    "selective": lambda models, settings: [*models, "--on", *settings],
     "compare-recorded": lambda models, settings: [f"replay:{Path('recorded').read_text()}", "MMStar"],
     "store status": lambda models, settings: [],
     "store check": lambda models, settings: ["--deep"],
@@ -73,7 +80,8 @@ TABLES: dict[str, Callable[[list[str], list[str]], list[str]]] = {
 PROGRESS = ("run", "store verify")  # which tell it on stderr; on a terminal in bars
 # These print only that they are done, or a page's address.
 OTHERS = {
-    *("corrupt", "serve", "site", "figures", "import", "publish", "published fetch"),
+    *("corrupt", "watch", "serve", "site", "figures", "import", "people", "publish", "published fetch"),
+    "anchors estimate",  # whose table is that of choose
     *(f"export {form}" for form in ("logits", "texts", "verdicts", "answers", "csv", "clip-benchmark")),
     *(f"export {form}" for form in ("webdataset", "clip-cc", "vlmevalkit", "every-eval-ever", "model-card", "inspect")),
     *(f"store {verb}" for verb in ("salvage", "backup", "copy", "merge", "upgrade")),
@@ -102,6 +110,8 @@ def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         patch.chdir(folder)
         for words in (
             ["run", *models, "--on", *settings, "--limit", "60", *on, *PLUGIN],
+            ["run", *models, "--on", "digits-c.contrast.3", "--limit", "60", *on, *PLUGIN],
+            ["run", "digits-mlp", "digits-cnn", "--on", settings[0], "--limit", "60", *on, *PLUGIN],
             ["run", f"replay:{recorded}", "--on", "MMStar", "--lmu-data", str(folder / "lmu"), *on],
             ["published", "add", *claimed(settings, "a blog"), *on[:2]],
             ["published", "add", *claimed(settings, "another blog"), *on[:2]],
@@ -110,6 +120,8 @@ def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             assert done.exit_code == 0, done.output
     labels = "".join(f"{each},{place % 3 // 2}\n" for place, each in enumerate(Digits("test").ids[::9]))
     (folder / "labels.csv").write_text(f"id,label\n{labels}")
+    factors = "".join(f"{each},{place % 2},{place % 3 // 2}\n" for place, each in enumerate(Digits("test").ids[::9]))
+    (folder / "factors.csv").write_text(f"id,pose,a_long_name_of_a_factor\n{factors}")
     return request.param, folder
 
 
