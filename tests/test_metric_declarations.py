@@ -76,7 +76,9 @@ def test_what_registered_settings_return_is_declared() -> None:
     assert len(functions) >= 2
     given = {
         "logits": np.float32([[3, 1], [1, 3], [3, 1]]),
-        "slices": [{"set": each, "anchor": where != 1, "texture": "a"} for where, each in enumerate("aab")],
+        "slices": [
+            {"set": each, "anchor": where != 1, "texture": "a", "group": each} for where, each in enumerate("aab")
+        ],
         "unreadable": [False, False, False],
         "image_paths": ["a", "b", "c"],
         "class_names": ["a", "b"],
