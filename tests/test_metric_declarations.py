@@ -77,7 +77,8 @@ def test_what_registered_settings_return_is_declared() -> None:
     given = {
         "logits": np.float32([[3, 1], [1, 3], [3, 1]]),
         "slices": [
-            {"set": each, "anchor": where != 1, "texture": "a", "group": each} for where, each in enumerate("aab")
+            {"set": each, "anchor": where != 1, "texture": "a", "group": each, "group_training_share": 0.5}
+            for where, each in enumerate("aab")
         ],
         "unreadable": [False, False, False],
         "image_paths": ["a", "b", "c"],
