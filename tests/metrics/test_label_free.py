@@ -16,7 +16,6 @@ from testbed.metrics.estimates.label_free import (
     ATC_NE,
     agreement_on_the_line,
     sureness,
-    temperature_of,
     thresholded,
 )
 
@@ -89,17 +88,6 @@ def test_on_samples_of_the_same_kind_thresholds_give_the_accuracy(logits):
     right = np.random.default_rng(2).random(400) < 0.8
     known = sureness(logits)
     assert thresholded(known.odds, right, known.odds) == pytest.approx(right.mean())
-
-
-def test_a_temperature_is_the_one_that_is_most_likely(logits):
-    rng = np.random.default_rng(3)
-    targets = np.array([rng.choice(5, p=p) for p in softmax(logits / 2.5, axis=1)])
-    found = temperature_of(logits, targets)
-    losses = [
-        -log_softmax(logits / t, axis=1)[np.arange(400), targets].mean() for t in (found * 0.99, found, found * 1.01)
-    ]
-    assert min(losses) == losses[1]
-    assert found == pytest.approx(2.5, rel=0.2)
 
 
 def drawn(accuracies, n, seed, classes=6):

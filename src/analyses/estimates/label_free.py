@@ -24,6 +24,7 @@ from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.errors import DataError
 from testbed.metrics.classification import predicted_classes
+from testbed.metrics.combining import fit_temperature
 from testbed.metrics.estimates.label_free import (
     ALINE_D,
     ALINE_S,
@@ -32,7 +33,6 @@ from testbed.metrics.estimates.label_free import (
     Sureness,
     agreement_on_the_line,
     sureness,
-    temperature_of,
 )
 
 Array = np.ndarray[Any, Any]
@@ -213,7 +213,10 @@ def _temperatures(store: Store, samples: Samples, table: SideBySide) -> dict[str
             raise DataError(f"{table.eval_setting} has samples with several true classes; leave out --calibrate")
         logits = viewed(store, each)[1][rows]
         read = np.isfinite(logits).all(axis=1)
-        found[each.model] = temperature_of(logits[read], np.array(targets)[read])
+        try:
+            found[each.model] = fit_temperature(logits[read], np.array(targets)[read])
+        except DataError as error:
+            raise DataError(f"{each.model} on {table.eval_setting}: {error}; leave out --calibrate") from error
     return found
 
 

@@ -69,26 +69,6 @@ def _sureness(logits: Array) -> tuple[Array, Array, Array]:
     return 1 / total, -logsumexp(rows, axis=1), negative_entropy
 
 
-def temperature_of(logits: Array, targets: Array) -> float:
-    """What logits are divided by, so that labels are most likely (temperature scaling; Guo et al. 2017).
-
-    Args:
-        logits: Finite float array [n, C].
-        targets: The true classes, integer array [n].
-    """
-    from scipy.optimize import minimize_scalar
-    from scipy.special import logsumexp
-
-    values = np.asarray(logits, dtype=np.float64)
-    own = values[np.arange(len(values)), targets]
-
-    def loss(power: float) -> float:
-        scaled = values * np.exp(-power)
-        return float((logsumexp(scaled, axis=1) - own * np.exp(-power)).mean())
-
-    return float(np.exp(minimize_scalar(loss, bounds=(-4, 4), method="bounded").x))
-
-
 # One model ------------------------------------------------------------------------------------------------------------
 
 
