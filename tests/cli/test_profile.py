@@ -16,7 +16,11 @@ COMMAND = ("eval.py", "--models", "digits-cnn", "--eval-settings", "digits", "di
     ("words", "stages"),
     [
         (("--executor", "inline"), {"load", "decode", "transform", "perturb", "forward", "other"}),
-        (("--workers", "1"), {"load", "wait", "forward", "decode in data workers", "transform in data workers"}),
+        pytest.param(
+            ("--workers", "1"),
+            {"load", "wait", "forward", "decode in data workers", "transform in data workers"},
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_it_is_printed_and_stored(program, tmp_path, words, stages):

@@ -169,7 +169,7 @@ def test_numbers_that_no_variant_gives_are_unexplained(blind: Blind) -> None:
         assert not blind.ask(cell, [], {"top1": free[len(free) // 2]}, stages=[Stage.SCORES]).explained
 
 
-@pytest.mark.parametrize("most", [500, 3000])
+@pytest.mark.parametrize("most", [500, pytest.param(3000, marks=pytest.mark.long)])
 def test_no_more_images_go_through_the_network_than_allowed(blind: Blind, most: int) -> None:
     truth = "interpolation: nearest"
     published = {"top1": blind.values("classifier", [truth])["top1"]}

@@ -112,7 +112,7 @@ def overflow(page: Any, width: int) -> list[str]:
 
 
 @drive
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", ["large", pytest.param("laptop", marks=pytest.mark.long), "phone"])
 def test_axe_finds_nothing_wrong_and_tables_are_on_the_first_screen(size, opened, site):
     width, height = SIZES[size]
     page = opened(width, height)

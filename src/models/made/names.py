@@ -143,4 +143,4 @@ def _between(text: str, model: Known) -> Made:
         raise NotMadeError(f"it names {both[0]} twice")
     if re.fullmatch(r"\d*\.?\d+", weight) is None or not 0 <= float(weight) <= 1:
         raise NotMadeError(f"the weight of the second model is between 0 and 1, as in wiseft:A,B,0.5; got {weight!r}")
-    return Made(WISEFT, (both[0], both[1]), f"{float(weight):g}")
+    return Made(WISEFT, (both[0], both[1]), f"{float(weight):.12g}")
