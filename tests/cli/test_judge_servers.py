@@ -58,7 +58,7 @@ def questions(asked: list[Asked]) -> Counter[str]:
 @pytest.mark.parametrize(
     ("model", "setting", "executor"),
     [
-        pytest.param("student", "judged", "processes", id="judge-processes"),
+        pytest.param("student", "judged", "processes", id="judge-processes", marks=pytest.mark.long),
         pytest.param("api:toy", "said", "inline", id="model-inline"),
     ],
 )

@@ -143,7 +143,9 @@ def test_a_published_calibration_error_is_explained_without_images(blind: Blind)
     assert told.not_tried["interpolation"] == "ece is not estimated from some of the images"
 
 
-@pytest.mark.parametrize("singles", [SINGLES[:EXACT], SINGLES[EXACT:], pytest.param(MORE, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "singles", [SINGLES[:EXACT], *(pytest.param(each, marks=pytest.mark.long) for each in (SINGLES[EXACT:], MORE))]
+)
 def test_single_variants_are_found(blind: Blind, singles: list[tuple[str, str]]) -> None:
     asked = [
         blind.ask(cell, [truth], {"top1": blind.values(cell, [truth])["top1"]}, samples=ALL) for cell, truth in singles

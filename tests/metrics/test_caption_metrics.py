@@ -92,7 +92,7 @@ def test_odd_texts_are_cut_as_by_java(pycocoevalcap: Path, tmp_path: Path) -> No
     assert len(differ) <= 2, differ
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("java") is None, reason="METEOR needs Java")
 def test_meteor_is_that_of_its_program(pycocoevalcap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(pycocoevalcap))
