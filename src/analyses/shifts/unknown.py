@@ -17,8 +17,7 @@ from testbed.analyses.side_by_side import Samples, Tell, choose, evaluation_of
 from testbed.db.store import Store
 from testbed.entities import DatasetInfo, Evaluation, SampleInfo
 from testbed.errors import DataError, StoreError
-from testbed.metrics.detection import average_precision, fpr_at_tpr
-from testbed.metrics.inference.roc import Area, Ranked, area, mean_area, ranked
+from testbed.metrics.inference.detection import Estimate, Linearised, area, estimate, false_positive_rate, precision
 from testbed.metrics.ood_scores import KL_MATCHING, SCORES, ood_scores, typical_probabilities
 
 Array = np.ndarray[Any, Any]
@@ -51,10 +50,10 @@ class Detection:
     eval_setting: str
     n_in: int
     n_out: int
-    auroc: Area
-    fpr95: float
-    aupr_out: float
-    aupr_in: float
+    auroc: Estimate
+    fpr95: Estimate
+    aupr_out: Estimate
+    aupr_in: Estimate
 
 
 @dataclass(frozen=True)
@@ -125,49 +124,52 @@ def _of_model(
 ) -> Iterator[Detection]:
     known, typical = reader.inside(cells[reader.setting])
     familiar = {name: np.where(np.isnan(of), np.inf, of) for name, of in _scored(known, scores, typical).items()}
-    found: dict[str, dict[str, tuple[Ranked, Array, Detection]]] = {name: {} for name in scores}
-    for kind, settings in outside.items():
-        for setting in settings:
-            others = reader.outside(cells[setting], cells[reader.setting], known.logits.shape[1])
-            for name, of in _scored(others, scores, typical).items():
-                unlike = np.where(np.isnan(of), -np.inf, of)
-                ranks = ranked(unlike, familiar[name])
-                row = _row(
-                    model, name, kind, setting, unlike, familiar[name], area(ranks, others.clusters, known.clusters)
-                )
-                found[name][setting] = ranks, others.clusters, row
+    found: dict[str, dict[str, _Numbers]] = {name: {} for name in scores}
+    for setting in (each for settings in outside.values() for each in settings):
+        others = reader.outside(cells[setting], cells[reader.setting], known.logits.shape[1])
+        for name, of in _scored(others, scores, typical).items():
+            found[name][setting] = _Numbers.of(np.where(np.isnan(of), -np.inf, of), familiar[name], others.clusters)
     for name in scores:
-        for settings in outside.values():
-            of_kind = [found[name][each] for each in settings]
-            yield from (row for _, _, row in of_kind)
-            if len(of_kind) > 1:
-                yield _mean(of_kind, known.clusters)
+        for kind, settings in outside.items():
+            for setting in settings:
+                yield _row(model, name, kind, setting, [found[name][setting]], known.clusters)
+            if len(settings) > 1:
+                yield _row(model, name, kind, MEAN, [found[name][each] for each in settings], known.clusters)
 
 
 def _scored(side: _Side, scores: Sequence[str], typical: Array | None) -> dict[str, Array]:
     return ood_scores(side.logits, scores, typical)
 
 
-def _row(model: str, score: str, kind: str, setting: str, unlike: Array, familiar: Array, found: Area) -> Detection:
-    values = np.concatenate([unlike, familiar])
-    out = np.arange(len(values)) < len(unlike)
-    fpr, precision, reverse = fpr_at_tpr(values, out), average_precision(values, out), average_precision(-values, ~out)
-    assert fpr is not None
-    assert precision is not None
-    assert reverse is not None
-    return Detection(model, score, kind, setting, len(familiar), len(unlike), found, fpr, precision, reverse)
+@dataclass(frozen=True)
+class _Numbers:
+    """The numbers of a setting, in the order of `Detection`, and which of its samples belong together."""
+
+    each: tuple[Linearised, ...]
+    clusters: Array
+
+    @classmethod
+    def of(cls, unlike: Array, familiar: Array, clusters: Array) -> _Numbers:
+        turned = precision(-familiar, -unlike)
+        return cls(
+            (
+                area(unlike, familiar),
+                false_positive_rate(unlike, familiar, clusters),
+                precision(unlike, familiar),
+                Linearised(turned.value, turned.negative, turned.positive),
+            ),
+            clusters,
+        )
 
 
-def _mean(of_kind: Sequence[tuple[Ranked, Array, Detection]], clusters: Array) -> Detection:
-    rows = [row for _, _, row in of_kind]
-    first = rows[0]
-    return Detection(
-        *(first.model, first.score, first.kind, MEAN, first.n_in, sum(row.n_out for row in rows)),
-        auroc=mean_area([ranks for ranks, _, _ in of_kind], [each for _, each, _ in of_kind], clusters),
-        fpr95=float(np.mean([row.fpr95 for row in rows])),
-        aupr_out=float(np.mean([row.aupr_out for row in rows])),
-        aupr_in=float(np.mean([row.aupr_in for row in rows])),
+def _row(model: str, score: str, kind: str, setting: str, found: Sequence[_Numbers], clusters: Array) -> Detection:
+    """The numbers of a setting, or the means over several, given which samples in the distribution belong together."""
+    auroc, fpr95, aupr_out, aupr_in = (
+        estimate(several, [each.clusters for each in found], clusters)
+        for several in zip(*(each.each for each in found), strict=True)
     )
+    sizes = len(clusters), sum(len(each.clusters) for each in found)
+    return Detection(model, score, kind, setting, *sizes, auroc, fpr95, aupr_out, aupr_in)
 
 
 class _Reader:

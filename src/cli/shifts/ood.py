@@ -15,9 +15,10 @@ from testbed.console.output import footnote, percent, print_json, table
 
 if TYPE_CHECKING:
     from testbed.analyses.shifts.unknown import Detection
+    from testbed.metrics.inference.detection import Estimate
 
 _SETTINGS: dict[str, Any] = {"metavar": "SETTING", "shell_complete": stored("eval setting")}
-_HEADER = ("model", "score", "", "out of the distribution", "n", "AUROC", "95 %", "FPR95", "AUPR out", "AUPR in")
+_HEADER = ("model", "score", "", "out of the distribution", "n", "AUROC", "FPR95", "AUPR out", "AUPR in")
 
 
 @store_command
@@ -66,11 +67,11 @@ def command(
     if as_json:
         print_json([{**asdict(row), "in": inside} for row in found])
         return 0
-    click.echo(table(_HEADER, _cells(found), right=(4, 5, 6, 7, 8, 9)))
+    click.echo(table(_HEADER, _cells(found), right=range(4, len(_HEADER))))
     footnote(
-        f"in %; in the distribution: {found[0].n_in:,} samples of {inside}; positive: those out of it. 95 %: intervals"
-        " of DeLong, on log odds, with the samples of a group or of the same image as one; FPR95: samples of"
-        f" {inside} taken for others where 95 % of the others are found"
+        f"in %, with 95 % intervals; in the distribution: {found[0].n_in:,} samples of {inside}; positive: those out of"
+        f" it; FPR95: samples of {inside} taken for others where 95 % of the others are found; intervals: linearised"
+        " (of AUROC DeLong's), with the samples of a group or of the same image as one"
     )
     return 0
 
@@ -82,13 +83,13 @@ def _cells(found: Sequence[Detection]) -> list[list[str]]:
     for row in found:
         model = row.model if before is None or row.model != before.model else ""
         score = row.score if model or before is None or row.score != before.score else ""
-        area = row.auroc
-        lines.append(
-            [
-                *(model, score, row.kind, row.eval_setting, f"{row.n_out:,}", percent(area.value)),
-                "–" if area.low is None else f"[{percent(area.low)}, {percent(area.high)}]",
-                *(percent(each) for each in (row.fpr95, row.aupr_out, row.aupr_in)),
-            ]
-        )
+        numbers = map(_value, (row.auroc, row.fpr95, row.aupr_out, row.aupr_in))
+        lines.append([model, score, row.kind, row.eval_setting, f"{row.n_out:,}", *numbers])
         before = row
     return lines
+
+
+def _value(found: Estimate) -> str:
+    """A number with its interval."""
+    ends = "–" if found.low is None else f"[{percent(found.low)}, {percent(found.high)}]"
+    return f"{percent(found.value)} {ends:>14}"

@@ -1,0 +1,199 @@
+"""How well scores tell two kinds of samples apart, with intervals, also where samples come in clusters or are shared.
+
+Each number is linearised: to the first order its error is a mean over the positive samples plus a mean over the
+negative ones. The spread of these two gives the standard error; clusters, which may have samples of both kinds, are
+summed first (Obuchowski 1997). Numbers with the same negative samples add theirs up before that.
+
+- The area under the ROC curve: DeLong, DeLong & Clarke-Pearson (1988).
+- Average precision: the infinitesimal jackknife (Jaeckel 1972), with the numbers of both kinds fixed.
+- The false positive rate at a true positive rate: the spread of the share of negative samples above the threshold, and
+  that of the threshold by the slope of the ROC curve there (Linnet 1987; Pepe 2003, section 5.2). The slope is that
+  between the ends of the interval of the true positive rate (Woodruff 1952).
+
+Intervals of areas and of average precision are those of their log odds (Boyd, Eng & Page 2013), those of the rate
+Wilson's of as many samples as would have its standard error (Korn & Graubard 1998).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from testbed.metric_specs import rate
+from testbed.metrics.detection import TPR
+from testbed.metrics.inference.statistics import Z, interval
+
+Array = np.ndarray[Any, Any]
+
+_SHARE = rate("share", zero_one=True)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its interval.
+
+    Attributes:
+        value: The number, a fraction.
+        stderr: Its standard error; None if a kind has too few samples, or one cluster only.
+        low: Lower end of its 95 % interval; None if the standard error is not known. Of an area and of average
+            precision also None if that is 0, as where all positive samples score higher than all negative ones.
+        high: Its upper end.
+    """
+
+    value: float
+    stderr: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Linearised:
+    """A number, and what each sample adds to its error.
+
+    Attributes:
+        value: The number.
+        positive: For each positive sample, with mean 0: float array [positive].
+        negative: For each negative one, with mean 0: float array [negative].
+        of: How many samples it is a share of; None if it is no share.
+    """
+
+    value: float
+    positive: Array
+    negative: Array
+    of: int | None = None
+
+
+def area(positive: Array, negative: Array) -> Linearised:
+    """The area under the ROC curve: how often a positive sample scores higher, ties counting one half.
+
+    Args:
+        positive: Scores of the positive samples, float array [n] without NaN, high means positive.
+        negative: Those of the negative ones, [m].
+
+    Raises:
+        ValueError: If a kind has no samples, or a score is NaN.
+    """
+    one, other = _checked(positive, negative)
+    below, above = _share_below(one, other), 1 - _share_below(other, one)
+    value = float(below.mean())
+    return Linearised(value, below - value, above - value)
+
+
+def precision(positive: Array, negative: Array) -> Linearised:
+    """Average precision, as `testbed.metrics.detection.average_precision`; takes and raises what `area` does."""
+    one, other = _checked(positive, negative)
+    thresholds, gains = np.unique(-one, return_counts=True)  # negated, so that the highest comes first
+    hits, misses = np.cumsum(gains), np.searchsorted(np.sort(-other), thresholds, "right")
+    above = hits + misses
+    value = float((gains / len(one) * hits / above).sum())
+    # A sample at or above a threshold changes the precision there: a positive one raises it, a negative one lowers it.
+    raises, lowers = gains * misses / above**2, gains * hits / above**2
+    at, from_there = np.searchsorted(thresholds, -one), np.searchsorted(thresholds, -other)
+    own = hits[at] / above[at] - value + _to_the_end(raises)[at] - raises @ hits / len(one)
+    others = len(other) / len(one) * (lowers @ misses / len(other) - _to_the_end(lowers)[from_there])
+    return Linearised(value, own, others)
+
+
+def false_positive_rate(
+    positive: Array, negative: Array, clusters: Array | None = None, tpr: float = TPR
+) -> Linearised:
+    """The false positive rate at a true positive rate, as `testbed.metrics.detection.fpr_at_tpr`.
+
+    Args:
+        positive: As for `area`.
+        negative: As for `area`.
+        clusters: Integer array [positive]: which positive samples belong together; None: each is alone.
+        tpr: The share of positive samples that is to be found.
+
+    Returns:
+        The rate; NaN for the positive samples where these are too few to tell how steep the curve is.
+
+    Raises:
+        ValueError: As `area`.
+    """
+    one, other = _checked(positive, negative)
+    highest, ordered = np.sort(one)[::-1], np.sort(other)
+
+    def rate_at(share: float) -> tuple[float, float]:
+        """The threshold at which a share of the positive samples is found, and the share of negative ones above it."""
+        threshold = highest[math.ceil(share * len(one) * (1 - 1e-12)) - 1]  # 0.95 · 20 is a little more than 19
+        return float(threshold), (len(other) - int(np.searchsorted(ordered, threshold))) / len(other)
+
+    threshold, value = rate_at(tpr)
+    found = (one >= threshold) - float((one >= threshold).mean())
+    stderr = _stderr([found / len(one)], [clusters])
+    if stderr is None or len(one) * (1 - tpr) < 1 - 1e-9:
+        return Linearised(value, np.full(len(one), math.nan), (other >= threshold) - value, of=len(other))
+    few, many = max(tpr - Z * stderr, 1 / len(one)), min(tpr + Z * stderr, 1.0)
+    slope = (rate_at(many)[1] - rate_at(few)[1]) / (many - few) if stderr else 0.0  # no error: all are found, with ties
+    return Linearised(value, -slope * found, (other >= threshold) - value, of=len(other))
+
+
+def estimate(
+    found: Sequence[Linearised], positive_clusters: Sequence[Array | None], negative_clusters: Array | None = None
+) -> Estimate:
+    """A number with its interval, or the mean of several with the same negative samples.
+
+    Args:
+        found: The number for the positive samples of each.
+        positive_clusters: For each of them an integer array [positive]: which samples belong together; None: each is
+            alone.
+        negative_clusters: Integer array [negative], with the same numbers for the same clusters.
+    """
+    value = float(np.mean([each.value for each in found]))
+    errors = [each.positive / (len(each.positive) * len(found)) for each in found]
+    errors.append(np.mean([each.negative for each in found], axis=0) / len(found[0].negative))
+    stderr = _stderr(errors, [*positive_clusters, negative_clusters])
+    if stderr is None or math.isnan(stderr):
+        return Estimate(value, None, None, None)
+    if found[0].of is not None:
+        ends = interval(_SHARE, value, stderr, sum(each.of or 0 for each in found))
+        return Estimate(value, stderr, *(ends or (None, None)))
+    if stderr == 0 or not 0 < value < 1:
+        return Estimate(value, stderr, None, None)
+    middle, half = math.log(value / (1 - value)), Z * stderr / (value * (1 - value))
+    low, high = (1 / (1 + math.exp(-end)) for end in (middle - half, middle + half))
+    return Estimate(value, stderr, low, high)
+
+
+def _checked(positive: Array, negative: Array) -> tuple[Array, Array]:
+    one, other = np.asarray(positive, dtype=np.float64), np.asarray(negative, dtype=np.float64)
+    if not len(one) or not len(other) or np.isnan(one).any() or np.isnan(other).any():
+        raise ValueError(f"expected scores of both kinds without NaN, got {len(one)} and {len(other)} of them")
+    return one, other
+
+
+def _share_below(values: Array, others: Array) -> Array:
+    """The share of the others that are less than each value, equal ones counting one half."""
+    ordered = np.sort(others)
+    found: Array = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / 2
+    return found / len(others)
+
+
+def _to_the_end(values: Array) -> Array:
+    """The sum from each place on, and 0 after the last one."""
+    found: Array = np.append(np.cumsum(values[::-1])[::-1], 0.0)
+    return found
+
+
+def _stderr(errors: Sequence[Array], clusters: Sequence[Array | None]) -> float | None:
+    """The standard error of a sum of means of independent clusters, given what each sample adds to the error."""
+    labels, known = [], [each for each in clusters if each is not None]
+    free = max((int(each.max()) for each in known), default=-1) + 1
+    for each, of in zip(errors, clusters, strict=True):
+        labels.append(np.arange(free, free + len(each)) if of is None else np.asarray(of, dtype=np.int64))
+        free += len(each) if of is None else 0
+    numbers, places = np.unique(np.concatenate(labels), return_inverse=True)
+    total, start = np.zeros(len(numbers)), 0
+    for each in errors:
+        at = places[start : start + len(each)]
+        start += len(each)
+        count = len(np.unique(at))
+        if count < 2:
+            return None
+        total += math.sqrt(count / (count - 1)) * np.bincount(at, each, len(numbers))
+    return math.sqrt(float(total @ total))
