@@ -67,29 +67,33 @@ def relative_corruption_error(
     return (float(np.mean(errors)) - clean) / lost if lost > 0 else None
 
 
-def mce_interval(
-    errors: Sequence[Array], baseline: Sequence[Array | float], clusters: Array | None = None
+def mean_ratio_interval(
+    above: Sequence[Array], below: Sequence[Array | float], clusters: Array | None = None
 ) -> tuple[float, float] | None:
-    """The 95 % interval of mCE over images that are there under all corruptions, by linearisation.
+    """The 95 % interval of mCE or relative mCE over images that are there under all corruptions, by linearisation.
+
+    Both are means of ratios of two means over the same images; the clean error of an image is in all of its numerators.
 
     Args:
-        errors: For each corruption the mean error of each image over its severities, float array [n].
-        baseline: For each corruption the same of the baseline, [n], or its mean where that is a constant.
+        above: For each corruption what each image adds to the numerator, float array [n]: its mean error over the
+            severities, of relative mCE less its error without corruption.
+        below: For each corruption the same of the baseline, [n], or its mean where that is a constant.
         clusters: Integer array [n]: which images belong together; None: each is alone.
 
     Returns:
-        The lower and the upper end; None for a single image, for the baseline itself, or where that makes no error.
+        The lower and the upper end; None for a single image, for the baseline itself, or where a denominator is within
+        its own error of 0, so that the ratio has no bounds (Fieller 1954).
     """
-    added = np.zeros(len(errors[0]))
-    means = [float(np.mean(each)) for each in baseline]
-    if min(means) <= 0:
+    added = np.zeros(len(above[0]))
+    spreads = [mean_and_stderr(each, clusters) if isinstance(each, np.ndarray) else (each, 0.0) for each in below]
+    means = [mean or 0.0 for mean, _ in spreads]
+    if any(mean <= Z * (stderr or 0.0) for mean, (_, stderr) in zip(means, spreads, strict=True)):
         return None
-    ratios = [float(of.mean()) / mean for of, mean in zip(errors, means, strict=True)]
-    for of, base, mean, ratio in zip(errors, baseline, means, ratios, strict=True):
-        constant = not isinstance(base, np.ndarray)
-        added += (of if constant else of - ratio * np.asarray(base)) / mean / len(errors)
+    ratios = [float(of.mean()) / mean for of, mean in zip(above, means, strict=True)]
+    for of, base, mean, ratio in zip(above, below, means, ratios, strict=True):
+        added += (of - ratio * base if isinstance(base, np.ndarray) else of) / mean / len(above)
     _, stderr = mean_and_stderr(added, clusters)
     if not stderr:
         return None
-    mce = float(np.mean(ratios))
-    return max(0.0, mce - Z * stderr), mce + Z * stderr
+    mean = float(np.mean(ratios))
+    return mean - Z * stderr, mean + Z * stderr

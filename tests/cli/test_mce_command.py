@@ -61,6 +61,7 @@ def test_errors_are_divided_by_alexnets(store, ask):
         assert (row["relative"], row["clean"]) == pytest.approx((np.mean(lost), wrong / N))
         assert row["errors"]["fog"] == pytest.approx(error / ALEXNET["fog"])
         assert row["low"] < row["mce"] < row["high"]
+        assert row["relative_low"] < row["relative"] < row["relative_high"]
 
 
 def test_any_model_can_be_the_baseline(store, ask):
@@ -103,7 +104,18 @@ def test_groups_of_images_widen_the_interval(store, ask):
         cell(store, model, "alone-c.rain.1", 20 if model == "one" else 60)
     words = ("--clean", "own", "--baseline", "two", "--json")
     alone, grouped = (rows_of(ask("mce", "one", "--on", f"{each}-c.*", *words))["one"] for each in ("alone", "own"))
-    assert grouped["high"] - grouped["low"] > 1.5 * (alone["high"] - alone["low"])
+    for low, high in (("low", "high"), ("relative_low", "relative_high")):
+        assert grouped[high] - grouped[low] > 1.5 * (alone[high] - alone[low])
+
+
+def test_relative_mce_has_no_interval_where_the_clean_images_are_others(store, ask):
+    for model in ("one", "two"):
+        cell(store, model, "own", 5, ids=[f"other {place}" for place in range(N)])
+        cell(store, model, "own-c.rain.1", 20 if model == "one" else 60)
+    words = ("mce", "one", "--on", "own-c.*", "--clean", "own", "--baseline", "two", "--json")
+    row = rows_of(ask(*words))["one"]
+    assert (row["relative"], row["relative_low"]) == (pytest.approx(15 / 55), None)
+    assert row["low"] is not None
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from testbed.metrics.corruption_error import (
     ALEXNET,
     ALEXNET_CLEAN,
     corruption_error,
-    mce_interval,
+    mean_ratio_interval,
     relative_corruption_error,
 )
 
@@ -43,21 +43,25 @@ def test_a_baseline_that_loses_nothing_has_no_relative_error():
 
 
 @pytest.mark.parametrize("stored", [False, True])
-def test_the_interval_is_that_of_resampled_images(stored):
+@pytest.mark.parametrize("relative", [False, True])
+def test_the_interval_is_that_of_resampled_images(relative, stored):
     rng = np.random.default_rng(0)
     hard = rng.random(800)  # an image is as hard under all corruptions
-    errors = [(rng.random((5, 800)) < hard * share).mean(axis=0) for share in (0.3, 0.6, 0.9)]
-    baseline = [(rng.random((5, 800)) < hard).mean(axis=0) for _ in range(3)] if stored else [0.5, 0.5, 0.5]
+    clean, base_clean = ((rng.random(800) < hard * share) * relative for share in (0.2, 0.3))
+    errors = [(rng.random((5, 800)) < hard * share).mean(axis=0) - clean for share in (0.3, 0.6, 0.9)]
+    baseline = [0.5 - 0.15 * relative] * 3
+    if stored:
+        baseline = [(rng.random((5, 800)) < hard).mean(axis=0) - base_clean for _ in range(3)]
 
-    def mce(images):
+    def mean_ratio(images):
         base = [each[images].mean() if stored else each for each in baseline]
         return np.mean([of[images].mean() / mean for of, mean in zip(errors, base, strict=True)])
 
-    drawn = [mce(rng.integers(800, size=800)) for _ in range(2000)]
-    low, high = mce_interval(errors, baseline)
-    assert (low + high) / 2 == pytest.approx(mce(np.arange(800)))
-    assert high - low == pytest.approx(2 * 1.96 * np.std(drawn), rel=0.08)
-    clustered = mce_interval(
+    drawn = [mean_ratio(rng.integers(800, size=800)) for _ in range(1000)]
+    low, high = mean_ratio_interval(errors, baseline)
+    assert (low + high) / 2 == pytest.approx(mean_ratio(np.arange(800)))
+    assert high - low == pytest.approx(2 * 1.96 * np.std(drawn), rel=0.1)
+    clustered = mean_ratio_interval(
         [np.repeat(each, 3) for each in errors],
         [np.repeat(each, 3) if stored else each for each in baseline],
         np.repeat(np.arange(800), 3),
@@ -65,8 +69,36 @@ def test_the_interval_is_that_of_resampled_images(stored):
     assert clustered == pytest.approx((low, high))
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("repeats", [1, 4])
+@pytest.mark.parametrize("n", [300, 3000])
+def test_intervals_have_the_true_values_in_95_percent(n, repeats):
+    """Images, in groups as hard as each other, of which models miss a share that grows with their hardness."""
+    rng, shares, hits = np.random.default_rng(1), np.array([[0.3], [0.6], [0.9]]), np.zeros(2)
+    clusters = np.repeat(np.arange(n // repeats), repeats)
+    truths = np.mean(shares / 0.8), np.mean((shares - 0.1) / (0.8 - 0.3))
+    for _ in range(10_000):
+        hard = np.repeat(rng.random(n // repeats), repeats)
+        clean, base_clean = ((rng.random(n) < hard * share).astype(float) for share in (0.1, 0.3))
+        errors, baseline = (rng.binomial(5, hard * share, (3, n)) / 5 for share in (shares, 0.8))
+        found = (
+            mean_ratio_interval(list(errors), list(baseline), clusters),
+            mean_ratio_interval(list(errors - clean), list(baseline - base_clean), clusters),
+        )
+        hits += [low <= true <= high for (low, high), true in zip(found, truths, strict=True)]
+    print(f"{n} images in groups of {repeats}: {hits / 100} % covered (mCE, relative mCE)")
+    assert (np.abs(hits / 10_000 - 0.95) < 0.015).all()
+
+
+def test_no_interval_of_a_ratio_that_may_be_divided_by_0():
+    rng = np.random.default_rng(2)
+    errors, lost = rng.random(50), rng.normal(0.1, 1, 50)
+    assert mean_ratio_interval([errors], [lost]) is None
+    assert mean_ratio_interval([errors], [lost + 0.9]) is not None
+
+
 def test_no_interval_of_the_baseline_itself():
     errors = [np.array([0.0, 1.0, 1.0])]
-    assert mce_interval(errors, errors) is None
-    assert mce_interval([np.array([1.0])], [0.5]) is None
-    assert mce_interval(errors, [np.zeros(3)]) is None
+    assert mean_ratio_interval(errors, errors) is None
+    assert mean_ratio_interval([np.array([1.0])], [0.5]) is None
+    assert mean_ratio_interval(errors, [np.zeros(3)]) is None

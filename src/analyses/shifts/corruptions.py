@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from testbed.metrics.corruption_error import (
     ALEXNET,
     ALEXNET_CLEAN,
     corruption_error,
-    mce_interval,
+    mean_ratio_interval,
     relative_corruption_error,
 )
 from testbed.metrics.inference.clusters import clusters_of
@@ -46,17 +46,21 @@ class CorruptionErrors:
         low: Lower end of its 95 % interval; None where images are not stored, or not the same under all corruptions.
         high: Its upper end.
         relative: Relative mCE; None if a cell is missing.
+        relative_low: Lower end of its 95 % interval; None as for mCE, or where the clean images are others.
+        relative_high: Its upper end.
         missing: The settings without a result.
     """
 
     model: str
     clean: float | None
     errors: dict[str, float]
-    mce: float | None
-    low: float | None
-    high: float | None
-    relative: float | None
-    missing: tuple[str, ...] = field(default=())
+    mce: float | None = None
+    low: float | None = None
+    high: float | None = None
+    relative: float | None = None
+    relative_low: float | None = None
+    relative_high: float | None = None
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -184,50 +188,77 @@ class _Baseline:
         return cls(errors, _error(results, cells.clean), results)
 
 
+@dataclass(frozen=True)
+class _PerImage:
+    """The errors of each image, the same images in all cells.
+
+    Attributes:
+        dataset: A data set of the images.
+        errors: For each corruption the mean error over the severities, float array [n].
+        clean: The error without corruption, [n]; None where that cell does not have the same images.
+    """
+
+    dataset: int
+    errors: list[Array]
+    clean: Array | None
+
+
 class _Images:
     """The errors of each image, where all cells of a model are of the same images."""
 
     def __init__(self, store: Store, cells: _Cells, against: _Baseline) -> None:
         self._store, self._cells, self._against = store, cells, against
         self._ids = dict[int, list[str]]()
-        self._base: tuple[int | None, Sequence[Array | float]] = (None, [])
-        if against.results is not None:
-            self._base = self._errors(against.results)
+        self._base = None if against.results is None else self._errors(against.results)
 
-    def interval(self, of: Mapping[str, Result]) -> tuple[float, float] | None:
-        """The interval of mCE; None where it is not known which images are wrong."""
-        first, errors = self._errors(of)
-        other, base = self._base
-        if first is None:
-            return None
-        if self._against.results is None:
-            base = list(self._against.errors.values())
-        elif other is None or self._ids_of(first) != self._ids_of(other):
-            return None
-        groups = groups_of(self._store.datasets.get(first).samples)
-        return mce_interval(errors, base, None if groups is None else clusters_of(groups))
+    def intervals(self, of: Mapping[str, Result]) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
+        """The intervals of mCE and of relative mCE; None where it is not known which images are wrong."""
+        own, base = self._errors(of), self._base
+        if own is None:
+            return None, None
+        below: Sequence[Array | float] = list(self._against.errors.values())
+        below_clean: Array | float | None = self._against.clean
+        if self._against.results is not None:
+            if base is None or self._ids_of(own.dataset) != self._ids_of(base.dataset):
+                return None, None
+            below, below_clean = base.errors, base.clean
+        groups = groups_of(self._store.datasets.get(own.dataset).samples)
+        clusters = None if groups is None else clusters_of(groups)
+        mce = mean_ratio_interval(own.errors, below, clusters)
+        if mce is not None:
+            mce = max(0.0, mce[0]), mce[1]
+        if own.clean is None or below_clean is None:
+            return mce, None
+        lost = [each - own.clean for each in own.errors]
+        return mce, mean_ratio_interval(lost, [each - below_clean for each in below], clusters)
 
-    def _errors(self, of: Mapping[str, Result]) -> tuple[int | None, list[Array]]:
-        """A data set of the images, and for each corruption the mean error of each image over the severities.
+    def _errors(self, of: Mapping[str, Result]) -> _PerImage | None:
+        """The errors of each image; None where not all corruptions have the same images, in the same order."""
+        parts: list[tuple[int, Array]] = []
+        for settings in self._cells.corrupted.values():
+            part = self._mean_error([of[each] for each in settings])
+            if part is None or (parts and self._ids_of(part[0]) != self._ids_of(parts[0][0])):
+                return None
+            parts.append(part)
+        dataset = parts[0][0]
+        clean = self._mean_error([of[self._cells.clean]]) if self._cells.clean in of else None
+        if clean is not None and self._ids_of(clean[0]) != self._ids_of(dataset):
+            clean = None
+        return _PerImage(dataset, [errors for _, errors in parts], None if clean is None else clean[1])
 
-        No data set where not all results have the same images, in the same order.
-        """
-        used = [of[each] for settings in self._cells.corrupted.values() for each in settings]
+    def _mean_error(self, used: Sequence[Result]) -> tuple[int, Array] | None:
+        """A data set, and the mean error of each of its images; None where the results are not of the same images."""
         if any(each.origin in ELSEWHERE for each in used):
-            return None, []
+            return None
         cells = [self._store.evaluations.get(each.evaluation_id) for each in used]
         datasets = list(dict.fromkeys(each.dataset_id for each in cells if each.dataset_id is not None))
+        scores = self._store.scores.of_each([each.evaluation_id for each in used], METRIC)
+        if not datasets or len(scores) < len(used):
+            return None
         if any(self._ids_of(each) != self._ids_of(datasets[0]) for each in datasets):
-            return None, []
-        found = []
-        for settings in self._cells.corrupted.values():
-            evaluations = [of[each].evaluation_id for each in settings]
-            scores = self._store.scores.of_each(evaluations, METRIC)
-            right = np.array([scores[each] for each in evaluations if each in scores], dtype=np.float64)
-            if len(right) < len(evaluations) or np.isnan(right).any():
-                return None, []
-            found.append(1 - right.mean(axis=0))
-        return datasets[0], found
+            return None
+        right = np.array([scores[each.evaluation_id] for each in used], dtype=np.float64)
+        return None if np.isnan(right).any() else (datasets[0], 1 - right.mean(axis=0))
 
     def _ids_of(self, dataset: int) -> list[str]:
         if dataset not in self._ids:
@@ -247,13 +278,16 @@ def _row(model: str, cells: _Cells, of: Mapping[str, Result], against: _Baseline
     }
     errors = {name: corruption_error(each, against.errors[name]) for name, each in whole.items()}
     if len(whole) < len(cells.corrupted):
-        return CorruptionErrors(model, clean, errors, None, None, None, None, missing)
-    low, high = images.interval(of) or (None, None)
-    relative = None
-    if clean is not None:
-        parts = [
-            relative_corruption_error(each, clean, against.errors[name], against.clean) for name, each in whole.items()
-        ]
-        known = [each for each in parts if each is not None]
-        relative = float(np.mean(known)) if len(known) == len(parts) else None
-    return CorruptionErrors(model, clean, errors, float(np.mean(list(errors.values()))), low, high, relative, missing)
+        return CorruptionErrors(model, clean, errors, missing=missing)
+    ends, relative_ends = images.intervals(of)
+    lost = [
+        None if clean is None else relative_corruption_error(each, clean, against.errors[name], against.clean)
+        for name, each in whole.items()
+    ]
+    known = [each for each in lost if each is not None]
+    relative = float(np.mean(known)) if len(known) == len(lost) else None
+    mce, (low, high) = float(np.mean(list(errors.values()))), ends or (None, None)
+    relative_low, relative_high = (None if relative is None else relative_ends) or (None, None)
+    return CorruptionErrors(
+        model, clean, errors, mce, low, high, relative, relative_low, relative_high, missing=missing
+    )

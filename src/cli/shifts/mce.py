@@ -79,13 +79,17 @@ def command(
 def _means(found: Sequence[CorruptionErrors]) -> str:
     lines = [
         [
-            *(row.model, percent(row.clean), percent(row.mce)),
-            "–" if row.low is None else f"[{percent(row.low)}, {percent(row.high)}]",
-            percent(row.relative),
+            *(row.model, percent(row.clean)),
+            *(percent(row.mce), _interval(row.low, row.high)),
+            *(percent(row.relative), _interval(row.relative_low, row.relative_high)),
         ]
         for row in found
     ]
-    return table(["model", "error", "mCE", "95 %", "relative mCE"], lines, right=[1, 2, 3, 4])
+    return table(["model", "error", "mCE", "95 %", "relative mCE", "95 %"], lines, right=range(1, 6))
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "–" if low is None else f"[{percent(low)}, {percent(high)}]"
 
 
 def _each(found: Sequence[CorruptionErrors]) -> str:
