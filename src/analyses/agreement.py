@@ -47,12 +47,14 @@ class Agreements(NamedTuple):
 
     Attributes:
         n: The number of samples.
+        clusters: The number of groups of samples that intervals are about; None if each sample is one.
         right: Each model and its share of correct samples.
         pairs: Every pair.
         counts: How many samples exactly k models get right, for k = 0 … models.
     """
 
     n: int
+    clusters: int | None
     right: list[tuple[str, float]]
     pairs: list[Pair]
     counts: list[int]
@@ -83,17 +85,19 @@ def agreements(
         if has_logits(store, each)
     }
     scores = dict(zip(table.models, table.scores.T, strict=True))
+    clusters = clusters_in(samples, table)
     pairs = [
         Pair(
             first,
             second,
-            agreement(scores[first], scores[second]),
+            agreement(scores[first], scores[second], clusters),
             same_predictions(classes[first], classes[second]) if {first, second} <= set(classes) else None,
         )
         for first, second in combinations(table.models, 2)
     ]
     right = [(model, float(scores[model].mean())) for model in table.models]
-    return Agreements(len(table.keys), right, pairs, right_counts(table.scores).tolist())
+    number = None if clusters is None else int(clusters.max()) + 1
+    return Agreements(len(table.keys), number, right, pairs, right_counts(table.scores).tolist())
 
 
 def agreement_with(

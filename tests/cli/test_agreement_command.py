@@ -41,6 +41,8 @@ def test_models_pairs_and_samples(store, program):
         assert pair["n"] == 8
         assert pair["observed"] == (right[one] == right[other]).mean()
         assert pair["consistency"] == pytest.approx(cohen_kappa_score(right[one], right[other]))
+        assert pair["observed_low"] < pair["observed"] < pair["observed_high"]
+        assert pair["consistency_low"] < pair["consistency"] < pair["consistency_high"]
         assert pair["overlap"] == pytest.approx(jaccard_score(1 - right[one], 1 - right[other]))
     assert pairs["a", "b"]["same_class"] == 6 / 8
     assert pairs["a", "c"]["same_class"] == 4 / 7
@@ -56,6 +58,19 @@ def test_the_tables(store, program):
     assert pairs.splitlines()[-1].split()[:2] == ["a", "c"]
     assert [line.split()[:2] for line in counts.splitlines()[2:]] == [["0", "1"], ["1", "4"], ["2", "3"]]
     assert "1 (12.50 %) that no model gets right, 3 (37.50 %) that all get right" in done.stderr
+
+
+def test_groups_of_the_data_set_widen_the_intervals(store, ask):
+    said = {"one": [0, 1, 2, 3] * 8 + [1, 1, 2, 0] * 2, "two": [0, 1, 2, 3] * 7 + [1, 1, 2, 0] * 3}
+    for setting, fields in (("alone", {}), ("grouped", {"group": [f"video {place // 4}" for place in range(40)]})):
+        for model, classes in said.items():
+            put(store, model, setting, samples_of([0, 1, 2, 3] * 10, **fields), saying(classes))
+    alone, grouped = (json.loads(ask("agreement", each, "--json").stdout)[2] for each in ("alone", "grouped"))
+    assert (alone["clusters"], grouped["clusters"]) == (None, 10)
+    for number in ("observed", "consistency"):
+        assert alone[number] == grouped[number]
+        assert grouped[f"{number}_low"] < alone[f"{number}_low"]
+    assert "intervals: of 10 groups of samples" in ask("agreement", "grouped").stderr
 
 
 def test_where_nobody_is_wrong_kappa_is_not_defined(store, ask):

@@ -12,6 +12,7 @@ from testbed.metrics.classification import predicted_classes
 from testbed.metrics.inference.agreement import (
     agreement,
     confusions,
+    consistency_interval,
     hardest_first,
     mean_consistencies,
     most_common,
@@ -19,6 +20,7 @@ from testbed.metrics.inference.agreement import (
     same_predictions,
 )
 from testbed.metrics.inference.paired import error_consistency
+from testbed.metrics.inference.statistics import wilson
 
 
 def test_agreement_is_scikit_learns():
@@ -35,6 +37,83 @@ def test_agreement_is_scikit_learns():
 def test_where_nothing_is_wrong_there_is_nothing_to_share():
     found = agreement(np.ones(1), np.ones(1))
     assert (found.observed, found.expected, found.consistency, found.overlap) == (1, 1, None, None)
+    assert (found.consistency_low, found.consistency_high) == (None, None)
+
+
+# Both right, only the first, only the second, both wrong; κ's limits by statsmodels 0.14's cohens_kappa of the table
+# with one more in each cell.
+LIMITS = {
+    (500, 20, 10, 10): (0.20748466169621496, 0.5476640797225475),
+    (52, 11, 9, 28): (0.38879465118231626, 0.7178043335892571),
+    (529, 3, 0, 8): (0.5889006804533643, 0.9670901781819625),
+}
+
+
+def scores(counts):
+    kinds = np.repeat([[1, 1], [1, 0], [0, 1], [0, 0]], counts, axis=0).astype(float)
+    return kinds[:, 0], kinds[:, 1]
+
+
+@pytest.mark.parametrize("counts", LIMITS)
+def test_intervals_are_those_of_statsmodels_and_wilson(counts):
+    found = agreement(*scores(counts))
+    assert (found.consistency_low, found.consistency_high) == pytest.approx(LIMITS[counts], rel=1e-9)
+    expected = [float(each) for each in wilson((counts[0] + counts[3]) / sum(counts), sum(counts))]
+    assert (found.observed_low, found.observed_high) == pytest.approx(expected)
+
+
+def test_intervals_stay_within_what_kappa_can_be():
+    assert consistency_interval(*scores((2, 0, 0, 2)))[1] == 1
+    assert consistency_interval(*scores((0, 2, 2, 0)))[0] == -1
+
+
+@pytest.mark.parametrize("counts", [(50, 12, 8, 20), (40, 0, 0, 10)])
+def test_samples_that_are_there_several_times_add_nothing_once_they_are_clusters(counts):
+    first, second = scores(counts)
+    again, clusters = (np.repeat(first, 5), np.repeat(second, 5)), np.repeat(np.arange(len(first)), 5)
+    once, as_if_alone, clustered = agreement(first, second), agreement(*again), agreement(*again, clusters)
+    for ends in ("consistency_low", "consistency_high"):
+        assert getattr(clustered, ends) == pytest.approx(getattr(once, ends), abs=0.01)
+    assert clustered.consistency_low < as_if_alone.consistency_low - 0.05
+    if once.observed < 1:
+        assert clustered.observed_low == pytest.approx(once.observed_low, abs=0.01)
+    one = agreement(first, second, np.zeros(len(first)))
+    assert (one.consistency_low, one.observed_low) == (None, None)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("repeats", [1, 4])
+@pytest.mark.parametrize("n", [300, 3000])
+@pytest.mark.parametrize(
+    ("right", "kappa"),
+    [
+        ((0.98, 0.97), 0.2),
+        ((0.98, 0.98), 0.6),
+        ((0.95, 0.9), 0.3),
+        ((0.8, 0.7), 0.3),
+        ((0.9, 0.9), 0),
+        ((0.7, 0.7), 0.85),
+    ],
+)
+def test_intervals_have_the_true_values_in_95_percent(right, kappa, n, repeats):
+    """Samples of the four kinds; in clusters 70 % of them are of the kind of their cluster."""
+    one, other = right
+    by_chance = one * other + (1 - one) * (1 - other)
+    same = kappa * (1 - by_chance) + by_chance
+    both = (same - 1 + one + other) / 2
+    shares = [both, one - both, other - both, 1 - one - other + both]
+    rng, hits, clusters = np.random.default_rng(0), np.zeros(2), np.repeat(np.arange(n // repeats), repeats)
+    for _ in range(10_000):
+        kinds = rng.choice(4, n, p=shares)
+        if repeats > 1:
+            kinds = np.where(rng.random(n) < 0.7, kinds[clusters * repeats], kinds)
+        found = agreement((kinds < 2) * 1.0, (kinds % 2 == 0) * 1.0, clusters if repeats > 1 else None)
+        hits += (
+            found.consistency_low <= kappa <= found.consistency_high,
+            found.observed_low <= same <= found.observed_high,
+        )
+    print(f"n {n}, right {right}, κ {kappa}, clusters of {repeats}: {hits / 100} % covered (κ, both right or wrong)")
+    assert (hits >= 9300).all()
 
 
 def test_predictions_of_samples_that_either_could_not_read_do_not_count():

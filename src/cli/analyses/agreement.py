@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +69,7 @@ def command(
         f" ({percent(found.counts[0] / found.n)} %) that no model gets right, {found.counts[-1]:,}"
         f" ({percent(found.counts[-1] / found.n)} %) that all get right; κ: error consistency; shared errors: share of"
         " the samples that either model gets wrong; same class: same prediction, right or wrong"
+        + ("" if found.clusters is None else f"; intervals: of {found.clusters:,} groups of samples")
     )
     return 0
 
@@ -87,8 +88,7 @@ def _with(n: int, rows: Sequence[With], setting: str, score: str, by: str | None
     lines = [
         [
             *(row.model, f"{percent(row.right)} %", f"{row.others}"),
-            "–" if row.mean.consistency is None else f"{row.mean.consistency:.3f}",
-            "–" if row.mean.low is None else f"[{row.mean.low:.3f}, {row.mean.high:.3f}]",
+            *(_kappa(row.mean.consistency), _interval(row.mean.low, row.mean.high, _kappa)),
         ]
         for row in rows
     ]
@@ -102,20 +102,31 @@ def _with(n: int, rows: Sequence[With], setting: str, score: str, by: str | None
 
 
 def _pairs(found: Agreements) -> str:
-    header = ["A", "B", "both right or wrong", "by chance", "κ", "shared errors", "same class"]
-    lines = [
-        [
-            *(pair.first, pair.second),
-            *(f"{percent(pair.agreement.observed)} %", f"{percent(pair.agreement.expected)} %"),
-            "–" if pair.agreement.consistency is None else f"{pair.agreement.consistency:.3f}",
-            *(
-                f"{percent(value)} %" if value is not None else "–"
-                for value in (pair.agreement.overlap, pair.same_class)
-            ),
-        ]
-        for pair in found.pairs
-    ]
-    return table(header, lines, right=range(2, 7))
+    header = ["A", "B", "both right or wrong", "95 %", "by chance", "κ", "95 %", "shared errors", "same class"]
+    lines = []
+    for first, second, of, same_class in found.pairs:
+        lines.append(
+            [
+                *(first, second, _share(of.observed)),
+                *(_interval(of.observed_low, of.observed_high, percent), _share(of.expected)),
+                _kappa(of.consistency),
+                _interval(of.consistency_low, of.consistency_high, _kappa),
+                *map(_share, (of.overlap, same_class)),
+            ]
+        )
+    return table(header, lines, right=range(2, 9))
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{percent(value)} %"
+
+
+def _kappa(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _interval(low: float | None, high: float | None, shown: Callable[[float | None], str]) -> str:
+    return "–" if low is None or high is None else f"[{shown(low)}, {shown(high)}]"
 
 
 def _histogram(found: Agreements) -> str:
@@ -141,6 +152,7 @@ def _as_objects(found: Agreements, setting: str, score: str) -> list[dict[str, A
                 "first_model": pair.first,
                 "second_model": pair.second,
                 **asdict(pair.agreement),
+                "clusters": found.clusters,
                 "same_class": pair.same_class,
             }
             for pair in found.pairs

@@ -5,6 +5,7 @@ Scores are arrays [n, models] of 0 and 1; predicted classes integer arrays [n], 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from testbed.metric_specs import rate
 from testbed.metrics.inference.paired import error_consistency, error_overlap, expected_agreement
+from testbed.metrics.inference.statistics import Z, interval, mean_and_stderr
 
 Array = np.ndarray[Any, Any]
 
 RESAMPLES = 1_000
 _BLOCK = 2**22  # weights at a time, to bound memory
+_OBSERVED = rate("agreement", zero_one=True)
 
 
 @dataclass(frozen=True)
@@ -27,28 +31,99 @@ class Agreement:
     Attributes:
         n: The number of samples.
         observed: The share of samples that both get right or both get wrong.
+        observed_low: Lower end of its 95 % interval, Wilson's; where samples come in clusters, that of as many samples
+            as would have the same standard error.
+        observed_high: Its upper end.
         expected: The same by chance, of two independent models that are right as often as these.
         consistency: Error consistency (Geirhos, Meding & Wichmann 2020), κ = (observed − expected) / (1 − expected);
             None where chance agrees always.
+        consistency_low: Lower end of its 95 % interval; see `consistency_interval`.
+        consistency_high: Its upper end.
         overlap: Of the samples that either gets wrong, the share that both do (Jaccard 1901); None where none is.
     """
 
     n: int
     observed: float
+    observed_low: float | None
+    observed_high: float | None
     expected: float
     consistency: float | None
+    consistency_low: float | None
+    consistency_high: float | None
     overlap: float | None
 
 
-def agreement(first: Array, second: Array) -> Agreement:
-    """Compares where two models are right: arrays [n] of 0 and 1, n > 0."""
+def agreement(first: Array, second: Array, clusters: Array | None = None) -> Agreement:
+    """Compares where two models are right.
+
+    Args:
+        first: Scores of 0 and 1 of the first model, [n], n > 0.
+        second: Those of the second on the same samples, [n].
+        clusters: Integer array [n]: which samples belong together; None: each is alone.
+    """
+    observed, stderr = mean_and_stderr(first == second, clusters)
+    assert observed is not None
+    one_cluster = clusters is not None and stderr is None
+    ends = None if one_cluster else interval(_OBSERVED, observed, stderr, len(first))
+    observed_low, observed_high = ends or (None, None)
+    low, high = consistency_interval(first, second, clusters) or (None, None)
     return Agreement(
         n=len(first),
-        observed=float((first == second).mean()),
+        observed=observed,
+        observed_low=observed_low,
+        observed_high=observed_high,
         expected=expected_agreement(first, second),
         consistency=error_consistency(first, second),
+        consistency_low=low,
+        consistency_high=high,
         overlap=error_overlap(first, second),
     )
+
+
+def consistency_interval(first: Array, second: Array, clusters: Array | None = None) -> tuple[float, float] | None:
+    """The 95 % interval of error consistency.
+
+    It has the variance of κ for large samples (Fleiss, Cohen & Everitt 1969), after one more sample is counted of each
+    kind: both right, only one right (two kinds), both wrong. Without these it misses κ of models that share few errors;
+    rates have the same remedy (Agresti & Coull 1998). Where samples come in clusters, the counts are those of as many
+    samples as would have κ's standard error over clusters (Korn & Graubard 1998).
+
+    Args:
+        first: Scores of 0 and 1 of the first model, [n].
+        second: Those of the second, [n].
+        clusters: Integer array [n]: which samples belong together; None: each is alone.
+
+    Returns:
+        The lower and the upper end; None where κ is not defined, or there is one cluster only.
+    """
+    if expected_agreement(first, second) >= 1:
+        return None
+    kinds = 2 * (np.asarray(first) == 0) + (np.asarray(second) == 0)
+    counts = np.bincount(kinds, minlength=4).astype(np.float64)
+    if clusters is not None:
+        added = _kappa(counts)[1][kinds]
+        (_, alone), (_, together) = mean_and_stderr(added), mean_and_stderr(added, clusters)
+        if alone is None or together is None:
+            return None
+        counts *= min(1.0, (alone / together) ** 2) if together else len(np.unique(clusters)) / len(kinds)
+    counts += 1
+    kappa, added = _kappa(counts)
+    half = Z * math.sqrt(float(counts @ added**2)) / float(counts.sum())
+    return max(-1.0, kappa - half), min(1.0, kappa + half)
+
+
+def _kappa(counts: Array) -> tuple[float, Array]:
+    """κ, and what a sample of each kind adds to its error: float array [4].
+
+    Args:
+        counts: How many samples both get right, only the first, only the second, none: float array [4].
+    """
+    same, first, second = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [1, 0, 1, 0]])
+    observed, right, other = (float(counts @ each / counts.sum()) for each in (same, first, second))
+    by_chance = right * other + (1 - right) * (1 - other)
+    moved = (2 * other - 1) * (first - right) + (2 * right - 1) * (second - other)
+    added: Array = ((same - observed) - (1 - observed) / (1 - by_chance) * moved) / (1 - by_chance)
+    return (observed - by_chance) / (1 - by_chance), added
 
 
 @dataclass(frozen=True)
