@@ -70,6 +70,7 @@ def test_the_interval_is_that_of_resampled_images(relative, stored):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("repeats", [1, 4])
 @pytest.mark.parametrize("n", [300, 3000])
 def test_intervals_have_the_true_values_in_95_percent(n, repeats):

@@ -185,6 +185,7 @@ def covered(rng, draws, sizes, shift, repeats=1, of=stats.norm):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     ("sizes", "shift", "repeats"),
     [
@@ -199,6 +200,7 @@ def test_intervals_have_the_true_values_in_95_percent(sizes, shift, repeats):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1200)
 def test_intervals_of_the_mean_over_settings_have_the_true_mean_in_95_percent():
     rng, shifts, hits = np.random.default_rng(6), (0.5, 1.5, 3.0), np.zeros(3)
     truth = np.mean([truths((300, 300), each, stats.norm)[:3] for each in shifts], axis=0)

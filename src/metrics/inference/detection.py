@@ -106,7 +106,8 @@ def false_positive_rate(
     Args:
         positive: As for `area`.
         negative: As for `area`.
-        clusters: Integer array [positive]: which positive samples belong together; None: each is alone.
+        clusters: Integer array [positive]: which positive samples belong together, numbered from 0; None: each is
+            alone.
         tpr: The share of positive samples that is to be found.
 
     Returns:
@@ -140,8 +141,8 @@ def estimate(
 
     Args:
         found: The number for the positive samples of each.
-        positive_clusters: For each of them an integer array [positive]: which samples belong together; None: each is
-            alone.
+        positive_clusters: For each of them an integer array [positive]: which samples belong together, numbered from 0;
+            None: each is alone.
         negative_clusters: Integer array [negative], with the same numbers for the same clusters.
     """
     value = float(np.mean([each.value for each in found]))
@@ -182,18 +183,15 @@ def _to_the_end(values: Array) -> Array:
 
 def _stderr(errors: Sequence[Array], clusters: Sequence[Array | None]) -> float | None:
     """The standard error of a sum of means of independent clusters, given what each sample adds to the error."""
-    labels, known = [], [each for each in clusters if each is not None]
-    free = max((int(each.max()) for each in known), default=-1) + 1
+    free = max((int(each.max()) for each in clusters if each is not None), default=-1) + 1
+    labels: list[Array] = []
     for each, of in zip(errors, clusters, strict=True):
-        labels.append(np.arange(free, free + len(each)) if of is None else np.asarray(of, dtype=np.int64))
+        labels.append(np.arange(free, free + len(each)) if of is None else of)
         free += len(each) if of is None else 0
-    numbers, places = np.unique(np.concatenate(labels), return_inverse=True)
-    total, start = np.zeros(len(numbers)), 0
-    for each in errors:
-        at = places[start : start + len(each)]
-        start += len(each)
-        count = len(np.unique(at))
+    total = np.zeros(free)
+    for each, of in zip(errors, labels, strict=True):
+        count = np.count_nonzero(np.bincount(of))
         if count < 2:
             return None
-        total += math.sqrt(count / (count - 1)) * np.bincount(at, each, len(numbers))
+        total += math.sqrt(count / (count - 1)) * np.bincount(of, each, free)
     return math.sqrt(float(total @ total))
