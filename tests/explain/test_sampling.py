@@ -12,13 +12,14 @@ from testbed.explain.table import Table, margins, values
 SAMPLES, CLASSES, ROUNDS = 4000, 5, 80
 
 
-def tables(spread, seed=0):
-    """Logits of a protocol and of another one that moves them."""
+def tables(spread, seed=0, group=1):
+    """Logits of a protocol and of another one that moves them, alike for the samples of a group."""
     random = np.random.default_rng(seed)
-    labels = random.integers(0, CLASSES, SAMPLES)
-    before = random.normal(0, 2, (SAMPLES, CLASSES))
+    groups = np.arange(SAMPLES) // group
+    labels = random.integers(0, CLASSES, SAMPLES // group)[groups]
+    before = random.normal(0, 2, (SAMPLES // group, CLASSES))[groups]
     before[np.arange(SAMPLES), labels] += 3
-    after = before + random.normal(0, spread, before.shape)
+    after = before + random.normal(0, spread, (SAMPLES // group, CLASSES))[groups]
     after[:, 0] += spread / 2
     return [Table(logits, labels.reshape(-1, 1), np.arange(SAMPLES)) for logits in (before, after)]
 
@@ -45,6 +46,24 @@ def test_intervals_of_95_percent_cover_the_value(monkeypatch, spread, size):
     mean, error = np.mean([each.value for each in found]), np.std([each.value for each in found]) / np.sqrt(ROUNDS)
     assert abs(mean - truth) <= 3.5 * error + 1e-4
     assert abs(np.mean([each.samples for each in found]) - size) < 0.1 * size
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("size", [60, 400])
+@pytest.mark.parametrize("spread", [0.3, 2.0])
+def test_intervals_cover_the_value_of_samples_in_groups(monkeypatch, spread, size):
+    """The value is that of these very samples, which are drawn one by one: groups of like ones hardly matter."""
+    monkeypatch.setattr(__name__ + ".ROUNDS", 25)
+    covered = []
+    for seed in range(8):
+        before, after = tables(spread, seed, group=20)
+        truth = values(after).value
+        covered += [
+            abs(each.value - truth) <= 1.96 * each.error for each in estimates(monkeypatch, before, after, size)
+        ]
+    print(f"groups of 20, spread {spread}, {size} drawn: {100 * np.mean(covered):.0f} % covered")
+    assert np.mean(covered) >= 0.92
 
 
 def test_it_needs_fewer_samples_than_an_even_draw(monkeypatch):
