@@ -158,43 +158,42 @@ def truths(sizes, shift, of):
     )
 
 
-def covered(rng, draws, sizes, shift, repeats=1, of=stats.norm):
-    """How often the intervals have the true values, with each sample in a cluster of like ones."""
-    truth, hits = truths(sizes, shift, of), np.zeros(4)
+def covered(rng, draws, sizes, shift, repeats=1, paired=False):
+    """How often the intervals have the true values of normal scores, which are alike for the samples of a cluster.
+
+    Clusters have so many samples of a kind; if they are paired, as many of the other kind, too.
+    """
+    truth, hits = truths(sizes, shift, stats.norm), np.zeros(4)
     clusters = [np.repeat(np.arange(size), repeats) for size in sizes]
+    clusters[1] += 0 if paired else sizes[0]
+    alike = math.sqrt(0.5 if repeats > 1 or paired else 0)
     for _ in range(draws):
-        sides = []
-        for size, middle in zip(sizes, (shift, 0.0), strict=True):
-            own = of.rvs(size=(size, repeats), random_state=rng) * math.sqrt(0.5 if repeats > 1 else 1)
-            common = rng.normal(0, math.sqrt(0.5 if repeats > 1 else 0), (size, 1))
-            sides.append((middle + own + common).ravel())
-        positive, negative = sides
-        of_both = [
-            area(positive, negative),
-            false_positive_rate(positive, negative, clusters[0]),
-            precision(positive, negative),
-        ]
-        found = [estimate([each], [clusters[0]], sizes[0] + clusters[1]) for each in of_both]
-        found.append(estimate([precision(-negative, -positive)], [sizes[0] + clusters[1]], clusters[0]))
+        common = alike * rng.normal(0, 1, sum(sizes))
+        positive, negative = (common[each] + math.sqrt(1 - alike**2) * rng.normal(0, 1, len(each)) for each in clusters)
+        positive += shift
+        out = [area(positive, negative), false_positive_rate(positive, negative, clusters[0])]
+        found = [estimate([each], [clusters[0]], clusters[1]) for each in [*out, precision(positive, negative)]]
+        found.append(estimate([precision(-negative, -positive)], [clusters[1]], clusters[0]))
         hits += [
             each.low is not None and each.low <= true <= each.high for each, true in zip(found, truth, strict=True)
         ]
     rates = hits / draws
-    print(f"{sizes}, shift {shift}, clusters of {repeats}: {np.round(100 * rates, 1)} % covered")
+    print(f"{sizes}, shift {shift}, clusters of {repeats}, paired {paired}: {np.round(100 * rates, 1)} % covered")
     return rates
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
-    ("sizes", "shift", "repeats"),
+    ("sizes", "shift", "repeats", "paired"),
     [
-        *(((300, 300), 0.5, 1), ((300, 300), 1.5, 1), ((300, 300), 3.0, 1), ((100, 1000), 1.5, 1)),
-        *(((3000, 3000), 1.5, 1), ((3000, 3000), 3.0, 1), ((300, 200), 1.5, 4)),
+        *(((300, 300), 0.5, 1, False), ((300, 300), 1.5, 1, False), ((300, 300), 3.0, 1, False)),
+        *(((100, 1000), 1.5, 1, False), ((3000, 3000), 1.5, 1, False), ((3000, 3000), 3.0, 1, False)),
+        *(((300, 200), 1.5, 4, False), ((300, 300), 1.5, 1, True)),
     ],
 )
-def test_intervals_have_the_true_values_in_95_percent(sizes, shift, repeats):
-    rates = covered(np.random.default_rng(3), 10_000, sizes, shift, repeats)
+def test_intervals_have_the_true_values_in_95_percent(sizes, shift, repeats, paired):
+    rates = covered(np.random.default_rng(3), 10_000, sizes, shift, repeats, paired)
     assert (rates >= 0.93).all()
     assert (rates <= 0.985).all()
 
