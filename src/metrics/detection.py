@@ -1,4 +1,4 @@
-"""Telling two kinds of samples apart by a score: average precision, AUROC, false positives; anomaly scores of logits.
+"""Telling two kinds of samples apart by a score: average precision, AUROC, false positives.
 
 All samples of equal score are on one side of any threshold, so that the numbers do not depend on the order of samples.
 """
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from testbed.metric_specs import LOWER, MAIN, NEITHER, MetricSpec, rate
-from testbed.metrics.classification import log_softmax
+from testbed.metrics.ood_scores import ood_scores
 
 Array = np.ndarray[Any, Any]
 
@@ -99,24 +99,7 @@ MEASURES = (
     (rate("auroc"), auroc),
     (rate("fpr95", LOWER), fpr_at_tpr),
 )
-
-
-def anomaly_scores(logits: Array) -> dict[str, Array]:
-    """How unlike the known classes each sample is, by three measures; high means unlike.
-
-    Args:
-        logits: Float array [n, C] of finite numbers.
-
-    Returns:
-        Float64 arrays [n]: ``msp``, the largest softmax probability, negated (Hendrycks & Gimpel 2017); ``max_logit``,
-        the largest logit, negated (Hendrycks et al. 2022); ``energy``, −log Σ exp of the logits (Liu et al. 2020).
-    """
-    values = np.asarray(logits, dtype=np.float64)
-    logarithms = log_softmax(values)
-    largest = values.max(axis=1)
-    likeliest = logarithms.max(axis=1)
-    # log p = logit − log Σ exp, for the largest logit too.
-    return {"msp": -np.exp(likeliest), "max_logit": -largest, "energy": likeliest - largest}
+STORED = ("msp", "max_logit", "energy")  # scores of `testbed.metrics.ood_scores`
 
 
 def ood_detection(logits: Any, targets: Any, unreadable: Sequence[bool]) -> list[Any]:
@@ -131,13 +114,13 @@ def ood_detection(logits: Any, targets: Any, unreadable: Sequence[bool]) -> list
         unreadable: For each of n samples whether it could not be read.
 
     Returns:
-        For each of `anomaly_scores` the score of each sample, and aupr, auroc and fpr95 with the samples of no class as
+        For each of `STORED` the score of each sample, and aupr, auroc and fpr95 with the samples of no class as
         the positive ones; None where there are not both kinds.
     """
     values, unknown = np.asarray(logits, dtype=np.float64), np.asarray(targets) < 0
     known = np.isfinite(values).all(axis=1) & ~np.asarray(unreadable, dtype=bool)
     returned: list[Any] = []
-    for name, found in anomaly_scores(values[known]).items():
+    for name, found in ood_scores(values[known], STORED).items():
         scores = np.full(len(values), np.nan)
         scores[known] = found
         ranked = np.where(known, scores, np.where(unknown, -np.inf, np.inf))

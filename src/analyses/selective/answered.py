@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,48 +14,29 @@ from testbed.analyses.side_by_side import Samples, Tell, evaluation_of, matching
 from testbed.db.store import Store
 from testbed.entities import Evaluation, groups_of
 from testbed.errors import StoreError
-from testbed.metrics.classification import log_softmax
 from testbed.metrics.inference import selective
 from testbed.metrics.inference.clusters import clusters_of
 from testbed.metrics.inference.selective import Area, AtRisk, Curve
+from testbed.metrics.sureness import (
+    LOG_PROBABILITY,
+    MARGIN,
+    MAX_LOGIT,
+    NEGATIVE_ENTROPY,
+    PROBABILITY,
+    how_sure,
+)
 
 Array = np.ndarray[Any, Any]
 
-PROBABILITY = "probability"
 CORRECT = "top1"  # the score of each sample that says whether the answer is right
 
 
-def _probability(logits: Array) -> Array:
-    others = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
-    np.put_along_axis(others, logits.argmax(axis=1)[:, None], 0, axis=1)
-    found: Array = -np.log1p(others.sum(axis=1))
-    return found
-
-
-def _margin(logits: Array) -> Array:
-    two = np.sort(np.exp(log_softmax(logits)), axis=1)[:, -2:]
-    found: Array = two[:, -1] - two[:, 0]
-    return found
-
-
-def _entropy(logits: Array) -> Array:
-    logs = log_softmax(logits)
-    found: Array = (np.exp(logs) * logs).sum(axis=1)
-    return found
-
-
-def _logit(logits: Array) -> Array:
-    found: Array = np.asarray(logits, dtype=np.float64).max(axis=1)
-    return found
-
-
-# How sure a model is of its answer, from logits [n, C]; larger is surer. The first is the logarithm of the probability,
-# which still tells apart those that a float rounds to 1.
-CONFIDENCES: dict[str, Callable[[Array], Array]] = {
-    PROBABILITY: _probability,
-    "margin": _margin,
-    "entropy": _entropy,
-    "logit": _logit,
+# How sure a model is: the option of `testbed selective`, and the measure of `testbed.metrics.sureness`.
+MEASURED = {
+    PROBABILITY: LOG_PROBABILITY,
+    "margin": MARGIN,
+    "entropy": NEGATIVE_ENTROPY,
+    "logit": MAX_LOGIT,
 }
 
 
@@ -97,7 +78,7 @@ def selective_predictions(
         models: Their names.
         settings: Names or patterns.
         risk: The share of wrong answers that is accepted, in (0, 1).
-        by: How sure a model is: one of `CONFIDENCES`.
+        by: How sure a model is: one of `MEASURED`.
         delta: How often a guarantee may be wrong.
         tell: Called with notes on what was left out.
 
@@ -132,8 +113,7 @@ def _selective(store: Store, samples: Samples, evaluation: Evaluation, risk: flo
     if not np.isin(wrong, (0, 1)).all():
         raise StoreError(f"{CORRECT} of {evaluation.model} on {evaluation.eval_setting} is not 0 or 1")
     known = np.isfinite(logits).all(axis=1)
-    confidence = np.full(len(logits), -np.inf)
-    confidence[known] = CONFIDENCES[by](logits[known])
+    confidence = np.where(known, how_sure(logits, [MEASURED[by]])[MEASURED[by]], -np.inf)
     wrong[~known] = 1
     groups = groups_of(samples.of(evaluation).samples)
     clusters = None if groups is None else clusters_of(groups)

@@ -13,22 +13,23 @@ from typing import Any
 
 import numpy as np
 
+from testbed.metrics.sureness import LOG_ODDS, NEGATIVE_ENTROPY_OF_SHARES, PROBABILITY, how_sure
+
 Array = np.ndarray[Any, Any]
 
 AC, DOC, ATC_MC, ATC_NE = "confidence", "DoC", "ATC-MC", "ATC-NE"
 ALINE_S, ALINE_D = "ALine-S", "ALine-D"
 LEAST = 3  # models for a line of agreement
-_BLOCK = 2048  # samples at a time
 
 
 @dataclass(frozen=True)
 class Sureness:
-    """How sure a model is of each sample. A sample that it could not read has the least of each.
+    """How sure a model is of each sample, by `testbed.metrics.sureness`; least where it could not read a sample.
 
     Attributes:
-        confidence: The largest probability, float array [n].
-        odds: The logarithm of its odds, [n]: the same order as ``confidence``, but finer where that is almost 1.
-        negative_entropy: Of the probabilities, in nats, [n].
+        confidence: The probability, float array [n].
+        odds: Their logarithm, [n].
+        negative_entropy: In nats, [n].
     """
 
     confidence: Array
@@ -48,25 +49,9 @@ def sureness(logits: Array, temperature: float = 1.0) -> Sureness:
     """
     if np.ndim(logits) != 2 or np.shape(logits)[1] < 2:
         raise ValueError(f"expected logits [n, C] with C ≥ 2, got {np.shape(logits)}")
-    found = np.zeros((3, len(logits)))
-    found[1:] = -np.inf
-    for start in range(0, len(logits), _BLOCK):
-        values = np.asarray(logits[start : start + _BLOCK], dtype=np.float64) / temperature
-        read = start + np.flatnonzero(np.isfinite(values).all(axis=1))
-        found[:, read] = _sureness(values[read - start])
-    return Sureness(*found)
-
-
-def _sureness(logits: Array) -> tuple[Array, Array, Array]:
-    """Confidence, its log odds and the negative entropy of finite logits."""
-    from scipy.special import logsumexp
-
-    rows = logits - logits.max(axis=1, keepdims=True)
-    shares = np.exp(rows)
-    total = shares.sum(axis=1)
-    negative_entropy = (shares * rows).sum(axis=1) / total - np.log(total)
-    rows[np.arange(len(rows)), rows.argmax(axis=1)] = -np.inf  # the first of the largest, which is 0
-    return 1 / total, -logsumexp(rows, axis=1), negative_entropy
+    least = {PROBABILITY: 0.0, LOG_ODDS: -np.inf, NEGATIVE_ENTROPY_OF_SHARES: -np.inf}
+    found = how_sure(logits, tuple(least), temperature)
+    return Sureness(*(np.where(np.isnan(found[name]), of, found[name]) for name, of in least.items()))
 
 
 # One model ------------------------------------------------------------------------------------------------------------

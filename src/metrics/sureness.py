@@ -1,0 +1,170 @@
+"""How sure a model is of its answer, from its logits alone: each measure once, larger is surer.
+
+With the logits z of a sample, its probabilities p = softmax(z), and k the class of the largest:
+
+- ``probability``: pₖ, the maximum softmax probability (Hendrycks & Gimpel 2017); ``msp`` is the same.
+- ``log_probability``: log pₖ, which still tells apart what a float rounds to 1.
+- ``log_odds``: log pₖ / (1 − pₖ): the same order, still finer where pₖ is almost 1.
+- ``margin``: pₖ less the second largest probability (Scheffer, Decomain & Wrobel 2001).
+- ``negative_entropy``: Σ p log p, in nats (Shannon 1948); ``negative_entropy_of_shares`` is the same.
+- ``kl_uniform``: KL(p ‖ uniform), which is log C more.
+- ``kl_matching``: minus the smallest KL(p ‖ d) over some typical probabilities d (Hendrycks et al. 2022).
+- ``max_logit``: zₖ (Hendrycks et al. 2022).
+- ``energy``: log Σ exp z, the free energy with its sign turned (Liu et al. 2020).
+- ``gen``: the generalised entropy with its sign turned: −Σ p^γ (1 − p)^γ over the M largest probabilities, γ = 0.1 and
+  M = 100 (Liu, Lochman & Zach 2023).
+
+Two names of the same round differently, and both stay, so that no number changes: where logits are whole numbers, as
+votes are, many samples are equally sure but for rounding, and an AUROC depends on which one comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+PROBABILITY, MSP, LOG_PROBABILITY, LOG_ODDS = "probability", "msp", "log_probability", "log_odds"
+MARGIN, KL_UNIFORM, KL_MATCHING = "margin", "kl_uniform", "kl_matching"
+NEGATIVE_ENTROPY, NEGATIVE_ENTROPY_OF_SHARES = "negative_entropy", "negative_entropy_of_shares"
+MAX_LOGIT, ENERGY, GEN = "max_logit", "energy", "gen"
+GAMMA, LARGEST = 0.1, 100
+_BLOCK = 2**20  # logits at a time, to bound memory
+
+
+class Softmax:
+    """What measures have in common; each part is computed when it is first asked for.
+
+    Args:
+        logits: Float64 array [n, C] of finite numbers.
+        typical: The logarithms of typical probabilities [m, C], for ``kl_matching``.
+    """
+
+    def __init__(self, logits: Array, typical: Array | None = None) -> None:
+        self.largest: Array = logits.max(axis=1)
+        self.rest = logits - self.largest[:, None]
+        self.typical = typical
+
+    @cached_property
+    def shares(self) -> Array:
+        """The probabilities in units of the largest, [n, C]."""
+        return np.exp(self.rest)
+
+    @cached_property
+    def total(self) -> Array:
+        """Of the shares, [n]."""
+        total: Array = self.shares.sum(axis=1)
+        return total
+
+    @cached_property
+    def others(self) -> Array:
+        """`rest` with −∞ in the place of the first of the largest, [n, C]."""
+        others = self.rest.copy()
+        np.put_along_axis(others, others.argmax(axis=1)[:, None], -np.inf, axis=1)
+        return others
+
+    @cached_property
+    def logarithms(self) -> Array:
+        """Of the probabilities, [n, C]."""
+        return self.rest - np.log(self.total)[:, None]
+
+    @cached_property
+    def probabilities(self) -> Array:
+        """Float array [n, C]."""
+        return np.exp(self.logarithms)
+
+    @cached_property
+    def expected_logarithm(self) -> Array:
+        """The negative entropy once more, in the order of sums that the KL divergences have, [n]."""
+        found: Array = np.einsum("ij,ij->i", self.probabilities, self.logarithms)
+        return found
+
+
+def _log_probability(of: Softmax) -> Array:
+    found: Array = -np.log1p(np.exp(of.others).sum(axis=1))
+    return found
+
+
+def _log_odds(of: Softmax) -> Array:
+    from scipy.special import logsumexp
+
+    found: Array = -logsumexp(of.others, axis=1)
+    return found
+
+
+def _margin(of: Softmax) -> Array:
+    two = np.partition(of.probabilities, -2, axis=1)[:, -2:]
+    found: Array = two[:, 1] - two[:, 0]
+    return found
+
+
+def _kl_uniform(of: Softmax) -> Array:
+    found: Array = np.log(of.rest.shape[1]) + of.expected_logarithm
+    return found
+
+
+def _kl_matching(of: Softmax) -> Array:
+    if of.typical is None:
+        raise ValueError(f"{KL_MATCHING} needs the typical probabilities of each class")
+    found: Array = (of.probabilities @ of.typical.T).max(axis=1) - of.expected_logarithm
+    return found
+
+
+MEASURES: Mapping[str, Callable[[Softmax], Array]] = {
+    PROBABILITY: lambda of: 1 / of.total,
+    MSP: lambda of: np.exp(-np.log(of.total)),
+    LOG_PROBABILITY: _log_probability,
+    LOG_ODDS: _log_odds,
+    MARGIN: _margin,
+    NEGATIVE_ENTROPY: lambda of: (of.probabilities * of.logarithms).sum(axis=1),
+    NEGATIVE_ENTROPY_OF_SHARES: lambda of: (of.shares * of.rest).sum(axis=1) / of.total - np.log(of.total),
+    KL_UNIFORM: _kl_uniform,
+    KL_MATCHING: _kl_matching,
+    MAX_LOGIT: lambda of: of.largest,
+    ENERGY: lambda of: of.largest + np.log(of.total),
+    GEN: lambda of: -generalised_entropy(of.probabilities),
+}
+
+
+def how_sure(
+    logits: Array, names: Sequence[str], temperature: float = 1.0, typical: Array | None = None
+) -> dict[str, Array]:
+    """How sure logits are.
+
+    Args:
+        logits: Float array [n, C].
+        names: Of `MEASURES`.
+        temperature: What the logits are divided by.
+        typical: The logarithms of typical probabilities [m, C], for ``kl_matching``.
+
+    Returns:
+        Float64 arrays [n], NaN for a sample with a logit that is not finite, as one that could not be read.
+    """
+    found = {name: np.full(len(logits), np.nan) for name in names}
+    rows = max(1, _BLOCK // max(1, logits.shape[1]))
+    for start in range(0, len(logits), rows):
+        values = np.asarray(logits[start : start + rows], dtype=np.float64) / temperature
+        finite = np.isfinite(values).all(axis=1)
+        if finite.any():
+            of = Softmax(values[finite], typical)
+            for name, into in found.items():
+                into[start : start + rows][finite] = MEASURES[name](of)
+    return found
+
+
+def generalised_entropy(probabilities: Array, gamma: float = GAMMA, largest: int = LARGEST) -> Array:
+    """GEN (Liu, Lochman & Zach 2023), equation 5: Σ p^γ (1 − p)^γ over the largest probabilities.
+
+    Args:
+        probabilities: Float array [n, C].
+        gamma: The exponent, between 0 and 1.
+        largest: How many probabilities count; all if there are fewer.
+    """
+    classes = probabilities.shape[1]
+    kept = np.partition(probabilities, classes - largest, axis=1)[:, -largest:] if largest < classes else probabilities
+    total: Array = (kept**gamma * (1 - kept).clip(0) ** gamma).sum(axis=1)
+    return total
