@@ -9,7 +9,7 @@ import click
 from testbed.cli.moved import MOVED
 from testbed.cli.program import command as testbed
 from testbed.console.completion import registered, stored
-from testbed.console.options import DB_URL_HELP, PLUGIN, Command, ManyWords, Option, run_command, version_option
+from testbed.console.options import DB_URL, PLUGIN, Command, ManyWords, Option, run_command, version_option
 
 
 class _Action(NamedTuple):
@@ -102,7 +102,7 @@ command = Command(
         *(_option(flag, action) for flag, action in ACTIONS.items()),
         Option(["--override"], is_flag=True, help="Let --add-… take names that are not in the registry."),
         Option(["--json", "as_json"], is_flag=True, help="Print JSON."),
-        Option(["--db-url"], metavar="URL", help=DB_URL_HELP),
+        Option(["--db-url"], **DB_URL),
         ManyWords(["--plugin", "plugins"], **PLUGIN),
         Option(["-v", "--verbose"], is_flag=True, help="Show where errors come from."),
     ],

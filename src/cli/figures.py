@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from testbed.cli.options.stored import models_option, settings_option
+from testbed.cli.options.stored import folder_option, models_option, settings_option
 from testbed.console.options import ManyWords, label_option, plugin_option, store_command
 from testbed.console.output import count
 from testbed.errors import TestbedError
@@ -18,7 +18,7 @@ KINDS = ("shifts", "severity", "ranking", "reliability", "coverage", "confusion"
 
 
 @store_command
-@click.option("--out", type=click.Path(path_type=Path), default=Path("figures"), show_default=True, help="The folder.")
+@folder_option("figures")
 @click.option("--kinds", cls=ManyWords, type=click.Choice(KINDS), help="What to draw.  [default: everything]")
 @models_option
 @settings_option

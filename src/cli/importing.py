@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from testbed.cli.options.stored import unregistered_option
 from testbed.console.options import plugin_option, store_command
 from testbed.console.output import count, print_json
 from testbed.errors import TestbedError
@@ -25,7 +26,7 @@ EVERY_EVAL_EVER, INSPECT = "every-eval-ever", "inspect"
 @store_command
 @click.argument("words", nargs=-1, required=True, metavar=f"[{EVERY_EVAL_EVER}|{INSPECT}] FILE")
 @click.option("--model-types", type=click.Path(path_type=Path), metavar="FILE", help="A CSV of model types.")
-@click.option("--override", is_flag=True, help="Take names of settings that are not in the registry.")
+@unregistered_option
 @click.option(
     "--samples",
     type=click.Path(path_type=Path, file_okay=False),

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.options.stored import models_option, settings_option
+from testbed.cli.options.stored import metric_option, models_option, settings_option
 from testbed.console.options import data_root_option, plugin_option, store_command
 from testbed.console.output import count, metric_value, print_json, say, table
 
 if TYPE_CHECKING:
     from testbed.db.parts.names import Kind
 
+_stored_option = click.option("--stored", is_flag=True, help="Those in the store instead.")
+
 
 @store_command
-@click.option("--stored", is_flag=True, help="Those in the store instead.")
+@_stored_option
 @plugin_option
 def models(stored: bool, plugins: Sequence[str], db_url: str | None, as_json: bool) -> int:
     """Models that can be run, or those in the store."""
@@ -27,7 +29,7 @@ def models(stored: bool, plugins: Sequence[str], db_url: str | None, as_json: bo
 
 
 @store_command
-@click.option("--stored", is_flag=True, help="Those in the store instead.")
+@_stored_option
 @click.option("--parents", is_flag=True, help="Only those that have no parent.")
 @plugin_option
 @data_root_option
@@ -41,7 +43,7 @@ def settings(stored: bool, parents: bool, plugins: Sequence[str], db_url: str | 
 @store_command
 @models_option
 @settings_option
-@click.option("--metric", metavar="NAME", help="Only this metric.  [default: the main one of each setting]")
+@metric_option
 def results(
     models: Sequence[str], settings: Sequence[str], metric: str | None, db_url: str | None, as_json: bool
 ) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from testbed.cli.options.stored import shown_first_option
 from testbed.console.options import data_root_option, plugin_option, store_command
 from testbed.errors import MissingExtraError, TestbedError
 
@@ -24,7 +25,7 @@ _SECONDS = 2  # for requests that are under way when it ends
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="The port; 0 picks a free one."
 )
-@click.option("--metric", metavar="NAME", help="The metric that is shown first.  [default: each setting's main one]")
+@shown_first_option
 @plugin_option
 @data_root_option
 def command(host: str, port: int, metric: str | None, plugins: Sequence[str], db_url: str | None) -> int:

@@ -7,23 +7,22 @@ from pathlib import Path
 
 import click
 
-from testbed.console.completion import stored
+from testbed.cli.options.stored import STORED_SETTING, folder_option, shown_first_option
 from testbed.console.options import ManyWords, data_root_option, plugin_option, store_command
 from testbed.console.output import count
 from testbed.errors import TestbedError
 
 
 @store_command
-@click.option("--out", type=click.Path(path_type=Path), default=Path("site"), show_default=True, help="The folder.")
-@click.option("--metric", metavar="NAME", help="The metric that is shown first.  [default: each setting's main one]")
+@folder_option("site")
+@shown_first_option
 @click.option(
     "--samples",
     "--gallery",
     "samples",
     cls=ManyWords,
-    metavar="SETTING",
-    shell_complete=stored("eval setting"),
     help="Settings whose samples to include, with pictures if the data or thumbnails are available: names or patterns.",
+    **STORED_SETTING,
 )
 @click.option(
     "--samples-limit",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.options.inputs import InputOptions, require_checkpoints
-from testbed.cli.options.run import picked, some_options
+from testbed.cli.options.run import SETTINGS, picked, some_options
 from testbed.console.completion import registered
 from testbed.console.options import Argument, ManyWords, Option, store_command, use
 from testbed.console.output import count, difference, in_percent, metric_value
@@ -75,9 +75,7 @@ class Seconds(click.ParamType[float]):
     "eval_settings",
     cls=ManyWords,
     required=True,
-    metavar="SETTING",
-    shell_complete=registered("eval setting"),
-    help="The eval settings, as in testbed run.",
+    **SETTINGS,
 )
 @click.option(
     "--pattern",

@@ -32,10 +32,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 EXIT_ERROR = 1
 EXIT_INTERRUPTED = 130
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
-DB_URL_HELP = (
-    f"The results store: a path or sqlite:///PATH, or postgresql://USER@HOST/DATABASE.  [default: ${ENV_DB}, else"
-    " testbed.db in the working folder]"
-)
+DB_URL: dict[str, Any] = {
+    "metavar": "URL",
+    "help": f"The results store: a path or sqlite:///PATH, or postgresql://USER@HOST/DATABASE.  [default: ${ENV_DB},"
+    " else testbed.db in the working folder]",
+}
+DATA_ROOT: dict[str, Any] = {
+    "metavar": "DIR",
+    "help": f"The folder with the data sets, by name.  [default: ${ENV_DATA}]",
+}
 _WORDS = "testbed.words"  # of the command line, as click keeps them for the completion
 
 
@@ -198,7 +203,7 @@ def store_command(function: Callable[..., int]) -> Command:
     command = click.command(cls=_StoreCommand)(function)
     if "as_json" in function.__annotations__:
         command.params.append(Option(["--json", "as_json"], is_flag=True, help="Print JSON."))
-    command.params.append(Option(["--db-url"], metavar="URL", help=DB_URL_HELP))
+    command.params.append(Option(["--db-url"], **DB_URL))
     return _completed(command, function)
 
 
@@ -264,10 +269,9 @@ def data_root_option(function: F) -> F:
     """--data-root, which is used until the command ends; the function is not given it."""
     return click.option(
         "--data-root",
-        metavar="DIR",
         expose_value=False,
         callback=lambda _, __, value: use(Inputs.from_environment().but(data_root=value)),
-        help=f"The folder with the data sets, by name.  [default: ${ENV_DATA}]",
+        **DATA_ROOT,
     )(function)
 
 

@@ -71,6 +71,11 @@ def test_a_table_is_adjusted_as_a_whole(program, filled, scores):
     assert [each["verdict"] for each in rows] == ["a is better", "a is better", "tied"] * 2
 
 
+def test_settings_are_named_or_matched(program, filled):
+    named = program("testbed", "compare", "a", "b", "--on", "shift", "val", "--json").stdout
+    assert program("testbed", "compare", "a", "b", "--on", "*", "--json").stdout == named
+
+
 def test_samples_are_paired_by_what_they_are(program, filled):
     with Store.open(str(filled / "testbed.db"), "write") as store:
         put(store, "late", "pets", [1, 0, 1, None], ["b", "c", "d", "e"])

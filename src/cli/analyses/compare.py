@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.analyses.latex import Cell, format_option, tabular
-from testbed.cli.options.stored import models_argument, score_option
-from testbed.console.completion import stored
-from testbed.console.options import ManyWords, store_command
+from testbed.cli.options.stored import models_argument, required_settings_option, score_option
+from testbed.console.options import store_command
 from testbed.console.output import (
     CLUSTERED,
     count,
@@ -33,15 +32,7 @@ if TYPE_CHECKING:
 
 @store_command
 @models_argument
-@click.option(
-    "--on",
-    "settings",
-    cls=ManyWords,
-    required=True,
-    metavar="SETTING",
-    shell_complete=stored("eval setting"),
-    help="The eval settings.",
-)
+@required_settings_option
 @score_option
 @format_option("table", "latex")
 def command(
@@ -56,14 +47,15 @@ def command(
     Example:
       testbed compare digits-cnn digits-mlp --on digits
     """
-    models, settings = list(dict.fromkeys(models)), list(dict.fromkeys(settings))
+    models = list(dict.fromkeys(models))
     if len(models) < 2:
         raise click.UsageError(f"two models or more are compared; got only {models[0]}")
     from testbed.analyses.paired import compare_pairs
+    from testbed.analyses.side_by_side import matching_settings
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
-        found = compare_pairs(store, models, settings, score)
+        found = compare_pairs(store, models, matching_settings(store, settings), score)
     if as_json:
         print_json([_as_object(row, found.spec) for row in found.rows])
         return 0

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.options.stored import note
+from testbed.cli.options.stored import STORED_MODEL, note
 from testbed.console.columns import prose
-from testbed.console.completion import stored
 from testbed.console.options import Argument, Option, fail, store_command
 from testbed.console.output import CLUSTERED, footnote, print_json, sample_count, table
 from testbed.errors import TestbedError
@@ -27,12 +26,8 @@ _NAMED = 5
 
 @store_command
 @click.argument("policy", cls=Argument, type=click.Path(path_type=Path), metavar="POLICY")
-@click.option(
-    "--candidate", cls=Option, required=True, metavar="MODEL", shell_complete=stored("model"), help="The new model."
-)
-@click.option(
-    "--baseline", cls=Option, required=True, metavar="MODEL", shell_complete=stored("model"), help="The one before."
-)
+@click.option("--candidate", cls=Option, required=True, help="The new model.", **STORED_MODEL)
+@click.option("--baseline", cls=Option, required=True, help="The one before.", **STORED_MODEL)
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
 def command(policy: Path, candidate: str, baseline: str, markdown: bool, db_url: str | None, as_json: bool) -> int:
     """Whether a model loses more than a policy accepts.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from testbed.cli.analyses.latex import Cell, format_option, tabular
-from testbed.cli.options.stored import better_option, models_option, note
+from testbed.cli.options.stored import better_option, metric_option, models_option, note
 from testbed.cli.run.report import SHOWN_REASONS
 from testbed.console.columns import prose
 from testbed.console.completion import stored
@@ -39,7 +39,7 @@ BEFORE_MARK = {"table": "", "markdown": "\n\\", "latex": "% "}
     "patterns", nargs=-1, required=True, metavar="PATTERN...", cls=Argument, shell_complete=stored("eval setting")
 )
 @models_option
-@click.option("--metric", metavar="NAME", help="The metric.  [default: the main one of each setting]")
+@metric_option
 @format_option(*FORMS)
 @better_option
 def command(

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.options.stored import models_argument, note
-from testbed.console.completion import stored
-from testbed.console.options import ManyWords, store_command
+from testbed.cli.options.stored import models_argument, note, required_settings_option
+from testbed.console.options import store_command
 from testbed.console.output import CLUSTERED, footnote, percent, print_json, sample_count, table
 
 if TYPE_CHECKING:
@@ -22,15 +21,7 @@ _POINTS = 200  # of a curve in JSON
 
 @store_command
 @models_argument
-@click.option(
-    "--on",
-    "settings",
-    cls=ManyWords,
-    required=True,
-    metavar="SETTING",
-    shell_complete=stored("eval setting"),
-    help="The eval settings: names or patterns.",
-)
+@required_settings_option
 @click.option(
     "--risk",
     type=click.FloatRange(0, 100, min_open=True, max_open=True),

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.options.stored import models_argument, note
-from testbed.console.completion import stored
-from testbed.console.options import ManyWords, Option, store_command
+from testbed.cli.options.stored import STORED_SETTING, models_argument, note, required_settings_option
+from testbed.console.options import Option, store_command
 from testbed.console.output import count, footnote, percent, print_json, table
 
 if TYPE_CHECKING:
@@ -22,23 +21,14 @@ _STRAIGHT = 0.95  # R² of a line of agreements above which the paper trusts it
 
 @store_command
 @models_argument
-@click.option(
-    "--on",
-    "settings",
-    cls=ManyWords,
-    required=True,
-    metavar="SETTING",
-    shell_complete=stored("eval setting"),
-    help="The settings whose labels are not used: names or patterns.",
-)
+@required_settings_option
 @click.option(
     "--from",
     "known",
     cls=Option,
     required=True,
-    metavar="SETTING",
-    shell_complete=stored("eval setting"),
     help="A setting with labels and the same classes, such as a validation set.",
+    **STORED_SETTING,
 )
 @click.option("--calibrate", is_flag=True, help="Divide logits by a temperature that is fitted on the known setting.")
 def command(
@@ -46,8 +36,9 @@ def command(
 ) -> int:
     """Estimate accuracies without labels.
 
-    Estimates come from stored logits: how sure models are there and elsewhere, and, of three models or more, how often
-    they agree. Where labels are stored, the error of each method stands beside it.
+    The labels of the settings of --on are not used: estimates come from stored logits, how sure models are there and on
+    the setting of --from, and, of three models or more, how often they agree. Where labels are stored, the error of
+    each method stands beside it.
 
     \b
     Example:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from testbed.cli.options.stored import every_evaluation_option
 from testbed.console.options import store_command
 from testbed.console.output import count
 from testbed.entities import OVERALL
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @store_command
 @click.argument("path", type=click.Path(path_type=Path), metavar="DIR|FILE.csv")
-@click.option("--all", "everything", is_flag=True, help="All evaluations of a cell, not only the reported one.")
+@every_evaluation_option
 @click.option("--dump-classnames", is_flag=True, help="Also the class names, into JSON files.")
 @click.option("--dump-templates", is_flag=True, help="Also the prompt templates, into JSON files.")
 def command(path: Path, everything: bool, dump_classnames: bool, dump_templates: bool, db_url: str | None) -> int:

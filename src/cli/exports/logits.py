@@ -8,7 +8,7 @@ from typing import Literal
 
 import click
 
-from testbed.cli.options.stored import models_option, setting_argument
+from testbed.cli.options.stored import every_evaluation_option, models_option, setting_argument
 from testbed.console.options import store_command
 from testbed.console.output import count, print_json
 from testbed.errors import TestbedError
@@ -26,7 +26,7 @@ from testbed.errors import TestbedError
     show_default=True,
     help="The files.",
 )
-@click.option("--all", "everything", is_flag=True, help="All evaluations of a cell, not only the reported one.")
+@every_evaluation_option
 def command(
     setting: str,
     folder: Path,

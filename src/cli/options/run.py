@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import click
 
 from testbed.console.completion import registered
-from testbed.console.options import DB_URL_HELP, PLUGIN, ManyWords, Option
+from testbed.console.options import DATA_ROOT, DB_URL, PLUGIN, ManyWords, Option
 from testbed.errors import shortened
-from testbed.inputs import ENV_CHECKPOINTS, ENV_DATA, ENV_LMU_DATA, ENV_PREDICTIONS, MAX_MEGAPIXELS
+from testbed.inputs import ENV_CHECKPOINTS, ENV_LMU_DATA, ENV_PREDICTIONS, MAX_MEGAPIXELS
 
 D = TypeVar("D")
 
@@ -103,7 +103,7 @@ def _options() -> list[click.Parameter]:
     add("--plugin", "plugins", cls=ManyWords, **PLUGIN)
 
     heading = "Data and checkpoints"
-    add("--data-root", metavar="DIR", help=f"The folder with the data sets, by name.  [default: ${ENV_DATA}]")
+    add("--data-root", **DATA_ROOT)
     add(
         "--download",
         is_flag=False,
@@ -307,7 +307,7 @@ def _options() -> list[click.Parameter]:
     )
 
     heading = "Store and output"
-    add("--db-url", metavar="URL", help=DB_URL_HELP)
+    add("--db-url", **DB_URL)
     add("--db/--no-db", default=True, help="Whether to store the results.  [default: --db]")
     add("--payload-url", metavar="URL", help="Store outputs at an fsspec URL (s3://…, file://…), not in the database.")
     add(

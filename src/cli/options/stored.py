@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -12,6 +13,9 @@ from testbed.console.options import Argument, ManyWords
 from testbed.console.output import say
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+STORED_SETTING: dict[str, Any] = {"metavar": "SETTING", "shell_complete": stored("eval setting")}
+STORED_MODEL: dict[str, Any] = {"metavar": "MODEL", "shell_complete": stored("model")}
 
 
 def models_argument(function: F) -> F:
@@ -52,14 +56,14 @@ def models_option(function: F) -> F:
 
 def settings_option(function: F) -> F:
     """--on, for the eval settings."""
-    return click.option(
-        "--on",
-        "settings",
-        cls=ManyWords,
-        metavar="SETTING",
-        shell_complete=stored("eval setting"),
-        help="Only these eval settings: names or patterns.",
-    )(function)
+    only = "Only these eval settings: names or patterns."
+    return click.option("--on", "settings", cls=ManyWords, help=only, **STORED_SETTING)(function)
+
+
+def required_settings_option(function: F) -> F:
+    """--on, for the eval settings of a command that needs some."""
+    these = "The eval settings: names or patterns."
+    return click.option("--on", "settings", cls=ManyWords, required=True, help=these, **STORED_SETTING)(function)
 
 
 def score_option(function: F) -> F:
@@ -69,6 +73,36 @@ def score_option(function: F) -> F:
         metavar="NAME",
         help="The score of each sample.  [default: the main one of the settings, such as top1]",
     )(function)
+
+
+def metric_option(function: F) -> F:
+    """--metric."""
+    of_each = "The metric.  [default: the main one of each setting]"
+    return click.option("--metric", metavar="NAME", help=of_each)(function)
+
+
+def shown_first_option(function: F) -> F:
+    """--metric, of the explorer."""
+    first = "The metric that is shown first.  [default: each setting's main one]"
+    return click.option("--metric", metavar="NAME", help=first)(function)
+
+
+def every_evaluation_option(function: F) -> F:
+    """--all, as ``everything``."""
+    every = "All evaluations of a cell, not only the reported one."
+    return click.option("--all", "everything", is_flag=True, help=every)(function)
+
+
+def folder_option(default: str) -> Callable[[F], F]:
+    """--out."""
+    return click.option(
+        "--out", type=click.Path(path_type=Path), default=Path(default), show_default=True, help="The folder."
+    )
+
+
+def unregistered_option(function: F) -> F:
+    """--override, for names."""
+    return click.option("--override", is_flag=True, help="Take names that are not in the registry.")(function)
 
 
 def better_option(function: F) -> F:

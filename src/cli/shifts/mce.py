@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from testbed.cli.options.stored import note
+from testbed.cli.options.stored import STORED_MODEL, STORED_SETTING, note
 from testbed.console.completion import stored
 from testbed.console.options import Argument, ManyWords, Option, store_command
 from testbed.console.output import footnote, percent, print_json, table
@@ -25,25 +25,22 @@ _SHOWN = 8  # models whose errors under each corruption are printed
     "--on",
     "settings",
     cls=ManyWords,
-    metavar="SETTING",
-    shell_complete=stored("eval setting"),
     help="Corruptions of one family: names or patterns.  [default: imagenet-c.*_on-disk]",
+    **STORED_SETTING,
 )
 @click.option(
     "--clean",
     cls=Option,
-    metavar="SETTING",
     default="val",
     show_default=True,
-    shell_complete=stored("eval setting"),
     help="The setting without corruption.",
+    **STORED_SETTING,
 )
 @click.option(
     "--baseline",
     cls=Option,
-    metavar="MODEL",
-    shell_complete=stored("model"),
     help="The model whose errors divide.  [default: AlexNet's published ones]",
+    **STORED_MODEL,
 )
 def command(
     models: Sequence[str], settings: Sequence[str], clean: str, baseline: str | None, db_url: str | None, as_json: bool

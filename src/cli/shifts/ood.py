@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from testbed.cli.options.stored import models_argument, note
-from testbed.console.completion import stored
+from testbed.cli.options.stored import STORED_SETTING, models_argument, note
 from testbed.console.options import ManyWords, Option, store_command
 from testbed.console.output import footnote, percent, print_json, table
 
@@ -17,16 +16,15 @@ if TYPE_CHECKING:
     from testbed.analyses.shifts.unknown import Detection
     from testbed.metrics.inference.detection import Estimate
 
-_SETTINGS: dict[str, Any] = {"metavar": "SETTING", "shell_complete": stored("eval setting")}
 _HEADER = ("model", "score", "", "out of the distribution", "n", "AUROC", "FPR95", "AUPR out", "AUPR in")
 
 
 @store_command
 @models_argument
-@click.option("--in", "inside", cls=Option, required=True, help="The samples in the distribution.", **_SETTINGS)
-@click.option("--near", cls=ManyWords, help="Samples out of it that are hard to tell; with their mean.", **_SETTINGS)
-@click.option("--far", cls=ManyWords, help="Samples out of it that are easier to tell; with their mean.", **_SETTINGS)
-@click.option("--out", cls=ManyWords, help="Other samples out of it.", **_SETTINGS)
+@click.option("--in", "inside", cls=Option, required=True, help="The samples in the distribution.", **STORED_SETTING)
+@click.option("--near", cls=ManyWords, help="Samples out of it, hard to tell; with their mean.", **STORED_SETTING)
+@click.option("--far", cls=ManyWords, help="Samples out of it, easier to tell; with their mean.", **STORED_SETTING)
+@click.option("--out", cls=ManyWords, help="Other samples out of it.", **STORED_SETTING)
 @click.option(
     "--score",
     "scores",
@@ -35,7 +33,7 @@ _HEADER = ("model", "score", "", "out of the distribution", "n", "AUROC", "FPR95
     help="Of msp, max_logit, energy, kl_uniform, kl_matching, gen.  [default: all]",
 )
 @click.option(
-    "--fit", cls=Option, help="The samples that fit kl_matching.  [default: a tenth of those of --in]", **_SETTINGS
+    "--fit", cls=Option, help="The samples that fit kl_matching.  [default: a tenth of those of --in]", **STORED_SETTING
 )
 def command(
     models: Sequence[str],

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from testbed.console.completion import stored
+from testbed.cli.options.stored import STORED_SETTING
 from testbed.console.options import Argument, Option, store_command
 from testbed.console.output import footnote, percent, print_json, table
 
@@ -20,9 +20,8 @@ from testbed.console.output import footnote, percent, print_json, table
     "setting",
     cls=Option,
     required=True,
-    metavar="SETTING",
-    shell_complete=stored("eval setting"),
     help="The setting whose images they saw; a model must have been run on it.",
+    **STORED_SETTING,
 )
 def command(files: Sequence[Path], setting: str, db_url: str | None, as_json: bool) -> int:
     """Store people's responses as models human:NAME.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from testbed.cli.options.stored import unregistered_option
 from testbed.console.completion import Complete, registered, stored
 from testbed.console.options import Argument, plugin_option, store_command
 from testbed.console.output import count, say
@@ -48,7 +49,7 @@ def _words(
 
 @store_command
 @_words([*KINDS], known=registered)
-@click.option("--override", is_flag=True, help="Take names that are not in the registry.")
+@unregistered_option
 @plugin_option
 def add(kind: str, names: Sequence[str], override: bool, plugins: Sequence[str], db_url: str | None) -> int:
     """Add models or eval settings of the registry.
