@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from testbed.metrics.inference.selective import Curve, curve
 from testbed.plotting.marks import Mark
 from testbed.plotting.own.severity import DASHES
-from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
+from testbed.plotting.own.source import Found, Numbers, Own, by_confidence, short
 from testbed.plotting.style import finish
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 MOST_MODELS = 8
 MOST_POINTS = 500  # of a curve
-CORRECT, CONFIDENCE = "top1", "confidence"  # the per-sample scores
 
 
 class Line(NamedTuple):
@@ -33,19 +31,7 @@ class Line(NamedTuple):
 
 def figures(own: Own) -> Found:
     """One for each setting that departs from no other one, with a line for each model."""
-    for setting in own.unperturbed:
-        values = own.values(setting)
-        lines = []
-        for model in best(values, MOST_MODELS, own.specs[setting]):
-            correct, confidence = (own.scores(setting, model, name) for name in (CORRECT, CONFIDENCE))
-            if correct is not None and confidence is not None and len(correct):
-                lines.append(line(model, confidence, correct))
-        if not lines:
-            yield Passed(f"coverage on {setting}", "no confidence of samples is stored")
-            continue
-        if len(values) > MOST_MODELS:
-            yield Passed(f"coverage on {setting}", f"{len(values) - MOST_MODELS} less accurate models")
-        yield Drawn(file_name("coverage", setting), partial(draw, lines, setting, own.marks), numbers(lines, setting))
+    return by_confidence(own, "coverage", MOST_MODELS, line, draw, numbers)
 
 
 def line(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, Any]) -> Line:
@@ -93,19 +79,11 @@ def draw(lines: list[Line], setting: str, marks: Mapping[str, Mark]) -> Figure:
     return figure
 
 
-def numbers(lines: list[Line], setting: str) -> dict[str, Any]:
-    """The numbers as plain values; rates in percent."""
+def numbers(each: Line) -> Numbers:
+    """The points of a model's curve; rates in percent."""
     return {
-        "eval_setting": setting,
-        "models": [
-            {
-                "model": each.model,
-                "n": each.n,
-                "points": [
-                    {"coverage": 100 * float(each.curve.coverage[at]), "risk": 100 * float(each.curve.risk[at])}
-                    for at in _shown(each)
-                ],
-            }
-            for each in lines
+        "points": [
+            {"coverage": 100 * float(each.curve.coverage[at]), "risk": 100 * float(each.curve.risk[at])}
+            for at in _shown(each)
         ],
     }

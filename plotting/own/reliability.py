@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ import pandas as pd
 from testbed.metrics.classification import calibration_gaps
 from testbed.metrics.inference.statistics import wilson
 from testbed.plotting.marks import Mark
-from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
+from testbed.plotting.own.source import Found, Numbers, Own, by_confidence, short
 from testbed.plotting.style import finish
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 BINS = 15  # as in Guo et al., "On calibration of modern neural networks" (2017)
 MOST_MODELS = 9
 COLUMNS = 3
-CORRECT, CONFIDENCE = "top1", "confidence"  # the per-sample scores
 
 
 class Reliability(NamedTuple):
@@ -43,22 +41,7 @@ class Reliability(NamedTuple):
 
 def figures(own: Own) -> Found:
     """One for each setting that departs from no other one, with a panel for each model."""
-    for setting in own.unperturbed:
-        values = own.values(setting)
-        panels = []
-        for model in best(values, MOST_MODELS, own.specs[setting]):
-            correct, confidence = (own.scores(setting, model, name) for name in (CORRECT, CONFIDENCE))
-            if correct is not None and confidence is not None:
-                panels.append(reliability(model, confidence, correct))
-        panels = [panel for panel in panels if panel.n]
-        if not panels:
-            yield Passed(f"reliability on {setting}", "no confidence of samples is stored")
-            continue
-        if len(values) > MOST_MODELS:
-            yield Passed(f"reliability on {setting}", f"{len(values) - MOST_MODELS} less accurate models")
-        yield Drawn(
-            file_name("reliability", setting), partial(draw, panels, setting, own.marks), numbers(panels, setting)
-        )
+    return by_confidence(own, "reliability", MOST_MODELS, reliability, draw, numbers)
 
 
 def reliability(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, Any]) -> Reliability:
@@ -121,20 +104,12 @@ def draw(panels: list[Reliability], setting: str, marks: Mapping[str, Mark]) -> 
     return figure
 
 
-def numbers(panels: list[Reliability], setting: str) -> dict[str, Any]:
-    """The numbers as plain values; rates in percent."""
+def numbers(each: Reliability) -> Numbers:
+    """The bins of a model; rates in percent."""
     return {
-        "eval_setting": setting,
-        "models": [
-            {
-                "model": each.model,
-                "n": each.n,
-                "expected_calibration_error": 100 * each.error,
-                "bins": [
-                    {key: (value if key == "n" else 100 * value) for key, value in row.items()}
-                    for row in each.bins.to_dict("records")
-                ],
-            }
-            for each in panels
+        "expected_calibration_error": 100 * each.error,
+        "bins": [
+            {key: (value if key == "n" else 100 * value) for key, value in row.items()}
+            for row in each.bins.to_dict("records")
         ],
     }

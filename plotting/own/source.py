@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ USUAL_CLEAN = "val"  # what ImageNet-testbed's settings are compared with
 SHOWN_REASONS = 4
 SHOWN_NAMES = 3
 Numbers = dict[str, Any]
+Array = np.ndarray[Any, Any]
 
 
 class Drawn(NamedTuple):
@@ -175,7 +176,7 @@ class Own:
 
     # Samples ------------------------------------------------------------------------------------------------------
 
-    def scores(self, setting: str, model: str, name: str) -> np.ndarray[Any, Any] | None:
+    def scores(self, setting: str, model: str, name: str) -> Array | None:
         """A score of each sample, float64 [samples]; None if there is none."""
         evaluation = self.evaluations.get(setting, {}).get(model)
         found = list(self.store.scores.read(evaluation.id, name).values()) if evaluation is not None else []
@@ -201,3 +202,40 @@ def short(name: str, most: int = 40) -> str:
 
 
 Found = Iterator[Drawn | Passed]
+
+
+def by_confidence(
+    own: Own,
+    kind: str,
+    most: int,
+    of_model: Callable[[str, Array, Array], Any],
+    draw: Callable[..., Figure],
+    numbers: Callable[[Any], Numbers],
+) -> Found:
+    """A figure for each setting that departs from no other one, of models with a confidence of each sample.
+
+    Args:
+        own: The results.
+        kind: What the figure's name begins with.
+        most: How many models it has at most, the best ones.
+        of_model: From a model, its confidences (NaN for samples that could not be read) and whether it is right to what
+            is drawn, with ``model`` and ``n``, the number of samples.
+        draw: Makes the figure of what is drawn, the setting and how models are marked.
+        numbers: What is drawn of a model, as plain values.
+    """
+    for setting in own.unperturbed:
+        values = own.values(setting)
+        found = []
+        for model in best(values, most, own.specs[setting]):
+            correct, confidence = (own.scores(setting, model, name) for name in ("top1", "confidence"))
+            if correct is not None and confidence is not None and len(correct):
+                found.append(of_model(model, confidence, correct))
+        found = [each for each in found if each.n]
+        if not found:
+            yield Passed(f"{kind} on {setting}", "no confidence of samples is stored")
+            continue
+        if len(values) > most:
+            yield Passed(f"{kind} on {setting}", f"{len(values) - most} less accurate models")
+        shown = [{"model": each.model, "n": each.n, **numbers(each)} for each in found]
+        figure = partial(draw, found, setting, own.marks)
+        yield Drawn(file_name(kind, setting), figure, {"eval_setting": setting, "models": shown})
