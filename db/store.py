@@ -18,6 +18,7 @@ from testbed.db.connection.engine import Mode, connect, keep_write_ahead_log
 from testbed.db.connection.faults import clear_errors
 from testbed.db.connection.urls import display_url, full_url, resolve_url
 from testbed.db.parts.artifacts import Artifacts
+from testbed.db.parts.checkpoints import Checkpoints
 from testbed.db.parts.claims import Claims
 from testbed.db.parts.datasets import Datasets
 from testbed.db.parts.evaluations import Evaluations
@@ -42,6 +43,7 @@ class Store:
         names: Models and eval settings.
         datasets: Lists of samples.
         evaluations: A model on a setting each, from its beginning to its end.
+        checkpoints: Which steps of training runs evaluations are of.
         leases: Runs, and what each of them computes.
         outputs: What models said, sample by sample.
         samples: A few samples of many evaluations.
@@ -60,6 +62,7 @@ class Store:
         self.names = Names(database)
         self.datasets = Datasets(database)
         self.evaluations = Evaluations(database)
+        self.checkpoints = Checkpoints(database)
         self.leases = Leases(database)
         self.outputs = Outputs(database)
         self.samples = SampleRows(database)

@@ -12,8 +12,6 @@ from sqlalchemy import (
     JSON,
     BigInteger,
     Boolean,
-    DateTime,
-    Dialect,
     Double,
     ForeignKey,
     Index,
@@ -21,7 +19,6 @@ from sqlalchemy import (
     MetaData,
     String,
     Text,
-    TypeDecorator,
     UniqueConstraint,
     case,
     false,
@@ -29,7 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, column_property, mapped_column
 
-from testbed.redaction import redacted
+from testbed.db.columns import Prose, UtcDateTime
 
 NAMING = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -38,37 +35,6 @@ NAMING = {
     "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
     "pk": "pk_%(table_name)s",
 }
-
-
-class UtcDateTime(TypeDecorator[datetime]):
-    """A moment, stored without a time zone in UTC, handed out with it."""
-
-    impl = DateTime
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Converts to UTC."""
-        return value.astimezone(UTC).replace(tzinfo=None) if value is not None else None
-
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Marks as UTC."""
-        return value.replace(tzinfo=UTC) if value is not None else None
-
-
-class Prose(TypeDecorator[str]):
-    """Text for people, of any origin: what Postgres cannot store of it (NUL, half a surrogate pair) is replaced.
-
-    URLs in it show no passwords: everyone who can read the store reads it.
-    """
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Replaces what cannot be stored, and what must not be."""
-        if value is None:
-            return None
-        return redacted(value).replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()
 
 
 class Base(DeclarativeBase):

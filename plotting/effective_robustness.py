@@ -10,7 +10,8 @@ import click
 from testbed.plotting.frame import Grid
 from testbed.plotting.labels import add_names
 from testbed.plotting.picture import Choice, Picture
-from testbed.plotting.scatter import BASELINES, ScatterData, ScatterSpec, line_name, scatter_data, scatter_object
+from testbed.plotting.scatter import BASELINES, ScatterData, ScatterSpec, scatter_data, scatter_object
+from testbed.plotting.scatter_figure import line_name
 from testbed.plotting.stats import transform
 from testbed.plotting.style import add_points, finish, percent_axis, points_range
 

@@ -11,15 +11,8 @@ import pandas as pd
 from testbed.plotting.frame import Grid
 from testbed.plotting.labels import add_names
 from testbed.plotting.picture import Choice, Picture
-from testbed.plotting.scatter import (
-    ScatterData,
-    ScatterSpec,
-    add_scatter,
-    name_models,
-    scatter_data,
-    scatter_figure,
-    scatter_object,
-)
+from testbed.plotting.scatter import ScatterData, ScatterSpec, scatter_data, scatter_object
+from testbed.plotting.scatter_figure import add_scatter, name_models, scatter_figure
 from testbed.plotting.style import STANDARD, add_points, finish, points_range
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from testbed.plotting.frame import Grid
 from testbed.plotting.paper_shifts import IMAGENETV2
 from testbed.plotting.picture import Choice, Picture
-from testbed.plotting.scatter import ScatterData, add_scatter, scatter_data, scatter_object
+from testbed.plotting.scatter import ScatterData, scatter_data, scatter_object
+from testbed.plotting.scatter_figure import add_scatter
 from testbed.plotting.stats import transform
 from testbed.plotting.style import STANDARD, finish
 

@@ -1,17 +1,15 @@
-"""Two settings against each other, a point for each model: the data of such a figure, and the figure."""
+"""Two settings against each other, a point for each model: the numbers of such a figure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from testbed.compat.imagenet_testbed_table import METRIC_SUFFIXES
 from testbed.plotting.frame import Grid, require_columns
-from testbed.plotting.labels import add_names
 from testbed.plotting.marks import IMAGENET_ONLY, NOT_STATED, Mark
 from testbed.plotting.stats import (
     Fit,
@@ -23,11 +21,8 @@ from testbed.plotting.stats import (
     piecewise_fit,
     transform,
 )
-from testbed.plotting.style import INTERVENTION_TYPES, MERGED_TYPE, STANDARD, add_points, faint, finish, percent_axis
+from testbed.plotting.style import INTERVENTION_TYPES, MERGED_TYPE, STANDARD
 from testbed.published.names import trained_on
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
 
 # ImageNet-testbed's rule: of the models of standard training, those that are not a study of one factor in themselves.
 NOT_FITTED = ("aws", "batch64", "subsample")
@@ -42,7 +37,6 @@ BASELINES = {
 FEWEST = 5  # models of a line
 INTERVALS = 0.995  # of the error bars, as in the paper (alpha = 0.005)
 GRID_POINTS = 200
-METRIC_LABELS = {"top1": "top-1", "top5": "top-5"}
 
 
 @dataclass(frozen=True)
@@ -254,154 +248,3 @@ def scatter_object(data: ScatterData) -> dict[str, Any]:
             for row in models.to_dict("records")
         ],
     }
-
-
-# The figure -------------------------------------------------------------------------------------------------------
-
-
-def scatter_figure(data: ScatterData) -> Figure:
-    """The scatter plot: points with error bars by type, the line with its band, y = x, and names of some models."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
-    add_scatter(figure, data)
-    finish(figure, data.spec.title or f"{data.spec.y} against {data.spec.x}")
-    name_models(figure, data)
-    return figure
-
-
-def name_models(figure: Figure, data: ScatterData) -> None:
-    """Writes names beside the points of a finished figure, or of its first panel."""
-    models, scale = data.models, data.spec.scale
-    x, y = (transform(models[name], scale) for name in ("x", "y"))
-    add_names(figure, x, y, list(models["model"]), models["effective_robustness"], data.pinned)
-
-
-def add_scatter(figure: Figure, data: ScatterData, row: int | None = None, column: int | None = None) -> None:
-    """Draws a scatter plot into a figure, or into one of its panels."""
-    spec, models = data.spec, data.models
-    place: dict[str, Any] = {} if row is None else {"row": row, "col": column}
-    scaled = {name: transform(models[name], spec.scale) for name in ("x", "y", *_BORDERS)}
-    visible = np.isfinite(scaled["x"]) & np.isfinite(scaled["y"])
-    if not visible.any():
-        raise ValueError(f"no model has both {spec.x} and {spec.y}")
-    ranges = [_range(scaled[axis][visible]) for axis in ("x", "y")]
-    _add_lines(figure, data, ranges, place)
-    kept = np.flatnonzero(visible)
-    add_points(
-        figure,
-        models["model_type"].iloc[kept],
-        scaled["x"][kept],
-        scaled["y"][kept],
-        _hover(models.iloc[kept]),
-        _TEMPLATE.format(x=spec.x_label or spec.x, y=spec.y_label or spec.y),
-        place=place,
-        marks=[data.marks[name] for name in models["model"].iloc[kept]] if data.marks else None,
-        bars=lambda index, colour: {f"error_{axis}": _bars(scaled, axis, kept[index], colour) for axis in ("x", "y")},
-    )
-    percent_axis(figure, "x", ranges[0], spec.scale, _label(spec.x_label, spec.x, data.metric), place)
-    percent_axis(figure, "y", ranges[1], spec.scale, _label(spec.y_label, spec.y, data.metric), place)
-
-
-def _label(label: str, column: str, metric: str) -> str:
-    """What an axis is about; columns with a suffix say their metric themselves."""
-    named = column.endswith(tuple(f"_{suffix}" for suffix in METRIC_SUFFIXES))
-    return f"{label or column} (%)" if named else f"{label or column} ({METRIC_LABELS.get(metric, metric)}, %)"
-
-
-_BORDERS = ("x_low", "x_high", "y_low", "y_high")
-_TEMPLATE = (
-    "<b>%{{customdata[0]}}</b><br>{x}: %{{customdata[1]:.2f}} %<br>{y}: %{{customdata[2]:.2f}} %<br>"
-    "effective robustness: %{{customdata[3]}}<extra>%{{fullData.name}}</extra>"
-)
-
-
-def _hover(group: pd.DataFrame) -> list[list[Any]]:
-    return [
-        [
-            each.model,
-            100 * each.x,
-            100 * each.y,
-            "–" if np.isnan(each.effective_robustness) else f"{100 * each.effective_robustness:+.2f} points",
-        ]
-        for each in group.itertuples()
-    ]
-
-
-def _bars(scaled: dict[str, Any], axis: str, index: Any, colour: str) -> dict[str, Any]:
-    """Error bars on the scale; none where the interval is not known or leaves the scale."""
-    above = scaled[f"{axis}_high"][index] - scaled[axis][index]
-    below = scaled[axis][index] - scaled[f"{axis}_low"][index]
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": np.where(np.isfinite(above), above, 0),
-        "arrayminus": np.where(np.isfinite(below), below, 0),
-        "thickness": 0.8,
-        "width": 0,
-        "color": faint(colour, 0.45),
-    }
-
-
-def _range(values: Any) -> tuple[float, float]:
-    """A little more than from the least to the largest."""
-    low, high = float(np.min(values)), float(np.max(values))
-    margin = 0.05 * (high - low) or 0.1
-    return low - margin, high + margin
-
-
-def _add_lines(figure: Figure, data: ScatterData, ranges: list[tuple[float, float]], place: dict[str, Any]) -> None:
-    import plotly.graph_objects as go
-
-    spec, band = data.spec, data.band
-    low, high = max(ranges[0][0], ranges[1][0]), min(ranges[0][1], ranges[1][1])
-    if low < high:
-        figure.add_trace(
-            go.Scatter(
-                x=[low, high],
-                y=[low, high],
-                mode="lines",
-                name="y = x",
-                legendgroup="y = x",
-                line={"color": "black", "dash": "dash", "width": 1.2},
-                hoverinfo="skip",
-            ),
-            **place,
-        )
-    if not len(band):
-        return
-    x, line, bottom, top = (transform(band[name], spec.scale) for name in ("x", "line", "low", "high"))
-    figure.add_trace(
-        go.Scatter(
-            x=np.concatenate([x, x[::-1]]),
-            y=np.concatenate([top, bottom[::-1]]),
-            fill="toself",
-            fillcolor=faint("#000000" if data.marks else "#0072B2", 0.18),
-            line={"width": 0},
-            hoverinfo="skip",
-            name="95 % band of the line (bootstrap)",
-            legendgroup="band",
-            showlegend=not place,
-        ),
-        **place,
-    )
-    figure.add_trace(
-        go.Scatter(
-            x=x,
-            y=line,
-            mode="lines",
-            name="linear fit" if place else line_name(data),
-            legendgroup="fit",
-            line={"color": "black" if data.marks else "#D55E00", "width": 2},
-            hoverinfo="skip",
-        ),
-        **place,
-    )
-
-
-def line_name(data: ScatterData) -> str:
-    """What the line is fitted to, and how well."""
-    if not isinstance(data.fit, Fit):
-        return f"piecewise linear fit to {BASELINES[data.baseline]}"
-    models = BASELINES[data.baseline].removeprefix("all ")
-    return f"linear fit to {data.fit.n:,} {models}<br>(slope {data.fit.slope:.3f}, r² {data.fit.r**2:.3f})"

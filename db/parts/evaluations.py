@@ -29,7 +29,7 @@ from testbed.db.tables import (
     ScoreRow,
     now,
 )
-from testbed.entities import CHECKPOINT, CellRecord, Checkpoint, Evaluation, Metric, Score, Status
+from testbed.entities import CellRecord, Evaluation, Metric, Score, Status
 from testbed.errors import StoreError
 
 # The fingerprint of a cell that failed before it could be identified, such as one with missing data.
@@ -99,41 +99,6 @@ class Evaluations(Part):
             for row in session.scalars(sa.select(EvaluationRow).where(EvaluationRow.id.in_(evaluation_ids))):
                 environment = dict(row.environment or {})
                 row.environment = {**environment, "times": [*environment.get("times", ()), times]}
-
-    @retried
-    def note_checkpoint(self, evaluation_ids: Sequence[int], checkpoint: Checkpoint) -> None:
-        """Notes in the environment of evaluations which step of a training run their model is."""
-        with self.writing() as session:
-            for row in session.scalars(_locked(evaluation_ids)):
-                environment = dict(row.environment or {})
-                row.environment = {**environment, CHECKPOINT: {**environment.get(CHECKPOINT, {}), **vars(checkpoint)}}
-
-    @retried
-    def claim(self, evaluation_id: int, what: str) -> bool:
-        """Whether nobody has told something of a checkpoint's evaluation yet; from now on somebody has.
-
-        Args:
-            evaluation_id: One with a checkpoint.
-            what: What is told, and to whom.
-        """
-        with self.writing() as session:
-            row = session.scalars(_locked([evaluation_id])).one()
-            environment = dict(row.environment or {})
-            noted = environment.get(CHECKPOINT, {})
-            told = noted.get("told", [])
-            if what not in told:
-                row.environment = {**environment, CHECKPOINT: {**noted, "told": [*told, what]}}
-            return what not in told
-
-    @retried
-    def unclaim(self, evaluation_id: int, what: str) -> None:
-        """Takes back a claim: it could not be told."""
-        with self.writing() as session:
-            row = session.scalars(_locked([evaluation_id])).one()
-            environment = dict(row.environment or {})
-            noted = environment.get(CHECKPOINT, {})
-            left = [each for each in noted.get("told", []) if each != what]
-            row.environment = {**environment, CHECKPOINT: {**noted, "told": left}}
 
     @retried
     def record_failure(
@@ -387,11 +352,6 @@ class Evaluations(Part):
                 chosen = sa.select(DefinitionRow.digest, DefinitionRow.content).where(DefinitionRow.digest.in_(part))
                 found.update((digest, content) for digest, content in session.execute(chosen))
         return found
-
-
-def _locked(evaluation_ids: Sequence[int]) -> Any:
-    """The rows, which nobody else changes until the transaction ends."""
-    return sa.select(EvaluationRow).where(EvaluationRow.id.in_(evaluation_ids)).with_for_update()
 
 
 def _require_distinct(what: str, keys: Sequence[tuple[str, ...]]) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from testbed.db.base import Part, in_parts
+from testbed.db.columns import UtcDateTime
 from testbed.db.connection.retry import retried
-from testbed.db.tables import ClaimRow, ClaimSourceRow, EvalSettingRow, EvaluationRow, MetricRow, ModelRow, UtcDateTime
+from testbed.db.tables import ClaimRow, ClaimSourceRow, EvalSettingRow, EvaluationRow, MetricRow, ModelRow
 from testbed.entities import OVERALL, Metric, ModelFacts, Result
 from testbed.metric_specs import DECLARED, MetricSpec, agreed
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy.orm import Session
 
 from testbed.db import tables
+from testbed.db.columns import UtcDateTime
 from testbed.db.tables import (
     DatasetRow,
     DefinitionRow,
@@ -214,7 +215,7 @@ def _harmless(table: type[Any], column: str, row_id: Any) -> Any:
     kind = table.__table__.columns[column]
     if kind.nullable:
         return None
-    if isinstance(kind.type, tables.UtcDateTime):
+    if isinstance(kind.type, UtcDateTime):
         return now()
     if column == "random_weights":
         return False

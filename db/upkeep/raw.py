@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from testbed.db.tables import UtcDateTime
+from testbed.db.columns import UtcDateTime
 
 
 class RawRow(NamedTuple):

@@ -10,13 +10,8 @@ import pandas as pd
 from testbed.metric_specs import LOWER, NEITHER
 from testbed.plotting.frame import Grid
 from testbed.plotting.own.source import Drawn, Found, Own, Passed, file_name
-from testbed.plotting.scatter import (
-    ScatterData,
-    ScatterSpec,
-    scatter_data,
-    scatter_figure,
-    scatter_object,
-)
+from testbed.plotting.scatter import ScatterData, ScatterSpec, scatter_data, scatter_object
+from testbed.plotting.scatter_figure import scatter_figure
 
 CONFIDENCE = 0.95
 

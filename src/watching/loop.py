@@ -288,7 +288,7 @@ class Watch:
         self.summary.evaluated.add(found.checkpoint)
         fresh = [setting for setting, each in ids.items() if TOLD not in told_of(store.evaluations.get(each))]
         rows = paired(store, found.checkpoint, self._name(found), fresh) if fresh else []
-        rows = [row for row in rows if store.evaluations.claim(row.point.evaluation, TOLD)]
+        rows = [row for row in rows if store.checkpoints.claim(row.point.evaluation, TOLD)]
         if rows:
             self.summary.here += 1
             self.teller.rows(found, rows)
@@ -301,7 +301,7 @@ class Watch:
 
     def _mirror(self, store: Store, mirror: Mirror, checkpoint: Checkpoint, ids: Mapping[str, int]) -> None:
         """Logs what a mirror does not have. It is claimed before, so that no point is there twice after a kill."""
-        claimed = [each for each in ids.values() if store.evaluations.claim(each, mirror.name)]
+        claimed = [each for each in ids.values() if store.checkpoints.claim(each, mirror.name)]
         if not claimed:
             return
         values = {
@@ -313,7 +313,7 @@ class Watch:
             mirror.log(checkpoint, values)
         except Exception as error:  # of a library or a server: the watch goes on
             for each in claimed:
-                store.evaluations.unclaim(each, mirror.name)
+                store.checkpoints.unclaim(each, mirror.name)
             said = f"{type(error).__name__}: {error}"
             self.teller.line(f"{checkpoint.label} of {checkpoint.run} is not in {mirror.name}: {said}")
 
@@ -327,7 +327,7 @@ class Watch:
         evaluations = [store.evaluations.get(each) for each in ids.values()]
         lacking = [each.id for each in evaluations if checkpoint not in checkpoints([each]).values()]
         if lacking:
-            store.evaluations.note_checkpoint(lacking, checkpoint)
+            store.checkpoints.note(lacking, checkpoint)
 
 
 def marker_of(marker: str, path: str) -> str:

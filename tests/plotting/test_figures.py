@@ -31,7 +31,8 @@ from testbed.plotting.paper_plots import draw_all, pictures
 from testbed.plotting.paper_shifts import PICTURES, SHIFTS
 from testbed.plotting.paper_shifts import command as paper_shifts
 from testbed.plotting.picture import Choice, picture_command, write
-from testbed.plotting.scatter import ScatterSpec, scatter_data, scatter_figure
+from testbed.plotting.scatter import ScatterSpec, scatter_data
+from testbed.plotting.scatter_figure import scatter_figure
 from testbed.plotting.stats import transform
 from testbed.plotting.style import TYPES, percent_ticks, type_styles
 

@@ -25,7 +25,7 @@ def url(tmp_path, monkeypatch):
                 evaluation = cell(store, f"net,{tmp_path}/runs/a/e{epoch}.pt", setting, right)
                 if setting == "val":  # the other one was run by hand
                     checkpoint = Checkpoint(str(tmp_path / "runs" / "a"), epoch, "epoch", epoch)
-                    store.evaluations.note_checkpoint([evaluation.id], checkpoint)
+                    store.checkpoints.note([evaluation.id], checkpoint)
         cell(store, "another", "val", 70)
     return str(tmp_path / "testbed.db")
 
@@ -68,7 +68,7 @@ def test_the_best_is_the_first_of_equals(url):
         (model,) = {each.model for each in store.evaluations.find() if each.model.endswith("e2.pt")}
         later = cell(store, model.replace("e2", "e20"), "val", 90)
         run = curves(store)[0].run
-        store.evaluations.note_checkpoint([later.id], Checkpoint(run, 20, "epoch", 20))
+        store.checkpoints.note([later.id], Checkpoint(run, 20, "epoch", 20))
         (curve,) = curves(store, [run], ["val"])
     assert curve.best().checkpoint.step == 10
     assert curve.best(before=10).checkpoint.step == 2

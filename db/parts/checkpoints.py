@@ -1,0 +1,61 @@
+"""Which step of a training run a model is, in the environment of its evaluations, and who has told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from testbed.db.base import Part
+from testbed.db.connection.retry import retried
+from testbed.db.tables import EvaluationRow
+from testbed.entities import CHECKPOINT, Checkpoint
+
+
+class Checkpoints(Part):
+    """The evaluations of checkpoints."""
+
+    @retried
+    def note(self, evaluation_ids: Sequence[int], checkpoint: Checkpoint) -> None:
+        """Notes which step of a training run the model of evaluations is."""
+        with self.writing() as session:
+            for row in session.scalars(_locked(evaluation_ids)):
+                _put(row, vars(checkpoint))
+
+    @retried
+    def claim(self, evaluation_id: int, what: str) -> bool:
+        """Whether nobody has told something of a checkpoint's evaluation yet; from now on somebody has.
+
+        Args:
+            evaluation_id: One with a checkpoint.
+            what: What is told, and to whom.
+        """
+        with self.writing() as session:
+            row = session.scalars(_locked([evaluation_id])).one()
+            told = _told(row)
+            if what not in told:
+                _put(row, {"told": [*told, what]})
+            return what not in told
+
+    @retried
+    def unclaim(self, evaluation_id: int, what: str) -> None:
+        """Takes back a claim: it could not be told."""
+        with self.writing() as session:
+            row = session.scalars(_locked([evaluation_id])).one()
+            _put(row, {"told": [each for each in _told(row) if each != what]})
+
+
+def _locked(evaluation_ids: Sequence[int]) -> Any:
+    """The rows, which nobody else changes until the transaction ends."""
+    return sa.select(EvaluationRow).where(EvaluationRow.id.in_(evaluation_ids)).with_for_update()
+
+
+def _told(row: EvaluationRow) -> list[str]:
+    told: list[str] = (row.environment or {}).get(CHECKPOINT, {}).get("told", [])
+    return told
+
+
+def _put(row: EvaluationRow, values: Mapping[str, Any]) -> None:
+    environment = dict(row.environment or {})
+    row.environment = {**environment, CHECKPOINT: {**environment.get(CHECKPOINT, {}), **values}}
