@@ -6,9 +6,14 @@ takes the apostrophe off again, so that what is exported can be imported.
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+
+from testbed.errors import DataError
 
 MARK = "'"
 _QUOTED = re.compile('[",\r\n]')
@@ -24,6 +29,22 @@ def cell(value: Any) -> Any:
 def plain(text: str) -> str:
     """The text of a cell without the apostrophe that `cell` has put there."""
     return text[1:] if text.startswith(MARK) and _is_marked(text[1:]) else text
+
+
+@contextmanager
+def reading_csv(path: Path) -> Iterator[csv.DictReader[str]]:
+    """A CSV table in UTF-8, opened; its cells are as they are written.
+
+    Raises:
+        DataError: If it cannot be read, or is none; also while its rows are read.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            yield csv.DictReader(file)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is not a CSV file in UTF-8: {error}") from error
 
 
 def as_csv(rows: Iterable[Sequence[Any]], lineterminator: str = "\n") -> str:

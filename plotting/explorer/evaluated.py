@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-LOGITS, TEXT, EMBEDDINGS = "logits", "text", "image_embeddings"
+LOGITS, TEXT = "logits", "text"
 _PARTS = ("view", "forward")  # of an identity, in full
 
 

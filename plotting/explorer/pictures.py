@@ -64,11 +64,6 @@ class Pictures:
         found = self._source(samples.name)
         return found if isinstance(found, str) else None
 
-    def seen_by(self, samples: SettingSamples) -> str | None:
-        """The model as whose input perturbed pictures are shown; None where they are shown at their own size."""
-        setting = self.catalog.find_eval_setting(samples.name)
-        return self._transform(samples)[0] if setting is not None and not _of_texts(setting) else None
-
     def picture(self, samples: SettingSamples, position: int, which: str = OWN) -> bytes | str:
         """A JPEG, or the reason why there is none; the latest are kept in memory.
 
@@ -128,7 +123,7 @@ class Pictures:
         if setting.transform is not None:
             image = setting.transform(image)
         if not _of_texts(setting):
-            image = _as_image(self._transform(samples)[1](image))
+            image = _as_image(self._transform(samples)(image))
         if which == CLEAN:
             return image
         if setting.perturbation.attacks or setting.perturbation.needs_targets:
@@ -136,16 +131,15 @@ class Pictures:
         with self._perturbing:  # it seeds the global generators
             return perturbed(image, setting, sample, "cpu", _seed(samples))
 
-    def _transform(self, samples: SettingSamples) -> tuple[str | None, Any]:
-        """The preprocessing of the first model that is known here, with the model's name."""
+    def _transform(self, samples: SettingSamples) -> Any:
+        """The preprocessing of the first model that is known here."""
         from testbed.models.model_base import StandardTransform
 
         for each in samples.shown:
-            name = each.evaluation.model
-            transform = getattr(self.catalog.find_model(name), "transform", None)
+            transform = getattr(self.catalog.find_model(each.evaluation.model), "transform", None)
             if callable(transform):
-                return name, transform
-        return None, StandardTransform(_RESIZED, _CROPPED)
+                return transform
+        return StandardTransform(_RESIZED, _CROPPED)
 
     # The data set -------------------------------------------------------------------------------------------------
 

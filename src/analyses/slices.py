@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from testbed.entities import Better, SampleInfo
 from testbed.errors import DataError
 from testbed.metric_specs import MetricSpec
 from testbed.metrics.inference.groups import Groups, by_group
-from testbed.spreadsheet import plain
+from testbed.spreadsheet import plain, reading_csv
 
 CLASS = "class"
 GROUP = "group"
@@ -220,26 +219,20 @@ def read_csv(path: Path) -> dict[str, dict[str, str]]:
         DataError: If the file cannot be read, lacks the column ``id`` or any other column, or repeats an id.
     """
     rows: dict[str, dict[str, str]] = {}
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            columns = list(reader.fieldnames or ())
-            if ID not in columns or len(set(columns)) != len(columns) or len(columns) < 2:
-                raise DataError(
-                    f"{path}: expected a column 'id' and one or more columns of groups, with different names; found:"
-                    f" {', '.join(columns) or 'none'}"
-                )
-            for row in reader:
-                if None in row or None in row.values():
-                    raise DataError(f"{path}, line {reader.line_num}: expected {len(columns)} values")
-                row = {name: plain(value) for name, value in row.items()}
-                if row[ID] in rows:
-                    raise DataError(f"{path}, line {reader.line_num}: the id {row[ID]!r} occurs twice")
-                rows[row[ID]] = row
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is not a CSV file in UTF-8: {error}") from error
+    with reading_csv(path) as reader:
+        columns = list(reader.fieldnames or ())
+        if ID not in columns or len(set(columns)) != len(columns) or len(columns) < 2:
+            raise DataError(
+                f"{path}: expected a column 'id' and one or more columns of groups, with different names; found:"
+                f" {', '.join(columns) or 'none'}"
+            )
+        for row in reader:
+            if None in row or None in row.values():
+                raise DataError(f"{path}, line {reader.line_num}: expected {len(columns)} values")
+            row = {name: plain(value) for name, value in row.items()}
+            if row[ID] in rows:
+                raise DataError(f"{path}, line {reader.line_num}: the id {row[ID]!r} occurs twice")
+            rows[row[ID]] = row
     if not rows:
         raise DataError(f"{path} has a header but no rows")
     return rows

@@ -7,7 +7,6 @@ with a logit of 1, no response (``na``) has no finite logits and is wrong.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from testbed.identity.describe import digest
 from testbed.metrics.classification import predicted_classes
 from testbed.metrics.scorers.classification import BRIER, CONFIDENCE, ECE, NLL, score_classes
 from testbed.metrics.scorers.shape_bias import TEXTURE, shape_bias
+from testbed.spreadsheet import reading_csv
 
 PREFIX = "human:"
 TYPE = "Human"
@@ -121,24 +121,20 @@ def _listed(files: Sequence[Path]) -> list[Path]:
 
 
 def _read(path: Path) -> list[tuple[str, _Trial]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            names = {name.strip().lower(): name for name in reader.fieldnames or ()}
-            missing = [each for each in _COLUMNS if each not in names]
-            if missing:
-                raise DataError(
-                    f"{path} is no file of responses: it has no column {missing[0]}; expected {', '.join(_COLUMNS)}"
-                )
-            found = []
-            for row in reader:
-                where = f"{path}, line {reader.line_num}"
-                person, said, label, condition, image = ((row[names[each]] or "").strip() for each in _COLUMNS)
-                if not person:
-                    raise DataError(f"{where}: the person (subj) is missing")
-                found.append((person, _Trial(said, label, condition, image, where)))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path} cannot be read as a CSV file in UTF-8: {error}") from error
+    with reading_csv(path) as reader:
+        names = {name.strip().lower(): name for name in reader.fieldnames or ()}
+        missing = [each for each in _COLUMNS if each not in names]
+        if missing:
+            raise DataError(
+                f"{path} is no file of responses: it has no column {missing[0]}; expected {', '.join(_COLUMNS)}"
+            )
+        found = []
+        for row in reader:
+            where = f"{path}, line {reader.line_num}"
+            person, said, label, condition, image = ((row[names[each]] or "").strip() for each in _COLUMNS)
+            if not person:
+                raise DataError(f"{where}: the person (subj) is missing")
+            found.append((person, _Trial(said, label, condition, image, where)))
     return found
 
 

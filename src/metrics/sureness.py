@@ -52,7 +52,8 @@ class Softmax:
     @cached_property
     def shares(self) -> Array:
         """The probabilities in units of the largest, [n, C]."""
-        return np.exp(self.rest)
+        shares: Array = np.exp(self.rest)
+        return shares
 
     @cached_property
     def total(self) -> Array:
@@ -70,12 +71,14 @@ class Softmax:
     @cached_property
     def logarithms(self) -> Array:
         """Of the probabilities, [n, C]."""
-        return self.rest - np.log(self.total)[:, None]
+        logarithms: Array = self.rest - np.log(self.total)[:, None]
+        return logarithms
 
     @cached_property
     def probabilities(self) -> Array:
         """Float array [n, C]."""
-        return np.exp(self.logarithms)
+        probabilities: Array = np.exp(self.logarithms)
+        return probabilities
 
     @cached_property
     def expected_logarithm(self) -> Array:

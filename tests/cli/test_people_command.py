@@ -134,7 +134,7 @@ def test_conditions_tell_images_of_one_name_apart(store, ask, tmp_path):
         (HEADER + "s,1,1,1,cat,dog,0,1_a_b_0_cat_00_cat0-dog0.png\n", "is of 'dog', but in the store of 'cat'"),
         (HEADER + "s,1,1,1,cat,cat,0,1_a_b_0_cat_00_cat9-dog9.png\n", f"line 2: {ON} has no image cat9-dog9.png"),
         (HEADER + ",1,1,1,cat,cat,0,1_a_b_0_cat_00_cat0-dog0.png\n", "line 2: the person (subj) is missing"),
-        (b"\xff\xfe", "cannot be read as a CSV file in UTF-8"),
+        (b"\xff\xfe", "is not a CSV file in UTF-8"),
     ],
 )
 def test_a_wrong_file_is_refused_in_a_line(store, refusal, tmp_path, text, said):

@@ -7,7 +7,6 @@ not guessed from.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from testbed.errors import DataError
-from testbed.spreadsheet import plain
+from testbed.spreadsheet import plain, reading_csv
 
 Array = np.ndarray[Any, Any]
 MODEL, FAMILY = "model", "family"
@@ -30,22 +29,16 @@ def read_families(path: Path) -> dict[str, str]:
         DataError: If it cannot be read, lacks a column, or has two families for a model.
     """
     found: dict[str, str] = {}
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            if not {MODEL, FAMILY} <= set(reader.fieldnames or ()):
-                columns = ", ".join(reader.fieldnames or ()) or "none"
-                raise DataError(f"{path}: expected the columns model and family, found {columns}")
-            for row in reader:
-                model, family = (plain(row[name] or "").strip() for name in (MODEL, FAMILY))
-                if not model or not family:
-                    raise DataError(f"{path}, line {reader.line_num}: expected a model and its family")
-                if found.setdefault(model, family) != family:
-                    raise DataError(f"{path}, line {reader.line_num}: {model} has two families")
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is not a CSV file in UTF-8: {error}") from error
+    with reading_csv(path) as reader:
+        if not {MODEL, FAMILY} <= set(reader.fieldnames or ()):
+            columns = ", ".join(reader.fieldnames or ()) or "none"
+            raise DataError(f"{path}: expected the columns model and family, found {columns}")
+        for row in reader:
+            model, family = (plain(row[name] or "").strip() for name in (MODEL, FAMILY))
+            if not model or not family:
+                raise DataError(f"{path}, line {reader.line_num}: expected a model and its family")
+            if found.setdefault(model, family) != family:
+                raise DataError(f"{path}, line {reader.line_num}: {model} has two families")
     return found
 
 

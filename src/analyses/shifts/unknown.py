@@ -18,7 +18,8 @@ from testbed.db.store import Store
 from testbed.entities import DatasetInfo, Evaluation, SampleInfo
 from testbed.errors import DataError, StoreError
 from testbed.metrics.inference.detection import Estimate, Linearised, area, estimate, false_positive_rate, precision
-from testbed.metrics.ood_scores import KL_MATCHING, SCORES, ood_scores, typical_probabilities
+from testbed.metrics.ood_scores import SCORES, ood_scores, typical_probabilities
+from testbed.metrics.sureness import KL_MATCHING
 
 Array = np.ndarray[Any, Any]
 

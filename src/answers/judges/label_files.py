@@ -17,7 +17,7 @@ from testbed.answers.verdict import Verdict
 from testbed.errors import DataError
 from testbed.metrics.inference.judges import majority
 from testbed.models.base.thoughts import final_part
-from testbed.spreadsheet import plain
+from testbed.spreadsheet import plain, reading_csv
 
 ID, LABEL, MODEL, ANNOTATOR, ANSWER = "id", "label", "model", "annotator", "answer"
 METHOD = "label"  # of a verdict that a file gives
@@ -51,27 +51,21 @@ def read_labels(path: Path) -> dict[str, dict[str, list[Label]]]:
     found: dict[str, dict[str, list[Label]]] = {}
     csv.field_size_limit(_LONGEST)  # models that think say more than the 131,072 that are usual
     seen: set[tuple[str, str, str]] = set()
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            columns = list(reader.fieldnames or ())
-            if not {ID, LABEL} <= set(columns):
-                raise DataError(f"{path}: expected the columns id and label; found: {', '.join(columns) or 'none'}")
-            for written in reader:
-                row = {name: plain(value or "") for name, value in written.items() if name is not None}
-                if not (row[LABEL] or "").strip():
-                    continue
-                where = f"{path}, line {reader.line_num}"
-                key = (row.get(MODEL) or "", row[ID] or "", row.get(ANNOTATOR) or "")
-                if key in seen:
-                    raise DataError(f"{where}: {row[ID]!r} is labelled twice by the same annotator")
-                seen.add(key)
-                label = Label(_score(row[LABEL] or "", where), row.get(ANSWER) or "")
-                found.setdefault(key[0], {}).setdefault(key[1], []).append(label)
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is not a CSV file in UTF-8: {error}") from error
+    with reading_csv(path) as reader:
+        columns = list(reader.fieldnames or ())
+        if not {ID, LABEL} <= set(columns):
+            raise DataError(f"{path}: expected the columns id and label; found: {', '.join(columns) or 'none'}")
+        for written in reader:
+            row = {name: plain(value or "") for name, value in written.items() if name is not None}
+            if not (row[LABEL] or "").strip():
+                continue
+            where = f"{path}, line {reader.line_num}"
+            key = (row.get(MODEL) or "", row[ID] or "", row.get(ANNOTATOR) or "")
+            if key in seen:
+                raise DataError(f"{where}: {row[ID]!r} is labelled twice by the same annotator")
+            seen.add(key)
+            label = Label(_score(row[LABEL] or "", where), row.get(ANSWER) or "")
+            found.setdefault(key[0], {}).setdefault(key[1], []).append(label)
     if not found:
         raise DataError(f"{path} has no labels")
     return found

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from testbed.cli.options.stored import models_option, settings_option
+from testbed.cli.options.stored import folder_argument, models_option, settings_option
 from testbed.console.options import store_command
 
 
 @store_command
-@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@folder_argument
 @models_option
 @settings_option
 @click.option(

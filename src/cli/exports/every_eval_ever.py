@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from testbed.cli.options.stored import models_option, note, settings_option
+from testbed.cli.options.stored import folder_argument, models_option, note, settings_option
 from testbed.console.options import store_command
 from testbed.console.output import count, print_json
 from testbed.exchange.every_eval_ever.schema import RELATIONSHIPS
 
 
 @store_command
-@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@folder_argument
 @models_option
 @settings_option
 @click.option("--organization", default="unknown", show_default=True, metavar="NAME", help="Who evaluated.")

@@ -8,7 +8,7 @@ from typing import Literal
 
 import click
 
-from testbed.cli.options.stored import every_evaluation_option, models_option, setting_argument
+from testbed.cli.options.stored import every_evaluation_option, folder_argument, models_option, setting_argument
 from testbed.console.options import store_command
 from testbed.console.output import count, print_json
 from testbed.errors import TestbedError
@@ -16,7 +16,7 @@ from testbed.errors import TestbedError
 
 @store_command
 @setting_argument
-@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@folder_argument
 @models_option
 @click.option(
     "--format",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from testbed.cli.options.stored import models_option, setting_argument
+from testbed.cli.options.stored import folder_argument, models_option, setting_argument
 from testbed.console.options import store_command
 from testbed.console.output import print_json
 from testbed.errors import TestbedError
@@ -15,7 +15,7 @@ from testbed.errors import TestbedError
 
 @store_command
 @setting_argument
-@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@folder_argument
 @models_option
 def command(setting: str, folder: Path, models: Sequence[str], db_url: str | None, as_json: bool) -> int:
     """The captions of models on a setting, as JSON files."""

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from testbed.cli.options.stored import models_option, settings_option
+from testbed.cli.options.stored import folder_argument, models_option, settings_option
 from testbed.console.options import store_command
 from testbed.console.output import count, print_json
 
 
 @store_command
-@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@folder_argument
 @models_option
 @settings_option
 def command(folder: Path, models: Sequence[str], settings: Sequence[str], db_url: str | None, as_json: bool) -> int:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from testbed.console.completion import stored
 from testbed.console.options import Argument, ManyWords
 from testbed.console.output import say
+
+if TYPE_CHECKING:
+    from testbed.db.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,6 +44,11 @@ def settings_argument(function: F) -> F:
     return click.argument(
         "settings", nargs=-1, required=True, metavar="SETTING...", cls=Argument, shell_complete=complete
     )(function)
+
+
+def folder_argument(function: F) -> F:
+    """DIR: what is written goes there, as ``folder``."""
+    return click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")(function)
 
 
 def models_option(function: F) -> F:
@@ -119,6 +127,14 @@ def limit_option(function: F) -> F:
     return click.option(
         "--limit", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="At most N lines."
     )(function)
+
+
+def note_parts(store: Store, named: Collection[str] = ()) -> None:
+    """Notes the parts of settings that are not shown, because nobody named them."""
+    from testbed.db.parts.names import parts_left_out
+
+    if told := parts_left_out(set(store.results.sampled_settings()) - set(named)):
+        note(told)
 
 
 def note(text: str) -> None:

@@ -16,8 +16,6 @@ from testbed.models.base.transform import StandardNormalization, Transform
 from testbed.models.base.weights import LocalFiles, Weights, WeightsSource, loading, no_downloads, of_files, of_network
 from testbed.models.loading.class_order import ClassOrder
 
-DTYPES = ("float32", "bfloat16", "float16")
-
 
 @dataclass(frozen=True)
 class LoadOptions:
