@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, OVERALL
 from testbed.errors import StoreError
 from testbed.metric_specs import DECLARED, MetricSpec, agreed, main_metric
+from testbed.registry.references import is_part, says_parts
 
 METRICS = ("top1", *METRIC_SUFFIXES)
 FIELDS = (
@@ -197,6 +199,7 @@ class Grid(NamedTuple):
         metric: What the values are.
         others: Column → its metric, where that is another one.
         specs: Column → what its metric declares; averages have that of what they are made from.
+        parts: The columns of parts of settings, such as ``val.random-500``.
     """
 
     values: pd.DataFrame
@@ -205,6 +208,12 @@ class Grid(NamedTuple):
     metric: str = "top1"
     others: Mapping[str, str] = {}
     specs: Mapping[str, MetricSpec] = {}
+    parts: Collection[str] = ()
+
+    def matching(self, pattern: str = "*") -> list[str]:
+        """The columns that a name or pattern matches; those of parts only if it says so."""
+        known = [str(column) for column in self.values if says_parts(pattern) or column not in self.parts]
+        return [column for column in known if column == pattern or fnmatchcase(column, pattern)]
 
 
 def load_grid(db_url: str | None = None, metric: str | None = "top1", origin: str = "any", sizes: bool = True) -> Grid:
@@ -227,7 +236,9 @@ def load_grid(db_url: str | None = None, metric: str | None = "top1", origin: st
         frame = results_frame(db_url, None, None, METRICS if metric == "top1" else [metric], origin, sizes)
     values = grid(frame)
     counted = grid(frame, what="n") if sizes else values * np.nan
-    return Grid(values, counted, model_types(frame), metric or METRICS[0], others, _specs(frame, values))
+    of_parts = [name for name in frame["eval_setting"].unique() if is_part(name)]
+    parts = set(frame.loc[frame["eval_setting"].isin(of_parts), "column"])
+    return Grid(values, counted, model_types(frame), metric or METRICS[0], others, _specs(frame, values), parts)
 
 
 def _specs(frame: pd.DataFrame, values: pd.DataFrame) -> dict[str, MetricSpec]:

@@ -49,7 +49,7 @@ def _robustness(grid: Grid, spec: ScatterSpec) -> ScatterData | None:
 def _synthetic(grid: Grid) -> list[str]:
     return sorted(
         column
-        for column in grid.values
+        for column in grid.matching()
         if any(part in column for part in SYNTHETIC) and not CORRUPTED.fullmatch(column)
     )
 

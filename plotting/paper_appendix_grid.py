@@ -18,7 +18,7 @@ ROW, COLUMN = 15, 17  # pixels
 
 def data(grid: Grid, choice: Choice) -> pd.DataFrame:
     """Draws the accuracy of every model on every setting, the severities of a corruption averaged."""
-    single = with_averages(grid.values, keep=False)
+    single = with_averages(grid.values[grid.matching()], keep=False)
     values = single.loc[:, ~single.columns.duplicated()]
     by = choice.x or "val"
     if by in values:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -62,10 +61,9 @@ def data(grid: Grid, choice: Choice) -> Ranking:
     """
     by = choice.further.get("by") or "rank"
     values = grid.values
-    if choice.x:
-        chosen = [column for column in values if fnmatch.fnmatchcase(column, choice.x)]
-    else:
-        chosen = [column for column in values if not AVERAGES.fullmatch(column)]
+    chosen = grid.matching(choice.x or "*")
+    if not choice.x:
+        chosen = [column for column in chosen if not AVERAGES.fullmatch(column)]
         chosen = [column for column in chosen if values[column].notna().mean() >= 0.5]
     if not chosen:
         raise ValueError(f"no setting matches {choice.x!r}" if choice.x else "no setting is one that most models have")

@@ -14,7 +14,7 @@ from testbed.db.connection.retry import retried
 from testbed.db.tables import ClaimRow, EvalSettingRow, EvaluationRow, ModelRow, now
 from testbed.entities import Named
 from testbed.errors import DuplicateNameError, StoreError, UnknownNameError, shortened, unknown_name
-from testbed.registry.references import ANCHORS, RANDOM, SettingReference
+from testbed.registry.references import SettingReference, is_part, says_parts
 
 Kind = Literal["model", "eval setting"]
 
@@ -108,38 +108,46 @@ def set_types(session: Session, types: Mapping[str, str]) -> None:
         session.execute(sa.update(ModelRow).where(ModelRow.name == model).values(model_type=model_type))
 
 
-def matching_names(kind: Kind, words: Sequence[str], names: Iterable[str]) -> set[str]:
+def matching_names(kind: Kind, words: Sequence[str], names: Iterable[str], parts: bool = False) -> set[str]:
     """Selects names of models (or settings) with outputs.
 
     Args:
         kind: The kind of name, for the message.
-        words: Names or patterns; none means all. A pattern means parts of settings, such as ``val.random-500`` and
-            ``val.anchors:FILE.json``, only if it says ``.random-`` or ``.anchors:``, so that these are not averaged
-            with the wholes.
+        words: Names or patterns; none means all.
         names: The available names.
+        parts: Whether all, and patterns, include parts of settings, such as ``val.random-500`` and
+            ``val.anchors:FILE.json``. By default these must be named, or a pattern must say ``.random-`` or
+            ``.anchors:``, so that they are not averaged with the wholes or ranked beside them.
 
     Raises:
         UnknownNameError: If a word matches none of them.
     """
     known = set(names)
+    usual = known if parts or kind == "model" else set(without_parts(known))
     chosen: set[str] = set()
     for word in words:
         found = {word} & known
         if not found or any(character in word for character in "*?["):
-            parts = kind == "model" or RANDOM in word or ANCHORS in word
-            wholes = known if parts else {name for name in known if not _is_part(name)}
-            found |= {name for name in wholes if len(word) <= _LONGEST_PATTERN and fnmatchcase(name, word)}
+            among = known if says_parts(word) else usual
+            found |= {name for name in among if len(word) <= _LONGEST_PATTERN and fnmatchcase(name, word)}
         if not found:
             raise UnknownNameError(f"the store has no outputs of {kind} {word!r}; {_LISTING[kind]} lists the names")
         chosen |= found
-    return chosen if words else known
+    return chosen if words else usual
 
 
-def _is_part(setting: str) -> bool:
-    if RANDOM not in setting and ANCHORS not in setting:
-        return False
-    reference = SettingReference.parse(setting)
-    return reference.first > 0 or reference.anchors != ""
+def without_parts(settings: Iterable[str]) -> list[str]:
+    """The settings that are not parts of others, in the same order: what is shown where no settings are named."""
+    return [name for name in settings if not is_part(name)]
+
+
+def parts_left_out(settings: Iterable[str]) -> str:
+    """What to tell where parts of settings are not shown because nobody named them; empty if there are none."""
+    parts = sorted({name for name in settings if is_part(name)})
+    if not parts:
+        return ""
+    counted = f"{len(parts):,} parts of settings, such as" if len(parts) > 1 else "a part of a setting,"
+    return f"left out: {counted} {parts[0]}; parts are shown only where they are named"
 
 
 class Names(Part):

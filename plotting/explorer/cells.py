@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -19,6 +19,7 @@ from testbed.plotting.explorer.documents import number_in
 from testbed.plotting.own.confusion import confusions, numbers
 from testbed.plotting.own.source import Own
 from testbed.published.agreement import PublishedValues, in_words
+from testbed.registry.references import is_part
 
 PER_DOCUMENT = 16
 MOST_EXPORTED = 20_000
@@ -29,16 +30,24 @@ MOST_NAMED = 20  # samples that could not be read
 
 
 class Cells:
-    """``cells/K``: sixteen evaluations that were run here, by id; ``confusion/ID``: the confusions of one."""
+    """``cells/K``: sixteen evaluations that were run here, by id; ``confusion/ID``: the confusions of one.
 
-    def __init__(self, store: Store) -> None:
+    Args:
+        store: The results store.
+        settings: Those that are shown; evaluations on parts of settings that are not shown have no documents.
+    """
+
+    def __init__(self, store: Store, settings: Collection[str]) -> None:
         self.store = store
+        self.settings = settings
         self._confusion = lru_cache(maxsize=1)(self._confusion_of)  # asked for by `paths`, then by `document`
 
     def paths(self) -> Iterator[str]:
         """All documents of cells; none where there are too many evaluations for files."""
         every = [
-            each for each in (*self.store.evaluations.find(), *self.store.evaluations.find(hidden=True)) if _own(each)
+            each
+            for each in (*self.store.evaluations.find(), *self.store.evaluations.find(hidden=True))
+            if self._shown(each)
         ]
         if len(every) <= MOST_EXPORTED:
             yield from (f"cells/{number}" for number in sorted({each.id // PER_DOCUMENT for each in every}))
@@ -64,13 +73,16 @@ class Cells:
             raise KeyError(path)
         return found
 
+    def _shown(self, each: Evaluation) -> bool:
+        return _own(each) and (each.eval_setting in self.settings or not is_part(each.eval_setting))
+
     def _evaluation(self, number: int) -> Evaluation | None:
         """An evaluation that was run here."""
         try:
             found = self.store.evaluations.get(number)
         except StoreError:
             return None
-        return found if _own(found) else None
+        return found if self._shown(found) else None
 
     def _confusion_of(self, number: int) -> dict[str, Any] | None:
         """The confusions of an evaluation; None if it has no predictions of single classes."""

@@ -11,6 +11,7 @@ from testbed.plotting.explorer.documents import Explorer
 from testbed.plotting.explorer.leaders import Leaders
 from testbed.plotting.explorer.overview import Overview
 from testbed.plotting.explorer.samples import SamplesPart
+from testbed.registry.references import is_part
 from testbed.tasks.image_embedding import task as image_embedding
 
 if TYPE_CHECKING:
@@ -19,7 +20,12 @@ if TYPE_CHECKING:
 
 
 def make_explorer(
-    store: Store, catalog: Catalog, metric: str | None, shown: str, chosen: Mapping[str, Sequence[int]] | None = None
+    store: Store,
+    catalog: Catalog,
+    metric: str | None,
+    shown: str,
+    chosen: Mapping[str, Sequence[int]] | None = None,
+    parts: bool = False,
 ) -> Explorer:
     """The documents of a store.
 
@@ -29,16 +35,17 @@ def make_explorer(
         metric: The metric that is shown first; None for each setting's main one.
         shown: The store's name on the page.
         chosen: For an export, setting → the positions of its samples that are in it; None for all samples of all.
+        parts: Whether parts of settings, such as ``val.random-500``, are shown that ``chosen`` does not name.
     """
     found = store.results.sampled_settings()
-    settings = sorted(found)
+    settings = sorted(name for name in found if parts or not is_part(name) or name in (chosen or ()))
     embedded = {name for name, (task, _) in store.names.tasks().items() if task == image_embedding.name}
     complete = {name for name, there in found.items() if there}
     sampled = complete - embedded if chosen is None else set(chosen)
     overview = Overview(store, catalog, settings, shown, metric, sampled, complete - embedded)
     leaders = Leaders(store, overview)
     return Explorer(
-        [overview, leaders, Cells(store), Disagreements(store), SamplesPart(store, catalog, settings, chosen)]
+        [overview, leaders, Cells(store, settings), Disagreements(store), SamplesPart(store, catalog, settings, chosen)]
     )
 
 

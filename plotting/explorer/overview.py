@@ -114,7 +114,7 @@ class Overview:
     @cached_property
     def _metrics(self) -> dict[str, dict[str, tuple[MetricSpec, int | None]]]:
         """Setting → metric → what it declares and the largest number of samples."""
-        return self.store.results.metric_specs()
+        return {name: of for name, of in self.store.results.metric_specs().items() if name in self._numbers}
 
     @cached_property
     def _models(self) -> list[ModelFacts]:

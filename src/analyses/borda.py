@@ -17,7 +17,7 @@ from testbed.analyses.side_by_side import (
     odd_ones,
     tell_of_other_scorers,
 )
-from testbed.db.parts.names import matching_names
+from testbed.db.parts.names import matching_names, parts_left_out, without_parts
 from testbed.db.store import Store
 from testbed.entities import OVERALL, Better, Evaluation, Result
 from testbed.errors import StoreError
@@ -73,7 +73,7 @@ def borda_ranking(
     Raises:
         StoreError: If no setting has the metric, no model has it on all settings, or it is not known which is better.
     """
-    named = matching_settings(store, settings, imported=True) if settings else _scored(store, metric)
+    named = matching_settings(store, settings, imported=True) if settings else _scored(store, metric, tell)
     published = _published(store, named, metric)
     found: Chosen = {setting: _evaluations(store, setting, first, required=not published[setting]) for setting in named}
     values = _values(store, found, metric)
@@ -128,20 +128,23 @@ def _evaluations(store: Store, setting: str, first: Collection[int], required: b
 def usual_metric(store: Store, settings: Sequence[str] = ()) -> str:
     """``hm_cf``; where settings have only that of unchanged cosines, as CLIP-CC-Bench's published results, this one."""
     rows = store.results.rows(["eval_setting", "metric"], metrics=[HM_CF, HM_CF_RAW], slices=[OVERALL])
-    wanted = set(matching_settings(store, settings, imported=True)) if settings else {row[0] for row in rows}
+    wanted = matching_settings(store, settings, imported=True) if settings else without_parts(row[0] for row in rows)
     metrics = {row[1] for row in rows if row[0] in wanted}
     return HM_CF_RAW if metrics == {HM_CF_RAW} else HM_CF
 
 
-def _scored(store: Store, metric: str) -> list[str]:
-    """The settings with a judge that have the metric.
+def _scored(store: Store, metric: str, tell: Tell) -> list[str]:
+    """The settings with a judge that have the metric, without parts of others.
 
     Raises:
         StoreError: If there is none, or they judge different captions.
     """
     rows = store.results.rows(["eval_setting"], metrics=[metric], slices=[OVERALL])
     references = {row[0]: SettingReference.parse(row[0]) for row in rows}
-    names = sorted(name for name, reference in references.items() if reference.judge)
+    judged = sorted(name for name, reference in references.items() if reference.judge)
+    if parts := parts_left_out(judged):
+        tell(parts)
+    names = without_parts(judged)
     if not names:
         raise StoreError(
             f"the store has no setting with a judge (SETTING{JUDGED}JUDGE) and the metric {metric}; name"

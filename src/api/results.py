@@ -39,7 +39,7 @@ def results(
     Args:
         db: The store: a file or a database URL. Default: ``$TESTBED_DB``, else ``testbed.db``.
         models: Names or patterns; None means all.
-        eval_settings: Names or patterns; None means all.
+        eval_settings: Names or patterns; None means all but parts of others, such as ``val.random-500``.
 
     Raises:
         StoreError: If there is no store.
@@ -277,7 +277,7 @@ class Results:
             raise StoreError("none of these results was measured here, so there are no samples to compare them on")
         known = [dict.fromkeys(each.model for each in own), dict.fromkeys(each.eval_setting for each in own)]
         wanted = matching_names("model", _words(models), set(known[0]))
-        on = matching_names("eval setting", _words(eval_settings), set(known[1]))
+        on = matching_names("eval setting", _words(eval_settings), set(known[1]), parts=True)
         return _ordered(models, known[0], wanted), _ordered(eval_settings, known[1], on)
 
     def _evaluation(self, store: Store, model: str, eval_setting: str) -> Evaluation:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from testbed.cli.options.stored import folder_option, models_option, settings_option
+from testbed.cli.options.stored import folder_option, models_option, note_parts, settings_option
 from testbed.console.options import ManyWords, label_option, plugin_option, store_command
 from testbed.console.output import count
 from testbed.errors import TestbedError
@@ -66,6 +66,8 @@ def command(
         raise TestbedError(problem)
     registry.load(plugins)
     with Store.open(db_url) as store:
+        if not settings:
+            note_parts(store)
         drawn, passed = collect(Own(store, db_url, models, settings, metric, clean, labels), kinds)
         made = [(each.draw(), out / f"{each.name}.html") for each in drawn]
     for (figure, path), each in zip(made, drawn, strict=True):

@@ -56,7 +56,7 @@ def results(
     with Store.open(db_url) as store:
         found = store.results.find(slices=[OVERALL])
     named = matching_names("model", models, {each.model for each in found})
-    on = matching_names("eval setting", settings, {each.eval_setting for each in found})
+    on = matching_names("eval setting", settings, {each.eval_setting for each in found}, parts=True)
     main = dict.fromkeys(on, metric) if metric else headlines(found)
     found = [
         each

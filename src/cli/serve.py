@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.options.stored import shown_first_option
+from testbed.cli.options.stored import note_parts, shown_first_option
 from testbed.console.options import data_root_option, plugin_option, store_command
 from testbed.errors import MissingExtraError, TestbedError
 
@@ -37,6 +37,7 @@ def command(host: str, port: int, metric: str | None, plugins: Sequence[str], db
     registry.load(plugins)
     with Store.open(db_url) as store:
         shown = store.display_url
+        note_parts(store)
     page = Page(db_url, host, port, metric, shown, registry)
     name = f"[{page.host}]" if ":" in page.host else page.host
     click.echo(f"the results in {shown} are at http://{name}:{page.port}/ (Ctrl-C ends it)")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from testbed.cli.options.stored import STORED_SETTING, folder_option, shown_first_option
+from testbed.cli.options.stored import STORED_SETTING, folder_option, note_parts, shown_first_option
 from testbed.console.options import ManyWords, data_root_option, plugin_option, store_command
 from testbed.console.output import count
 from testbed.errors import TestbedError
@@ -52,6 +52,7 @@ def command(
     registry.load(plugins)
     with Store.open(db_url) as store:
         chosen = choose_samples(store, samples, samples_limit)
+        note_parts(store, chosen)
         shown = store.display_url.rpartition("/")[2]
         explorer = make_explorer(store, registry, metric, shown, chosen)
         if metric is not None and metric not in explorer.document("index")["metrics"]:

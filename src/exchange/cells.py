@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from testbed.db.parts.datasets import DatasetHead
-from testbed.db.parts.names import matching_names
+from testbed.db.parts.names import matching_names, parts_left_out
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, Evaluation, Metric
 from testbed.errors import StoreError
 from testbed.redaction import redacted, redacted_word
+from testbed.registry.references import is_part
+
+OF_OTHERS = "values are not measured here"
+PARTS = "cells are of parts of settings, which are written only where they are named"
 
 _PATH = re.compile(r"(?:(?<=[:,@])|\A)(~?/(?!/)[^,@]*|[A-Za-z]:[\\/](?!/)[^,@]*|\\\\[^,@]*)")
 
@@ -53,13 +58,13 @@ class Cell:
         return {} if found is None else found
 
 
-def measured_cells(store: Store, models: Sequence[str], settings: Sequence[str]) -> tuple[list[Cell], int]:
-    """The measured cells of models on settings, by name, and the number of reported values that others measured.
+def measured_cells(store: Store, models: Sequence[str], settings: Sequence[str]) -> tuple[list[Cell], Counter[str]]:
+    """The measured cells of models on settings, by name, and what was left out: which things → how many.
 
     Args:
         store: The results store.
         models: Names or patterns; none means all.
-        settings: Names or patterns; none means all.
+        settings: Names or patterns; none means all but parts of others.
 
     Raises:
         UnknownNameError: If a word matches nothing.
@@ -70,8 +75,11 @@ def measured_cells(store: Store, models: Sequence[str], settings: Sequence[str])
     on = matching_names("eval setting", settings, {row[1] for row in rows})
     chosen = [row for row in rows if row[0] in wanted and row[1] in on]
     own = {evaluation: (model, setting) for model, setting, evaluation, origin in chosen if origin not in ELSEWHERE}
+    here = [row for row in rows if row[0] in wanted and row[3] not in ELSEWHERE]
+    parts = set() if settings else {(row[0], row[1]) for row in here if is_part(row[1])}
     if not own:
-        raise StoreError("none of these results was measured here; testbed run measures some")
+        told = parts_left_out(setting for _, setting in parts) or "testbed run measures some"
+        raise StoreError(f"none of these results was measured here; {told}")
     cells = []
     for key in sorted(own, key=lambda each: (own[each], each)):
         evaluation = store.evaluations.get(key)
@@ -80,7 +88,7 @@ def measured_cells(store: Store, models: Sequence[str], settings: Sequence[str])
         identity = store.evaluations.identity(evaluation)
         cells.append(Cell(evaluation, *names, identity, store.results.metrics(key), dataset))
     _require_apart(cells)
-    return cells, sum(row[3] in ELSEWHERE for row in chosen)
+    return cells, +Counter({OF_OTHERS: sum(row[3] in ELSEWHERE for row in chosen), PARTS: len(parts)})
 
 
 def public_name(name: str) -> str:

@@ -32,7 +32,6 @@ README, ATTRIBUTES = "README.md", ".gitattributes"
 LARGE = 10_000_000  # bytes from which git should keep a file apart; the hub wants it so, too
 UNDEFINED = "metrics have no value"
 OUTSIDE = "values are outside of the range of a fraction"
-OF_OTHERS = "values are not measured here"
 _MARK = "<!-- written by testbed publish -->"
 _SHOWN = 500  # rows of the README's table
 
@@ -59,16 +58,16 @@ def publish(store: Store, folder: Path, models: Sequence[str] = (), settings: Se
         store: The results store.
         folder: The output folder; created if missing.
         models: Names or patterns; none means all.
-        settings: Names or patterns; none means all.
+        settings: Names or patterns; none means all but parts of others.
 
     Raises:
         StoreError: If nothing of these was measured here, or the folder has a README or a manifest of another kind.
         UnknownNameError: If a word matches nothing.
     """
     _require_own(folder)
-    cells, others = measured_cells(store, models, settings)
+    cells, left_out = measured_cells(store, models, settings)
     cells.sort(key=lambda each: (each.model, each.eval_setting, each.evaluation.fingerprint))
-    done = Published(len(cells), left_out=Counter({OF_OTHERS: others}))
+    done = Published(len(cells), left_out=left_out)
     rows = [_row(cell, metric) for cell in cells for metric in _metrics(cell, done)]
     done.values = len(rows)
     done.left_out = +done.left_out

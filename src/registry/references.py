@@ -82,6 +82,11 @@ class SettingReference:
         return replace(self, node="") if self.node else self
 
     @property
+    def is_part(self) -> bool:
+        """Whether it is only some of the samples of a setting."""
+        return self.first > 0 or self.anchors != ""
+
+    @property
     def scored(self) -> SettingReference:
         """The setting whose captions or answers the judge scores."""
         return replace(self, words=(), judge="", node="")
@@ -115,6 +120,16 @@ class SettingReference:
         rules = before.endswith(RULES)
         found = cls(name[:start] + before.removesuffix(RULES), rules, corruption, tuple(words), judge, node, first)
         return found if str(found.setting) == name else cls(name, node=node)
+
+
+def is_part(name: str) -> bool:
+    """Whether a name in its one spelling, such as one in a store, is that of some of the samples of a setting."""
+    return says_parts(name) and SettingReference.parse(name).is_part
+
+
+def says_parts(pattern: str) -> bool:
+    """Whether a pattern, or a name, is about parts of settings."""
+    return RANDOM in pattern or ANCHORS in pattern
 
 
 def anchored(name: str, path: Path) -> str:

@@ -68,7 +68,7 @@ def standings(store: Store, models: Sequence[str] = (), eval_settings: Sequence[
     for each in store.evaluations.find(statuses=("complete",)):
         cells.setdefault((each.model, each.eval_setting), []).append(each)
     chosen = matching_names("model", models, {model for model, _ in cells})
-    settings = matching_names("eval setting", eval_settings, {setting for _, setting in cells})
+    settings = matching_names("eval setting", eval_settings, {setting for _, setting in cells}, parts=True)
     last = store.records.last_certificates()
     found = [
         Standing(evaluation, last.get(evaluation.id))

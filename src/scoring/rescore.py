@@ -63,7 +63,7 @@ def rescore(
         if each.status == "complete" and each.origin != "imported":
             cells.setdefault((each.model, each.eval_setting), []).append(each)
     chosen = matching_names("model", models, {model for model, _ in cells})
-    settings = matching_names("eval setting", eval_settings, {setting for _, setting in cells})
+    settings = matching_names("eval setting", eval_settings, {setting for _, setting in cells}, parts=True)
     today = Today(catalog.plugins)
     done = []
     for (model, setting), evaluations in cells.items():

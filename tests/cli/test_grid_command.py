@@ -55,7 +55,7 @@ def test_json_has_fractions_and_leaves_out_what_is_missing(program, url):
 def test_mistakes_are_one_line(program, url):
     for words, said in (
         (["grid", "imagenet-z*"], "no column of the stored results matches 'imagenet-z*'; there are 3"),
-        (["grid", "val", "--models", "bert"], "no model in the store matches 'bert'"),
+        (["grid", "val", "--models", "bert"], "the store has no outputs of model 'bert'"),
         (["grid", "val", "--metric", "top9"], "no column of the stored results matches 'val'; there are 0"),
     ):
         done = program("testbed", *words, "--db-url", url, code=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import math
 import shutil
 from collections.abc import Mapping, Sequence, Set
@@ -55,13 +54,14 @@ def command(
 
     Patterns name settings; averages such as avg_corruptions are columns too.
     """
+    from testbed.db.parts.names import matching_names
     from testbed.plotting.frame import load_grid
 
     loaded = load_grid(db_url, metric, sizes=form == "latex")
     values = loaded.values
-    columns = matching(list(values.columns), patterns, "column of the stored results")
-    names = matching(list(values.index), models, "model in the store") if models else list(values.index)
-    chosen = values.loc[names, columns]
+    columns = _columns(loaded, patterns)
+    wanted = matching_names("model", models, values.index)
+    chosen = values.loc[[name for name in values.index if name in wanted], columns]
     chosen = in_order(chosen.dropna(how="all"), loaded.specs[columns[0]], better)
     others = {name: loaded.others[name] for name in columns if name in loaded.others}
     named = {"metrics": others} if others else {}
@@ -215,17 +215,18 @@ def _note_not_finite(db_url: str | None, models: Set[str]) -> None:
         note(f"{model} has outputs that are NaN or infinite on {which}; testbed show says how many")
 
 
-def matching(names: Sequence[str], patterns: Sequence[str], what: str) -> list[str]:
-    """The names that patterns match, pattern by pattern, each once.
+def _columns(loaded: Grid, patterns: Sequence[str]) -> list[str]:
+    """The columns that patterns match, pattern by pattern, each once.
 
     Raises:
         StoreError: If a pattern matches none.
     """
     found: dict[str, None] = {}
     for pattern in patterns:
-        hits = [name for name in names if name == pattern or fnmatch.fnmatchcase(name, pattern)]
+        hits = loaded.matching(pattern)
         if not hits:
-            raise StoreError(f"no {what} matches {pattern!r}; there are {len(names)}")
+            known = len(loaded.values.columns)
+            raise StoreError(f"no column of the stored results matches {pattern!r}; there are {known}")
         found.update(dict.fromkeys(hits))
     return list(found)
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from testbed.cli.options.stored import every_evaluation_option
+from testbed.cli.options.stored import every_evaluation_option, note_parts
 from testbed.console.options import store_command
 from testbed.console.output import count
 from testbed.entities import OVERALL
+from testbed.registry.references import is_part
 
 if TYPE_CHECKING:
     from testbed.entities import Result
@@ -38,11 +39,14 @@ def command(path: Path, everything: bool, dump_classnames: bool, dump_templates:
 
     def noted(results: Iterable[Result]) -> Iterator[Result]:
         for each in results:
+            if is_part(each.eval_setting):
+                continue
             if each.sample_limit or each.random_weights:
                 partial.add((each.eval_setting, each.model))
             yield each
 
     with Store.open(db_url) as store:
+        note_parts(store)
         others = labels.unreported(store) if everything else {}
         more = store.results.of(others)
         more.sort(key=lambda each: (each.eval_setting, each.model, others[each.evaluation_id]))

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
+from testbed.cli.options.stored import note_parts
 from testbed.console.options import store_command
 from testbed.console.output import count
+from testbed.registry.references import is_part
 
 
 @store_command
@@ -18,7 +20,8 @@ def command(file: Path, db_url: str | None) -> int:
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
-        results = store.results.find(metrics=["top1", *METRIC_SUFFIXES], slices=["overall"])
-    rows, columns = export_csv(results, file)
+        found = store.results.find(metrics=["top1", *METRIC_SUFFIXES], slices=["overall"])
+        note_parts(store)
+    rows, columns = export_csv([each for each in found if not is_part(each.eval_setting)], file)
     click.echo(f"{count(rows, 'model')} × {count(columns, 'column')} written to {file}")
     return 0

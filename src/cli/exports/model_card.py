@@ -63,9 +63,11 @@ def command(
     if write and readme is None:
         raise click.UsageError("--write needs --readme FILE")
     with Store.open(db_url) as store:
-        cells, _ = measured_cells(store, [model], settings)
+        cells, left_out = measured_cells(store, [model], settings)
     if len({each.model for each in cells}) > 1:
         raise TestbedError(f"a card is of one model; {model} matches {', '.join(sorted({c.model for c in cells}))}")
+    for what, number in left_out.items():
+        note(f"{number:,} {what}")
     results = cards.card_results(cells, cards.read_hub(hub), everything)
     partial = sum(each.evaluation.sample_limit is not None or each.evaluation.random_weights for each in cells)
     if partial:

@@ -65,5 +65,5 @@ def _write_site(folder: Path) -> int:
     name = folder.absolute().name
     with tempfile.TemporaryDirectory() as place, Store.create(str(Path(place) / "published.db")) as store:
         add(store, read_folder(folder), name, own_names=True, settings=None)
-        explorer = make_explorer(store, registry, None, name, {})
+        explorer = make_explorer(store, registry, None, name, {}, parts=True)
         return write(folder / SITE, explorer, samples_part(explorer), Pictures(store, registry), {}).files

@@ -22,7 +22,7 @@ from testbed.compat.clip_cc_bench.clip_cc_forms import (
     todays_summary,
     videos_json,
 )
-from testbed.db.parts.names import matching_names
+from testbed.db.parts.names import matching_names, without_parts
 from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.errors import StoreError
@@ -137,7 +137,7 @@ def _scored(
     """The reported evaluations, by decoder and captioner."""
     from testbed.analyses.side_by_side import evaluations_on, matching_settings
 
-    words = matching_settings(store, settings) if settings else _settings_with_decoder(store)
+    words = matching_settings(store, settings) if settings else without_parts(_settings_with_decoder(store))
     found = [
         each
         for setting in words

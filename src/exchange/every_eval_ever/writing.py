@@ -27,7 +27,6 @@ from testbed.paths import write_atomically
 
 UNDEFINED = "metrics have no value"
 NO_SAMPLES = "cells have no score of each sample: their samples are not written"
-OF_OTHERS = "values are not measured here"
 NO_DATASET = "cells have no samples, and no data set that could be named"
 
 
@@ -60,7 +59,7 @@ def write(
         store: The results store.
         folder: The output folder; created if missing.
         models: Names or patterns; none means all.
-        settings: Names or patterns; none means all.
+        settings: Names or patterns; none means all but parts of others.
         organization: Who evaluated.
         relationship: Of these to the models: one of `testbed.exchange.every_eval_ever.schema.RELATIONSHIPS`.
 
@@ -68,9 +67,8 @@ def write(
         StoreError: If nothing of these was measured here.
         UnknownNameError: If a word matches nothing.
     """
-    cells, others = measured_cells(store, models, settings)
-    done = Written()
-    done.left_out[OF_OTHERS] += others
+    cells, left_out = measured_cells(store, models, settings)
+    done = Written(left_out=left_out)
     for cell in cells:
         if cell.evaluation.dataset_id is None:
             done.left_out[NO_DATASET] += 1
