@@ -15,6 +15,7 @@ from testbed.entities import ELSEWHERE, Evaluation
 from testbed.errors import StoreError
 from testbed.paths import write_atomically
 from testbed.registry.catalog import Catalog
+from testbed.registry.references import is_part
 from testbed.scoring.stored_values import EvaluationValues
 from testbed.spreadsheet import as_csv
 from testbed.tasks.judged_answers import task as judged
@@ -118,7 +119,9 @@ def _evaluations(
     ids = {
         each.evaluation_id
         for each in store.results.find(models, eval_settings)
-        if each.scorer.startswith(tuple(scorers)) and each.origin not in ELSEWHERE
+        if each.scorer.startswith(tuple(scorers))
+        and each.origin not in ELSEWHERE
+        and (eval_settings or not is_part(each.eval_setting))
     }
     found = [store.evaluations.get(each) for each in sorted(ids)]
     several = sorted({each.eval_setting for each in found})

@@ -46,7 +46,7 @@ class Softmax:
 
     def __init__(self, logits: Array, typical: Array | None = None) -> None:
         self.largest: Array = logits.max(axis=1)
-        self.rest = logits - self.largest[:, None]
+        self.rest: Array = logits - self.largest[:, None]
         self.typical = typical
 
     @cached_property

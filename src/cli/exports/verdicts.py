@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from testbed.cli.options.stored import models_option, settings_option
+from testbed.cli.options.stored import models_option, note_parts, settings_option
 from testbed.console.options import plugin_option, store_command
 from testbed.console.output import count
 
@@ -30,6 +30,8 @@ def command(
 
     registry.load(plugins)
     with Store.open(db_url) as store:
+        if not settings:
+            note_parts(store)
         rows = verdicts.export_verdicts(store, registry, file, models or None, settings or None)
     click.echo(f"{count(rows, 'verdict')} written to {file}")
     return 0
@@ -49,6 +51,8 @@ def answers(number: int, file: Path, models: Sequence[str], settings: Sequence[s
     from testbed.exchange import verdicts
 
     with Store.open(db_url) as store:
+        if not settings:
+            note_parts(store)
         rows = verdicts.suggest_labels(store, file, number, models or None, settings or None, seed=0)
     click.echo(f"{count(rows, 'answer')} written to {file}; fill in the column label: 1 is right, 0 is wrong")
     return 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from testbed.cli.options.stored import folder_argument, models_option, settings_option
+from testbed.cli.options.stored import folder_argument, models_option, note_parts, settings_option
 from testbed.console.options import store_command
 from testbed.console.output import count, print_json
 
@@ -25,6 +25,8 @@ def command(folder: Path, models: Sequence[str], settings: Sequence[str], db_url
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
+        if not settings:
+            note_parts(store)
         files = vlmevalkit_files.export_vlmevalkit(store, folder, models or None, settings or None)
     if as_json:
         print_json([str(file) for file in files])

@@ -23,7 +23,7 @@ from testbed.errors import StoreError
 from testbed.jsontext import to_json
 from testbed.models.base.capability import FAILED, NO_ANSWER
 from testbed.paths import write_atomically
-from testbed.registry.references import SettingReference
+from testbed.registry.references import SettingReference, is_part
 from testbed.spreadsheet import as_csv
 
 TASKS = ("question_answering", "judged_answers")
@@ -101,7 +101,9 @@ def _exported(store: Store, models: Sequence[str] | None, eval_settings: Sequenc
     ids = {
         each.evaluation_id
         for each in store.results.find(models, eval_settings, slices=[OVERALL])
-        if each.scorer.startswith(_SCORERS) and each.origin != "imported"
+        if each.scorer.startswith(_SCORERS)
+        and each.origin != "imported"
+        and (eval_settings or not is_part(each.eval_setting))
     }
     for evaluation in (store.evaluations.get(each) for each in sorted(ids)):
         identity = store.evaluations.identity(evaluation)
