@@ -166,8 +166,7 @@ BENCHMARKS: dict[str, Questions] = {
     "Video-MME_0.5fps": _video_mme(Frames(fps=0.5)),
     "Video-MME_0.5fps_subs": _video_mme(Frames(fps=0.5), subtitles=True),
 }
-# Classes of VLMEvalKit that ask or score as the kinds of above do → the kind.
-_PROMPTS = {"ImageMCQDataset": prompts.multiple_choice, "ImageVQADataset": prompts.short_answer}
+# VLMEvalKit's TYPE and the class that scores → the kind of above that does the same.
 _KINDS = {("MCQ", "ImageMCQDataset"): CHOICE, ("Y/N", "ImageYORNDataset"): YES_NO}
 
 
