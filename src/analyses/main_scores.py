@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from testbed.analyses.side_by_side import evaluations_on
 from testbed.entities import Better, Evaluation
 from testbed.errors import StoreError
 from testbed.metric_specs import HIGHER, LOWER, NEITHER, MetricSpec, agreed, main_score_of, right_or_wrong
@@ -69,6 +70,11 @@ def main_score(store: Store, cells: Mapping[str, Iterable[Evaluation]], binary: 
     listed = "; ".join(f"{setting} has {_listed(each)}" for setting, each in specs.items())
     none = "no common" if len(specs) > 1 else "no"
     raise StoreError(f"there is {none} {kind}: {listed}; --score chooses one")
+
+
+def main_score_on(store: Store, settings: Iterable[str], binary: bool = False, first: Collection[int] = ()) -> str:
+    """The `main_score` of what is reported on settings; evaluations with ids in ``first`` take precedence."""
+    return main_score(store, {each: evaluations_on(store, each, first).values() for each in settings}, binary)
 
 
 def _scores(store: Store, evaluations: Iterable[Evaluation]) -> dict[str, MetricSpec]:

@@ -62,11 +62,10 @@ def ranking_frame(
     """A row for each model, the best first; see `testbed.api.results.Results.rank`."""
     import pandas as pd
 
-    from testbed.analyses.main_scores import main_score
+    from testbed.analyses.main_scores import main_score_on
     from testbed.analyses.ranking import ranking
-    from testbed.analyses.side_by_side import evaluations_on
 
-    score = score or main_score(store, {each: evaluations_on(store, each, first).values() for each in settings})
+    score = score or main_score_on(store, settings, first=first)
     found = ranking(store, settings, models, score, better=better, first=first)
     rows = []
     for each in found.rows:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from testbed.cli.options.stored import unregistered_option
+from testbed.cli.options.stored import note_counts, unregistered_option
 from testbed.console.options import plugin_option, store_command
 from testbed.console.output import count, print_json
 from testbed.errors import TestbedError
@@ -112,8 +112,7 @@ def _samples(file: Path, form: str, folder: Path | None, known: Collection[str])
 
 
 def _print_samples(written: SampleFiles, folder: Path | None) -> None:
-    for what, number in written.left_out.items():
-        click.echo(f"note: {number:,} {what}", err=True)
+    note_counts(written.left_out)
     if folder is None:
         click.echo(f"{count(written.samples, 'sample')} were not taken; --samples DIR writes them")
         return

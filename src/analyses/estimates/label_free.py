@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from testbed.analyses.main_scores import main_score
+from testbed.analyses.main_scores import main_score_on
 from testbed.analyses.predictions import viewed
 from testbed.analyses.side_by_side import (
     Samples,
     SideBySide,
     Tell,
     choose,
-    evaluations_on,
     require_binary,
     scores_of,
     side_by_side,
@@ -119,7 +118,7 @@ def label_free(
     """
     if known in shifts:
         raise DataError(f"{known} is the setting whose labels are used; estimate the accuracy on others")
-    score = main_score(store, {known: evaluations_on(store, known).values()}, binary=True)
+    score = main_score_on(store, [known], binary=True)
     cells = choose(store, [known], models, score, tell=tell)[known]
     samples = Samples(store)
     table = side_by_side(store, samples, known, cells, score, tell)

@@ -48,12 +48,11 @@ def command(
     models get each sample right.
     """
     from testbed.analyses.agreement import agreement_with, agreements
-    from testbed.analyses.main_scores import main_score
-    from testbed.analyses.side_by_side import evaluations_on
+    from testbed.analyses.main_scores import main_score_on
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
-        score = score or main_score(store, {setting: evaluations_on(store, setting).values()}, binary=True)
+        score = score or main_score_on(store, [setting], binary=True)
         if others:
             return _with(*agreement_with(store, setting, others, models, score, by, note), setting, score, by, as_json)
         if by is not None:

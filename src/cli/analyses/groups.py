@@ -42,13 +42,12 @@ def command(
     as_json: bool,
 ) -> int:
     """Means over groups of samples: each model's worst and best."""
-    from testbed.analyses.main_scores import main_score
-    from testbed.analyses.side_by_side import evaluations_on
+    from testbed.analyses.main_scores import main_score_on
     from testbed.analyses.slices import grouped
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
-        score = score or main_score(store, {setting: evaluations_on(store, setting).values()})
+        score = score or main_score_on(store, [setting])
         found = grouped(store, setting, models, score, by, slices_from, note, better)
     if as_json:
         print_json([_as_object(model, of, found.by, setting, score) for model, of in found.rows])

@@ -25,13 +25,12 @@ def command(
     setting: str, models: Sequence[str], score: str | None, limit: int, db_url: str | None, as_json: bool
 ) -> int:
     """The samples that most models get wrong."""
-    from testbed.analyses.main_scores import main_score
+    from testbed.analyses.main_scores import main_score_on
     from testbed.analyses.mistakes import hardest
-    from testbed.analyses.side_by_side import evaluations_on
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
-        score = score or main_score(store, {setting: evaluations_on(store, setting).values()}, binary=True)
+        score = score or main_score_on(store, [setting], binary=True)
         found = hardest(store, setting, models, score, limit, note)
     if as_json:
         print_json(

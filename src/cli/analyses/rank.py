@@ -48,14 +48,14 @@ def command(
     On several settings (names or patterns), models are ranked by their mean.
     """
     from testbed.analyses.leading import leading
-    from testbed.analyses.main_scores import main_score
+    from testbed.analyses.main_scores import main_score_on
     from testbed.analyses.ranking import ranking
-    from testbed.analyses.side_by_side import evaluations_on, matching_settings
+    from testbed.analyses.side_by_side import matching_settings
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
         settings = matching_settings(store, settings)
-        score = score or main_score(store, {each: evaluations_on(store, each).values() for each in settings})
+        score = score or main_score_on(store, settings)
         found = ranking(store, settings, models, score, note, shares(), better)
     if as_json:
         print_json([_as_object(row, score) for row in found.rows])

@@ -67,15 +67,14 @@ def choose(
     """
     from testbed.analyses.estimates.choosing import choose_anchors
     from testbed.analyses.estimates.families import read_families
-    from testbed.analyses.main_scores import main_score
-    from testbed.analyses.side_by_side import evaluations_on
+    from testbed.analyses.main_scores import main_score_on
     from testbed.db.store import Store
     from testbed.metrics.estimates.anchor_file import check_path
 
     check_path(file)
     given = None if families is None else read_families(families)
     with Store.open(db_url) as store:
-        score = score or main_score(store, {setting: evaluations_on(store, setting).values()})
+        score = score or main_score_on(store, [setting])
         found = choose_anchors(store, setting, models, score, size, method, estimator, given, seed, note, shares())
     found.file.write(file)
     if as_json:

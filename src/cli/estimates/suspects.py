@@ -30,12 +30,11 @@ def command(
     wrong more often (a negative discrimination in item response theory).
     """
     from testbed.analyses.estimates.suspects import suspects
-    from testbed.analyses.main_scores import main_score
-    from testbed.analyses.side_by_side import evaluations_on
+    from testbed.analyses.main_scores import main_score_on
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
-        score = score or main_score(store, {setting: evaluations_on(store, setting).values()}, binary=True)
+        score = score or main_score_on(store, [setting], binary=True)
         found = suspects(store, setting, models, score, note)
     if as_json:
         flags = ("alike", "negative")

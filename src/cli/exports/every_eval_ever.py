@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from testbed.cli.options.stored import folder_argument, models_option, note, settings_option
+from testbed.cli.options.stored import folder_argument, models_option, note_counts, settings_option
 from testbed.console.options import store_command
 from testbed.console.output import count, print_json
 from testbed.exchange.every_eval_ever.schema import RELATIONSHIPS
@@ -47,7 +47,6 @@ def command(
     if as_json:
         print_json({**vars(done), "folder": str(folder)})
         return 0
-    for what, number in done.left_out.items():
-        note(f"{number:,} {what}")
+    note_counts(done.left_out)
     click.echo(f"{count(done.records, 'record')} with {count(done.samples, 'sample')} written to {folder}")
     return 0

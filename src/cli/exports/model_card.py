@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from testbed.cli.options.stored import model_argument, note, settings_option
+from testbed.cli.options.stored import model_argument, note, note_counts, settings_option
 from testbed.console.options import ManyWords, store_command
 from testbed.errors import TestbedError
 
@@ -66,8 +66,7 @@ def command(
         cells, left_out = measured_cells(store, [model], settings)
     if len({each.model for each in cells}) > 1:
         raise TestbedError(f"a card is of one model; {model} matches {', '.join(sorted({c.model for c in cells}))}")
-    for what, number in left_out.items():
-        note(f"{number:,} {what}")
+    note_counts(left_out)
     results = cards.card_results(cells, cards.read_hub(hub), everything)
     partial = sum(each.evaluation.sample_limit is not None or each.evaluation.random_weights for each in cells)
     if partial:

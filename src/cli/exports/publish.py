@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from testbed.cli.options.stored import models_option, note, settings_option
+from testbed.cli.options.stored import models_option, note_counts, settings_option
 from testbed.console.options import plugin_option, store_command
 from testbed.console.output import count, print_json
 
@@ -46,8 +46,7 @@ def command(
     if as_json:
         print_json({**vars(done), "site": files})
         return 0
-    for what, number in done.left_out.items():
-        note(f"{number:,} {what}")
+    note_counts(done.left_out)
     site = "" if no_site else f", with a site of {count(files, 'file')}"
     click.echo(f"{count(done.values, 'value')} of {count(done.cells, 'cell')} written to {folder}{site}")
     return 0

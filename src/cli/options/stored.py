@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -140,3 +140,9 @@ def note_parts(store: Store, named: Collection[str] = ()) -> None:
 def note(text: str) -> None:
     """Prints a note to stderr, such as which models were left out."""
     say(f"note: {text}", err=True)
+
+
+def note_counts(left_out: Mapping[str, int]) -> None:
+    """Notes what was left out: which things → how many."""
+    for what, number in left_out.items():
+        note(f"{number:,} {what}")

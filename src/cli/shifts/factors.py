@@ -51,13 +51,12 @@ def command(
     Example:
       testbed factors val --from imagenet_x_val_multi_factor.jsonl --leave-out prototypical_paths.csv
     """
-    from testbed.analyses.main_scores import main_score
+    from testbed.analyses.main_scores import main_score_on
     from testbed.analyses.shifts.factors import by_factor
-    from testbed.analyses.side_by_side import evaluations_on
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
-        score = score or main_score(store, {setting: evaluations_on(store, setting).values()}, binary=True)
+        score = score or main_score_on(store, [setting], binary=True)
         found = by_factor(store, setting, models, score, annotations, leave_out, note)
     if as_json:
         print_json([{"eval_setting": setting, "score": score, **asdict(each)} for each in found])
