@@ -161,16 +161,21 @@ def line(asked: Asked) -> str:
     verdict = asked.verdict if asked.truth else ("explained" if asked.explained else "unexplained")
     truth = " + ".join(asked.truth) or "none"
     cost = f"{100 * asked.read:.1f} | {100 * asked.forwards:.1f} | {asked.seconds:.1f}"
-    return f"| {asked.cell} | {truth} | {values} | {verdict} | {others} | {cost} |"
+    apart = "yes" if asked.apart else "no"
+    return f"| {asked.cell} | {truth} | {values} | {apart} | {verdict} | {others} | {cost} |"
 
 
 HEAD = """
-| cell | truth | published | verdict of the truth | what else gives it | images read, % | forwards, % | s |
-|---|---|---|---|---|---|---|---|"""
+| cell | truth | published | differs | verdict of the truth | what else gives it | images read, % | forwards, % | s |
+|---|---|---|---|---|---|---|---|---|"""
 
 
 def rates(asked: Sequence[Asked]) -> str:
-    """How many were recovered, and how many of the truths were excluded."""
+    """How many were recovered, and how many of the truths were excluded: of all, and of those that differ."""
+    return f"{_rates(asked)}\nOf values that differ: {_rates([each for each in asked if each.apart])}"
+
+
+def _rates(asked: Sequence[Asked]) -> str:
     recovered = sum(each.recovered for each in asked)
     excluded = sum(each.verdict == "excluded" for each in asked)
     missing = sum(each.verdict == "not listed" for each in asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -134,6 +135,8 @@ class Asked:
         forwards: Images through a network, likewise.
         seconds: Of the search.
         sentence: Its finding.
+        apart: Whether the value differs from the stored one, and that of a pair from those of its halves, by more than
+            the 95 % interval of a measured value, so that `testbed published` says that they differ.
     """
 
     cell: str
@@ -146,6 +149,7 @@ class Asked:
     forwards: float
     seconds: float
     sentence: str
+    apart: bool
 
     @property
     def recovered(self) -> bool:
@@ -203,4 +207,16 @@ class Blind:
         return Asked(
             cell, tuple(truth), rounded, verdicts.get(frozenset(truth), "not listed"), others, found.explained,
             found.images_read / found.samples, found.forwards / found.samples, seconds, found.sentence(),
+            self._apart(cell, truth, rounded),
         )  # fmt: skip
+
+    def _apart(self, cell: str, truth: Sequence[str], published: dict[str, float]) -> bool:
+        simpler = [self.values(cell), *(self.values(cell, [each]) for each in truth if len(truth) > 1)]
+        return all(
+            any(
+                abs(value - other[metric]) > ROUNDING + 1.96 * math.sqrt(other[metric] * (1 - other[metric]) / size)
+                for metric, value in published.items()
+            )
+            for size in [self.size(cell)]
+            for other in simpler
+        )
