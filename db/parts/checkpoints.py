@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from testbed.db.base import Part
 from testbed.db.connection.retry import retried
+from testbed.db.rows import entity, with_names
 from testbed.db.tables import EvaluationRow
-from testbed.entities import CHECKPOINT, Checkpoint
+from testbed.entities import CHECKPOINT, Checkpoint, Evaluation
+
+_RUN = EvaluationRow.environment[(CHECKPOINT, "run")].as_string()  # NULL of models that are no checkpoints
 
 
 class Checkpoints(Part):
@@ -44,6 +47,20 @@ class Checkpoints(Part):
         with self.writing() as session:
             row = session.scalars(_locked([evaluation_id])).one()
             _put(row, {"told": [each for each in _told(row) if each != what]})
+
+    @retried
+    def training_runs(self) -> list[str]:
+        """The training runs whose checkpoints are noted, by name."""
+        statement = sa.select(_RUN).where(EvaluationRow.hidden_at.is_(None), _RUN.is_not(None)).distinct()
+        with self.reading() as session:
+            return sorted(session.scalars(statement))
+
+    @retried
+    def of_runs(self, runs: Iterable[str]) -> list[Evaluation]:
+        """The evaluations that are noted as those of checkpoints of these training runs, oldest first."""
+        statement = with_names().where(EvaluationRow.hidden_at.is_(None), _RUN.in_(list(runs)))
+        with self.reading() as session:
+            return [entity(*row) for row in session.execute(statement.order_by(EvaluationRow.id))]
 
 
 def _locked(evaluation_ids: Sequence[int]) -> Any:

@@ -68,6 +68,15 @@ class Curve:
         return max(points, key=lambda each: (sign * each.value, -each.checkpoint.step))
 
 
+@dataclass(frozen=True)
+class Failure:
+    """A checkpoint without a result on a setting, and why."""
+
+    checkpoint: Checkpoint
+    eval_setting: str
+    reason: str
+
+
 def curves(
     store: Store, runs: Iterable[str] | None = None, settings: Iterable[str] | None = None, metric: str | None = None
 ) -> list[Curve]:
@@ -79,20 +88,53 @@ def curves(
         settings: None: all.
         metric: None: the main one of each setting.
     """
-    evaluations = store.evaluations.find(None, settings, statuses=("complete",))
-    own = [each for each in evaluations if each.origin not in ELSEWHERE]
-    noted = checkpoints(own)
-    chosen = None if runs is None else set(runs)
-    of = {each.id: noted[key] for each in own if (key := _content(each)) in noted}
-    models = {each.model for each in own if each.id in of and (chosen is None or of[each.id].run in chosen)}
+    wanted = None if settings is None else list(settings)
+    cells = _cells(store, runs, wanted)
+    of = {each.id: checkpoint for each, checkpoint in cells if each.status == "complete"}
+    models = {each.model for each, _ in cells if each.id in of}
     if not models:
         return []
     results: dict[tuple[str, str], list[Result]] = {}
-    for each in store.results.stream(models, settings, None if metric is None else [metric], [OVERALL]):
-        if each.evaluation_id in of and (chosen is None or of[each.evaluation_id].run in chosen):
+    for each in store.results.stream(models, wanted, None if metric is None else [metric], [OVERALL]):
+        if each.evaluation_id in of:
             results.setdefault((of[each.evaluation_id].run, each.eval_setting), []).append(each)
     made = (_curve(run, setting, found, of) for (run, setting), found in sorted(results.items()))
     return [each for each in made if each.points]
+
+
+def failures(store: Store, runs: Iterable[str] | None = None) -> list[Failure]:
+    """The checkpoints of training runs that were torn, or whose evaluation failed, by run, step and setting.
+
+    Args:
+        store: The results store.
+        runs: Their folders; None: all.
+    """
+    cells = _cells(store, runs)
+    done = {(of.run, of.step, each.eval_setting) for each, of in cells if each.status == "complete"}
+    failed = {
+        (of.run, of.step, each.eval_setting): Failure(of, each.eval_setting, each.error or each.status)
+        for each, of in cells
+        if each.status in ("failed", "unsupported")
+    }
+    return [failed[key] for key in sorted(failed.keys() - done)]
+
+
+def _cells(
+    store: Store, runs: Iterable[str] | None, settings: Iterable[str] | None = None
+) -> list[tuple[Evaluation, Checkpoint]]:
+    """The evaluations of checkpoints of training runs, on whichever setting they were noted."""
+    chosen = set(store.checkpoints.training_runs() if runs is None else runs)
+    models = {each.model for each in store.checkpoints.of_runs(chosen)}
+    own = [each for each in store.evaluations.find(models) if each.origin not in ELSEWHERE] if models else []
+    noted = checkpoints(own)
+    wanted = None if settings is None else set(settings)
+    return [
+        (each, noted[key])
+        for each in own
+        if (key := _content(each)) in noted
+        and noted[key].run in chosen
+        and (wanted is None or each.eval_setting in wanted)
+    ]
 
 
 def checkpoints(evaluations: Iterable[Evaluation]) -> dict[str, Checkpoint]:
@@ -101,7 +143,7 @@ def checkpoints(evaluations: Iterable[Evaluation]) -> dict[str, Checkpoint]:
     return {
         _content(each): Checkpoint(**{name: noted[name] for name in names if name in noted})
         for each in evaluations
-        if (noted := (each.environment or {}).get(CHECKPOINT))
+        if {"run", "step"} <= (noted := (each.environment or {}).get(CHECKPOINT, {})).keys()
     }
 
 

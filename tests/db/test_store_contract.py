@@ -13,7 +13,7 @@ import sqlalchemy as sa
 import torch
 
 from testbed.db.store import Store
-from testbed.entities import CellRecord, Chunk, DatasetInfo, Metric, Result, SampleInfo, Score, current
+from testbed.entities import CellRecord, Checkpoint, Chunk, DatasetInfo, Metric, Result, SampleInfo, Score, current
 from testbed.errors import CorruptOutputError, DuplicateNameError, StoreError, UnknownNameError
 
 MODEL = "model"
@@ -467,6 +467,19 @@ def test_a_cell_that_could_not_be_planned_is_a_row_with_its_reason(store: Store)
         "clip": ("unsupported", "lacks logits", UNIDENTIFIED),
     }
     assert store.results.find() == []
+
+
+def test_evaluations_are_found_by_the_training_runs_of_their_checkpoints(store: Store, build: Any) -> None:
+    first, second, other = (build.complete(model=name, fingerprint=name) for name in ("one", "two", "three"))
+    assert store.checkpoints.training_runs() == []
+    for each, run in ((second, "runs/b"), (first, 'runs/"a" ü')):
+        store.checkpoints.note([each.id], Checkpoint(run, 1))
+    store.checkpoints.claim(other.id, "told")
+    assert store.checkpoints.training_runs() == ['runs/"a" ü', "runs/b"]
+    assert [each.id for each in store.checkpoints.of_runs(["runs/b", "nowhere"])] == [second.id]
+    store.removal.hide_evaluation(second.id)
+    assert store.checkpoints.training_runs() == ['runs/"a" ü']
+    assert store.checkpoints.of_runs(["runs/b"]) == []
 
 
 def test_a_repeated_failure_replaces_the_reason(store: Store) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 from stored_cells import put, samples_of, saying
 
-from testbed.analyses.checkpoints import curves
+import testbed.db.parts.checkpoints
+import testbed.db.parts.evaluations
+from testbed.analyses.checkpoints import Failure, curves, failures
+from testbed.db.rows import entity
 from testbed.db.store import Store
-from testbed.entities import Checkpoint
+from testbed.entities import CellRecord, Checkpoint
 from testbed.metrics.inference.statistics import wilson
 from testbed.metrics.scorers.classification import top
 from testbed.plotting.figures import figures
@@ -61,6 +64,45 @@ def test_a_setting_that_was_run_by_hand_is_a_curve_too(url):
         found = curves(store)
     assert [curve.eval_setting for curve in found] == ["shift", "val"]
     assert [each.checkpoint.step for each in found[0].points] == [*RIGHT]
+
+
+def test_a_setting_that_was_run_by_hand_is_a_curve_where_only_it_is_asked_for(url):
+    with Store.open(url) as store:
+        (curve,) = curves(store, settings=["shift"])
+    assert [each.checkpoint.step for each in curve.points] == [*RIGHT]
+
+
+def test_only_the_evaluations_of_the_runs_are_read(url, monkeypatch):
+    with Store.open(url, "write") as store:
+        for number in range(20):
+            cell(store, f"other{number}", "val", 70)
+        run = curves(store)[0].run
+        read = []
+        for part in (testbed.db.parts.checkpoints, testbed.db.parts.evaluations):
+            monkeypatch.setattr(part, "entity", lambda *row: read.append(row[1]) or entity(*row))
+        assert len(curves(store, [run])) == 2
+    assert len(read) == 3 + 6  # those that are noted, then those of the same models
+    assert all(model.startswith("net,") for model in read)
+
+
+def test_failures_are_those_without_a_result_of_another_attempt(url):
+    with Store.open(url, "write") as store:
+        run = curves(store)[0].run
+        for epoch, setting in ((2, "val"), (3, "val"), (3, "shift")):
+            record = CellRecord(f"net,{run}/e{epoch}.pt", setting, "unidentified")
+            store.evaluations.record_failure(record, "failed", "torn", {}, {})
+            (failed,) = store.evaluations.find([record.model], [setting], statuses=("failed",))
+            store.checkpoints.note([failed.id], Checkpoint(run, epoch, "epoch", epoch))
+        expected = [Failure(Checkpoint(run, 3, "epoch", 3), setting, "torn") for setting in ("shift", "val")]
+        assert failures(store) == failures(store, [run]) == expected
+        assert failures(store, ["elsewhere"]) == []
+
+
+def test_a_note_without_a_step_is_left_out(url):
+    with Store.open(url, "write") as store:
+        (other,) = store.evaluations.find(["another"])
+        store.checkpoints.claim(other.id, "told")  # a note of something else
+        assert {each.model for curve in curves(store) for each in curve.points}.isdisjoint({"another"})
 
 
 def test_the_best_is_the_first_of_equals(url):
