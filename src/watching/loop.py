@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from testbed.analyses.checkpoints import checkpoints, told_of
+from testbed.db.parts.evaluations import UNIDENTIFIED
 from testbed.db.store import Store
-from testbed.entities import OVERALL, Checkpoint
+from testbed.entities import OVERALL, CellRecord, Checkpoint
 from testbed.errors import DataError, StoreError, TestbedError, WeightsError
 from testbed.execution.progress import Progress, SilentProgress
 from testbed.execution.report import Outcome, Report
@@ -240,6 +241,18 @@ class Watch:
             )
         else:
             self.teller.line(f"{found.path} is given up unless it changes: {why}")
+            self._record(found, why)
+
+    def _record(self, found: Found, why: str) -> None:
+        """Stores that a file was given up, as evaluations that failed."""
+        try:
+            with Store.create(self.options.db_url) as store:
+                for setting in self.wanted.settings:
+                    cell = CellRecord(self._name(found), setting, UNIDENTIFIED)
+                    store.evaluations.record_failure(cell, "failed", why, {}, {})
+                self._note_failed(store, found, self.wanted.settings)
+        except StoreError as error:
+            self.teller.line(f"that is not stored: {error}")
 
     def _evaluated(self, several: Sequence[Found]) -> Report:
         progress = self.teller.progress()
@@ -272,6 +285,7 @@ class Watch:
                 if missing and not done and not os.path.exists(found.path):
                     continue  # it was deleted meanwhile
                 self.files.done(found)
+                self._note_failed(store, found, [each.setting for each in missing])
                 for each in missing:
                     self.summary.failed.append(f"{found.path} on {each.setting} {each.status}: {each.reason}")
                     self.teller.line(self.summary.failed[-1])
@@ -321,6 +335,11 @@ class Watch:
         """Ends the mirrors."""
         for mirror in self.teller.mirrors:
             mirror.close()
+
+    def _note_failed(self, store: Store, found: Found, settings: Sequence[str]) -> None:
+        """Notes the step of a checkpoint with its evaluations that failed."""
+        cells = store.evaluations.find([self._name(found)], settings, statuses=("failed", "unsupported"))
+        store.checkpoints.note([each.id for each in cells], found.checkpoint)
 
     def _note(self, store: Store, ids: Mapping[str, int], checkpoint: Checkpoint) -> None:
         """Notes the step, where it is not noted already."""

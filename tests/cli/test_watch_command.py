@@ -13,8 +13,9 @@ from cli_world import in_process
 from stored_cells import put, samples_of, saying
 from watched_run import ARCH, LOOKS, WatchProcess, trained, write
 
-from testbed.analyses.checkpoints import curves
+from testbed.analyses.checkpoints import curves, failures
 from testbed.db.store import Store
+from testbed.entities import CellRecord, Checkpoint
 from testbed.execution.report import Outcome
 from testbed.metrics.scorers.classification import top
 
@@ -227,6 +228,26 @@ def test_a_mirror_gets_each_point_once_in_all_watches(quick, monkeypatch):
     assert boards[1].points == [(2, 0.8), (4, 0.55), (5, 0.805), "closed"]
 
 
+def test_an_evaluation_that_failed_is_noted_and_counted(quick, monkeypatch):
+    def failing(catalog, options, names, settings, progress):
+        report = quick.evaluated(catalog, options, names, settings[:1], progress)
+        with Store.open(options.db_url, "write") as store:
+            for name in names:
+                store.evaluations.record_failure(
+                    CellRecord(name, settings[1], "unidentified"), "failed", "no data", {}, {}
+                )
+                report.outcomes.append(Outcome(name, settings[1], "failed", "no data"))
+        return SimpleNamespace(outcomes=report.outcomes, finished=report.finished[:1], interrupted=False)
+
+    monkeypatch.setattr("testbed.watching.loop.run", failing)
+    done = quick("--until", "1", on=("digits", "digits-rotated"))
+    assert done.stderr.splitlines()[-1].endswith("; 1 evaluations failed; 4 files wait")
+    with Store.open("testbed.db") as store:
+        assert [(each.checkpoint.step, each.eval_setting, each.reason) for each in failures(store)] == [
+            (1, "digits-rotated", "no data")
+        ]
+
+
 def test_two_files_of_one_step_are_refused(quick):
     write(quick.folder / "model_v2_3.npz", b"x")
     done = quick("--until", "1")
@@ -243,6 +264,10 @@ def test_a_torn_file_is_tried_again_and_given_up(tmp_path, monkeypatch, watch):
     assert done.stderr.count("epoch_1.pt cannot be evaluated yet (cannot be read as weights") == 4
     assert "epoch_1.pt is given up unless it changes: cannot be read as weights" in done.stderr
     assert done.stderr.splitlines()[-1].endswith("; 1 files given up")
+    with Store.open("testbed.db") as store:
+        (failed,) = failures(store)
+    assert (failed.checkpoint, failed.eval_setting) == (Checkpoint(str(tmp_path), 1, "epoch", 1), "digits")
+    assert failed.reason.startswith("cannot be read as weights")
 
 
 def test_ctrl_c_ends_it_and_says_what_was_done(quick, monkeypatch):
