@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from testbed.jsontext import finite
+
+Item = TypeVar("Item")
 
 
 class Part(Protocol):
@@ -65,6 +67,18 @@ def as_json(value: Any) -> bytes:
 def script(path: str, value: Any) -> bytes:
     """A document as a script, which nothing in a name can end."""
     return b"T.give(%s, %s);\n" % (json.dumps(path).encode(), as_json(value).replace(b"</", b"<\\/"))
+
+
+def item_at(items: Sequence[Item], text: str) -> Item:
+    """The item that a number in a path says.
+
+    Raises:
+        KeyError: If there is none.
+    """
+    place = number_in(text)
+    if place >= len(items):
+        raise KeyError(text)
+    return items[place]
 
 
 def number_in(text: str) -> int:

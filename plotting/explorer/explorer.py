@@ -11,6 +11,7 @@ from testbed.plotting.explorer.documents import Explorer
 from testbed.plotting.explorer.leaders import Leaders
 from testbed.plotting.explorer.overview import Overview
 from testbed.plotting.explorer.samples import SamplesPart
+from testbed.plotting.explorer.training import Training
 from testbed.registry.references import is_part
 from testbed.tasks.image_embedding import task as image_embedding
 
@@ -44,8 +45,9 @@ def make_explorer(
     sampled = complete - embedded if chosen is None else set(chosen)
     overview = Overview(store, catalog, settings, shown, metric, sampled, complete - embedded)
     leaders = Leaders(store, overview)
+    samples = SamplesPart(store, catalog, settings, chosen)
     return Explorer(
-        [overview, leaders, Cells(store, settings), Disagreements(store), SamplesPart(store, catalog, settings, chosen)]
+        [overview, leaders, Cells(store, settings), Disagreements(store), Training(store, settings, metric), samples]
     )
 
 

@@ -40,9 +40,11 @@ class Leaders:
     def document(self, path: str) -> Any:
         """One of these; without words and models where scores or a direction are missing."""
         kind, _, number = path.partition("/")
+        if kind != "leaders":
+            raise KeyError(path)
         index = self.overview.document("index")
         columns = index["columns"]
-        if kind != "leaders" or number_in(number) >= len(columns) or not columns[number_in(number)]["ranked"]:
+        if number_in(number) >= len(columns) or not columns[number_in(number)]["ranked"]:
             raise KeyError(path)
         column = columns[number_in(number)]
         try:

@@ -17,7 +17,7 @@ from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, FRACTION, OVERALL, PUBLISHED, ModelFacts
 from testbed.metric_specs import MetricSpec, agreed, main_metric
 from testbed.plotting.explorer.boards import Filled, board_of
-from testbed.plotting.explorer.documents import number_in
+from testbed.plotting.explorer.documents import item_at
 from testbed.plotting.frame import filled, load_grid, with_averages
 from testbed.plotting.marks import COLOURS, GREY, IMAGENET_ONLY, SYMBOLS, family_of, model_marks
 from testbed.plotting.scatter import BASELINES, FEWEST, NOT_FITTED
@@ -102,11 +102,10 @@ class Overview:
         if path == "index":
             return self._index
         if kind == "values" and len(numbers) == 1:
-            return self._column(self._columns[_place(numbers[0], len(self._columns))])
+            return self._column(item_at(self._columns, numbers[0]))
         if kind == "metric" and len(numbers) == 2:
-            setting = self._index["settings"][_place(numbers[0], len(self.settings))]
-            name = setting["metrics"][_place(numbers[1], len(setting["metrics"]))]
-            return self._values(setting["name"], name)
+            setting = item_at(self._index["settings"], numbers[0])
+            return self._values(setting["name"], item_at(setting["metrics"], numbers[1]))
         raise KeyError(path)
 
     # Index --------------------------------------------------------------------------------------------------------
@@ -154,6 +153,7 @@ class Overview:
             "written": datetime.now(UTC).strftime("%Y-%m-%d"),
             "standard": STANDARD,
             "disagreements": bool(self.store.claims.order()),
+            **({"training": True} if self.store.checkpoints.training_runs() else {}),
             "metrics": sorted({metric for metrics in self._metrics.values() for metric in metrics}),
             "baselines": [{"value": key, "text": text} for key, text in BASELINES.items()],
             "imagenetOnly": ", ".join(IMAGENET_ONLY),
@@ -352,13 +352,6 @@ def _number(value: Any) -> float | None:
     if value is None or not math.isfinite(value):
         return None
     return float(f"{value:.{DIGITS}g}")
-
-
-def _place(text: str, size: int) -> int:
-    place = number_in(text)
-    if place >= size:
-        raise KeyError(text)
-    return place
 
 
 def _order(name: str) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ import pytest
 from browser import AXE, drive
 
 from testbed.db.store import Store
-from testbed.entities import Claim, ClaimSource
+from testbed.entities import Checkpoint, Claim, ClaimSource
 from testbed.plotting.explorer.explorer import make_explorer, samples_part
 from testbed.plotting.explorer.export import choose_samples, write
 from testbed.plotting.explorer.pictures import Pictures
@@ -46,10 +46,12 @@ def site(world, table, tmp_path_factory) -> tuple[str, list[str]]:
         for name, shift in (("blog", 0.2), ("paper", 0.3)):
             claims = [Claim("one", "plain", "top1", shift, "fraction", str(shift), "row 2", "top1", **declared)]
             store.claims.add(ClaimSource(name, f"{name}.csv", name[0] * 64, "a table"), claims)
+        ids = [each.id for each in store.evaluations.find(["one", "two"], ["plain"])]
+        for step, number in enumerate(ids):
+            store.checkpoints.note([number], Checkpoint("/runs/a", step, "epoch"))
         chosen = choose_samples(store, ["*"], SAMPLES)
         explorer = make_explorer(store, world[1], None, "views.db", chosen)
         write(folder / "site", explorer, samples_part(explorer), Pictures(store, world[1]), chosen)
-        ids = [each.id for each in store.evaluations.find(["one", "two"], ["plain"])]
     tasks = dict.fromkeys(each["task"] for each in explorer.document("index")["columns"])
     return (folder / "site" / "index.html").as_uri(), [
         *(f"leaderboard?task={quote(task)}" for task in tasks),
@@ -63,6 +65,7 @@ def site(world, table, tmp_path_factory) -> tuple[str, list[str]]:
         *("samples/plain?model=one", "sample/plain/toy%2F0000", "sample/noisy/toy%2F0000"),
         *("sample/captions/toy%2F0000", "sample/described/toy%2F0000", "sample/questions/1"),
         *("sample/choices/toy%2F0000", "plot", "robustness", "severity", "disagreements"),
+        *("training", "training?mean=1"),
     ]
 
 

@@ -82,7 +82,7 @@
       const swap = T.link("compare", [state.parts[1], state.parts[0]], { ...Object.fromEntries(query), cell: { a: "b", b: "a" }[query.get("cell")] || query.get("cell") || null });
       main.replaceChildren(E("h1", {}, T.name(names[0]), " and ", T.name(names[1])),
         E("p", { class: "note" }, a.setting === b.setting ? E("span", {}, "On ", E("a", { href: T.link("samples", [metaA.setting]) }, T.name(metaA.setting)), ". ") : "Samples are matched by their ids. ",
-          E("a", { href: swap }, "Swap A and B"), ".", ...(S().has("difference") ? [" ", E("a", { href: T.link("difference", state.parts.slice(0, 2)) }, "How the evaluations differ"), "."] : [])),
+          E("a", { href: swap }, "Swap A and B"), ". ", E("a", { href: T.link("difference", state.parts.slice(0, 2)) }, "How the evaluations differ"), "."),
         controls(found, metaA, query, Boolean(a.confidence || b.confidence)),
         E("div", { class: "comparison" }, said.binary ? squares(counts, names, chosen) : levels(counts, names, chosen), statistics(said, a.score, metaA)),
         E("h2", { id: "samples" }, `${wanted.find(([key]) => key === chosen)[1][0].toUpperCase()}${wanted.find(([key]) => key === chosen)[1].slice(1)}: ${positions.length.toLocaleString("en")} samples`),

@@ -21,14 +21,16 @@ window.T = (() => {
     if (answer.ok) return answer.json();
     throw new Error(answer.status === 404 ? `There is no document ${path}` : await answer.text());
   }
-  function ran(path) {
+  async function ran(path) {
+    const given = new Promise((found) => waiting.set(path, found));
+    await run(`data/${path}.js`);
+    return given;
+  }
+  function run(src) {
     return new Promise((found, failed) => {
-      waiting.set(path, found);
-      const script = document.createElement("script");
-      script.src = `data/${path}.js`;
-      script.onload = () => script.remove();
-      script.onerror = () => { script.remove(); failed(new Error(`There is no document ${path}`)); };
+      const script = element("script", { src, onload: found, onerror: () => failed(new Error(`There is no document ${src}`)) });
       document.head.append(script);
+      script.remove();
     });
   }
   const give = (path, value) => waiting.get(path)(value);
@@ -180,5 +182,5 @@ window.T = (() => {
     addEventListener("hashchange", moved);
     draw();
   }
-  return { load, give, state, link, change, changed, quoted, words, pins, pin, element, name, choose, box, percent, points, announce, show, hide, view, has: (key) => views.has(key), draw, start, at };
+  return { load, give, run, state, link, change, changed, quoted, words, pins, pin, element, name, choose, box, percent, points, announce, show, hide, view, start, at };
 })();

@@ -77,5 +77,5 @@
     };
     image.src = url;
   }
-  Object.assign(T, { exports, csv, latex, results });
+  Object.assign(T, { exports, results });
 })();

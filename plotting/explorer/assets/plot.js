@@ -40,10 +40,10 @@
   }
 
   /* A plot. points: { x, y (on the scale), style: { colour, symbol }, own (outlined and larger), pinned, named (how soon it gets a name: the least first), bars, heading, lines(), href() };
-     lines: { points, colour, width, dash }; band: [x, low, high]; legend: { style or line or band, text }. */
-  function plot({ label, xLabel, yLabel, points, lines, band, legend, to }) {
-    const canvas = E("canvas", { tabindex: 0, role: "application", "aria-label": `${label}; arrow keys go through the models, Enter opens one, + and - zoom, 0 shows all` }), box = E("div", { class: "plot" }, canvas);
-    const whole = { x: range(points.map((each) => each.x)), y: range(points.map((each) => each.y)) };
+     lines: { points, colour, width, dash }; band: [x, low, high]; legend: { style or line or band, text }; ticks: of x and y; within: more values of y. */
+  function plot({ label, xLabel, yLabel, points, lines, band, legend, to, ticks = [T.ticks, T.ticks], within = [] }) {
+    const canvas = E("canvas", { tabindex: 0, role: "application", "aria-label": `${label}; arrow keys go through the points, Enter opens one, + and - zoom, 0 shows all` }), box = E("div", { class: "plot" }, canvas);
+    const whole = { x: range(points.map((each) => each.x)), y: range([...points.map((each) => each.y), ...within]) };
     let view = whole, size = null, place = null, at = -1, drag = null;
     const ordered = points.map((_, index) => index).sort((a, b) => points[a].x - points[b].x);
     const named = points.map((each, index) => ({ at: index, text: short(each.heading, 30), must: each.pinned, first: each.pinned ? -1 : each.named ?? Infinity })).filter((each) => each.first < Infinity).sort((a, b) => a.first - b.first);
@@ -54,10 +54,10 @@
     }
     /* The same strokes on a canvas or as SVG. */
     function strokes(pen) {
-      const { left, top, right, bottom } = size, within = (each) => each.x >= view.x[0] && each.x <= view.x[1] && each.y >= view.y[0] && each.y <= view.y[1], shown = points.filter(within);
+      const { left, top, right, bottom } = size, seen = (each) => each.x >= view.x[0] && each.x <= view.x[1] && each.y >= view.y[0] && each.y <= view.y[1], shown = points.filter(seen);
       const on = ([x, y]) => [place.x(x), place.y(y)];
-      for (const { tick, place: v } of T.ticks(...view.x, to)) { pen.line([[place.x(v), top], [place.x(v), bottom]], "--line", 1); pen.text(tick, place.x(v), bottom + 18, "center"); }
-      for (const { tick, place: v } of T.ticks(...view.y, to)) { pen.line([[left, place.y(v)], [right, place.y(v)]], "--line", 1); pen.text(tick, left - 8, place.y(v) + 4, "right"); }
+      for (const { tick, place: v } of ticks[0](...view.x, to)) { pen.line([[place.x(v), top], [place.x(v), bottom]], "--line", 1); pen.text(tick, place.x(v), bottom + 18, "center"); }
+      for (const { tick, place: v } of ticks[1](...view.y, to)) { pen.line([[left, place.y(v)], [right, place.y(v)]], "--line", 1); pen.text(tick, left - 8, place.y(v) + 4, "right"); }
       pen.clipped(() => {
         if (band) pen.area([...band.map(([x, , high]) => on([x, high])), ...band.map(([x, low]) => on([x, low])).reverse()]);
         for (const each of lines) pen.line(each.points.map(on), each.colour, each.width, each.dash);
@@ -67,8 +67,8 @@
       pen.text(xLabel, (left + right) / 2, bottom + 42, "center");
       pen.text(yLabel, 15, (top + bottom) / 2, "center", true);
       for (const each of shown) pen.mark(each, place.x(each.x), place.y(each.y));
-      const places = points.map((each) => (within(each) ? on([each.x, each.y]) : [-99, -99]));
-      for (const each of placed(named.filter((one) => within(points[one.at])), places, [left, top, right, bottom])) pen.text(each.text, each.x, each.y, each.align, false, SMALL);
+      const places = points.map((each) => (seen(each) ? on([each.x, each.y]) : [-99, -99]));
+      for (const each of placed(named.filter((one) => seen(points[one.at])), places, [left, top, right, bottom])) pen.text(each.text, each.x, each.y, each.align, false, SMALL);
       return shown.length;
     }
     function paint() {
@@ -191,6 +191,7 @@
   });
   addEventListener("afterprint", () => document.querySelectorAll(".on-paper").forEach((each) => each.remove()));
   T.plot = plot;
+  T.BARS = BARS;
   T.paths = PATHS;
   T.mark = (style) => E("svg", { viewBox: "-7 -7 14 14", "aria-hidden": "true" }, E("path", { d: PATHS[style.symbol] || PATHS.circle, style: `fill: ${style.colour === "#000000" ? "var(--text)" : style.colour}` }));
   /* What colours and lines mean; what symbols mean, the boxes say that choose kinds. */

@@ -122,7 +122,7 @@
         E("thead", {}, E("tr", {}, ...heads.map((each) => E("th", { scope: "col" }, T.name(each))))),
         E("tbody", {}, ...rows)));
   }
-  const modelCell = (meta, each) => E("th", { scope: "row" }, S().has("cell") ? E("a", { href: T.link("cell", [each.id]) }, T.name(each.model)) : T.name(each.model));
+  const modelCell = (meta, each) => E("th", { scope: "row" }, E("a", { href: T.link("cell", [each.id]) }, T.name(each.model)));
   function logitsTable(meta, sample, doc, rows) {
     const ordinals = ["1st", "2nd", "3rd", "4th", "5th"].slice(0, doc.top.k);
     const body = rows.map((each) => E("tr", {}, modelCell(meta, each), E("td", {}, mark(each.right)),

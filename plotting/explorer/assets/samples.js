@@ -181,8 +181,5 @@
   }
   const failure = (main, error) => main.replaceChildren(T.element("h1", {}, "Samples"), T.element("p", { class: "problem", role: "alert" }, error.message || String(error)));
 
-  /* Whether there is a view, so that no link leads nowhere. */
-  const has = (view) => !T.has || T.has(view);
-
-  T.samples = { RIGHT, has, FILTERS, slices, keptOf, unpack, setting, numbered, rankOf, positionOf, every, chunk, ids, find, arrays, filters, within, chosen, share, percent, number, className, words, link, picture, comparing, failure };
+  T.samples = { RIGHT, FILTERS, slices, keptOf, unpack, setting, numbered, rankOf, positionOf, every, chunk, ids, find, arrays, filters, within, chosen, share, percent, number, className, words, link, picture, comparing, failure };
 })();

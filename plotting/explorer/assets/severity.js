@@ -36,11 +36,6 @@
     order.forEach((at, place) => { found[at] = Math.max(least, wanted[at], place ? found[order[place - 1]] + LINE : least); });
     return found;
   }
-  /* Round numbers between two. */
-  function round(low, high) {
-    const rough = (high - low) / 5, power = 10 ** Math.floor(Math.log10(rough)), step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
-    return Array.from({ length: Math.floor(high / step) - Math.ceil(low / step) + 1 }, (_, at) => Number(((Math.ceil(low / step) + at) * step).toPrecision(12)));
-  }
   /* Lines with symbols and bars in the models' colours, each with its name at its end; models with one mark are told apart by dashes. */
   function curves(rows, loaded, width, title) {
     const right = Math.min(SIZE.right, width * 0.4), { left } = SIZE, top = SIZE.top + (title ? SIZE.title : 0), height = SIZE.height + top, bottom = height - SIZE.bottom, end = width - right, [, first] = loaded[0];
@@ -50,7 +45,7 @@
     const root = E("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": "Curves by severity; the table below has the numbers", "font-family": "Helvetica, Arial, sans-serif", "font-size": 13 });
     const text = (said, attributes) => E("text", { fill: "#1d1d1f", ...attributes }, said), line = (x1, y1, x2, y2, attributes) => E("line", { x1, y1, x2, y2, ...attributes });
     if (title) root.append(E("rect", { width: "100%", height: "100%", fill: "#fff" }), text(title, { x: width / 2, y: 26, "text-anchor": "middle", "font-size": 17, "font-weight": 700 }));
-    for (const v of round(low - edge, high + edge)) root.append(line(left, y(v), end, y(v), { class: "grid", stroke: "#d9d9de" }), text(String(v), { x: left - 8, y: y(v) + 4, "text-anchor": "end" }));
+    for (const v of T.round(low - edge, high + edge)) root.append(line(left, y(v), end, y(v), { class: "grid", stroke: "#d9d9de" }), text(String(v), { x: left - 8, y: y(v) + 4, "text-anchor": "end" }));
     for (const level of levels) root.append(text(String(level), { x: x(level), y: bottom + 18, "text-anchor": "middle" }));
     root.append(text("severity; bars: 95 %", { x: (left + end) / 2, y: height - 8, "text-anchor": "middle" }), text(`${first.metric}${first.percent ? " (%)" : first.unit ? ` (${first.unit})` : ""}`, { transform: `translate(15 ${(top + bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }));
     const before = new Map(), names = apart(rows.map((each) => y(loaded.at(-1)[1].value[each.at]) + 4), top + 8);
@@ -69,4 +64,5 @@
     return root;
   }
   T.view("severity", { title: () => "Severity", nav: "Severity", render });
+  T.view("training", { title: () => "Training", nav: "Training", render: async (...given) => { await (T.training || T.run("training.js")); return T.training(...given); } });
 })();

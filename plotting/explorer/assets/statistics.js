@@ -70,5 +70,10 @@
     }
     return chosen;
   }
-  Object.assign(T, { SCALES, effective, wilson, fit, band, ticks });
+  /* Round numbers between two. */
+  function round(low, high, parts = 5) {
+    const rough = (high - low) / parts, power = 10 ** Math.floor(Math.log10(rough)), step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
+    return Array.from({ length: Math.floor(high / step) - Math.ceil(low / step) + 1 }, (_, at) => Number(((Math.ceil(low / step) + at) * step).toPrecision(12)));
+  }
+  Object.assign(T, { SCALES, effective, wilson, fit, band, ticks, round });
 })();
