@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
+CURVE = (
+    *("run", "eval_setting", "metric", "model", "step", "unit", "epoch"),
+    *("value", "low", "high", "n", "best", "evaluation"),
+)
 Find = Callable[[Store, str, str], Evaluation]
 
 
@@ -79,6 +84,27 @@ def ranking_frame(
         row |= {"score": score, "value": place.value, "low": place.low, "high": place.high}
         rows.append({**row, "mean_rank": each.mean_rank, "tied_with": list(each.tied_with)})
     return pd.DataFrame(rows)
+
+
+def curves_frame(store: Store, models: Collection[str], settings: Collection[str], metric: str | None) -> pd.DataFrame:
+    """A row for each checkpoint on each setting; see `testbed.api.results.Results.curves`."""
+    import pandas as pd
+
+    from testbed.analyses.checkpoints import curves
+
+    rows: list[dict[str, Any]] = []
+    for curve in curves(store, settings=settings, metric=metric):
+        points = tuple(each for each in curve.points if each.model in models)
+        best = replace(curve, points=points).best()
+        for each in points:
+            row: dict[str, Any] = {"run": curve.run, "eval_setting": curve.eval_setting, "metric": curve.spec.name}
+            row |= {"model": each.model, **{name: getattr(each.checkpoint, name) for name in ("step", "unit", "epoch")}}
+            row |= {"value": each.value, "low": each.low, "high": each.high, "n": each.n, "best": each == best}
+            rows.append({**row, "evaluation": each.evaluation})
+    frame = pd.DataFrame(rows, columns=list(CURVE))
+    for name in ("value", "low", "high"):
+        frame[name] = pd.to_numeric(frame[name])
+    return frame.astype({"step": "Int64", "epoch": "Int64", "n": "Int64", "best": bool, "evaluation": "Int64"})
 
 
 def gate_frame(store: Store, policy: str | Path, candidate: str, baseline: str) -> pd.DataFrame:

@@ -244,6 +244,29 @@ class Results:
         with Store.open(self.db) as store:
             return gate_frame(store, policy, candidate, baseline)
 
+    def curves(self, metric: str | None = None) -> pd.DataFrame:
+        """The checkpoints of training runs among these models, as ``testbed watch`` noted them, by run and step.
+
+        Columns: ``run``, ``eval_setting``, ``metric``, ``model``, ``step`` counted in ``unit`` (``"step"`` or
+        ``"epoch"``), ``epoch`` if it is known, ``value`` with its 95 % interval ``low`` to ``high``, ``n``, ``best``
+        (whether it is the best checkpoint of the run on the setting; of equal ones the first) and ``evaluation``.
+        Empty if no training run was watched.
+
+        Args:
+            metric: None: the main one of each setting.
+
+        Raises:
+            StoreError: If none of these results has the metric.
+        """
+        from testbed.api.analyses import curves_frame
+
+        known = sorted({each.metric for each in self._found})
+        if metric is not None and metric not in known:
+            raise StoreError(f"none of these results has the metric {metric}; they have {', '.join(known) or 'none'}")
+        models, settings = ({getattr(each, name) for each in self._found} for name in ("model", "eval_setting"))
+        with Store.open(self.db) as store:
+            return curves_frame(store, models, settings, metric)
+
     def plot(self, *kinds: str, metric: str | None = None, labels: Iterable[str] = ()) -> dict[str, Figure]:
         """The figures that ``testbed figures`` draws of these models and settings, by name; a notebook shows them.
 

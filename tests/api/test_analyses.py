@@ -15,7 +15,7 @@ from stored_cells import put, samples_of, saying
 import testbed
 from testbed.api.results import HEADS, ROWS, Results
 from testbed.db.store import Store
-from testbed.entities import Result
+from testbed.entities import Checkpoint, Result
 from testbed.errors import StoreError, UnknownNameError
 from testbed.published.importing import import_results
 
@@ -131,3 +131,30 @@ def test_a_gate_says_what_the_command_says(db: str, told: Callable[..., Any], tm
     assert frame.gain[0] == expected["rules"][0]["change"]["gain"]
     assert frame.margin[0] == 0.05
     assert frame.missing[1] == expected["rules"][1]["missing"]
+
+
+def test_curves_are_rows_by_run_and_step_of_these_results(tmp_path: Path, db: str) -> None:
+    with Store.open(db, "write") as store:
+        for step, model in enumerate(("bad", "fair", "good"), 1):
+            noted = store.evaluations.find([model], ["val"])
+            store.checkpoints.note([each.id for each in noted], Checkpoint("/runs/a", step, "epoch", step))
+    frame = testbed.results(db).curves()
+    assert list(zip(frame["eval_setting"], frame["step"], frame["model"], strict=True)) == [
+        (setting, step, model)
+        for setting in ("val", "val-dim")
+        for step, model in enumerate(("bad", "fair", "good"), 1)
+    ]
+    assert set(frame["unit"]) == {"epoch"}
+    assert frame["value"].tolist() == [0.5] * 6  # as the store has it
+    assert frame["best"].tolist() == [True, False, False] * 2  # of equal ones the first
+    some = testbed.results(db, ["fair", "good"], "val").curves("top1")
+    assert some["model"].tolist() == ["fair", "good"]
+    assert some["best"].tolist() == [True, False]
+    with pytest.raises(StoreError, match="none of these results has the metric top5; they have top1"):
+        testbed.results(db).curves("top5")
+
+
+def test_curves_of_a_store_without_training_runs_are_empty(db: str) -> None:
+    frame = testbed.results(db).curves()
+    assert len(frame) == 0
+    assert {"run", "step", "value", "best"} <= set(frame.columns)
