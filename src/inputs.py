@@ -93,6 +93,7 @@ class Inputs:
         preprocessing: Of checkpoints that the command line names, such as ``resnet18,finetuned.pth``.
         class_order: Of their outputs: ``setting``, ``sorted``, ``natural``, or the path of a file of class names; None
             for what the checkpoint says.
+        kept: Of each greedy soup that the run has, by its name: the models that it keeps, or why none can be chosen.
     """
 
     data_root: str | None = None
@@ -108,6 +109,7 @@ class Inputs:
     max_megapixels: int = MAX_MEGAPIXELS
     preprocessing: Preprocessing = Preprocessing()
     class_order: str | None = None
+    kept: tuple[tuple[str, tuple[str, ...] | str], ...] = ()
 
     @classmethod
     def from_environment(cls) -> Inputs:

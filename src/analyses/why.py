@@ -88,12 +88,17 @@ def why_today(store: Store, catalog: Catalog, evaluation: Evaluation) -> Why:
         StoreError: If model or setting can no longer be opened.
     """
     from testbed.graph.options import RunOptions
+    from testbed.inputs import active, using
     from testbed.planning.plan import Planner
+    from testbed.runner.greedy import with_stored_soups
 
     options = RunOptions(
         dtype=evaluation.dtype or "float32", limit=evaluation.sample_limit, random_weights=evaluation.random_weights
     )
-    cell = Planner(catalog, store, options, fetch=False).plan([evaluation.model], [evaluation.eval_setting]).cells[0]
+    options = with_stored_soups(catalog, options, store, [evaluation.model])
+    with using(options.inputs or active()):
+        planner = Planner(catalog, store, options, fetch=False)
+        cell = planner.plan([evaluation.model], [evaluation.eval_setting]).cells[0]
     if not cell.identity:
         raise StoreError(f"{cell.name} cannot be opened today: {cell.reason}")
     identity = store.evaluations.identity(evaluation)

@@ -112,6 +112,9 @@ class Given:
         class_names: The class names of the data set.
         samples: Role → the samples of an input; ``images`` are the cell's own.
         rows: Role → the stored embeddings of an input.
+        names: Role → the class names of an input's data set.
+        once: What a function returns that fits something to the rows of `FITTED` by the model's rule; a worker calls it
+            once for all cells with these rows.
     """
 
     model_identity: str
@@ -119,6 +122,8 @@ class Given:
     class_names: Sequence[str] | None
     samples: Callable[[str], Sequence[SampleInfo]]
     rows: Callable[[str], RowValues]
+    names: Callable[[str], Sequence[str] | None] = lambda role: None
+    once: Callable[[Callable[[], Any]], Any] = lambda make: make()
 
 
 class Artifact(ABC):

@@ -3,14 +3,18 @@
 From stored outputs, without a GPU: ``ensemble:A+B`` is the mean of probabilities, ``ensemble.logits:A+B`` of logits,
 ``ensemble.ranks:A+B`` of ranks. ``A@temperature=SETTING`` is A with a temperature that is fitted on SETTING,
 ``A@prior=em`` with shares of the classes that are estimated where it is evaluated, ``A@prior=oracle`` with those of the
-labels there. From weights: ``soup:A+B`` is their mean, ``wiseft:A,B,0.5`` lies between those of A and of B.
+labels there, ``A@prior=SETTING`` with those of the labels of SETTING. From weights: ``soup:A+B`` is their mean,
+``wiseft:A,B,0.5`` lies between those of A and of B, and ``soup:A+B+C@@greedy=SETTING`` is the mean of those that a run
+keeps by their results on SETTING.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from testbed.errors import DefinitionError
+from testbed.inputs import active
 from testbed.models.made import derived
 from testbed.models.made.averaged import averaged
 from testbed.models.made.derived import DerivedModel
@@ -19,6 +23,7 @@ from testbed.models.made.names import (
     ENSEMBLE,
     ENSEMBLE_LOGITS,
     ENSEMBLE_RANKS,
+    GREEDY,
     ORACLE,
     PRIOR,
     SOUP,
@@ -42,6 +47,7 @@ RULES = {
     (PRIOR, EM): derived.PRIOR_BY_EM,
     (PRIOR, ORACLE): derived.PRIOR_OF_LABELS,
 }
+FITTED = {TEMPERATURE: derived.TEMPERATURE, PRIOR: derived.PRIOR_OF_SETTING}
 
 
 class DerivedFamily:
@@ -73,18 +79,30 @@ class DerivedFamily:
         """The model.
 
         Raises:
-            DefinitionError: If the weights of some models cannot be averaged.
+            DefinitionError: If the weights of some models cannot be averaged, or no run has chosen the members.
         """
         made = self._parsed(name)
+        if made.how == GREEDY:
+            return self._greedy(name, made)
         members = [self.catalog.models.get(each) for each in made.of]
         if made.how == SOUP:
-            return averaged(name, members, [1 / len(members)] * len(members))
+            return _soup(name, members)
         if made.how == WISEFT:
             return averaged(name, members, [1 - float(made.value), float(made.value)])
-        if made.how == TEMPERATURE:
-            fitted_on = self.catalog.eval_settings.get(made.value)
-            return DerivedModel(name, members, derived.TEMPERATURE, fitted_on)
-        return DerivedModel(name, members, RULES[made.how, made.value])
+        rule = RULES.get((made.how, made.value))
+        if rule is not None:
+            return DerivedModel(name, members, rule)
+        return DerivedModel(name, members, FITTED[made.how], self.catalog.eval_settings.get(made.value))
+
+    def _greedy(self, name: str, made: Made) -> ModelDefinition:
+        """The soup of the members that a run keeps; see `testbed.runner.greedy`."""
+        kept = dict(active().kept).get(name)
+        if kept is None:
+            raise DefinitionError(f"{name}: a run chooses its members by results on {made.value}: testbed run '{name}'")
+        if isinstance(kept, str):
+            raise DefinitionError(kept)
+        members = [self.catalog.models.get(each) for each in kept]
+        return _soup(name, members) if len(members) > 1 else members[0].under_name(name)
 
     def explain(self, name: str) -> str | None:
         """Which part of a name is wrong."""
@@ -97,6 +115,10 @@ class DerivedFamily:
 
     def _parsed(self, name: str) -> Made:
         return parse(name, self.catalog.models.canonical, self.catalog.eval_settings.canonical)
+
+
+def _soup(name: str, members: Sequence[ModelDefinition]) -> ModelDefinition:
+    return averaged(name, members, [1 / len(members)] * len(members))
 
 
 registry.add_model_family(DerivedFamily(registry))

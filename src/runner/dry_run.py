@@ -19,6 +19,7 @@ from testbed.inputs import active, using
 from testbed.planning.plan import Plan, Planner
 from testbed.provenance.manifest import Today
 from testbed.registry.catalog import Catalog
+from testbed.runner.greedy import with_stored_soups
 from testbed.runner.stale_candidates import find_stale_candidates
 from testbed.scoring.stored_values import read_outputs
 from testbed.tasks.parts.recorded_sets import pairs_of
@@ -42,23 +43,25 @@ class PlannedPass:
 def make_plan(catalog: Catalog, options: RunOptions, models: Sequence[str], settings: Sequence[str]) -> Plan:
     """The plan of a run, without fetching weights and without touching the store (which need not exist)."""
     with using(options.inputs or active()):
-        return _make_plan(catalog, options, models, settings)
-
-
-def _make_plan(catalog: Catalog, options: RunOptions, models: Sequence[str], settings: Sequence[str]) -> Plan:
-    catalog.load(options.plugins)
-    pairs = pairs_of(catalog, models, settings)
+        catalog.load(options.plugins)
     try:
         store = Store.open(options.db_url)
     except StoreError as error:
         if "there is no results store" not in str(error) and "holds no results" not in str(error):
             raise
-        plan = Planner(catalog, None, options, fetch=False).plan_pairs(pairs)
-        plan.passes = planned_passes(plan, None, options)
-        return plan
+        return _make_plan(catalog, options, None, models, settings)
     with store:
+        return _make_plan(catalog, options, store, models, settings)
+
+
+def _make_plan(
+    catalog: Catalog, options: RunOptions, store: Store | None, models: Sequence[str], settings: Sequence[str]
+) -> Plan:
+    options = with_stored_soups(catalog, options, store, models)
+    with using(options.inputs or active()):
+        pairs = pairs_of(catalog, models, settings)
         plan = Planner(catalog, store, options, fetch=False).plan_pairs(pairs)
-        if not options.trust:
+        if store is not None and not options.trust:
             plan.stale_candidates = find_stale_candidates(plan, store, Today(catalog.plugins), frozenset(), {}, {})
         plan.passes = planned_passes(plan, store, options)
         return plan

@@ -17,6 +17,7 @@ from testbed.graph.options import RunOptions
 from testbed.inputs import active, using
 from testbed.planning.plan import Planner
 from testbed.registry.catalog import Catalog
+from testbed.runner.greedy import Evaluated, choose_soups, named_in
 from testbed.runner.recompute import amount
 from testbed.runner.staleness import StalenessChecker
 from testbed.tasks.parts.recorded_sets import pairs_of
@@ -49,10 +50,19 @@ def run(
         TestbedError: If the run as a whole cannot start or go on; what was stored before that is kept. Its attribute
             ``report`` says how far the run had come.
     """
-    options = options.resolved()
+    options, progress = options.resolved(), progress or SilentProgress()
     with using(options.inputs or active()):
         catalog.load(options.plugins)
-        progress = progress or SilentProgress()
+        options, stopped = choose_soups(
+            catalog,
+            options,
+            models,
+            lambda own, members, on: Evaluated.by(run(catalog, own, members, [on], progress), own.db_url),
+            progress.note,
+        )
+    if stopped is not None:
+        return stopped
+    with using(options.inputs or active()):
         options = _where_known(catalog, options, models, settings, progress)
         if options.executor != "inline":
             refuse_memory(options.payload_url or "")
@@ -77,8 +87,10 @@ def _where_known(
     catalog: Catalog, options: RunOptions, models: Sequence[str], settings: Sequence[str], progress: Progress
 ) -> RunOptions:
     """The options, with everything computed in this process if others do not know a definition: that of a notebook."""
-    own = catalog.models.in_main() & set(models)
-    own |= {name for name in catalog.eval_settings.in_main() if any(each.startswith(name) for each in settings)}
+    parts = [made for each in models for made in named_in(catalog, each)]
+    used, on = {*models, *(name for made in parts for name in made.of)}, {*settings, *(made.value for made in parts)}
+    own = catalog.models.in_main() & used
+    own |= {name for name in catalog.eval_settings.in_main() if any(each.startswith(name) for each in on)}
     if not own:
         return options
     others = options.executor in ("processes", "ray")

@@ -33,6 +33,7 @@ class Context:
         again: For a check, how many classes of a stored zero-shot head are recomputed; else 0.
         asked: The questions that this worker had answered, by node and text.
         found: Model → the number of answers that were stored already.
+        fitted: What was fitted to stored outputs, by the rule and the evaluation.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Context:
         self._loaded: dict[str, Any] = {}
         self.asked: set[tuple[str, str]] = set()
         self.found: Counter[str] = Counter()
+        self.fitted: dict[tuple[Any, ...], Any] = {}
 
     def stopping(self) -> bool:
         """Whether the run is being stopped."""

@@ -50,7 +50,8 @@ def test_every_command_takes_their_names(testbed, tmp_path):
         ("ensemble:digits-knn", "ensemble:A+B takes two models or more; got 1"),
         ("ensemble:digits-knn+digits-kn", "there is no model 'digits-kn'; ensemble:A+B has names"),
         ("digits-knn@temperature=digit", "there is no eval setting 'digit' to fit a temperature on"),
-        ("digits-knn@prior=even", "the prior is em, estimated without labels, or oracle, from the labels; got 'even'"),
+        ("digits-knn@prior=even", "the prior is em, estimated without labels, oracle, from the labels, or an eval"),
+        ("soup:digits-knn+digits-cnn@greedy=digits", "greedy= is about the whole soup: write @@greedy=SETTING after"),
     ],
 )
 def test_a_wrong_name_is_told_in_a_line(testbed, name, said):

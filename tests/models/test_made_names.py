@@ -42,6 +42,9 @@ def model(name: str) -> str | None:
         ("ensemble:a@temperature=val+fog+b", "ensemble:a@temperature=val+fog+b"),
         ("ensemble:b+a@@temperature=val@@prior=em", "ensemble:a+b@@temperature=val@@prior=em"),
         ("wiseft:a,b,0.5@@temperature=val", "wiseft:a,b,0.5@@temperature=val"),
+        ("a@prior=v", "a@prior=val"),
+        ("soup:b+a@@greedy=v", "soup:a+b@@greedy=val"),
+        ("soup:b+a@@greedy=val+fog@@prior=em", "soup:a+b@@greedy=val+fog@@prior=em"),
     ],
 )
 def test_a_name_has_one_spelling_which_means_the_same(written: str, canonical: str) -> None:
@@ -65,8 +68,13 @@ def test_a_name_has_one_spelling_which_means_the_same(written: str, canonical: s
         ("a@temperature=", "there is no eval setting '' to fit a temperature on; testbed list settings"),
         ("a@temperature=nowhere", "there is no eval setting 'nowhere'"),
         ("x@temperature=val", "there is no model 'x'"),
-        ("a@prior=val", "the prior is em, estimated without labels, or oracle, from the labels; got 'val'"),
-        ("ensemble:a+b@@abstain=0.9", "after @ comes temperature=SETTING, prior=em or prior=oracle; got 'abstain=0.9'"),
+        ("a@prior=no", "em, estimated without labels, oracle, from the labels, or an eval setting whose labels are"),
+        ("ensemble:a+b@@abstain=0.9", "after @ comes temperature=SETTING, prior=em, prior=oracle, prior=SETTING or"),
+        ("soup:a+x@@greedy=val", "there is no model 'x'; soup:A+B has names"),
+        ("soup:a+b@@greedy=no", "there is no eval setting 'no' to choose members by"),
+        ("ensemble:a+b@@greedy=val", "greedy= keeps some members of a soup, as in soup:A+B+C@@greedy=SETTING; got"),
+        ("a@greedy=val", "greedy= keeps some members of a soup, as in soup:A+B+C@@greedy=SETTING; got 'a'"),
+        ("soup:a+b@greedy=val", "greedy= is about the whole soup: write @@greedy=SETTING after its last member"),
     ],
 )
 def test_what_is_wrong_with_a_name_is_said(name: str, said: str) -> None:
@@ -82,6 +90,7 @@ def test_what_is_wrong_with_a_name_is_said(name: str, said: str) -> None:
     [
         ("ensemble:b+a", "ensemble:a+b"),
         ("ensemble.ranks:c10+c9@@prior=em", "ensemble.ranks:c9+c10@@prior=em"),
+        ("soup:b+a@@greedy=val", "soup:a+b@@greedy=val"),
         ("ensemble:b@prior=em+a", "ensemble:b@prior=em+a"),
         ("wiseft:b,a,0.5", "wiseft:b,a,0.5"),
         ("ensembles", "ensembles"),

@@ -12,8 +12,13 @@ from scipy import special
 from toy import CLASSES, WORK, ToyDataset, ToyNetwork, toy_catalog, toy_model, toy_setting
 from toy_towers import toy_encoder
 
+from testbed.analyses.why import why_today
+from testbed.errors import DefinitionError
+from testbed.graph.cells import Action
+from testbed.graph.options import RunOptions
 from testbed.metrics.combining import fit_temperature, mean_probabilities, shares_by_em, with_prior
 from testbed.models.derived import DerivedFamily
+from testbed.runner.dry_run import make_plan
 
 COUNT = 60
 EXACT = 1e-12
@@ -157,6 +162,77 @@ def test_a_prior_is_estimated_from_all_samples_of_the_setting(lab: Any, catalog:
     logits = lab.logits("a", "val")
     expected = with_prior(logits, shares_by_em(logits.astype(np.float64)))
     np.testing.assert_allclose(lab.logits("a@prior=em", "val"), expected, rtol=0, atol=EXACT)
+
+
+def test_a_prior_is_counted_from_the_labels_of_another_setting(lab: Any, catalog: Any) -> None:
+    lab.run(catalog, ["a@prior=test", "a@prior=val", "a@prior=oracle"], ["val"])
+    counts = np.bincount(targets(7), minlength=CLASSES) + 1
+    joint = special.softmax(lab.logits("a", "val").astype(np.float64), axis=1) * counts / counts.sum() * CLASSES
+    found = special.softmax(lab.logits("a@prior=test", "val"), axis=1)
+    np.testing.assert_allclose(found, joint / joint.sum(axis=1, keepdims=True), rtol=0, atol=EXACT)
+    np.testing.assert_array_equal(lab.logits("a@prior=val", "val"), lab.logits("a@prior=oracle", "val"))
+
+
+def test_a_prior_is_counted_where_the_classes_are_the_same(lab: Any) -> None:
+    few = setting("few", class_sublist=[7, 2, 5], num_classes=CLASSES)
+    groups = setting("groups", class_groups=[[0, 1], list(range(2, CLASSES))])
+    names = [f"class {index}" for index in range(CLASSES)]
+    ordered = setting("ordered", dataset=Named(COUNT, names=names))
+    turned = setting("turned", dataset=Named(COUNT, names=[*names[:8], names[9], names[8]]))
+    catalog = with_family(member("a", 1), setting(), few, groups, ordered, turned)
+    differ = "evaluate different classes"
+    reasons = {
+        ("few", "val"): ("unsupported", f"val and few {differ} (10 and 3); a@prior=few takes the share of each class"),
+        ("val", "few"): ("unsupported", f"few and val {differ} (3 and 10); a@prior=val takes the share of each class"),
+        ("groups", "val"): ("unsupported", "groups groups classes; a@prior=groups would need the share of each class"),
+        ("turned", "ordered"): (
+            "failed",
+            "a@prior=turned takes the share of each class from turned, whose classes are not those of ordered: class 8"
+            " is 'class 9' there, 'class 8' here",
+        ),
+    }
+    for (counted, name), (status, reason) in reasons.items():
+        outcome = one(lab.run(catalog, [f"a@prior={counted}"], [name]))
+        assert outcome.status == status
+        assert reason in outcome.reason
+
+
+class Named(Known):
+    """With names of classes."""
+
+    def __init__(self, count: int, *, names: list[str]) -> None:
+        super().__init__(count)
+        self.names = names
+
+    def spec(self) -> dict[str, Any]:
+        return {**super().spec(), "names": self.names}
+
+    def open(self) -> Any:
+        source = super().open()
+        source.class_names = self.names
+        return source
+
+
+def test_what_is_fitted_is_fitted_once_for_all_settings(
+    lab: Any, catalog: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fits: list[int] = []
+    monkeypatch.setattr(
+        "testbed.metrics.combining.fit_temperature",
+        lambda logits, labels: fits.append(len(labels)) or fit_temperature(logits, labels),
+    )
+    parts = [setting(f"part{size}", idx_subsample_list=list(range(size)), size=size) for size in (10, 20, 30)]
+    for each in parts:
+        catalog.add_eval_setting(each)
+    names = [each.name for each in parts]
+    lab.run(catalog, ["a@temperature=val"], ["val", "test", *names])
+    assert fits == [COUNT]
+    lab.run(catalog, ["a@temperature=test", "ensemble:a@temperature=test+b@temperature=test"], ["val", *names])
+    assert fits == [COUNT] * 3  # a on test, and b on test
+    expected = lab.logits("a", "val").astype(np.float64) / fit_temperature(lab.logits("a", "val"), targets())
+    for each in parts:
+        found = lab.logits("a@temperature=val", each.name)
+        np.testing.assert_allclose(found, expected[: each.size], rtol=0, atol=EXACT)
 
 
 def test_derived_models_are_members_of_others(lab: Any, catalog: Any) -> None:
@@ -323,11 +399,11 @@ def weights(seed: int) -> torch.Tensor:
     return ToyNetwork(seed).weight.detach()
 
 
-def by_hand(weight: torch.Tensor) -> np.ndarray:
+def by_hand(weight: torch.Tensor, seed: int = 0) -> np.ndarray:
     network = ToyNetwork(0)
     network.load_state_dict({"weight": weight})
     with torch.no_grad():
-        return np.asarray(network(tensor_of(ToyDataset(COUNT).open())))
+        return np.asarray(network(tensor_of(ToyDataset(COUNT, seed).open())))
 
 
 def test_weights_are_averaged(lab: Any, catalog: Any, work: Any) -> None:
@@ -381,3 +457,96 @@ def test_networks_that_do_not_go_together_are_told_apart(lab: Any, catalog: Any)
         outcome = one(lab.run(catalog, [name], ["val"]))
         assert outcome.status == "failed"
         assert reason in outcome.reason
+
+
+# Greedy soups ---------------------------------------------------------------------------------------------------------
+
+
+def greedy_by_hand(seeds: dict[str, int]) -> tuple[list[str], torch.Tensor]:
+    """Recipe 1 of Wortsman et al. (2022) in torch alone: the names that are kept, and the mean of their weights."""
+    images, truth = tensor_of(ToyDataset(COUNT).open()), torch.tensor(targets())
+
+    def accuracy(weight: torch.Tensor) -> float:
+        network = ToyNetwork(0)
+        network.load_state_dict({"weight": weight})
+        with torch.no_grad():
+            return float((network(images).argmax(dim=1) == truth).double().mean())
+
+    def mean(names: list[str]) -> torch.Tensor:
+        return torch.stack([weights(seeds[name]).double() for name in sorted(names)]).mean(dim=0).float()
+
+    order = sorted(seeds, key=lambda name: -accuracy(weights(seeds[name])))
+    kept = order[:1]
+    for name in order[1:]:
+        if accuracy(mean([*kept, name])) >= accuracy(mean(kept)):
+            kept.append(name)
+    return sorted(kept), mean(kept)
+
+
+SEEDS = {"a": 1, "b": 2, "c": 3}
+GREEDY = "soup:a+b+c@@greedy=val"
+
+
+@pytest.fixture
+def candidates() -> Any:
+    return with_family(*(member(name, seed) for name, seed in SEEDS.items()), setting(), setting("test", 7))
+
+
+def test_a_greedy_soup_keeps_what_the_recipe_keeps(
+    lab: Any, candidates: Any, work: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(lab.progress, "note", said.append)
+    kept, weight = greedy_by_hand(SEEDS)
+    assert 1 < len(kept) < len(SEEDS)
+    expected = by_hand(weight, 7)
+    work.clear()
+    assert one(lab.run(candidates, [GREEDY], ["test"])).status == "complete"
+    np.testing.assert_allclose(lab.logits(GREEDY, "test"), expected, atol=1e-5)
+    members, soups_tried, itself = len(SEEDS), len(SEEDS) - 1, 1
+    assert work["images through networks"] == (members + soups_tried + itself) * COUNT
+    (line,) = said
+    assert line.startswith(f"{GREEDY}: soup:{'+'.join(kept)}, chosen by top1 on val: ")
+    steps = [each.removeprefix("with ") for each in line.partition("on val: ")[2].split(", ")]
+    assert sorted(each[0] for each in steps) == [*SEEDS]
+    assert sorted(each[0] for each in steps if not each.endswith("(left out)")) == kept
+    work.clear()
+    assert one(lab.run(candidates, [GREEDY], ["test"])).status == "stored"
+    assert one(lab.run(candidates, [f"soup:{'+'.join(kept)}"], ["test"])).status == "derived"
+    assert set(ended(lab.run(candidates, [*SEEDS], ["val"])).values()) == {"stored"}
+    assert [work[each] for each in COUNTED[1:]] == [0, 0]
+
+
+def test_greedy_soups_are_corrected_and_a_plan_knows_what_is_stored(lab: Any, candidates: Any) -> None:
+    options, name = RunOptions(db_url=lab.url), f"{GREEDY}@@temperature=val"
+    (before,) = make_plan(candidates, options, [name], ["test"]).cells
+    assert before.action is Action.FAILED
+    assert "a on val, by which members are chosen: not evaluated yet; a run does this first" in before.reason
+    evaluation = one(lab.run(candidates, [name], ["test"])).evaluation_id
+    kept = f"soup:{'+'.join(greedy_by_hand(SEEDS)[0])}"
+    expected = lab.logits(GREEDY, "test").astype(np.float64) / fit_temperature(lab.logits(kept, "val"), targets())
+    np.testing.assert_allclose(lab.logits(name, "test"), expected, rtol=0, atol=EXACT)
+    (after,) = make_plan(candidates, options, [name], ["test"]).cells
+    assert after.action is Action.DONE
+    with lab.open() as store:
+        assert why_today(store, candidates, store.evaluations.get(evaluation)).identity == []
+
+
+def test_another_member_makes_another_greedy_soup(lab: Any, candidates: Any) -> None:
+    first = one(lab.run(candidates, [GREEDY], ["test"]))
+    changed = {**SEEDS, "b": 6}
+    other = with_family(*(member(*each) for each in changed.items()), setting(), setting("test", 7))
+    second = one(lab.run(other, [GREEDY], ["test"]))
+    assert second.evaluation_id != first.evaluation_id
+    np.testing.assert_allclose(reported(lab, GREEDY, "test"), by_hand(greedy_by_hand(changed)[1], 7), atol=1e-5)
+    assert one(lab.run(candidates, [GREEDY], ["test"])).evaluation_id == first.evaluation_id
+
+
+def test_what_keeps_a_greedy_soup_from_being_chosen_is_said(lab: Any, candidates: Any) -> None:
+    candidates.add_model(member("n", 1, classifier_loader=lambda: Normed(1)))
+    outcome = one(lab.run(candidates, ["soup:a+n@@greedy=val"], ["test"]))
+    assert outcome.status == "failed"
+    assert "soup:a+n on val, by which members are chosen: " in outcome.reason
+    assert "its members are of different architectures: a has no places" in outcome.reason
+    with pytest.raises(DefinitionError, match="a run chooses its members by results on val: testbed run"):
+        candidates.get_model(GREEDY)

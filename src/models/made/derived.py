@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 # The rules by which members are combined, and those by which one model is corrected.
 PROBABILITIES, MEAN_LOGITS, RANKS = "mean of probabilities", "mean of logits", "mean of ranks"
 TEMPERATURE, PRIOR_BY_EM, PRIOR_OF_LABELS = "temperature", "prior by expectation maximisation", "prior of the labels"
+PRIOR_OF_SETTING = "prior of the labels of another setting"
 REVISION = 1  # of how outputs are computed; raised when the same members give other ones
 
 
@@ -25,7 +26,7 @@ class DerivedModel(ModelDefinition):
         name: Its name.
         members: The others; one for a correction.
         rule: How it is made of them, one of the rules of this module.
-        fitted_on: The setting that a temperature is fitted on.
+        fitted_on: The setting that a temperature is fitted on, or whose labels a prior is counted from.
     """
 
     needs_torch = False

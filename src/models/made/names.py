@@ -1,7 +1,7 @@
 """The names of models that are made of others: one grammar, by which they are taken apart and put together.
 
     ensemble:A+B[+C…]  ensemble.logits:A+B  ensemble.ranks:A+B  soup:A+B  wiseft:A,B,WEIGHT
-    A@temperature=SETTING  A@prior=em  A@prior=oracle
+    A@temperature=SETTING  A@prior=em  A@prior=oracle  A@prior=SETTING  soup:A+B+C@@greedy=SETTING
 
 What follows an ``@`` belongs to the one name before it, and what follows ``@@`` to all of a name with members.
 """
@@ -9,18 +9,18 @@ What follows an ``@`` belongs to the one name before it, and what follows ``@@``
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from testbed.registry.table import natural_key
 
 ENSEMBLE, ENSEMBLE_LOGITS, ENSEMBLE_RANKS = "ensemble", "ensemble.logits", "ensemble.ranks"
 SOUP, WISEFT = "soup", "wiseft"
-TEMPERATURE, PRIOR = "temperature", "prior"
+TEMPERATURE, PRIOR, GREEDY = "temperature", "prior", "greedy"
 EM, ORACLE = "em", "oracle"
 _LISTS = (ENSEMBLE, ENSEMBLE_LOGITS, ENSEMBLE_RANKS, SOUP, WISEFT)
 _LIST = re.compile(f"({'|'.join(map(re.escape, _LISTS))}):")
-_CORRECTED = re.compile(f"@({TEMPERATURE}|{PRIOR})=")
+_CORRECTED = re.compile(f"@({TEMPERATURE}|{PRIOR}|{GREEDY})=")
 _MARK = "@"
 
 Known = Callable[[str], str | None]  # the canonical form of a name; None if it is unknown
@@ -37,7 +37,8 @@ class Made:
     Attributes:
         how: Its prefix, or what it corrects.
         of: The canonical names of the models that it is made of.
-        value: The weight of the second model, the setting that a temperature is fitted on, or the kind of prior.
+        value: The weight of the second model; the setting that a temperature is fitted on, whose labels a prior is
+            counted from, or by which members of a soup are kept; or ``em`` or ``oracle``.
     """
 
     how: str
@@ -90,21 +91,52 @@ def parse(name: str, model: Known, setting: Known) -> Made:
     return _between(of, model) if how == WISEFT else _members(how, of, model)
 
 
+def made_in(name: str, model: Known, setting: Known) -> Iterator[Made]:
+    """What a name says, after what the names in it say; nothing for a model that is made of no others.
+
+    Args:
+        name: A canonical name.
+        model: As of `parse`.
+        setting: As of `parse`.
+    """
+    try:
+        made = parse(name, model, setting) if looks_made(name) else None
+    except NotMadeError:  # a definition's own name
+        return
+    if made is not None:
+        for each in made.of:
+            yield from made_in(each, model, setting)
+        yield made
+
+
 def _corrected(name: str, model: Known, setting: Known) -> Made:
     base, _, correction = name.rpartition(_MARK)
     how, _, value = correction.partition("=")
     base = base.removesuffix(_MARK)
-    if how not in (TEMPERATURE, PRIOR):
-        raise NotMadeError(f"after @ comes temperature=SETTING, prior=em or prior=oracle; got {correction!r}")
-    if how == PRIOR and value not in (EM, ORACLE):
-        raise NotMadeError(f"the prior is {EM}, estimated without labels, or {ORACLE}, from the labels; got {value!r}")
+    if how not in (TEMPERATURE, PRIOR, GREEDY):
+        raise NotMadeError(
+            "after @ comes temperature=SETTING, prior=em, prior=oracle, prior=SETTING or, after a soup,"
+            f" @greedy=SETTING; got {correction!r}"
+        )
     known = model(base)
     if known is None:
+        if looks_made(base):
+            parse(base, model, setting)  # says what is wrong with it
         raise NotMadeError(f"there is no model {base!r}")
-    fitted_on = setting(value) if how == TEMPERATURE else value
-    if fitted_on is None:
-        raise NotMadeError(f"there is no eval setting {value!r} to fit a temperature on; testbed list settings")
-    return Made(how, (known,), fitted_on)
+    if how == GREEDY and not (looks_made(known) and parse(known, model, setting).how == SOUP):
+        raise NotMadeError(f"{GREEDY}= keeps some members of a soup, as in soup:A+B+C@@greedy=SETTING; got {base!r}")
+    if how == PRIOR and value in (EM, ORACLE):
+        return Made(how, (known,), value)
+    found = setting(value)
+    if found is None and how == PRIOR:
+        raise NotMadeError(
+            f"the prior is {EM}, estimated without labels, {ORACLE}, from the labels, or an eval setting whose labels"
+            f" are counted; got {value!r}"
+        )
+    if found is None:
+        what = "fit a temperature on" if how == TEMPERATURE else "choose members by"
+        raise NotMadeError(f"there is no eval setting {value!r} to {what}; testbed list settings")
+    return Made(how, (known,), found)
 
 
 def _members(how: str, text: str, model: Known) -> Made:
@@ -122,6 +154,8 @@ def _members(how: str, text: str, model: Known) -> Made:
     found = after(0)
     if found is None:
         unknown = next((each for each in pieces if model(each) is None), text)
+        if f"{_MARK}{GREEDY}=" in unknown:
+            raise NotMadeError(f"{GREEDY}= is about the whole soup: write @@{GREEDY}=SETTING after its last member")
         raise NotMadeError(f"there is no model {unknown!r}; {how}:A+B has names of models with + between them")
     if len(found) < 2:
         raise NotMadeError(f"{how}:A+B takes two models or more; got {len(found)}")

@@ -12,6 +12,7 @@ from testbed.models.made.derived import (
     MEAN_LOGITS,
     PRIOR_BY_EM,
     PRIOR_OF_LABELS,
+    PRIOR_OF_SETTING,
     PROBABILITIES,
     RANKS,
     TEMPERATURE,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
     Rule = Callable[[Sequence[Array]], Array]
 
+PRIORS = (PRIOR_BY_EM, PRIOR_OF_LABELS, PRIOR_OF_SETTING)
 TASKS = ("classification", "linear_probe")  # whose logits are those of one class of several
 
 
@@ -82,19 +84,37 @@ def route(model: DerivedModel, setting: EvalSetting, of_member: Callable[[ModelD
             f"{setting.name} attacks each model by itself; what its members have stored is not of an attack on"
             f" {model.name}"
         )
-    if setting.class_groups is not None and model.rule in (PRIOR_BY_EM, PRIOR_OF_LABELS):
-        raise UnsupportedError(f"{setting.name} groups classes; {model.name} would need the share of each class")
+    grouped = [each.name for each in (setting, model.fitted_on) if each is not None and each.class_groups is not None]
+    if grouped and model.rule in PRIORS:
+        raise UnsupportedError(f"{grouped[0]} groups classes; {model.name} would need the share of each class")
     for each in model.members:
         of_member(each, setting)
     if model.fitted_on is not None:
         if model.fitted_on.task not in TASKS:
             raise UnsupportedError(f"{model.fitted_on.name}, which {model.name} is fitted on, is no classification")
         of_member(model.members[0], model.fitted_on)
+    if model.fitted_on is not None and model.rule == PRIOR_OF_SETTING:
+        _require_same_classes(model, setting, model.fitted_on)
     classes = {each.name: each.num_classes for each in model.members if each.num_classes is not None}
     if len(set(classes.values())) > 1:
         told = " and ".join(f"{name} returns {number}" for name, number in classes.items())
         raise UnsupportedError(f"the members of {model.name} have different numbers of classes: {told} logits")
     return "derived"
+
+
+def _require_same_classes(model: DerivedModel, setting: EvalSetting, on: EvalSetting) -> None:
+    """Checks what is known of the classes before any data is opened."""
+    here, there = ([*(each.class_sublist or ())] or each.num_classes for each in (setting, on))
+    if here != there and None not in (here, there):
+        raise UnsupportedError(
+            f"{setting.name} and {on.name} evaluate different classes{_numbers(here, there)}; {model.name} takes the"
+            " share of each class from there"
+        )
+
+
+def _numbers(here: Any, there: Any) -> str:
+    one, other = (each if isinstance(each, int) else len(each) for each in (here, there))
+    return f" ({one:,} and {other:,})" if one != other else ""
 
 
 def rows(model: DerivedModel, setting: EvalSetting) -> Rows:
@@ -120,7 +140,12 @@ def _fitted(model: DerivedModel, given: Given) -> tuple[Rule, str]:
     }
     if model.rule in plain:
         return plain[model.rule], ""
-    fits = {TEMPERATURE: _temperature, PRIOR_BY_EM: _prior_by_em, PRIOR_OF_LABELS: _prior_of_labels}
+    fits = {
+        TEMPERATURE: _temperature,
+        PRIOR_BY_EM: _prior_by_em,
+        PRIOR_OF_LABELS: _prior_of_labels,
+        PRIOR_OF_SETTING: _prior_of_setting,
+    }
     return fits[model.rule](model, given)
 
 
@@ -129,9 +154,13 @@ def _temperature(model: DerivedModel, given: Given) -> tuple[Rule, str]:
 
     on = model.fitted_on
     assert on is not None
-    logits, targets = _labelled(model, given, on)
-    temperature = fit_temperature(logits, targets)
-    said = f"temperature {temperature:.4g}, fitted to {len(targets):,} samples of {on.name}"
+
+    def fit() -> tuple[float, int]:
+        logits, targets = _labelled(model, given, on)
+        return fit_temperature(logits, targets), len(targets)
+
+    temperature, number = given.once(fit)
+    said = f"temperature {temperature:.4g}, fitted to {number:,} samples of {on.name}"
     return lambda members: members[0] / temperature, f"{said}{_shared(given, on)}"
 
 
@@ -149,19 +178,57 @@ def _shared(given: Given, on: EvalSetting) -> str:
 def _prior_by_em(model: DerivedModel, given: Given) -> tuple[Rule, str]:
     from testbed.metrics.combining import shares_by_em, with_prior
 
-    logits, _ = _readable(model, given, given.setting)
-    shares = shares_by_em(logits)
+    shares = given.once(lambda: shares_by_em(_readable(model, given, given.setting)[0]))
     said = f"shares of the classes from {shares.min():.2g} to {shares.max():.2g}, estimated here without labels"
     return lambda members: with_prior(members[0], shares), said
 
 
 def _prior_of_labels(model: DerivedModel, given: Given) -> tuple[Rule, str]:
+    return _counted(model, given, given.setting, "here: an oracle")
+
+
+def _prior_of_setting(model: DerivedModel, given: Given) -> tuple[Rule, str]:
+    """The shares of the classes among the labels of another setting.
+
+    Saerens, Latinne & Decaestecker, "Adjusting the outputs of a classifier to new a priori probabilities" (2002),
+    equation 2.4, with the old shares all 1 / C: p'(c | x) = p(c | x) p'(c) C / Σ_k p(k | x) p'(k) C, where
+    p'(c) = (n_c + 1) / (n + C) for n_c of n labels (Laplace), so that none is 0.
+
+    Raises:
+        DataError: If the classes differ.
+    """
+    on = model.fitted_on
+    assert on is not None
+    here, there = given.class_names, given.names(FITTED)
+    if here and there and list(here) != list(there):
+        place = next(place for place in range(max(len(here), len(there))) if here[place:][:1] != there[place:][:1])
+        one, other = (repr(each[place]) if place < len(each) else "nothing" for each in (here, there))
+        raise DataError(
+            f"{model.name} takes the share of each class from {on.name}, whose classes are not those of"
+            f" {given.setting.name}: class {place} is {other} there, {one} here"
+        )
+    return _counted(model, given, on, f"of {on.name}{_shared(given, on)}")
+
+
+def _counted(model: DerivedModel, given: Given, on: EvalSetting, where: str) -> tuple[Rule, str]:
+    """The rule with the shares of the classes among the labels of a setting."""
     from testbed.metrics.combining import shares_of, with_prior
 
-    logits, targets = _labelled(model, given, given.setting)
-    shares = shares_of(targets, logits.shape[1])
-    said = f"shares of the classes from {shares.min():.2g} to {shares.max():.2g}, of the labels here: an oracle"
-    return lambda members: with_prior(members[0], shares), said
+    def count() -> Array:
+        logits, targets = _labelled(model, given, on)
+        return shares_of(targets, logits.shape[1])
+
+    shares = given.once(count)
+
+    def correct(members: Sequence[Array]) -> Array:
+        if members[0].shape[1] != len(shares):
+            raise DataError(
+                f"{model.name} has {members[0].shape[1]:,} logits on {given.setting.name} and {len(shares):,} on"
+                f" {on.name}, where it takes the share of each class"
+            )
+        return with_prior(members[0], shares)
+
+    return correct, f"shares of the classes from {shares.min():.2g} to {shares.max():.2g}, of the labels {where}"
 
 
 # Logits of members ----------------------------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -49,12 +49,24 @@ class OutputKernel(ShardKernel):
         catalog, op = self.context.catalog, self.context.rows(self.cell).op
         assert isinstance(op, OutputsOp)
         setting, self._kind = catalog.get_eval_setting(self.cell.setting), op.kind
-        names = self.context.store.datasets.get(self.cell.inputs[OWN][1]).class_names
-        given = Given(self.cell.model_identity, setting, names, self._samples, self._rows)
+        given = Given(
+            *(self.cell.model_identity, setting, self._names(OWN), self._samples, self._rows, self._names, self._once)
+        )
         self._combine, said = op.prepare(catalog.get_model(self.cell.model), given)
         if said:
             self.context.note(f"{self.cell.model} on {self.cell.setting}: {said}")
         return self._combine
+
+    def _names(self, role: str) -> Sequence[str] | None:
+        return self.context.store.datasets.get(self.cell.inputs[role][1]).class_names
+
+    def _once(self, make: Callable[[], Any]) -> Any:
+        model = self.context.catalog.get_model(self.cell.model)
+        on = self.context.rows(self.cell).inputs[FITTED].setting
+        key = (getattr(model, "rule", ""), on, *self.cell.inputs[FITTED])
+        if key not in self.context.fitted:
+            self.context.fitted[key] = make()
+        return self.context.fitted[key]
 
     def _samples(self, role: str) -> Sequence[SampleInfo]:
         return self.context.store.datasets.get(self.cell.inputs[role][1]).samples
