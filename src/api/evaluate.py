@@ -19,6 +19,7 @@ from testbed.registry.select import select
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.execution.progress import Progress
+    from testbed.graph.options import RunOptions
     from testbed.models.model_base import ModelDefinition
 
 
@@ -50,6 +51,7 @@ def evaluate(
     std: tuple[float, float, float] | None = None,
     interpolation: str | None = None,
     payload_url: str | None = None,
+    until: float | str | None = None,
     raise_on_failure: bool = False,
     progress: bool = True,
 ) -> Results:
@@ -85,6 +87,10 @@ def evaluate(
         std: For checkpoints: of the channels, in (0, 1].
         interpolation: For checkpoints: of resizing.
         payload_url: Where outputs are stored (fsspec), if not in the database.
+        until: Runs on ever more samples in random order, until the main metric of all of them is known to ± this many
+            points (``0.5``), or it is decided which model is better (``"better:MODEL"``); ``"METRIC:0.5"`` and
+            ``"METRIC:better:MODEL"`` are about another metric. `Results.until` says how far each model came, and the
+            results are of the samples until then.
         raise_on_failure: Whether a cell that fails raises an error after the others are done. Otherwise its reason is
             in `Results.failed` and in `Results.frame`.
         progress: Whether to show the progress.
@@ -129,18 +135,45 @@ def evaluate(
         words, inputs = settings_of_folders(registry, named, inputs)
     with using(inputs):
         chosen_settings = select(registry.eval_settings, registry.eval_setting_collections, words)
+    options = replace(options, inputs=inputs)
     shown = progress_here() if progress else None
     try:
-        report = run(registry, replace(options, inputs=inputs), chosen_models, chosen_settings, shown)
+        if until is not None:
+            results, ok, interrupted = _until(options, chosen_models, chosen_settings, until, shown)
+        else:
+            report = run(registry, options, chosen_models, chosen_settings, shown)
+            results, ok, interrupted = Results.of_run(options.db_url, report), report.ok, report.interrupted
     finally:
         if shown is not None:
             shown.close()
-    results = Results.of_run(options.db_url, report)
-    if raise_on_failure and not report.ok:
+    if raise_on_failure and not ok:
         raise RunError(results.failure or "the run was interrupted")
-    if report.interrupted:
+    if interrupted:
         raise KeyboardInterrupt
     return results
+
+
+def _until(
+    options: RunOptions, models: Sequence[str], settings: Sequence[str], until: float | str, shown: Progress | None
+) -> tuple[Results, bool, bool]:
+    """Runs until a goal is reached; returns the results, whether nothing failed, and whether the user ended it."""
+    from testbed.runner.run import run
+    from testbed.runner.until import goal_of, run_until
+
+    if options.limit is not None or options.override:
+        other = "override" if options.override else "limit"
+        raise RunError(f"until runs on ever more samples; it cannot be used with {other}")
+    goal = goal_of(str(until), registry, models)
+    found = run_until(
+        registry,
+        options,
+        models,
+        settings,
+        goal,
+        lambda pairs: run(registry, options, *map(list, zip(*pairs, strict=True)), shown, pairs=pairs),
+    )
+    ok = not found.interrupted and not any(each.why for each in found.cells)
+    return Results.of_looks(options.db_url, found), ok, found.interrupted
 
 
 def _names(given: Any, register: Any) -> list[str]:

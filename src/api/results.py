@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.api.estimates import Estimates, words
 from testbed.console.output import cell_value, table
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, OVERALL, Better, Evaluation, Result
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from testbed.execution.report import Report
+    from testbed.runner.until import Outcome as Looks
 
 ROWS, HEADS = 40, 40  # models and settings of the table that a notebook shows
 DONE = ("complete", "stored", "derived", "scored")
@@ -50,20 +52,16 @@ def results(
     db = None if db is None else str(db)
     with Store.open(db) as store:
         found = store.results.find()
-    chosen = matching_names("model", _words(models), {each.model for each in found})
-    wanted = matching_names("eval setting", _words(eval_settings), {each.eval_setting for each in found})
+    chosen = matching_names("model", words(models), {each.model for each in found})
+    wanted = matching_names("eval setting", words(eval_settings), {each.eval_setting for each in found})
     return Results(db, [each for each in found if each.model in chosen and each.eval_setting in wanted])
 
 
-def _words(given: str | Iterable[str] | None) -> list[str]:
-    return [] if given is None else [given] if isinstance(given, str) else list(given)
-
-
 def _ordered(given: str | Iterable[str] | None, known: Iterable[str], wanted: set[str]) -> list[str]:
-    return [*dict.fromkeys(each for each in (*_words(given), *known) if each in wanted)]
+    return [*dict.fromkeys(each for each in (*words(given), *known) if each in wanted)]
 
 
-class Results:
+class Results(Estimates):
     """Results of models on eval settings.
 
     In a notebook it is shown as a table of the main metrics.
@@ -73,7 +71,10 @@ class Results:
         outcomes: How each cell of a run ended; empty for results that were stored before.
         preprocessing: A line for each model of a run that sees images: how they are resized, cropped and normalized.
         left_out: A line for whatever the data sets of a run leave out or lack, by data set and reason.
+        until: Of a run with ``until``, how far each model came on each setting; else None.
     """
+
+    until: pd.DataFrame | None = None
 
     def __init__(
         self,
@@ -99,6 +100,19 @@ class Results:
             done = [each.evaluation_id for each in report.of(*DONE) if each.evaluation_id is not None]
             found = store.results.of(done)
         return cls(db, found, report.outcomes, lines_of_models(report), lines_of(report.left_out))
+
+    @classmethod
+    def of_looks(cls, db: str | None, found: Looks) -> Results:
+        """The results of a run with ``until``: of the last look of each model on each setting."""
+        from testbed.api.analyses import until_frame
+
+        ids = {each.evaluation_id for each in found.cells if each.evaluation_id is not None}
+        outcomes = [each for one in found.reports for each in one.outcomes if each.evaluation_id in ids]
+        outcomes += [Outcome(each.model, each.setting, "failed", each.why) for each in found.cells if each.why]
+        with Store.open(db) as store:
+            results = cls(db, store.results.of(sorted(ids)), outcomes)
+        results.until = until_frame(found)
+        return results
 
     # As frames ----------------------------------------------------------------------------------------------------
 
@@ -218,9 +232,8 @@ class Results:
         """
         from testbed.api.analyses import ranking_frame
 
-        own = [each.evaluation_id for each in self._found if each.origin not in ELSEWHERE]
         with Store.open(self.db) as store:
-            return ranking_frame(store, *self._chosen(models, eval_settings), score, better, frozenset(own))
+            return ranking_frame(store, *self._chosen(models, eval_settings), score, better, self._own())
 
     def gate(self, policy: str | Path, candidate: str, baseline: str) -> pd.DataFrame:
         """Whether a model may replace another one, as ``testbed gate`` has it: a row for each rule and setting.
@@ -283,7 +296,7 @@ class Results:
 
         models = dict.fromkeys(each.model for each in self._found)
         settings = dict.fromkeys(each.eval_setting for each in self._found)
-        return drawn(self.db, models, settings, kinds, metric, _words(labels))
+        return drawn(self.db, models, settings, kinds, metric, words(labels))
 
     def _chosen(
         self, models: str | Iterable[str] | None, eval_settings: str | Iterable[str] | None
@@ -299,8 +312,8 @@ class Results:
         if not own:
             raise StoreError("none of these results was measured here, so there are no samples to compare them on")
         known = [dict.fromkeys(each.model for each in own), dict.fromkeys(each.eval_setting for each in own)]
-        wanted = matching_names("model", _words(models), set(known[0]))
-        on = matching_names("eval setting", _words(eval_settings), set(known[1]), parts=True)
+        wanted = matching_names("model", words(models), set(known[0]))
+        on = matching_names("eval setting", words(eval_settings), set(known[1]), parts=True)
         return _ordered(models, known[0], wanted), _ordered(eval_settings, known[1], on)
 
     def _evaluation(self, store: Store, model: str, eval_setting: str) -> Evaluation:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from testbed.db.store import Store
-from testbed.errors import DataError, StoreError, TestbedError
+from testbed.errors import DataError, RunError, StoreError, TestbedError, shortened
 from testbed.execution.report import Report
 from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions
@@ -21,9 +21,11 @@ from testbed.metrics.inference.sequential import ALPHA
 from testbed.planning.plan import Planner
 from testbed.registry.catalog import Catalog
 from testbed.registry.references import SettingReference
+from testbed.registry.select import select
 from testbed.runner.drawn import Estimate, Population, gain_of, mean_of
 from testbed.tasks.parts.recorded_sets import pairs_of
 
+BETTER = "better"
 FIRST = (100, 140)  # the first looks; the next ones are at twice as many, and so on
 _STEPS_ANEW = 3
 # Looks at fewer samples than this share of what is likely needed are left out: they cost a start for nothing, and where
@@ -103,6 +105,40 @@ class Outcome:
     def interrupted(self) -> bool:
         """Whether the user ended it."""
         return any(each.interrupted for each in self.reports)
+
+
+def goal_of(text: str, catalog: Catalog, models: Sequence[str]) -> Goal:
+    """The goal that is written as ``0.5``, ``top5:0.5``, ``better:MODEL`` or ``top5:better:MODEL``.
+
+    Args:
+        text: What is written.
+        catalog: Where the model is looked up.
+        models: Canonical names of the models that are run.
+
+    Raises:
+        RunError: If it is none; begins with the text.
+    """
+    first, colon, rest = text.partition(":")
+    metric = None
+    if colon and first != BETTER:
+        metric, (first, colon, rest) = first, rest.partition(":")
+    if first == BETTER and rest:
+        names = select(catalog.models, catalog.model_collections, [rest])
+        if len(names) > 1:
+            raise RunError(f"{text}: {rest} are {len(names)} models; name one")
+        if not set(models) - {*names}:
+            raise RunError(f"{text}: name another model to compare with it")
+        return Goal(than=names[0], metric=metric)
+    try:
+        half = float(first) if not colon else math.nan
+    except ValueError:
+        half = math.nan
+    if not 0 < half < math.inf:
+        raise RunError(
+            f"{shortened(text)}: expected how close the metric must be known, in points, such as 0.5 or top5:0.5, or a"
+            " model to compare with, such as better:resnet50"
+        )
+    return Goal(half=half, metric=metric)
 
 
 RunPairs = Callable[[Sequence[tuple[str, str]]], Report]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +58,7 @@ def choose_anchors(
     seed: int = 0,
     tell: Tell = lambda note: None,
     progress: Callable[[str, float], None] = lambda what, share: None,
+    first: Collection[int] = (),
 ) -> Chosen:
     """Chooses anchors.
 
@@ -73,6 +74,7 @@ def choose_anchors(
         seed: Of what is drawn.
         tell: Called with notes on what was left out.
         progress: Shows how far it is.
+        first: Ids of evaluations that take precedence over the reported ones.
 
     Raises:
         StoreError: If there are too few models, or it is not known which scores are better.
@@ -80,7 +82,7 @@ def choose_anchors(
             scored each by itself.
     """
     _check_task(store, setting)
-    cells = choose(store, [setting], models, score, at_least=LEAST, tell=tell)[setting]
+    cells = choose(store, [setting], models, score, at_least=LEAST, tell=tell, first=first)[setting]
     spec = score_spec(store, cells.values(), score)
     larger = larger_is_better(spec)
     samples = Samples(store)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from testbed.metrics.estimates.anchor_file import AnchorFile
 from testbed.registry.references import anchored
 
 Array = np.ndarray[Any, Any]
+Find = Callable[[Store, str, str], Evaluation]
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,9 @@ class Estimated:
     full: bool
 
 
-def estimate(store: Store, models: Sequence[str], file: AnchorFile, path: Path) -> list[Estimated]:
+def estimate(
+    store: Store, models: Sequence[str], file: AnchorFile, path: Path, find: Find = evaluation_of
+) -> list[Estimated]:
     """The estimated scores of models.
 
     Args:
@@ -55,6 +58,7 @@ def estimate(store: Store, models: Sequence[str], file: AnchorFile, path: Path) 
         models: Their names.
         file: The anchors.
         path: Where they were read.
+        find: From a model and a setting to the evaluation; by default the reported one.
 
     Raises:
         StoreError: If a model has not been evaluated on the anchors; says which command does it.
@@ -62,15 +66,15 @@ def estimate(store: Store, models: Sequence[str], file: AnchorFile, path: Path) 
     """
     samples = Samples(store)
     anchors = _anchors(file)
-    return [_estimated(store, samples, model, file, anchors, path) for model in models]
+    return [_estimated(store, samples, model, file, anchors, path, find) for model in models]
 
 
 def _estimated(
-    store: Store, samples: Samples, model: str, file: AnchorFile, anchors: methods.Anchors, path: Path
+    store: Store, samples: Samples, model: str, file: AnchorFile, anchors: methods.Anchors, path: Path, find: Find
 ) -> Estimated:
     name = anchored(file.eval_setting, path)
-    full = _found(store, model, file.eval_setting)
-    own = _found(store, model, name) or full
+    full = _found(store, model, file.eval_setting, find)
+    own = _found(store, model, name, find) or full
     if own is None:
         raise StoreError(f"{model} has not been evaluated on these anchors; run: testbed run '{model}' --on '{name}'")
     scores = _scores_of_anchors(store, samples, own, file)
@@ -95,10 +99,10 @@ def _estimated(
     )
 
 
-def _found(store: Store, model: str, setting: str) -> Evaluation | None:
+def _found(store: Store, model: str, setting: str, find: Find) -> Evaluation | None:
     """The evaluation of all samples of a setting; None if there is none."""
     try:
-        found = evaluation_of(store, model, setting)
+        found = find(store, model, setting)
     except (StoreError, UnknownNameError):
         return None
     return found if found.sample_limit is None else None

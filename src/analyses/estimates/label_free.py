@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,6 +101,7 @@ def label_free(
     known: str,
     calibrate: bool = False,
     tell: Tell = lambda note: None,
+    first: Collection[int] = (),
 ) -> LabelFree:
     """Estimates accuracies without the labels of the settings.
 
@@ -111,6 +112,7 @@ def label_free(
         known: A setting with labels, of the same classes.
         calibrate: Whether each model's logits are divided by a temperature that is fitted there.
         tell: Called with notes on what was left out.
+        first: Ids of evaluations that take precedence over the reported ones.
 
     Raises:
         StoreError: If there are no logits, or no score of 0 and 1 on the known setting.
@@ -118,8 +120,8 @@ def label_free(
     """
     if known in shifts:
         raise DataError(f"{known} is the setting whose labels are used; estimate the accuracy on others")
-    score = main_score_on(store, [known], binary=True)
-    cells = choose(store, [known], models, score, tell=tell)[known]
+    score = main_score_on(store, [known], binary=True, first=first)
+    cells = choose(store, [known], models, score, tell=tell, first=first)[known]
     samples = Samples(store)
     table = side_by_side(store, samples, known, cells, score, tell)
     require_binary(table, score, "an estimate without labels")
@@ -129,7 +131,7 @@ def label_free(
     rows: list[OnShift] = []
     lines: dict[str, Line | None] = {}
     for shift in shifts:
-        there = choose(store, [shift], models, tell=tell)[shift]
+        there = choose(store, [shift], models, tell=tell, first=first)[shift]
         if lacking := sorted(set(there) - set(cells)):
             tell(f"left out on {shift}: {', '.join(lacking)} (no outputs on {known})")
         there = {model: each for model, each in there.items() if model in cells}

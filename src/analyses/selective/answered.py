@@ -70,6 +70,7 @@ def selective_predictions(
     by: str = PROBABILITY,
     delta: float = selective.DELTA,
     tell: Tell = lambda note: None,
+    find: Callable[[Store, str, str], Evaluation] = evaluation_of,
 ) -> list[Selective]:
     """Each model on each setting, settings in the given order and models by their area, the smallest first.
 
@@ -81,6 +82,7 @@ def selective_predictions(
         by: How sure a model is: one of `MEASURED`.
         delta: How often a guarantee may be wrong.
         tell: Called with notes on what was left out.
+        find: From a model and a setting to the evaluation; by default the reported one.
 
     Raises:
         StoreError: If a model has no logits on a setting, or no score that says what is right.
@@ -89,8 +91,7 @@ def selective_predictions(
     found = []
     for setting in matching_settings(store, settings):
         rows = [
-            _selective(store, samples, evaluation_of(store, model, setting), risk, by, delta)
-            for model in dict.fromkeys(models)
+            _selective(store, samples, find(store, model, setting), risk, by, delta) for model in dict.fromkeys(models)
         ]
         found += sorted(rows, key=lambda row: (row.area.value, row.model))
         for row in rows:

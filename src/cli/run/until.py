@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import click
 from testbed.cli.run.progress import command_progress
 from testbed.console.options import EXIT_ERROR, EXIT_INTERRUPTED, set_up_logging
 from testbed.console.output import count, footnote, print_json, sample_count, say, table
-from testbed.errors import shortened
+from testbed.errors import RunError
 
 if TYPE_CHECKING:
     from testbed.cli.run.log_file import LogFile
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
     from testbed.runner.drawn import Estimate
     from testbed.runner.until import Goal, Outcome, Sampled
-
-BETTER = "better"
 
 
 def check_no_other(given: Mapping[str, bool]) -> None:
@@ -36,31 +33,13 @@ def check_no_other(given: Mapping[str, bool]) -> None:
 
 
 def goal_of(text: str, catalog: Catalog, models: Sequence[str]) -> Goal:
-    """What ``--until`` says of these models: ``0.5``, ``top5:0.5``, ``better:MODEL`` or ``top5:better:MODEL``."""
-    from testbed.registry.select import select
-    from testbed.runner.until import Goal
+    """What ``--until`` says of these models; see `testbed.runner.until.goal_of`."""
+    from testbed.runner import until
 
-    first, colon, rest = text.partition(":")
-    metric = None
-    if colon and first != BETTER:
-        metric, (first, colon, rest) = first, rest.partition(":")
-    if first == BETTER and rest:
-        names = select(catalog.models, catalog.model_collections, [rest])
-        if len(names) > 1:
-            raise click.UsageError(f"--until {text}: {rest} are {len(names)} models; name one")
-        if not set(models) - {*names}:
-            raise click.UsageError(f"--until {text}: name another model to compare with it")
-        return Goal(than=names[0], metric=metric)
     try:
-        half = float(first) if not colon else math.nan
-    except ValueError:
-        half = math.nan
-    if not 0 < half < math.inf:
-        raise click.UsageError(
-            f"--until {shortened(text)}: expected how close the metric must be known, in points, such as 0.5 or"
-            " top5:0.5, or a model to compare with, such as better:resnet50"
-        )
-    return Goal(half=half, metric=metric)
+        return until.goal_of(text, catalog, models)
+    except RunError as error:
+        raise click.UsageError(f"--until {error}") from None
 
 
 def run_and_print(
