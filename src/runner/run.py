@@ -53,6 +53,7 @@ def run(
     options, progress = options.resolved(), progress or SilentProgress()
     with using(options.inputs or active()):
         catalog.load(options.plugins)
+        options = _where_known(catalog, options, models, settings, progress)
         options, stopped = choose_soups(
             catalog,
             options,
@@ -63,7 +64,6 @@ def run(
     if stopped is not None:
         return stopped
     with using(options.inputs or active()):
-        options = _where_known(catalog, options, models, settings, progress)
         if options.executor != "inline":
             refuse_memory(options.payload_url or "")
         with Store.create(options.db_url, options.payload_url) as store, Presence(store) as presence:
