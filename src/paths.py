@@ -120,6 +120,11 @@ def fill_root(root: str, dataset: str) -> str:
     return root.replace("{dataset_cleaned}", dataset.replace("/", "-")).replace("{dataset}", dataset)
 
 
+def fitting(plain: str, name: str) -> str:
+    """A part of a file's name, if it is short enough; else `safe_name` of what it stands for, which is cut."""
+    return plain if len(plain.encode()) <= _LONGEST else safe_name(name)
+
+
 def safe_name(name: str) -> str:
     """A file name that is valid on every system and unique, even if case is ignored.
 

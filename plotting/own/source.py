@@ -15,6 +15,7 @@ from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import FRACTION, Evaluation
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
+from testbed.paths import fitting
 from testbed.plotting.frame import main_metrics, results_frame, specs_of
 from testbed.plotting.marks import Mark, model_marks
 
@@ -193,7 +194,7 @@ def best(values: pd.DataFrame, most: int, spec: MetricSpec) -> list[str]:
 
 def file_name(*parts: str) -> str:
     """A name for a file, of names that may have any characters."""
-    return "--".join(re.sub(r"[^A-Za-z0-9._-]+", "_", part).strip("_.") or "_" for part in parts)
+    return "--".join(fitting(re.sub(r"[^A-Za-z0-9._-]+", "_", part).strip("_.") or "_", part) for part in parts)
 
 
 def short(name: str, most: int = 40) -> str:

@@ -32,6 +32,7 @@ from testbed.models.made.names import (
     Made,
     NotMadeError,
     looks_made,
+    marked,
     parse,
 )
 from testbed.registry import registry
@@ -107,7 +108,7 @@ class DerivedFamily:
     def explain(self, name: str) -> str | None:
         """Which part of a name is wrong."""
         try:
-            if looks_made(name):
+            if looks_made(name) or (marked(name) and self.catalog.models.canonical(name.partition("@")[0])):
                 self._parsed(name)
         except NotMadeError as error:
             return str(error)

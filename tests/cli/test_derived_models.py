@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import numpy as np
 import pytest
 from cli_world import in_process
+from stored_cells import put, samples_of
+
+from testbed.db.store import Store
 
 PAIR = "ensemble:digits-knn+digits-logreg"
 SCALED = "digits-logreg@temperature=digits"
@@ -51,6 +56,7 @@ def test_every_command_takes_their_names(testbed, tmp_path):
         ("ensemble:digits-knn+digits-kn", "there is no model 'digits-kn'; ensemble:A+B has names"),
         ("digits-knn@temperature=digit", "there is no eval setting 'digit' to fit a temperature on"),
         ("digits-knn@prior=even", "the prior is em, estimated without labels, oracle, from the labels, or an eval"),
+        ("digits-knn@temprature=digits", "after @ comes temperature=SETTING, prior=em, prior=oracle, prior=SETTING"),
         ("soup:digits-knn+digits-cnn@greedy=digits", "greedy= is about the whole soup: write @@greedy=SETTING after"),
     ],
 )
@@ -58,3 +64,19 @@ def test_a_wrong_name_is_told_in_a_line(testbed, name, said):
     done = testbed("run", name, "--on", "digits")
     assert done.returncode
     assert f"model '{name}': {said}" in " ".join(done.stderr.split())
+
+
+def test_files_of_a_model_of_many_members_have_names_that_fit(testbed):
+    name = "ensemble:" + "+".join(f"some-model-{number}@prior=em" for number in range(20))
+    with Store.create("testbed.db") as store:
+        put(store, name, "val", samples_of([0, 1, 2, 3] * 5), np.eye(4)[[0, 1, 2, 3] * 5])
+    for words in (
+        ("figures", "--kinds", "confusion", "--out", "out/figures", "--on", "val"),
+        ("export", "logits", "val", "out/logits"),
+        ("export", "every-eval-ever", "out/records"),
+    ):
+        done = testbed(*words)
+        assert done.returncode == 0, done.stderr
+    parts = [part for path in Path("out").rglob("*") for part in path.parts]
+    assert max(map(len, parts)) < 255
+    assert sum("some-model-0" in part for part in parts) >= 3

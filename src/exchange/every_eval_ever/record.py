@@ -21,6 +21,7 @@ from testbed.exchange.every_eval_ever.schema import (
     VERSION,
 )
 from testbed.metric_specs import LOWER
+from testbed.paths import fitting
 from testbed.redaction import redacted_values
 
 LOCAL = "local"  # the developer of a model whose name tells none
@@ -167,7 +168,7 @@ def _texts(given: Mapping[str, Any]) -> dict[str, str]:
 
 def _component(name: str) -> str:
     """A name as a folder's that every system takes."""
-    plain = _OF_PATHS.sub("_", name).strip(". ") or "name"
+    plain = fitting(_OF_PATHS.sub("_", name).strip(". ") or "name", name)
     return f"_{plain}" if _RESERVED.fullmatch(plain) else plain
 
 

@@ -59,6 +59,11 @@ def looks_made(name: str) -> bool:
     return _LIST.match(name) is not None or _CORRECTED.search(name) is not None
 
 
+def marked(name: str) -> bool:
+    """Whether a name ends like a correction, maybe of another word, such as ``@temprature=val``."""
+    return re.search(f"{_MARK}[^{_MARK}=]*=[^{_MARK}=]*$", name) is not None
+
+
 def with_members(name: str, written: Callable[[str], str]) -> str:
     """An ensemble or a soup with its members in the one order, as far as that is plain without knowing them.
 
