@@ -157,7 +157,7 @@ def _until(
     options: RunOptions, models: Sequence[str], settings: Sequence[str], until: float | str, shown: Progress | None
 ) -> tuple[Results, bool, bool]:
     """Runs until a goal is reached; returns the results, whether nothing failed, and whether the user ended it."""
-    from testbed.runner.run import run
+    from testbed.runner.run import run_pairs
     from testbed.runner.until import goal_of, run_until
 
     if options.limit is not None or options.override:
@@ -165,12 +165,7 @@ def _until(
         raise RunError(f"until runs on ever more samples; it cannot be used with {other}")
     goal = goal_of(str(until), registry, models)
     found = run_until(
-        registry,
-        options,
-        models,
-        settings,
-        goal,
-        lambda pairs: run(registry, options, *map(list, zip(*pairs, strict=True)), shown, pairs=pairs),
+        registry, options, models, settings, goal, lambda pairs: run_pairs(registry, options, pairs, shown)
     )
     ok = not found.interrupted and not any(each.why for each in found.cells)
     return Results.of_looks(options.db_url, found), ok, found.interrupted

@@ -77,6 +77,13 @@ def run(
             return report
 
 
+def run_pairs(
+    catalog: Catalog, options: RunOptions, pairs: Sequence[tuple[str, str]], progress: Progress | None = None
+) -> Report:
+    """As `run`, for pairs of a model and a setting alone."""
+    return run(catalog, options, [each for each, _ in pairs], [each for _, each in pairs], progress, pairs)
+
+
 def _outcome(report: Report) -> str:
     if report.interrupted:
         return "interrupted"

@@ -27,6 +27,7 @@ from testbed.planning.environment import environment
 from testbed.planning.opening import Opener, attempt
 from testbed.planning.plan import Planner
 from testbed.registry.catalog import Catalog
+from testbed.runner.greedy import with_stored_soups
 from testbed.runner.recompute import STOPPED, Amount, Interrupted, Recomputation
 from testbed.runner.stale_candidates import StaleCandidate
 from testbed.runner.standing import WINDOW, Standing, Tally, standings, tally
@@ -129,7 +130,9 @@ def verify_store(
             done = Scrubbed()
             began = clock.seconds()
             if cells:
-                with Presence(store) as presence:
+                named = dict.fromkeys(each.evaluation.model for each in cells)
+                options = with_stored_soups(catalog, options, store, list(named))
+                with using(options.inputs or active()), Presence(store) as presence:
                     _Scrub(catalog, store, options, amount, progress or SilentProgress(), clock, done).run(
                         cells, budget
                     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from testbed.graph.options import RunOptions
 from testbed.metrics.combining import fit_temperature, mean_probabilities, shares_by_em, with_prior
 from testbed.models.derived import DerivedFamily
 from testbed.runner.dry_run import make_plan
+from testbed.runner.recompute import amount
+from testbed.runner.scrub import verify_store
 
 COUNT = 60
 EXACT = 1e-12
@@ -518,7 +521,7 @@ def test_a_greedy_soup_keeps_what_the_recipe_keeps(
 
 
 def test_greedy_soups_are_corrected_and_a_plan_knows_what_is_stored(lab: Any, candidates: Any) -> None:
-    options, name = RunOptions(db_url=lab.url), f"{GREEDY}@@temperature=val"
+    options, name = RunOptions(db_url=lab.url, executor="inline"), f"{GREEDY}@@temperature=val"
     (before,) = make_plan(candidates, options, [name], ["test"]).cells
     assert before.action is Action.FAILED
     assert "a on val, by which members are chosen: not evaluated yet; a run does this first" in before.reason
@@ -530,6 +533,8 @@ def test_greedy_soups_are_corrected_and_a_plan_knows_what_is_stored(lab: Any, ca
     assert after.action is Action.DONE
     with lab.open() as store:
         assert why_today(store, candidates, store.evaluations.get(evaluation)).identity == []
+    verified = verify_store(candidates, options, timedelta(minutes=1), amount("8"), [name])
+    assert [each.certificate.equal for each in verified.verified] == [True]
 
 
 def test_another_member_makes_another_greedy_soup(lab: Any, candidates: Any) -> None:

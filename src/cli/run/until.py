@@ -56,7 +56,7 @@ def run_and_print(
     """Runs until the goal is reached, and prints how far each model came; returns the program's exit status."""
     from testbed.db.store import Store
     from testbed.execution.progress import Several
-    from testbed.runner.run import run
+    from testbed.runner.run import run_pairs
     from testbed.runner.until import run_until
 
     told = command_progress(options)
@@ -69,9 +69,7 @@ def run_and_print(
             models,
             settings,
             goal,
-            lambda pairs: run(
-                catalog, options, [each for each, _ in pairs], [each for _, each in pairs], progress, pairs=pairs
-            ),
+            lambda pairs: run_pairs(catalog, options, pairs, progress),
         )
     finally:
         progress.close()
