@@ -83,10 +83,19 @@ def test_estimates_without_labels_are_those_of_the_command(db: str, told: Callab
     assert frame.attrs["notes"] == ["left out: vgg13 (no outputs on rain)"]
 
 
-def test_anchors_are_those_of_the_command(db: str, told: Callable[..., Any]) -> None:
-    stored = testbed.results(db)
-    frame = stored.choose_anchors("val", "own.json", size=10)
-    expected = told("anchors", "choose", "val", "--size", 10, "-o", "anchors.json")
+def test_the_examples_of_the_docstrings_run_and_anchors_are_those_of_the_command(
+    db: str, told: Callable[..., Any]
+) -> None:
+    known: dict[str, Any] = {"testbed": testbed}
+    found = [each for each in doctest.DocTestFinder().find(Estimates, globs=known) if each.examples]
+    said: list[str] = []
+    for each in sorted(found, key=lambda each: each.lineno or 0):
+        doctest.DocTestRunner().run(each, out=said.append, clear_globs=False)
+        known |= each.globs
+    assert len(found) == 4
+    assert not said, "".join(said)
+    stored, frame = testbed.results(db), known["frame"]
+    expected = told("anchors", "choose", "val", "--size", 10, "--method", "stratified", "-o", "own.json")
     assert Path("own.json").read_text() == Path("anchors.json").read_text()
     ways = [{name: row[name] for name in expected["ways"][0]} for _, row in frame.iterrows()]
     assert [each["mean_absolute"] for each in ways] == [each["mean_absolute"] for each in expected["ways"]]
@@ -154,13 +163,3 @@ def test_mistakes_are_said(db: str) -> None:
     for ask, (kind, said) in mistakes.items():
         with pytest.raises(kind, match=said):
             ask()
-
-
-def test_the_examples_of_the_docstrings_run(db: str) -> None:
-    found = doctest.DocTestFinder().find(Estimates, globs={"testbed": testbed})
-    examples = sorted((each for each in found if each.examples), key=lambda each: each.lineno or 0)
-    assert len(examples) == 4
-    said: list[str] = []
-    for each in examples:
-        doctest.DocTestRunner().run(each, out=said.append)
-    assert not said, "".join(said)

@@ -15,11 +15,14 @@ from toy_towers import toy_encoder
 
 from testbed.analyses.why import why_today
 from testbed.errors import DefinitionError
+from testbed.execution.report import Report
 from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions
 from testbed.metrics.combining import fit_temperature, mean_probabilities, shares_by_em, with_prior
 from testbed.models.derived import DerivedFamily
+from testbed.planning.plan import Plan
 from testbed.runner.dry_run import make_plan
+from testbed.runner.greedy import Evaluated, choose_soups
 from testbed.runner.recompute import amount
 from testbed.runner.scrub import verify_store
 
@@ -224,18 +227,11 @@ def test_what_is_fitted_is_fitted_once_for_all_settings(
         "testbed.metrics.combining.fit_temperature",
         lambda logits, labels: fits.append(len(labels)) or fit_temperature(logits, labels),
     )
-    parts = [setting(f"part{size}", idx_subsample_list=list(range(size)), size=size) for size in (10, 20, 30)]
-    for each in parts:
-        catalog.add_eval_setting(each)
-    names = [each.name for each in parts]
-    lab.run(catalog, ["a@temperature=val"], ["val", "test", *names])
-    assert fits == [COUNT]
-    lab.run(catalog, ["a@temperature=test", "ensemble:a@temperature=test+b@temperature=test"], ["val", *names])
-    assert fits == [COUNT] * 3  # a on test, and b on test
+    catalog.add_eval_setting(setting("part", idx_subsample_list=list(range(10)), size=10))
+    lab.run(catalog, ["a@temperature=val", "ensemble:a@temperature=val+b@temperature=val"], ["val", "test", "part"])
+    assert fits == [COUNT] * 2  # a and b
     expected = lab.logits("a", "val").astype(np.float64) / fit_temperature(lab.logits("a", "val"), targets())
-    for each in parts:
-        found = lab.logits("a@temperature=val", each.name)
-        np.testing.assert_allclose(found, expected[: each.size], rtol=0, atol=EXACT)
+    np.testing.assert_allclose(lab.logits("a@temperature=val", "part"), expected[:10], rtol=0, atol=EXACT)
 
 
 def test_derived_models_are_members_of_others(lab: Any, catalog: Any) -> None:
@@ -544,7 +540,12 @@ def test_another_member_makes_another_greedy_soup(lab: Any, candidates: Any) -> 
     second = one(lab.run(other, [GREEDY], ["test"]))
     assert second.evaluation_id != first.evaluation_id
     np.testing.assert_allclose(reported(lab, GREEDY, "test"), by_hand(greedy_by_hand(changed)[1], 7), atol=1e-5)
-    assert one(lab.run(candidates, [GREEDY], ["test"])).evaluation_id == first.evaluation_id
+
+
+def test_a_choice_that_the_user_ends_ends_the_run(candidates: Any) -> None:
+    ended_by_user = Report(Plan(), interrupted=True)
+    _, stopped = choose_soups(candidates, RunOptions(), [GREEDY], lambda *_: Evaluated([], {}, ended_by_user))
+    assert stopped is ended_by_user
 
 
 def test_what_keeps_a_greedy_soup_from_being_chosen_is_said(lab: Any, candidates: Any) -> None:
