@@ -77,7 +77,7 @@ class Estimates:
             StoreError: If a model has no logits on a setting.
             DataError: If an argument has no possible value.
 
-        Example:
+        Examples:
             >>> frame = testbed.results("testbed.db").selective("val", risk=10)
             >>> frame[["model", "error", "coverage"]].head(1).round(3)
                model  error  coverage
@@ -123,7 +123,7 @@ class Estimates:
             StoreError: If there are no logits, or no score of 0 and 1 on the known setting.
             DataError: If the known setting is among the others.
 
-        Example:
+        Examples:
             >>> frame = testbed.results("testbed.db").estimate("rain", known="val", models=["vgg11", "resnet18"])
             >>> frame[["model", "eval_setting", "known", "true", "ATC-MC"]].round(3)
                   model eval_setting  known   true  ATC-MC
@@ -190,7 +190,7 @@ class Estimates:
             StoreError: If there are too few models.
             DataError: If there are not more samples than anchors, or the file cannot be written.
 
-        Example:
+        Examples:
             >>> stored = testbed.results("testbed.db")
             >>> frame = stored.choose_anchors("val", "anchors.json", size=10, method="stratified")
             >>> frame.attrs["chosen"]["method"]
@@ -240,7 +240,7 @@ class Estimates:
             StoreError: If a model has not been evaluated on the anchors.
             DataError: If it is no such file, or the samples are others.
 
-        Example:
+        Examples:
             >>> testbed.results("testbed.db").estimate_from_anchors("anchors.json", "vgg11")[["model", "true"]].round(3)
                model   true
             0  vgg11  0.867
