@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Words = str | Iterable[str] | None
-BY = ("probability", "margin", "entropy", "logit")
 
 
 class Estimates:
@@ -85,11 +84,11 @@ class Estimates:
         """
         import pandas as pd
 
-        from testbed.analyses.selective.answered import selective_predictions
+        from testbed.analyses.selective.answered import MEASURED, selective_predictions
 
         _require(0 < risk < 100, f"risk is a percentage between 0 and 100; got {risk:g}")
         _require(0 < delta < 1, f"delta is a probability between 0 and 1; got {delta:g}")
-        _require(by in BY, f"by is one of {', '.join(BY)}; got {by!r}")
+        _require(by in MEASURED, f"by is one of {', '.join(MEASURED)}; got {by!r}")
         notes: list[str] = []
         with Store.open(self.db) as store:
             chosen, on = self._chosen(models, eval_settings)
