@@ -2,20 +2,17 @@
 
 With the logits z of a sample, its probabilities p = softmax(z), and k the class of the largest:
 
-- ``probability``: pₖ, the maximum softmax probability (Hendrycks & Gimpel 2017); ``msp`` is the same.
+- ``msp``: pₖ, the maximum softmax probability (Hendrycks & Gimpel 2017).
 - ``log_probability``: log pₖ, which still tells apart what a float rounds to 1.
 - ``log_odds``: log pₖ / (1 − pₖ): the same order, still finer where pₖ is almost 1.
 - ``margin``: pₖ less the second largest probability (Scheffer, Decomain & Wrobel 2001).
-- ``negative_entropy``: Σ p log p, in nats (Shannon 1948); ``negative_entropy_of_shares`` is the same.
+- ``negative_entropy``: Σ p log p, in nats (Shannon 1948).
 - ``kl_uniform``: KL(p ‖ uniform), which is log C more.
 - ``kl_matching``: minus the smallest KL(p ‖ d) over some typical probabilities d (Hendrycks et al. 2022).
 - ``max_logit``: zₖ (Hendrycks et al. 2022).
 - ``energy``: log Σ exp z, the free energy with its sign turned (Liu et al. 2020).
 - ``gen``: the generalised entropy with its sign turned: −Σ p^γ (1 − p)^γ over the M largest probabilities, γ = 0.1 and
   M = 100 (Liu, Lochman & Zach 2023).
-
-Two names of the same round differently, and both stay, so that no number changes: where logits are whole numbers, as
-votes are, many samples are equally sure but for rounding, and an AUROC depends on which one comes first.
 """
 
 from __future__ import annotations
@@ -28,9 +25,8 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-PROBABILITY, MSP, LOG_PROBABILITY, LOG_ODDS = "probability", "msp", "log_probability", "log_odds"
-MARGIN, KL_UNIFORM, KL_MATCHING = "margin", "kl_uniform", "kl_matching"
-NEGATIVE_ENTROPY, NEGATIVE_ENTROPY_OF_SHARES = "negative_entropy", "negative_entropy_of_shares"
+MSP, LOG_PROBABILITY, LOG_ODDS, MARGIN = "msp", "log_probability", "log_odds", "margin"
+NEGATIVE_ENTROPY, KL_UNIFORM, KL_MATCHING = "negative_entropy", "kl_uniform", "kl_matching"
 MAX_LOGIT, ENERGY, GEN = "max_logit", "energy", "gen"
 GAMMA, LARGEST = 0.1, 100
 _BLOCK = 2**20  # logits at a time, to bound memory
@@ -50,15 +46,9 @@ class Softmax:
         self.typical = typical
 
     @cached_property
-    def shares(self) -> Array:
-        """The probabilities in units of the largest, [n, C]."""
-        shares: Array = np.exp(self.rest)
-        return shares
-
-    @cached_property
     def total(self) -> Array:
-        """Of the shares, [n]."""
-        total: Array = self.shares.sum(axis=1)
+        """The sum of the probabilities in units of the largest, [n]."""
+        total: Array = np.exp(self.rest).sum(axis=1)
         return total
 
     @cached_property
@@ -81,9 +71,9 @@ class Softmax:
         return probabilities
 
     @cached_property
-    def expected_logarithm(self) -> Array:
-        """The negative entropy once more, in the order of sums that the KL divergences have, [n]."""
-        found: Array = np.einsum("ij,ij->i", self.probabilities, self.logarithms)
+    def negative_entropy(self) -> Array:
+        """Σ p log p, [n]."""
+        found: Array = (self.probabilities * self.logarithms).sum(axis=1)
         return found
 
 
@@ -106,25 +96,23 @@ def _margin(of: Softmax) -> Array:
 
 
 def _kl_uniform(of: Softmax) -> Array:
-    found: Array = np.log(of.rest.shape[1]) + of.expected_logarithm
+    found: Array = np.log(of.rest.shape[1]) + of.negative_entropy
     return found
 
 
 def _kl_matching(of: Softmax) -> Array:
     if of.typical is None:
         raise ValueError(f"{KL_MATCHING} needs the typical probabilities of each class")
-    found: Array = (of.probabilities @ of.typical.T).max(axis=1) - of.expected_logarithm
+    found: Array = (of.probabilities @ of.typical.T).max(axis=1) - of.negative_entropy
     return found
 
 
 MEASURES: Mapping[str, Callable[[Softmax], Array]] = {
-    PROBABILITY: lambda of: 1 / of.total,
     MSP: lambda of: np.exp(-np.log(of.total)),
     LOG_PROBABILITY: _log_probability,
     LOG_ODDS: _log_odds,
     MARGIN: _margin,
-    NEGATIVE_ENTROPY: lambda of: (of.probabilities * of.logarithms).sum(axis=1),
-    NEGATIVE_ENTROPY_OF_SHARES: lambda of: (of.shares * of.rest).sum(axis=1) / of.total - np.log(of.total),
+    NEGATIVE_ENTROPY: lambda of: of.negative_entropy,
     KL_UNIFORM: _kl_uniform,
     KL_MATCHING: _kl_matching,
     MAX_LOGIT: lambda of: of.largest,

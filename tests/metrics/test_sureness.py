@@ -12,13 +12,11 @@ from testbed.metrics.sureness import MEASURES, generalised_entropy, how_sure
 
 TYPICAL = log_softmax(np.random.default_rng(1).normal(size=(3, 7)), axis=1)
 EXPECTED = {
-    "probability": lambda z, p: p.max(axis=1),
     "msp": lambda z, p: p.max(axis=1),
     "log_probability": lambda z, p: np.log(p.max(axis=1)),
     "log_odds": lambda z, p: scipy.special.logit(p.max(axis=1)),
     "margin": lambda z, p: np.sort(p, axis=1)[:, -1] - np.sort(p, axis=1)[:, -2],
     "negative_entropy": lambda z, p: -scipy.stats.entropy(p, axis=1),
-    "negative_entropy_of_shares": lambda z, p: -scipy.stats.entropy(p, axis=1),
     "kl_uniform": lambda z, p: scipy.stats.entropy(p, np.full(p.shape, 1 / p.shape[1]), axis=1),
     "kl_matching": lambda z, p: [-min(scipy.stats.entropy(each, d) for d in np.exp(TYPICAL)) for each in p],
     "max_logit": lambda z, p: z.max(axis=1),
@@ -52,10 +50,10 @@ def test_logits_far_apart_are_finite_and_told_apart():
     found = how_sure(np.array([[50.0, 0, 0], [60.0, 0, 0], [2000.0, 0, 0]]), tuple(MEASURES), typical=TYPICAL[:, :3])
     for name, values in found.items():
         assert np.isfinite(values).all(), name
-    assert found["probability"].tolist() == [1, 1, 1]
+    assert found["msp"].tolist() == [1, 1, 1]
     assert found["log_odds"] + np.log(2) == pytest.approx([50, 60, 2000])
     assert found["log_probability"][0] < found["log_probability"][1] < 0
-    assert found["negative_entropy_of_shares"][0] < found["negative_entropy_of_shares"][1]
+    assert found["negative_entropy"][0] < found["negative_entropy"][1]
 
 
 @pytest.mark.parametrize("largest", [3, 7, 100])

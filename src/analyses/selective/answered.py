@@ -17,20 +17,12 @@ from testbed.errors import StoreError
 from testbed.metrics.inference import selective
 from testbed.metrics.inference.clusters import clusters_of
 from testbed.metrics.inference.selective import Area, AtRisk, Curve
-from testbed.metrics.sureness import (
-    LOG_PROBABILITY,
-    MARGIN,
-    MAX_LOGIT,
-    NEGATIVE_ENTROPY,
-    PROBABILITY,
-    how_sure,
-)
+from testbed.metrics.sureness import LOG_PROBABILITY, MARGIN, MAX_LOGIT, NEGATIVE_ENTROPY, how_sure
 
 Array = np.ndarray[Any, Any]
 
 CORRECT = "top1"  # the score of each sample that says whether the answer is right
-
-
+PROBABILITY = "probability"
 # How sure a model is: the option of `testbed selective`, and the measure of `testbed.metrics.sureness`.
 MEASURED = {
     PROBABILITY: LOG_PROBABILITY,

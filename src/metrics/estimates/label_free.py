@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from testbed.metrics.sureness import LOG_ODDS, NEGATIVE_ENTROPY_OF_SHARES, PROBABILITY, how_sure
+from testbed.metrics.sureness import LOG_ODDS, MSP, NEGATIVE_ENTROPY, how_sure
 
 Array = np.ndarray[Any, Any]
 
@@ -49,7 +49,7 @@ def sureness(logits: Array, temperature: float = 1.0) -> Sureness:
     """
     if np.ndim(logits) != 2 or np.shape(logits)[1] < 2:
         raise ValueError(f"expected logits [n, C] with C ≥ 2, got {np.shape(logits)}")
-    least = {PROBABILITY: 0.0, LOG_ODDS: -np.inf, NEGATIVE_ENTROPY_OF_SHARES: -np.inf}
+    least = {MSP: 0.0, LOG_ODDS: -np.inf, NEGATIVE_ENTROPY: -np.inf}
     found = how_sure(logits, tuple(least), temperature)
     return Sureness(*(np.where(np.isnan(found[name]), of, found[name]) for name, of in least.items()))
 
