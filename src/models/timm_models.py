@@ -134,7 +134,7 @@ class TimmFamily:
         plain, _, size = name.partition(AT)
         config = pretrained_config(plain)
         bare = plain.removeprefix(PREFIX)
-        data: dict[str, Any] = resolve_data_config(  # type: ignore[no-untyped-call]
+        data: dict[str, Any] = resolve_data_config(
             {"input_size": (3, int(size), int(size))} if size else {},
             pretrained_cfg=config.to_dict(),
             use_test_size=bool(size) and config.test_input_size == (3, int(size), int(size)),

@@ -124,7 +124,8 @@ def _safetensors(path: Path, content: bool) -> dict[str, Any]:
     from safetensors.torch import load_file
 
     if content:
-        return load_file(path)
+        loaded: dict[str, Any] = load_file(path)
+        return loaded
     with safe_open(path, framework="pt") as file:
         return {name: torch.empty(file.get_slice(name).get_shape(), device="meta") for name in [*file.keys()]}
 
