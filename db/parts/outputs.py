@@ -13,7 +13,7 @@ from testbed.db.base import Part, in_parts, insert_new
 from testbed.db.connection.retry import retried
 from testbed.db.payloads import encoding
 from testbed.db.payloads.assembly import FAR_AWAY, THREADS, assemble
-from testbed.db.payloads.deletion import payload_owner
+from testbed.db.payloads.deletion import File, delete_files, files_of, payload_owner
 from testbed.db.payloads.locations import Location
 from testbed.db.ranges import Ranges, stored_ranges
 from testbed.db.tables import EvaluationRow, OutputChunkRow, SampleErrorRow, SampleRow
@@ -298,6 +298,38 @@ class Outputs(Part):
             f"{kind.replace('_', ' ')} of some samples are missing from the store; testbed run with the same model and"
             " setting computes them"
         )
+
+    @retried
+    def keep_once(self, evaluation_id: int, others: Iterable[int]) -> None:
+        """Drops the outputs of evaluations that a larger one has, too: from now on they are derived from that one.
+
+        Those whose outputs are decided by other things, or that have samples of their own or unreadable ones, stay.
+
+        Args:
+            evaluation_id: The larger one; complete.
+            others: Complete evaluations.
+        """
+        gone: list[File] = []
+        with self.writing() as session:
+            larger = evaluation_row(session, evaluation_id)
+            root = session.get_one(EvaluationRow, larger.derived_from_id) if larger.derived_from_id else larger
+            unread = sa.exists().where(SampleErrorRow.evaluation_id == EvaluationRow.id)
+            statement = sa.select(EvaluationRow).where(
+                EvaluationRow.id.in_(set(others) - {root.id}),
+                EvaluationRow.forward_fingerprint == root.forward_fingerprint,
+                EvaluationRow.origin == "run",
+                ~unread,
+            )
+            for row in session.scalars(statement.order_by(EvaluationRow.id).with_for_update()).all():
+                if None in matching_positions(session, row.dataset_id, root.dataset_id):
+                    continue
+                of_it = OutputChunkRow.evaluation_id == row.id
+                gone += files_of(self.database, session, of_it)
+                session.execute(sa.delete(OutputChunkRow).where(of_it))
+                derived = sa.update(EvaluationRow).where(EvaluationRow.derived_from_id == row.id)
+                session.execute(derived.values(derived_from_id=root.id))
+                row.origin, row.derived_from_id = "derived", root.id
+        delete_files(gone)
 
     def _samples_with_outputs(self, evaluation_id: int, kind: str) -> list[tuple[int, tuple[str, str]]]:
         """The positions, names and contents of the samples of an evaluation that have outputs."""

@@ -257,8 +257,10 @@ def _look(store: Store, cell: Sampled, goal: Goal, report: Report) -> None:
     else:
         half = goal.half / 100 if found.points else goal.half
         cell.decided = found.half_width <= half
-    asked = [each for each in report.plan.cells if (each.model, each.setting) == (cell.model, name)]
-    cell.anew = any(map(depends_on_batch, asked))
+    anew = {each.model for each in report.plan.cells if each.setting == name and depends_on_batch(each)}
+    for each in {cell.model, goal.than} - {"", *anew}:
+        _keep_once(store, cell, each, ids[each, name] or 0)
+    cell.anew = cell.model in anew
     cell.computed = found.n + (cell.computed if cell.anew else 0)
     if cell.decided:
         return
@@ -268,6 +270,13 @@ def _look(store: Store, cell: Sampled, goal: Goal, report: Report) -> None:
         needed = _needed(found, half, cell.population.size)
         while cell.now < len(cell.looks) - 1 and cell.looks[cell.now][0] < _WORTH[cell.anew] * needed:
             cell.now += 1
+
+
+def _keep_once(store: Store, cell: Sampled, model: str, evaluation_id: int) -> None:
+    """Stores the outputs of earlier looks only as those of this one, which has them all."""
+    names = [name for _, name in cell.looks[: cell.now]]
+    earlier = store.evaluations.find([model], names, statuses=["complete"])
+    store.outputs.keep_once(evaluation_id, [each.id for each in earlier])
 
 
 def _needed(found: Estimate, half: float, size: int) -> float:

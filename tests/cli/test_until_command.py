@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from testbed.db.store import Store
 
@@ -88,6 +89,37 @@ def test_whole_groups_are_drawn_and_count_as_wholes(run):
     assert alone["units"] is None
     assert groups["n"] > 2 * alone["n"]
     assert groups["low"] <= 0.6 <= groups["high"]
+
+
+def outputs_of(tmp_path):
+    """The name of each setting → the evaluation that it is derived from, the bytes that it has itself, its logits."""
+    with Store.open(str(tmp_path / "testbed.db")) as store, store.database.reading() as session:
+        sizes = text("SELECT evaluation_id, SUM(size_bytes) FROM output_chunks GROUP BY 1")
+        stored = dict(session.execute(sizes).all())
+        return {
+            each.eval_setting: (each.derived_from, stored.get(each.id, 0), store.outputs.read(each.id, "logits"))
+            for each in store.evaluations.find(["says-best"])
+        }
+
+
+@pytest.mark.parametrize("payloads", [False, True])
+def test_outputs_of_several_looks_are_stored_once(run, ask, tmp_path, monkeypatch, payloads):
+    if payloads:
+        monkeypatch.setenv("TESTBED_PAYLOADS", (tmp_path / "outputs").as_uri())
+    run("says-best", "drawn.random-100")
+    (alone,) = outputs_of(tmp_path).values()
+    found, _ = run("says-best", "drawn", "--until", "3")
+    assert found["cells"][0]["looks"] > 1
+    looks = outputs_of(tmp_path)
+    last = looks.pop(f"drawn.random-{found['cells'][0]['estimate']['n']}")
+    assert last[:2] == (None, len(last[2]) * alone[1] / 100)
+    for derived_from, size, _ in looks.values():
+        assert (derived_from, size) == (found["cells"][0]["evaluation_id"], 0)
+    assert (looks["drawn.random-100"][2] == alone[2]).all()
+    assert len({path.parent for path in tmp_path.glob("outputs/*/*.bin")}) == payloads
+    assert ask("store", "check").returncode == 0
+    _, decoded = run("says-best", "drawn.random-100")
+    assert decoded == 0
 
 
 def test_what_depends_on_the_batch_is_computed_anew_at_each_look(run):
