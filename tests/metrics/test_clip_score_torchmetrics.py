@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
+import multiprocessing
 import re
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from clip_words import save_tokenizer
+from torch import distributed
 
 from testbed.errors import UnsupportedError
 from testbed.metrics import CLIPScore, clip_score
@@ -314,44 +313,35 @@ def test_another_type_leaves_the_sums_whole(make, dtype):
     assert metric.kept[0].dtype == dtype
 
 
-PROCESS = """
-import sys
-import torch
-from torch import distributed
-sys.path.insert(0, sys.argv[3])
-from test_clip_score_torchmetrics import TEXTS, pixels
-from testbed.metrics import CLIPScore
-
-rank, folder = int(sys.argv[1]), sys.argv[2]
-distributed.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=rank, world_size=2)
-metric = CLIPScore(f"transformers/{folder}", keep_cosines=True)
-own = slice(0, 4) if rank == 0 else slice(4, 6)
-batch = metric(pixels(6)[own], TEXTS[own])
-assert abs(float(batch) - max(100 * float(metric.cosines.mean()), 0)) < 1e-4
-whole, pairwise = metric.compute(), metric.compute_pairwise()
-assert metric.n_samples == (4 if rank == 0 else 2)
-metric.sync()
-if rank == 0:
-    torch.save({"whole": whole, "pairwise": pairwise, "cosines": metric.cosines}, f"{folder}/found.pt")
-metric.unsync()
-assert len(metric.cosines) == (4 if rank == 0 else 2)
-metric.reset()
-if rank == 0:
-    metric.update("a cat", "a cat")
-assert metric.compute() == 100  # the other process has none
-distributed.destroy_process_group()
-"""
+def one_of_two(rank: int, folder: Path) -> None:
+    distributed.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=rank, world_size=2)
+    metric = CLIPScore(f"transformers/{folder}", keep_cosines=True)
+    own = slice(0, 4) if rank == 0 else slice(4, 6)
+    batch = metric(pixels(6)[own], TEXTS[own])
+    assert abs(float(batch) - max(100 * float(metric.cosines.mean()), 0)) < 1e-4
+    whole, pairwise = metric.compute(), metric.compute_pairwise()
+    assert metric.n_samples == (4 if rank == 0 else 2)
+    metric.sync()
+    if rank == 0:
+        torch.save({"whole": whole, "pairwise": pairwise, "cosines": metric.cosines}, f"{folder}/found.pt")
+    metric.unsync()
+    assert len(metric.cosines) == (4 if rank == 0 else 2)
+    metric.reset()
+    if rank == 0:
+        metric.update("a cat", "a cat")
+    assert metric.compute() == 100  # the other process has none
+    distributed.destroy_process_group()
 
 
 @pytest.mark.slow
 def test_two_processes_are_reduced_over(folder, pair):
-    here = str(Path(__file__).parent)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    processes = [
-        subprocess.Popen([sys.executable, "-c", PROCESS, str(rank), str(folder), here], env=environment)
-        for rank in range(2)
-    ]
-    assert [process.wait(120) for process in processes] == [0, 0]
+    forked = multiprocessing.get_context("fork")  # what it imports takes seconds
+    processes = [forked.Process(target=one_of_two, args=(rank, folder)) for rank in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(120)
+    assert [process.exitcode for process in processes] == [0, 0]
     found = torch.load(folder / "found.pt", weights_only=True)
     metric = CLIPScore(f"transformers/{folder}", keep_cosines=True)
     metric.update(pixels(6), TEXTS)
