@@ -112,9 +112,11 @@ def test_the_order_is_the_one_that_the_file_says(program: Any, mine: Path, netwo
     models.append(f"timm/{ARCHITECTURE},mapped.pth")
     losses, found = told(program, "--models", *models)
     said = {file_of(each["model"]): each["class_order"] for each in found["models"]}
-    kinds = [by_timm(network, mine / "mine", order(each)) for each in (sorted(CLASSES), CLASSES, SHUFFLED)]
+    orders = {str(each): by_timm(network, mine / "mine", order(each)) for each in (sorted(CLASSES), CLASSES, SHUFFLED)}
+    orders[str(None)] = by_timm(network, mine / "mine")  # in the order of its own reader
+    kinds = list(orders.values())[:3]
     for number, (_, names, words) in enumerate(FILES.values()):
-        expected = by_timm(network, mine / "mine", order(names) if names is not None else None)
+        expected = orders[str(names)]
         assert sum(abs(each - expected) < 1e-3 for each in kinds) == 1  # another order would be seen
         assert losses[f"{number}.pth"] == pytest.approx(expected, rel=1e-4)
         assert words.replace("w.pth", f"{number}.pth") in said[f"{number}.pth"]
