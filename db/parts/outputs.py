@@ -316,7 +316,7 @@ class Outputs(Part):
             unread = sa.exists().where(SampleErrorRow.evaluation_id == EvaluationRow.id)
             statement = sa.select(EvaluationRow).where(
                 EvaluationRow.id.in_(set(others) - {root.id}),
-                EvaluationRow.forward_fingerprint == root.forward_fingerprint,
+                EvaluationRow.forward_fingerprint == (root.forward_fingerprint or ""),
                 EvaluationRow.origin == "run",
                 ~unread,
             )

@@ -715,6 +715,28 @@ def test_a_derived_evaluation_reads_the_rows_of_its_own_samples_in_its_own_order
     assert same_bits(store.outputs.read(derived.id, "logits"), expected)
 
 
+def test_outputs_that_a_larger_evaluation_has_too_are_kept_once(store: Store, build: Any, raw: Any) -> None:
+    def part(setting: str, order: list[int], forward: str = "same", **given: Any) -> Any:
+        dataset = build.dataset(order=order)
+        return build.complete("net", setting, size=len(order), dataset=dataset, forward_fingerprint=forward, **given)
+
+    whole = build.logits(5)
+    large = part("large", [4, 2, 0, 1, 3], logits=whole)
+    small = part("small", [2, 0], logits=whole[[1, 2]])
+    child = build.complete(
+        "net", "child", size=1, dataset=build.dataset(order=[0]), origin="derived", derived_from=small.id
+    )
+    others = [part("other outputs", [2, 0], forward="other"), part("more samples", [2, 7])]
+    store.outputs.keep_once(large.id, [small.id, large.id, *(each.id for each in others)])
+    with raw(store) as connection:
+        kept = set(connection.scalars(sa.text("SELECT evaluation_id FROM output_chunks")))
+    assert kept == {large.id, *(each.id for each in others)}
+    assert [store.evaluations.get(each.id).derived_from for each in (small, child)] == [large.id] * 2
+    assert same_bits(store.outputs.read(small.id, "logits"), whole[[1, 2]])
+    assert same_bits(store.outputs.read(child.id, "logits"), whole[[2]])
+    assert store.evaluations.get(small.id).origin == "derived"
+
+
 def test_many_samples_are_found_in_their_source(store: Store, build: Any) -> None:
     count = 12_000
     source = build.complete(size=count)
