@@ -22,9 +22,9 @@ def run(ask, tmp_path):
     def run(models, settings, *options, code=0):
         words = ("run", *models.split(), "--on", *settings.split(), *LIKE, *options)
         done = ask(*words, "--json", code=code)
-        return json.loads(done.stdout), sum(
-            int(each.replace(",", "")) for each in re.findall(r"([\d,]+) of \1 images", done.stderr)
-        )
+        # A line may come twice: when a pass is complete, and ten seconds later.
+        passes = set(re.findall(r"^(.*): ([\d,]+) of \2 images", done.stderr, flags=re.MULTILINE))
+        return json.loads(done.stdout), sum(int(count.replace(",", "")) for _, count in passes)
 
     return run
 
