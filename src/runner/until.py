@@ -257,8 +257,10 @@ def _look(store: Store, cell: Sampled, goal: Goal, report: Report) -> None:
     else:
         half = goal.half / 100 if found.points else goal.half
         cell.decided = found.half_width <= half
-    anew = {each.model for each in report.plan.cells if each.setting == name and depends_on_batch(each)}
-    for each in {cell.model, goal.than} - {"", *anew}:
+    models = {cell.model, goal.than} - {""}
+    asked = [each for each in report.plan.cells if each.setting == name and each.model in models]
+    anew = {each.model for each in asked if depends_on_batch(each)}
+    for each in models - anew:
         _keep_once(store, cell, each, ids[each, name] or 0)
     cell.anew = cell.model in anew
     cell.computed = found.n + (cell.computed if cell.anew else 0)
