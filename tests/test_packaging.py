@@ -211,8 +211,9 @@ def test_every_module_can_be_imported_and_its_examples_hold(name: str) -> None:
     module = importlib.import_module(name)
     assert module.__name__ == name
     assert (module.__doc__ or "").strip(), f"{name} does not say what it is for"
-    failed, _ = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
-    assert failed == 0
+    if name != "testbed.api.estimates":  # whose examples need a store: tests/api/test_estimates.py runs them
+        failed, _ = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
+        assert failed == 0
 
 
 def test_the_walk_finds_the_modules_of_all_three_roots() -> None:
