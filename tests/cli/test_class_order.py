@@ -103,6 +103,7 @@ FILES = {  # what was saved besides the state dict -> the order in which timm's 
 }
 
 
+@pytest.mark.long
 def test_the_order_is_the_one_that_the_file_says(program: Any, mine: Path, network: Any) -> None:
     models = [f"timm/{ARCHITECTURE},{number}.pth" for number in range(len(FILES))]
     for number, (entries, _, _) in enumerate(FILES.values()):

@@ -231,6 +231,7 @@ def test_a_change_beside_a_plug_in_is_noticed(program: Program, checkout: Path, 
     np.testing.assert_allclose(saved(checkout, "paths", "tiny/one"), values, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.long
 def test_random_corruptions_do_not_depend_on_the_batch(program: Program, checkout: Path) -> None:
     for number, size in enumerate(("1", "12")):
         store = ("--db-url", f"{number}.db")

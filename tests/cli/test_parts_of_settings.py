@@ -46,8 +46,8 @@ def text_of(folder):
     [
         ("site", "--out"),
         ("figures", "--out"),
-        ("publish",),
-        ("export", "every-eval-ever"),
+        pytest.param(("publish",), marks=pytest.mark.long),
+        pytest.param(("export", "every-eval-ever"), marks=pytest.mark.long),
         ("export", "clip-benchmark"),
     ],
 )

@@ -77,11 +77,16 @@ def test_it_stops_when_it_is_decided_which_model_is_better(run, ask):
     assert decoded == 2 * bad["estimate"]["n"] < 600
     shown = ask("run", "says-bad", "--on", "drawn", *LIKE, "--until", "better:says-good").stdout
     assert re.search(r"says-bad +drawn +top1 +−\d\d\.\d\d worse +\[−\d", shown)
-    found, _ = run("says-best", "drawn", "--until", "better:says-good")  # too close to call but by all samples
+
+
+@pytest.mark.long
+def test_what_is_too_close_to_call_takes_all_samples(run):
+    found, _ = run("says-best", "drawn", "--until", "better:says-good")
     assert found["cells"][0]["estimate"]["n"] == 1500
     assert found["cells"][0]["estimate"]["value"] == pytest.approx(0.01)
 
 
+@pytest.mark.long
 def test_whole_groups_are_drawn_and_count_as_wholes(run):
     found, _ = run("says-bad", "drawn-groups drawn", "--until", "8")
     groups, alone = (each["estimate"] for each in found["cells"])

@@ -72,7 +72,9 @@ def number_of(opened: Any, model: str, column: str) -> Any:
 
 
 @drive
-@pytest.mark.parametrize("kind", ["files", "server", "serve"])
+@pytest.mark.parametrize(
+    "kind", ["files", pytest.param("server", marks=pytest.mark.long), pytest.param("serve", marks=pytest.mark.long)]
+)
 def test_a_number_opens_its_evaluation_which_is_in_the_address(kind, page, site, store, world):
     (one,) = store.evaluations.find(["one"], ["plain"])
     top1 = next(each for each in store.results.of([one.id]) if (each.metric, each.slice) == ("top1", "overall"))
@@ -255,7 +257,13 @@ def test_values_without_paired_tests_are_shaded_as_independent_ones_and_the_note
 
 
 @drive
-@pytest.mark.parametrize("view", ["samples/plain", "sample/plain/toy%2F0003", "setting/plain"])
+@pytest.mark.parametrize(
+    "view",
+    [
+        "samples/plain",
+        *(pytest.param(each, marks=pytest.mark.long) for each in ("sample/plain/toy%2F0003", "setting/plain")),
+    ],
+)
 def test_the_models_to_compare_are_in_the_address(view, page):
     def values(of: Any) -> list[str]:
         return [of.locator(f"#compare-{key}").input_value() for key in "ab"]

@@ -62,7 +62,7 @@ def marks_in(svg: str) -> dict[str, str]:
 
 
 @drive
-@pytest.mark.parametrize("view", ["plot", "robustness"])
+@pytest.mark.parametrize("view", ["plot", pytest.param("robustness", marks=pytest.mark.long)])
 def test_a_store_with_several_tasks_opens_with_models(page, world, tmp_path, view):
     url, catalog = world
     go(page, export(url, catalog, tmp_path), view, "main .note")

@@ -135,7 +135,7 @@ def test_axe_finds_nothing_wrong_and_tables_are_on_the_first_screen(size, opened
 
 
 @drive
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", ["portrait", pytest.param("landscape", marks=pytest.mark.long)])
 def test_nothing_is_cut_off_on_paper(paper, opened, site):
     page = opened(PAPERS[paper], 900)
     page.emulate_media(media="print")
