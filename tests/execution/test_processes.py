@@ -139,7 +139,7 @@ def test_a_run_killed_at_random_moments_leaves_no_process_goes_on_and_ends_bit_e
     _, err = bench.run(*arguments)
     assert before >= 2 * CHUNK
     assert f"resuming: {before:,} of {2 * COUNT:,} outputs" in err
-    # Nothing that was stored is computed again but eight samples of each cell, since the pace, which is read, has changed.
+    # Of what was stored, eight samples of each cell are computed again: the pace, which is read, has changed.
     assert computed(bench.folder) - counted == 2 * COUNT - before + 2 * 8
     for setting in ("world", "world-dark"):
         np.testing.assert_array_equal(bench.logits("world-slow", setting), reference.logits(PLAIN, setting))
