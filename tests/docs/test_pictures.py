@@ -38,7 +38,7 @@ def test_the_home_page_begins_with_how_to_install_and_what_comes_out() -> None:
 
 
 @drive
-@pytest.mark.long  # .ci/run draws all pictures by the same script
+@pytest.mark.long
 def test_pictures_are_drawn_of_a_store(tmp_path: Path) -> None:
     url, samples = str(tmp_path / "testbed.db"), samples_of([0, 1, 2, 3] * 10)
     with Store.create(url) as store:

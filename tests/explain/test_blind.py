@@ -20,6 +20,7 @@ from testbed.explain.bench import Bench
 from testbed.explain.cell import StoredCell
 from testbed.explain.search import explain
 
+pytestmark = pytest.mark.long  # it trains three networks; the other files of this folder show the parts
 METRICS = ("top1", "top5", "mean_per_class_recall")
 SINGLES = [
     ("classifier", "class order: numbers for folders that were sorted as text"),
@@ -143,9 +144,7 @@ def test_a_published_calibration_error_is_explained_without_images(blind: Blind)
     assert told.not_tried["interpolation"] == "ece is not estimated from some of the images"
 
 
-@pytest.mark.parametrize(
-    "singles", [SINGLES[:EXACT], *(pytest.param(each, marks=pytest.mark.long) for each in (SINGLES[EXACT:], MORE))]
-)
+@pytest.mark.parametrize("singles", [SINGLES[:EXACT], SINGLES[EXACT:], MORE])
 def test_single_variants_are_found(blind: Blind, singles: list[tuple[str, str]]) -> None:
     asked = [
         blind.ask(cell, [truth], {"top1": blind.values(cell, [truth])["top1"]}, samples=ALL) for cell, truth in singles
@@ -154,7 +153,7 @@ def test_single_variants_are_found(blind: Blind, singles: list[tuple[str, str]])
     assert singles != SINGLES[:EXACT] or all(each.forwards == 0 for each in asked)
 
 
-@pytest.mark.parametrize("pair", [pytest.param(PAIRS[0], marks=pytest.mark.long), PAIRS[1]])
+@pytest.mark.parametrize("pair", PAIRS)
 def test_pairs_are_found(blind: Blind, pair: tuple[str, ...]) -> None:
     cell, *truth = pair
     values = blind.values(cell, truth)
@@ -171,7 +170,7 @@ def test_numbers_that_no_variant_gives_are_unexplained(blind: Blind) -> None:
         assert not blind.ask(cell, [], {"top1": free[len(free) // 2]}, stages=[Stage.SCORES]).explained
 
 
-@pytest.mark.parametrize("most", [500, pytest.param(3000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("most", [500, 3000])
 def test_no_more_images_go_through_the_network_than_allowed(blind: Blind, most: int) -> None:
     truth = "interpolation: nearest"
     published = {"top1": blind.values("classifier", [truth])["top1"]}

@@ -111,7 +111,9 @@ def same_in_any_batch(model, threads) -> None:
     assert torch.equal(loaded.embed_text(texts[::-1]), whole.flip(0))
 
 
-@pytest.mark.parametrize("kind", ["gte", "nemotron", "qwen3"])
+@pytest.mark.parametrize(
+    "kind", ["gte", *(pytest.param(each, marks=pytest.mark.long) for each in ("nemotron", "qwen3"))]
+)
 def test_decoders_embed_a_text_alike_in_any_batch(tmp_path, kind, threads):
     pytest.importorskip("transformers")
     pytest.importorskip("sentence_transformers")
