@@ -67,7 +67,7 @@ class Evaluations(Part):
                 row.status, row.error, row.updated_at = "running", None, now()
                 row.run_id = self.database.run_id
                 row.dataset_id = dataset_id
-                row.derived_from_id = record.derived_from
+                row.derived_from_id = _root(session, record.derived_from)
                 for field, value in known.items():  # an attempt may have failed before all fields were known
                     setattr(row, field, value)
             session.flush()
@@ -352,6 +352,14 @@ class Evaluations(Part):
                 chosen = sa.select(DefinitionRow.digest, DefinitionRow.content).where(DefinitionRow.digest.in_(part))
                 found.update((digest, content) for digest, content in session.execute(chosen))
         return found
+
+
+def _root(session: Session, source: int | None) -> int | None:
+    """The evaluation that has a source's outputs: the source may have become a derived one since it was planned."""
+    if source is None:
+        return None
+    row = session.scalars(sa.select(EvaluationRow).where(EvaluationRow.id == source).with_for_update()).one_or_none()
+    return source if row is None else row.derived_from_id or source
 
 
 def _require_distinct(what: str, keys: Sequence[tuple[str, ...]]) -> None:

@@ -731,7 +731,10 @@ def test_outputs_that_a_larger_evaluation_has_too_are_kept_once(store: Store, bu
     with raw(store) as connection:
         kept = set(connection.scalars(sa.text("SELECT evaluation_id FROM output_chunks")))
     assert kept == {large.id, *(each.id for each in others)}
-    assert [store.evaluations.get(each.id).derived_from for each in (small, child)] == [large.id] * 2
+    planned = build.dataset(order=[2])  # a run that was planned before derives it from the small one
+    late = build.complete("net", "late", size=1, dataset=planned, origin="derived", derived_from=small.id)
+    assert [store.evaluations.get(each.id).derived_from for each in (small, child, late)] == [large.id] * 3
+    assert same_bits(store.outputs.read(late.id, "logits"), whole[[1]])
     assert same_bits(store.outputs.read(small.id, "logits"), whole[[1, 2]])
     assert same_bits(store.outputs.read(child.id, "logits"), whole[[2]])
     assert store.evaluations.get(small.id).origin == "derived"
