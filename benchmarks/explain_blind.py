@@ -9,12 +9,13 @@ variants, and for numbers that no variant gives. Prints Markdown.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -25,11 +26,13 @@ import blind_world as world  # noqa: E402
 import click  # noqa: E402
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
-from blind_variants import CELLS, ROUNDING, Asked, Blind  # noqa: E402
+from blind_variants import CELLS, ROUNDING, Asked, Blind, images  # noqa: E402
 
 NUMBERS = 20  # that no variant gives, of each of the two large cells
 APART = 0.005  # of such a number from what any single variant gives
 BELOW, ABOVE = 0.15, 0.04  # how far from the stored value they are drawn
+DRAWN = {"classifier": 6, "fewer": 4, "clip": 14}  # pairs of scoring and prompts, drawn at random
+DRAWN_WITH_IMAGES, SEED = {"classifier": 12, "clip": 8}, 5  # likewise
 SOME = [f"first samples: the first {each:,}" for each in (500, 1000, 5000, 10_000)]  # of that axis
 UNASKED = ("image size: 27 pixels", "image size: 55 pixels")  # the resized side may be rounded down or not
 SINGLES = {
@@ -107,6 +110,38 @@ class Test:
                 values = self.blind.values(cell, truth)
                 found.append(self._ask(cell, truth, {metric: values[metric] for metric in metrics}))
         return found
+
+    def drawn_pairs(self, counts: Mapping[str, int], with_images: bool, *metrics: str) -> list[Asked]:
+        """Pairs that differ, drawn at random, with the values of some metrics."""
+        found = []
+        for cell, count in counts.items():
+            pairs = self._pairs(cell, with_images)
+            np.random.default_rng(SEED).shuffle(pairs)
+            for truth in itertools.islice((pair for pair in pairs if self._differs(cell, pair)), count):
+                if self._wanted(cell, *truth):
+                    values = self.blind.values(cell, truth)
+                    found.append(self._ask(cell, truth, {metric: values[metric] for metric in metrics}))
+        return found
+
+    def _pairs(self, cell: str, with_images: bool) -> list[tuple[str, str]]:
+        """Those of which neither undoes the other in the reference: pairs of scoring and prompts, or all others."""
+        known = {
+            name: changes
+            for name, changes in self.blind.variants(cell).items()
+            if name not in UNASKED and (not name.startswith("first samples") or name in SOME)
+        }
+        seen = {name for name, _ in images(cell)}
+        return [
+            (one, other)
+            for one, other in itertools.combinations(known, 2)
+            if not known[one].keys() & known[other].keys()
+            and one.partition(":")[0] != other.partition(":")[0]
+            and bool(seen & {one, other}) == with_images
+        ]
+
+    def _differs(self, cell: str, pair: tuple[str, str]) -> bool:
+        values = self.blind.values(cell, pair)
+        return values["top1"] > 0 and self.blind.apart(cell, pair, values)
 
     def numbers(self) -> list[Asked]:
         """Values that no single variant gives."""

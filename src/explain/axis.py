@@ -27,6 +27,9 @@ class Stage(IntEnum):
     ANSWERS = 4  # a model that answers in text, asked again
 
 
+REPLACES, RESHAPES, CHANGES = 0, 1, 2  # in what order variants of one stage are applied
+
+
 class NotApplicableError(TestbedError):
     """An axis has no variants for a cell; the message says why."""
 
@@ -40,15 +43,15 @@ class Variant:
         name: What is different, for people.
         stage: What it needs.
         change: From a `Table`, `Texts`, `Pixels` or `Asked` to another one, by stage. Variants of one stage are applied
-            in the order of their axes.
-        first: See `Axis`.
+            by `in_order`.
+        order: See `Axis`.
     """
 
     axis: str
     name: str
     stage: Stage
     change: Callable[[Any], Any]
-    first: bool = False
+    order: int = CHANGES
 
     def __str__(self) -> str:
         return f"{self.axis}: {self.name}"
@@ -62,18 +65,23 @@ class Axis:
         name: For people, such as ``interpolation``.
         stage: What its variants need.
         variants: From a cell to (name, change) of each variant; raises `NotApplicableError` where there can be none.
-        first: Whether its changes come before those of other axes of the stage, since they put something in place of
-            what others change.
+        order: Of its changes among those of the stage: `REPLACES` (other weights, other labels) comes before `RESHAPES`
+            (what sets a size anew), and this before `CHANGES`, so that none undoes another.
     """
 
     name: str
     stage: Stage
     variants: Callable[[StoredCell], Iterable[tuple[str, Callable[[Any], Any]]]]
-    first: bool = False
+    order: int = CHANGES
 
     def of(self, cell: StoredCell) -> list[Variant]:
         """The variants for a cell."""
-        return [Variant(self.name, name, self.stage, change, self.first) for name, change in self.variants(cell)]
+        return [Variant(self.name, name, self.stage, change, self.order) for name, change in self.variants(cell)]
+
+
+def in_order(variants: Iterable[Variant]) -> tuple[Variant, ...]:
+    """Variants as they are applied."""
+    return tuple(sorted(variants, key=lambda each: (each.stage, each.order, each.axis)))
 
 
 _added: dict[str, Axis] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +13,7 @@ from testbed.explain.axis import NotApplicableError, Stage, Variant
 from testbed.explain.cell import StoredCell
 from testbed.explain.images import Images
 from testbed.explain.pixels import Pixels
-from testbed.explain.sampling import Draw, Estimate, Side, estimate
+from testbed.explain.sampling import Draw, Estimate, Side, estimate, from_another, reach
 from testbed.explain.table import CALIBRATION, Array, Table, Values, margins, values
 from testbed.explain.texts import Heads, Texts, stored_texts
 
@@ -68,7 +69,7 @@ class Bench:
         changed = self.images.own
         for each in arm:
             changed = each.change(changed) if each.stage == Stage.IMAGES else changed
-        return changed
+        return replace(changed, geometry=changed.geometry and changed.geometry.effective())
 
     def texts(self, arm: Arm) -> Texts | None:
         """Its texts; None for the stored ones."""
@@ -99,6 +100,10 @@ class Bench:
             for name in ("rows", "correct", "weights")
         )
 
+    def kept(self, arm: Arm) -> float:
+        """The share of the samples that an arm for which no images are run leaves in."""
+        return len(self._scored(arm, self._stored(self.texts(arm)), None)[0].rows) / len(self.cell)
+
     def estimated(self, arm: Arm, size: int, outputs: Array | None = None) -> tuple[Estimate, ...]:
         """The values, from about ``size`` samples whose outputs are there.
 
@@ -107,14 +112,49 @@ class Bench:
             size: See `Draw.rows`.
             outputs: Outputs of these samples in place of those of the arm's own protocol.
         """
+        chances = self.draw.probabilities(size)
+        return tuple(estimate(*sides, chances) for sides in self._compared(arm, size, outputs))
+
+    def from_another(
+        self, arm: Arm, size: int, base: Arm, base_size: int, known: Sequence[Estimate], outputs: Array | None = None
+    ) -> tuple[Estimate, ...]:
+        """The values, from about ``size`` samples and from what is known of an arm that was run on more.
+
+        Args:
+            arm: The variants.
+            size: See `Draw.rows`.
+            base: A part of the variants.
+            base_size: At least ``size``.
+            known: Its values.
+            outputs: See `estimated`.
+        """
+        rows, more = self.draw.rows(size), self.draw.rows(base_size)
+        chances, base_chances = self.draw.probabilities(size), self.draw.probabilities(base_size)
+        protocol, other = self.pixels(arm), self.pixels(base)
+        raw = self.images.outputs(protocol, rows) if outputs is None else outputs
+        sides = zip(
+            known,
+            self._sides(base, self._new_logits(self.images.outputs(other, more), self.texts(base), other), more),
+            self._sides(arm, self._new_logits(raw, self.texts(arm), protocol), rows),
+            strict=True,
+        )
+        return tuple(
+            from_another(value, first, first.take(rows), now, base_chances, chances) for value, first, now in sides
+        )
+
+    def reach(self, arm: Arm, size: int) -> float:
+        """The share of all samples whose answers an arm could flip, by what is known of about ``size`` of them."""
+        return max(reach(*sides) for sides in self._compared(arm, size))
+
+    def _compared(self, arm: Arm, size: int, outputs: Array | None = None) -> Iterator[tuple[Side, Side, Side]]:
+        """For each metric: all samples as stored, the drawn ones as stored, and these under the arm."""
         rows = self.draw.rows(size)
         texts = self.texts(arm)
         raw = self.images.outputs(self.pixels(arm), rows) if outputs is None else outputs
         new = self._new_logits(raw, texts, self.pixels(arm))
-        chances = self.draw.probabilities(size)
         stored = self._stored_sides(arm, texts if self._embeddings is not None else None)
-        parts = zip(stored, self._sides(arm, new, rows), strict=True)
-        return tuple(estimate(each, each.take(rows), now, chances) for each, now in parts)
+        for all_samples, now in zip(stored, self._sides(arm, new, rows), strict=True):
+            yield all_samples, all_samples.take(rows), now
 
     def _stored_sides(self, arm: Arm, texts: Texts | None) -> list[Side]:
         """All samples as stored, under the variants of scoring and of texts."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import NormalDist
 
 from testbed.explain.axis import Variant
 from testbed.explain.sampling import Estimate
 
 GIVES, EXCLUDED, UNDECIDED = "gives it", "excluded", "undecided"
-Z = 1.96  # of intervals and verdicts: 95 %
-NARROW = 0.005  # half the width of an interval that can give a value, at most
+Z = 1.96  # of intervals: 95 %
+NARROW, OF_GAP = 0.005, 0.03  # half the width of an interval that can give a value: so much, or of the gap, at most
 APART = 1.96  # errors between an estimate that gives a published value and the stored value, at least
 _NEAR, _NEAREST = 0.02, 0.001  # within which values count as near the published one, at most and at least
 OTHER_ARITHMETIC = 5e-5  # what other processors and library releases change of a share of right answers
@@ -172,15 +173,25 @@ def allowed(target: Target) -> float:
     return target.rounding + OTHER_ARITHMETIC
 
 
+def narrow(target: Target) -> float:
+    """Half the width of an interval that can give a value, at most."""
+    return max(NARROW, OF_GAP * abs(target.stored - target.value))
+
+
+def simultaneous(targets: Sequence[Target]) -> float:
+    """The number of errors within which the estimates of all targets are in 95 % of cases (Bonferroni)."""
+    return NormalDist().inv_cdf(1 - 0.025 / len(targets))
+
+
 def verdict(estimates: Sequence[Estimate], targets: Sequence[Target]) -> str:
     """What estimates say about published values."""
-    undecided = False
+    undecided, wide = False, simultaneous(targets)
     for found, target in zip(estimates, targets, strict=True):
         near = allowed(target)
-        if abs(found.value - target.value) > Z * found.error + near:
+        if abs(found.value - target.value) > wide * found.error + near:
             return EXCLUDED
         # The interval must be narrow, and exclude the stored protocol.
-        vague = abs(found.value - target.stored) <= APART * found.error or Z * found.error > NARROW
+        vague = abs(found.value - target.stored) <= APART * found.error or Z * found.error > narrow(target)
         undecided |= not found.exact and abs(target.stored - target.value) > near and vague
     return UNDECIDED if undecided else GIVES
 
@@ -189,13 +200,13 @@ def expected_by_chance(rows: Sequence[Row], targets: Sequence[Target], small_eff
     """How many of some values would lie so near the published ones if values were spread evenly around these.
 
     Args:
-        rows: The values.
+        rows: The values; those that are undecided could not give it, and do not count.
         targets: The published values.
         small_effects: Whether most values are close to the stored ones, so that those count that are as near to the
             published ones as these are; else those within `_NEAR`.
     """
     total = 0.0
-    for row in rows:
+    for row in (each for each in rows if each.verdict != UNDECIDED):
         chance = 1.0
         for found, target in zip(row.estimates, targets, strict=True):
             near = allowed(target) + Z * found.error

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.parts import Prompts
 from testbed.explain.asking.asked import ANSWERED, JUDGE, asking
-from testbed.explain.axis import MARK, Axis, NotApplicableError, Stage, Variant, asked_axes, axes
+from testbed.explain.axis import MARK, Axis, NotApplicableError, Stage, Variant, asked_axes, axes, in_order
 from testbed.explain.images import change_activation
 from testbed.explain.pixels import Geometry, OtherNormalization, Pixels, pixels_of, render
 from testbed.explain.texts import NORMALIZED, PROMPT_FILE, Texts, texts_of
@@ -77,14 +77,14 @@ def _in_setting(variant: Variant | Axis) -> bool:
     return texts or variant.stage == Stage.ANSWERS
 
 
-def _chosen(parts: Sequence[str], given: Sequence[Axis], cell: Any, name: str) -> list[Variant]:
-    """The variants that the parts of a name mean.
+def _chosen(parts: Sequence[str], given: Sequence[Axis], cell: Any, name: str) -> tuple[Variant, ...]:
+    """The variants that the parts of a name mean, in whatever order they stand, as they are applied.
 
     Raises:
-        DefinitionError: If a part means none; lists those there are.
+        DefinitionError: If a part means none; lists those there are. If two are of one axis.
     """
     by_slug = {slug(axis.name): axis for axis in given}
-    found = []
+    found: list[Variant] = []
     for part in parts:
         axis_slug, _, wanted = part.partition("=")
         axis = by_slug.get(axis_slug)
@@ -96,8 +96,10 @@ def _chosen(parts: Sequence[str], given: Sequence[Axis], cell: Any, name: str) -
             raise DefinitionError(f"{name!r}: {error}") from error
         if wanted not in known:
             raise DefinitionError(f"{name!r}: {axis.name} is one of {', '.join(sorted(known))}; got {wanted!r}")
+        if any(each.axis == axis.name for each in found):
+            raise DefinitionError(f"{name!r} has two variants of {axis.name}; give one")
         found.append(known[wanted])
-    return found
+    return in_order(found)
 
 
 # Models ---------------------------------------------------------------------------------------------------------------

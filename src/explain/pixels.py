@@ -41,6 +41,10 @@ class Geometry:
     interpolation: str = "bilinear"
     antialias: bool = True
 
+    def effective(self) -> Geometry:
+        """The same, without what has no effect since nothing is resized."""
+        return Geometry(self.crop, self.crop, NO_RESIZE) if self.mode == NO_RESIZE else self
+
 
 @dataclass(frozen=True)
 class Pixels:

@@ -27,7 +27,7 @@ _CLOSE = 0.2  # the quantile of the margins that counts as close
 GROUPS = 20  # of the jackknife
 CAUTION = 1.5  # by which its variance is multiplied: windows are few
 FEW = 6  # samples, of which twice as many have an error that is half as large again
-GRID = 2000  # margins for which shares are computed
+GRID, COARSE = 2000, 300  # margins for which shares are computed; for their variance
 NEAREST = 8  # drawn samples that tell of a margin, at least
 
 
@@ -114,10 +114,8 @@ def estimate(stored: Side, before: Side, after: Side, chances: Array) -> Estimat
         after: The same samples under the other protocol.
         chances: The probability of every sample of the evaluation to be drawn.
     """
-    places = {row: place for place, row in enumerate(before.values.rows.tolist())}
-    kept = np.asarray([row in places for row in after.values.rows.tolist()], dtype=bool)
+    held, kept = _both(before, after)
     rows = after.values.rows[kept]
-    held = np.asarray([places[row] for row in rows.tolist()], dtype=np.int64)
     weight = np.zeros(len(chances))
     weight[stored.values.rows] = stored.values.weights
     seen = float(weight[rows] @ after.values.correct[kept])
@@ -131,7 +129,8 @@ def estimate(stored: Side, before: Side, after: Side, chances: Array) -> Estimat
     right = _shares(grid, drawn, shift, inverse)
     spread = float(np.sqrt(np.mean(np.square(shift))))
     unseen = np.exp(-np.abs(grid) / max(spread, 1e-12)) / (len(rows) + 1)  # flips that none of the drawn shows
-    variance = CAUTION * _jackknife(grid, mass, drawn, shift, inverse)
+    coarse, its_mass, _ = _grid(grid, mass, COARSE)
+    variance = CAUTION * _jackknife(coarse, its_mass, drawn, shift, inverse)
     variance += float(squares @ np.maximum(right * (1 - right), unseen))
     wrong = weight[rows] * (inverse - 1) * (after.values.correct[kept] - _shares_without(drawn, shift, inverse))
     correction, its_variance = float(wrong.sum()), float(np.sum(wrong**2))
@@ -139,6 +138,55 @@ def estimate(stored: Side, before: Side, after: Side, chances: Array) -> Estimat
     variance += part**2 * its_variance + (1 - part) ** 2 * max(0.0, correction**2 - its_variance)
     value = seen + float(mass @ right) + part * correction
     return Estimate(value, (1 + FEW / len(rows)) * float(np.sqrt(variance)), len(rows))
+
+
+def from_another(
+    known: Estimate, base: Side, before: Side, after: Side, base_chances: Array, chances: Array
+) -> Estimate:
+    """The value under a protocol that differs little from another one which was run on more samples.
+
+    The difference is estimated from the samples that both were run on, the other's value from all of its own (two-phase
+    sampling: Särndal, Swensson and Wretman 1992, chapter 9).
+
+    Args:
+        known: The value under the other protocol.
+        base: The samples of the first, larger draw under the other protocol.
+        before: Those of the second draw, likewise.
+        after: These under the protocol.
+        base_chances: The probability of every sample of the evaluation to be in the first draw.
+        chances: Likewise, in the second.
+    """
+    rows = base.values.rows
+    weights = base.values.weights / base_chances[rows]
+    every = Side(Values(rows, base.values.correct, weights), base.margins)
+    found = estimate(every, before, after, chances / base_chances)
+    difference = found.value - float(weights @ base.values.correct)
+    held, kept = _both(before, after)
+    flips = after.values.correct[kept] - before.values.correct[held]
+    both = after.values.rows[kept]
+    weight = after.values.weights[kept] / base_chances[both]
+    spread = np.sqrt(np.sum(weight**2 * (1 - base_chances[both]) * flips**2 * base_chances[both] / chances[both]))
+    error = float(np.hypot(found.error, known.error + spread))
+    return Estimate(known.value + difference, error, found.samples)
+
+
+def reach(stored: Side, before: Side, after: Side) -> float:
+    """The share of all samples whose margins are within the largest shift of a drawn sample, which could flip so.
+
+    Args:
+        stored: All samples, as stored.
+        before: The drawn samples, as stored.
+        after: The same samples under the other protocol.
+    """
+    held, kept = _both(before, after)
+    largest = np.abs(after.margins[kept] - before.margins[held]).max(initial=0.0)
+    return float(np.mean(np.abs(stored.margins) <= largest))
+
+
+def _both(before: Side, after: Side) -> tuple[Array, Array]:
+    """Where the samples of both sides are in each."""
+    _, held, kept = np.intersect1d(before.values.rows, after.values.rows, assume_unique=True, return_indices=True)
+    return held, kept
 
 
 def _jackknife(grid: Array, mass: Array, drawn: Array, shift: Array, inverse: Array) -> float:
@@ -151,10 +199,10 @@ def _jackknife(grid: Array, mass: Array, drawn: Array, shift: Array, inverse: Ar
     return (len(parts) - 1) / len(parts) * float(np.sum((np.asarray(parts) - np.mean(parts)) ** 2))
 
 
-def _grid(margins: Array, weights: Array) -> tuple[Array, Array, Array]:
+def _grid(margins: Array, weights: Array, most: int = GRID) -> tuple[Array, Array, Array]:
     """Margins of many samples as those of a few, with the sums of the weights and of their squares."""
     order = np.argsort(margins, kind="stable")
-    edges = np.linspace(0, len(order), min(len(order), GRID) + 1).astype(np.int64)[:-1]
+    edges = np.linspace(0, len(order), min(len(order), most) + 1).astype(np.int64)[:-1]
     sums = [np.add.reduceat(each[order], edges) for each in (weights, weights**2)]
     sizes = np.diff(np.append(edges, len(order)))
     return np.add.reduceat(margins[order], edges) / sizes, sums[0], sums[1]

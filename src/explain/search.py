@@ -4,41 +4,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
 from testbed.db.store import Store
-from testbed.explain.axis import Axis, NotApplicableError, Stage, Variant, axes
+from testbed.explain.axis import Axis, NotApplicableError, Stage, Variant, axes, in_order
 from testbed.explain.bench import Arm, Bench
 from testbed.explain.cell import StoredCell
 from testbed.explain.explanation import (
     ENOUGH,
     EXCLUDED,
     GIVES,
+    NARROW,
     UNDECIDED,
     Explanation,
     Row,
     Target,
-    Z,
     allowed,
     expected_by_chance,
     verdict,
 )
-from testbed.explain.pixels import Pixels
+from testbed.explain.race import FIRST_LOOK, Race
 from testbed.explain.sampling import Estimate
-from testbed.explain.table import Array, values
+from testbed.explain.table import values
 from testbed.registry.catalog import Catalog
 
-LOOK_Z = 3.5  # of intervals that exclude before the last samples are drawn
-FIRST_LOOK = 32  # samples
-GROWTH = 1.5  # of the draw from look to look
-PRECISE = 0.0025  # half the width of an interval after which the last arm left is not looked at again
 FOR_SINGLES = 0.7  # of the forward passes; all, if at most so many variants are left:
 FEW = 3
 MOST_COMBINATIONS = 600  # that need no images
 MOST_TEXTS = 20_000  # that are embedded for combinations
-MOST_PREDICTED = 12  # combinations of changes of the images that are run
+FOR_FIRST_LOOKS = 0.3  # of the forward passes that are left for pairs of changes of the images
+MOST_OF = 0.5  # of the samples: variants that leave out more are not combined with changes of the images
 NOT_ADDITIVE = 0.2  # of an effect: how far effects on outputs are from adding up
 BEST = 5  # pairs to which a third variant is added
 SHARE, AT_LEAST = 0.05, 10_000  # forward passes: of those that all variants would take, and where these are few
@@ -50,21 +46,6 @@ def default_samples(evaluated: int, variants: int) -> int:
     """How many forward passes a search makes at most if nothing is said."""
     full = evaluated * variants
     return min(max(int(SHARE * full), AT_LEAST), full)
-
-
-@dataclass
-class _Race:
-    """The arms for which images are run, and what is known of them.
-
-    Attributes:
-        known: Arm → its estimates, from the size of the draw beside them.
-        sizes: Arm → the size of the last draw.
-        out: The arms that were excluded on the way.
-    """
-
-    known: dict[Arm, tuple[Estimate, ...]] = field(default_factory=dict)
-    sizes: dict[Arm, int] = field(default_factory=dict)
-    out: set[Arm] = field(default_factory=set)
 
 
 class Search:
@@ -100,7 +81,7 @@ class Search:
         self.say = say
         self.thorough = thorough
         self.found = Explanation(cell.evaluation.model, cell.evaluation.eval_setting, self.targets, len(cell))
-        self.race = _Race()
+        self.race = Race(self.bench, self.targets)
         self._most_texts = 0
 
     def run(self) -> Explanation:
@@ -128,10 +109,11 @@ class Search:
             protocols = {self.bench.pixels(arm) for arm in arms}  # variants of texts share one
             self.budget = default_samples(len(self.cell), len(protocols))
         self.say(f"running {len(arms)} variants on some of the images: {self.budget:,} at most in all")
-        self._race(arms, int(self.budget * FOR_SINGLES))
+        self.race.run(arms, int(self.budget * FOR_SINGLES))
+        self._note_failed(arms)
         alive = [arm for arm in arms if arm in self.race.known and arm not in self.race.out]
-        if len(alive) <= FEW or any(self._sampled_row(arm).verdict == GIVES for arm in alive):
-            self._race(alive, self.budget)  # combinations have less left, or are not tried
+        if len(self.race.likely(alive)) <= FEW or any(self._sampled_row(arm).verdict == GIVES for arm in alive):
+            self.race.run(alive, self.budget)  # combinations have less left, or are not tried
         self._note_untried(arms)
         return [self._sampled_row(arm) for arm in arms if arm in self.race.known]
 
@@ -154,6 +136,9 @@ class Search:
                 found += [each for each in variants if not self._idle(each)]
         return found
 
+    def _note_failed(self, arms: Sequence[Arm]) -> None:
+        self.found.failed += [(arm[0], why) for arm in arms if (why := self.race.failed(arm))]
+
     def _note_untried(self, arms: Sequence[Arm]) -> None:
         failed = {variant for variant, _ in self.found.failed}
         untried = [arm[0] for arm in arms if arm not in self.race.known and arm[0] not in failed]
@@ -175,75 +160,6 @@ class Search:
     def _sampled_row(self, arm: Arm) -> Row:
         row = self._row(arm, self.race.known[arm])
         return Row(arm, row.estimates, EXCLUDED) if arm in self.race.out else row
-
-    # Images -------------------------------------------------------------------------------------------------------
-
-    def _race(self, arms: Sequence[Arm], budget: int) -> None:
-        """Draws more and more samples for the arms that are not excluded yet, until the budget is spent."""
-        alive = list(arms)
-        while looks := self._next_looks(alive):
-            ran = False
-            for size, group in looks.items():
-                rows = self.bench.draw.rows(size)
-                chosen = self._affordable(group, rows, budget)
-                self.bench.images.run(list(dict.fromkeys(self.bench.pixels(arm) for arm in chosen)), rows)
-                out = self._look([arm for arm in chosen if not self._fails(arm)], size)
-                alive = [arm for arm in alive if arm not in out and not self._fails(arm)]
-                ran = ran or bool(chosen)
-            if not ran:
-                return
-
-    def _affordable(self, arms: Sequence[Arm], rows: Array, budget: int) -> list[Arm]:
-        """The arms that are run: as many as the budget allows, those with the largest errors first."""
-        left = budget - self.bench.images.forwards
-        counted: set[Pixels] = set()
-        chosen = []
-        for arm in sorted(arms, key=self._error, reverse=True):
-            pixels = self.bench.pixels(arm)
-            cost = 0 if pixels in counted else self.bench.images.cost(pixels, rows)
-            if cost <= left:
-                left -= cost
-                counted.add(pixels)
-                chosen.append(arm)
-        return chosen
-
-    def _next_looks(self, alive: Sequence[Arm]) -> dict[int, list[Arm]]:
-        """The next size of the draw of those arms whose errors are large; empty if more images change nothing."""
-        widest = max((self._error(arm) for arm in alive), default=0.0)
-        gap = max(abs(each.stored - each.value) for each in self.targets) / Z
-        if len(alive) == 1 and Z * widest <= PRECISE:
-            return {}
-        looks: dict[int, list[Arm]] = {}
-        for arm in alive:
-            size = self.race.sizes.get(arm, 0)
-            if size < len(self.cell) and self._error(arm) >= min(widest, gap) / 2:
-                larger = int(size * GROWTH) if size else FIRST_LOOK
-                looks.setdefault(min(larger, len(self.cell)), []).append(arm)
-        return looks
-
-    def _error(self, arm: Arm) -> float:
-        return max((each.error for each in self.race.known.get(arm, ())), default=math.inf)
-
-    def _fails(self, arm: Arm) -> bool:
-        why = self.bench.images.failed.get(self.bench.pixels(arm))
-        if why is not None and len(arm) == 1 and (arm[0], why) not in self.found.failed:
-            self.found.failed.append((arm[0], why))
-        return why is not None
-
-    def _look(self, arms: Sequence[Arm], size: int) -> set[Arm]:
-        """Estimates the values of arms; returns those that are excluded."""
-        for arm in arms:
-            self.race.known[arm] = self.bench.estimated(arm, size)
-            self.race.sizes[arm] = size
-        out = {arm for arm in arms if self._apart(self.race.known[arm])}
-        self.race.out |= out
-        return out
-
-    def _apart(self, estimates: Sequence[Estimate]) -> bool:
-        return any(
-            abs(found.value - target.value) > LOOK_Z * found.error + allowed(target)
-            for found, target in zip(estimates, self.targets, strict=True)
-        )
 
     # Combinations -------------------------------------------------------------------------------------------------
 
@@ -275,7 +191,7 @@ class Search:
             )
 
         able = [pair for pair in combinations(rows, 2) if _combinable(pair[0].variants, pair[1].variants)]
-        arms = [_ordered(one.variants + other.variants) for one, other in sorted(able, key=predicted)]
+        arms = [in_order(one.variants + other.variants) for one, other in sorted(able, key=predicted)]
         return self._exact_rows(arms[:MOST_COMBINATIONS])
 
     def _exact_rows(self, arms: Sequence[Arm]) -> list[Row]:
@@ -290,35 +206,43 @@ class Search:
         return rows
 
     def _sampled_pairs(self) -> list[Row]:
-        """Pairs that need images, from what was run of the single variants as far as that tells."""
+        """Pairs that need images: of one change of the images from what was run of it, of two newly run."""
         known = [arm for arm in self.race.known if len(arm) == 1]
+        if not known:
+            return []
         exact = [each.variants for each in self.found.rows if not self.bench.sampled(each.variants)]
-        arms: list[Arm] = []
-        sizes: dict[Arm, int] = {}
-        for one in known:
-            for other in exact:
-                if _combinable(one, other):
-                    arm = _ordered(one + other)
-                    arms.append(arm)
-                    sizes[arm] = self.race.sizes[one]
-        alive = [arm for arm in arms if not self._look([arm], sizes[arm])]
-        predicted = self._predicted(known)
-        self._race([*alive, *predicted], self.budget or 0)
-        return [self._sampled_row(arm) for arm in [*arms, *predicted] if arm in self.race.known]
+        pairs = [(one, other) for one in known for other in exact if _combinable(one, other)]
+        able = {other for other in exact if self.bench.kept(other) >= MOST_OF}
+        self.found.combinations_left += sum(other not in able for _, other in pairs)
+        arms = [in_order(one + other) for one, other in pairs if other in able]
+        for arm, size in zip(arms, (self.race.sizes[one] for one, other in pairs if other in able), strict=True):
+            self.race.look(arm, size)
+        arms += self._predicted(known)
+        self.race.run(arms, self.budget or 0)
+        return [self._sampled_row(arm) for arm in arms if arm in self.race.known]
 
     def _predicted(self, known: Sequence[Arm]) -> list[Arm]:
-        """The pairs of changes of the images that come closest if their effects on the outputs add up."""
-        pairs = [_ordered(a + b) for a, b in combinations(known, 2) if _combinable(a, b)]
-        images = [pair for pair in pairs if all(each.stage == Stage.IMAGES for each in pair)]
+        """The pairs of changes of the images that come closest if their effects on the outputs add up.
+
+        One that could flip hardly an answer leaves the other's value as it is.
+        """
+        changes = [arm for arm in known if arm[0].stage == Stage.IMAGES]
+        moving = [arm for arm in changes if self.bench.reach(arm, self.race.sizes[arm]) > NARROW]
+        images = [in_order(a + b) for a, b in combinations(moving, 2) if _combinable(a, b) and self._both_count(a, b)]
         scored = []
         for pair in images:
             size = min(self.race.sizes[(each,)] for each in pair)
             try:
-                estimates = self.bench.estimated(pair, size, self.bench.added(pair, size))
+                estimates = self.race.estimated(pair, size, self.bench.added(pair, size))
             except (KeyError, ValueError):  # outputs of another shape
                 continue
             scored.append((self._likelihood(estimates), pair))
-        return [pair for _, pair in sorted(scored, key=lambda each: each[0], reverse=True)[:MOST_PREDICTED]]
+        most = int(FOR_FIRST_LOOKS * ((self.budget or 0) - self.bench.images.forwards)) // FIRST_LOOK
+        return [pair for _, pair in sorted(scored, key=lambda each: each[0], reverse=True)[:most]]
+
+    def _both_count(self, one: Arm, other: Arm) -> bool:
+        """Whether two changes of the images give another protocol than each of them."""
+        return self.bench.pixels(in_order(one + other)) not in (self.bench.pixels(one), self.bench.pixels(other))
 
     def _likelihood(self, estimates: Sequence[Estimate]) -> float:
         """The logarithm of the density of the published values under predictions, which err themselves."""
@@ -332,7 +256,7 @@ class Search:
         """The closest pairs with each third variant."""
         best = sorted(pairs, key=lambda each: each.distance(self.targets))[:BEST]
         arms = {
-            _ordered(pair.variants + third.variants)
+            in_order(pair.variants + third.variants)
             for pair in best
             for third in exact
             if _combinable(pair.variants, third.variants)
@@ -373,6 +297,3 @@ def explain(
 def _combinable(one: Arm, other: Arm) -> bool:
     return not {each.axis for each in one} & {each.axis for each in other}
 
-
-def _ordered(arm: Arm) -> Arm:
-    return tuple(sorted(arm, key=lambda each: (each.stage, not each.first, each.axis)))

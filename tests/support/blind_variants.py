@@ -207,10 +207,11 @@ class Blind:
         return Asked(
             cell, tuple(truth), rounded, verdicts.get(frozenset(truth), "not listed"), others, found.explained,
             found.images_read / found.samples, found.forwards / found.samples, seconds, found.sentence(),
-            self._apart(cell, truth, rounded),
+            self.apart(cell, truth, rounded),
         )  # fmt: skip
 
-    def _apart(self, cell: str, truth: Sequence[str], published: dict[str, float]) -> bool:
+    def apart(self, cell: str, truth: Sequence[str], published: dict[str, float]) -> bool:
+        """See `Asked.apart`."""
         simpler = [self.values(cell), *(self.values(cell, [each]) for each in truth if len(truth) > 1)]
         return all(
             any(

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from testbed.entities import DatasetInfo, targets_of
-from testbed.explain.axis import Axis, Stage, add_axis
+from testbed.explain.axis import REPLACES, Axis, Stage, add_axis
 from testbed.explain.cell import StoredCell
 from testbed.explain.table import NONE, Array, Table, right_classes
 
@@ -48,4 +48,4 @@ def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]
                 yield f"the labels of {name}", _labels(right)
 
 
-add_axis(Axis("labels", Stage.SCORES, _variants, first=True))
+add_axis(Axis("labels", Stage.SCORES, _variants, order=REPLACES))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from testbed.errors import TestbedError
-from testbed.explain.axis import Axis, NotApplicableError, Stage, add_axis
+from testbed.explain.axis import REPLACES, Axis, NotApplicableError, Stage, add_axis
 from testbed.explain.cell import StoredCell
 from testbed.explain.pixels import Pixels, pixels_of
 from testbed.models.base.capability import LOGITS
@@ -69,5 +69,5 @@ def _entries(cell: StoredCell) -> Found:
 
 add_axis(Axis("precision", Stage.IMAGES, _precision))
 add_axis(Axis("activation", Stage.IMAGES, _activation))
-add_axis(Axis("weights", Stage.IMAGES, _weights))
+add_axis(Axis("weights", Stage.IMAGES, _weights, order=REPLACES))
 add_axis(Axis("weights in the file", Stage.IMAGES, _entries))

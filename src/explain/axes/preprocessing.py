@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from testbed.explain.axis import Axis, NotApplicableError, Stage, add_axis
+from testbed.explain.axis import RESHAPES, Axis, NotApplicableError, Stage, add_axis
 from testbed.explain.cell import StoredCell
 from testbed.explain.pixels import LONGER, NO_RESIZE, SHORTER, SQUASH, Geometry, Pixels, geometry_of
 
@@ -97,6 +97,6 @@ def _size(cell: StoredCell) -> Found:
 
 add_axis(Axis("interpolation", Stage.IMAGES, _interpolation))
 add_axis(Axis("antialiasing", Stage.IMAGES, _antialias))
-add_axis(Axis("resizing", Stage.IMAGES, _mode))
+add_axis(Axis("resizing", Stage.IMAGES, _mode, order=RESHAPES))
 add_axis(Axis("crop", Stage.IMAGES, _crop))
 add_axis(Axis("image size", Stage.IMAGES, _size))

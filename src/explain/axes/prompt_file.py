@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from testbed.data.language.prompts import given_templates
-from testbed.explain.axis import Axis, NotApplicableError, Stage, add_axis
+from testbed.explain.axis import REPLACES, Axis, NotApplicableError, Stage, add_axis
 from testbed.explain.cell import StoredCell
 from testbed.explain.texts import PROMPT_FILE, Texts, stored_texts
 from testbed.inputs import active
@@ -31,4 +31,4 @@ def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Texts], Texts]]
         yield name, partial(replace, templates=tuple(found))
 
 
-add_axis(Axis(PROMPT_FILE, Stage.TEXTS, _variants, first=True))
+add_axis(Axis(PROMPT_FILE, Stage.TEXTS, _variants, order=REPLACES))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from testbed.explain.axis import Axis, NotApplicableError, Stage, add_axis
+from testbed.explain.axis import REPLACES, Axis, NotApplicableError, Stage, add_axis
 from testbed.explain.cell import StoredCell
 from testbed.explain.table import Array, Table
 
@@ -39,4 +39,4 @@ def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]
         raise NotApplicableError(f"the store has no other scores of these answers; {STEP.format(*names)}")
 
 
-add_axis(Axis("rules and judges", Stage.SCORES, _variants, first=True))
+add_axis(Axis("rules and judges", Stage.SCORES, _variants, order=REPLACES))

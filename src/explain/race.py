@@ -1,0 +1,177 @@
+"""Variants that need images run against each other: which of them are looked at next, and with how many samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from testbed.explain.axis import Stage
+from testbed.explain.bench import Arm, Bench
+from testbed.explain.explanation import Target, Z, allowed, narrow
+from testbed.explain.pixels import Pixels
+from testbed.explain.sampling import Estimate
+from testbed.explain.table import Array
+
+LOOK_Z = 3.5  # of intervals that exclude before the last samples are drawn
+FIRST_LOOK = 32  # samples
+GROWTH, WORTHWHILE = 1.5, 1.1  # of the draw from look to look, and at least
+PRECISE = 0.5  # of an interval that can give a value: the one likely arm is not looked at again
+LIKELY = 0.1  # of the odds of the likeliest arm, at least
+SURE = 0.95  # of all odds: one arm has so many that the others wait
+
+
+class Race:
+    """The arms for which images are run, and what is known of them.
+
+    Those that may well give the published values by what is known are looked at first, then those of which least is
+    known. An arm whose interval excludes a value is out.
+
+    Args:
+        bench: Runs the arms.
+        targets: The published values.
+
+    Attributes:
+        known: Arm → its estimates, one for each target.
+        sizes: Arm → the size of the last draw.
+        out: The arms that were excluded on the way.
+    """
+
+    def __init__(self, bench: Bench, targets: Sequence[Target]) -> None:
+        self.bench = bench
+        self.targets = targets
+        self.known: dict[Arm, tuple[Estimate, ...]] = {}
+        self.sizes: dict[Arm, int] = {}
+        self.out: set[Arm] = set()
+
+    def run(self, arms: Iterable[Arm], budget: int) -> None:
+        """Draws more and more samples for arms that are not excluded, until all forward passes together reach it."""
+        alive = [arm for arm in arms if arm not in self.out and not self.failed(arm)]
+        while looks := self._next_looks(alive):
+            ran = False
+            for size, group in looks.items():
+                rows = self.bench.draw.rows(size)
+                chosen = self._affordable(group, rows, budget)
+                self.bench.images.run(list(dict.fromkeys(self.bench.pixels(arm) for arm in chosen)), rows)
+                for arm in chosen:
+                    if not self.failed(arm):
+                        self.look(arm, size)
+                ran = ran or bool(chosen)
+            alive = [arm for arm in alive if arm not in self.out and not self.failed(arm)]
+            if not ran:
+                self._spend(next(iter(looks.values())), budget)
+                return
+
+    def _spend(self, arms: Sequence[Arm], budget: int) -> None:
+        """What is left, on the likeliest arm."""
+        arm = (self.likely([each for each in arms if each in self.known]) or [None])[0]
+        if arm is None:
+            return
+        left = budget - self.bench.images.forwards
+        size = min(self.sizes[arm] + left, len(self.bench.cell))
+        while size > self.sizes[arm] * WORTHWHILE:
+            rows = self.bench.draw.rows(size)
+            if self.bench.images.cost(self.bench.pixels(arm), rows) <= left:
+                self.bench.images.run([self.bench.pixels(arm)], rows)
+                self.look(arm, size)
+                return
+            size = int(size * 0.99)
+
+    def look(self, arm: Arm, size: int) -> None:
+        """Estimates the values of an arm from a draw that was run."""
+        self.known[arm] = self.estimated(arm, size)
+        self.sizes[arm] = size
+        apart = (
+            abs(found.value - target.value) > LOOK_Z * found.error + allowed(target)
+            for found, target in zip(self.known[arm], self.targets, strict=True)
+        )
+        if any(apart):
+            self.out.add(arm)
+
+    def estimated(self, arm: Arm, size: int, outputs: Array | None = None) -> tuple[Estimate, ...]:
+        """The values of an arm, from the stored outputs or from those of one of its variants: whichever tells more.
+
+        Args:
+            arm: The arm.
+            size: Of the draw.
+            outputs: See `Bench.estimated`.
+        """
+        found = [self.bench.estimated(arm, size, outputs)]
+        if all(each.stage == Stage.IMAGES for each in arm):
+            for half in ((each,) for each in arm if len(arm) > 1):
+                if self.sizes.get(half, 0) >= size:
+                    base = half, self.sizes[half], self.known[half]
+                    found.append(self.bench.from_another(arm, size, *base, outputs))
+        return min(found, key=lambda estimates: max(each.error for each in estimates))
+
+    def failed(self, arm: Arm) -> str:
+        """Why it could not be run; empty if it could."""
+        return self.bench.images.failed.get(self.bench.pixels(arm), "")
+
+    def likely(self, arms: Sequence[Arm]) -> list[Arm]:
+        """Those that may give the values by what is known, the likeliest first."""
+        odds = {arm: self._odds(arm) for arm in arms}
+        most = max(odds.values(), default=0.0)
+        return sorted((arm for arm in arms if odds[arm] >= LIKELY * most), key=lambda arm: -odds[arm])
+
+    def _odds(self, arm: Arm) -> float:
+        """How much likelier what is known is if it gives the values than if it gives others within the gap."""
+        odds = 1.0
+        for found, target in zip(self.known[arm], self.targets, strict=True):
+            error = max(found.error, allowed(target) / Z)
+            wide = math.hypot(error, target.stored - target.value)
+            half = (found.value - target.value) ** 2 / 2
+            odds *= wide / error * math.exp(half / wide**2 - half / error**2)
+        return odds
+
+    def _next_looks(self, alive: Sequence[Arm]) -> dict[int, list[Arm]]:
+        """The next size of the draw of those that are looked at next; empty if more images change nothing."""
+        looks: dict[int, list[Arm]] = {}
+        for arm in self._contenders(alive) or self._vague(alive):
+            size = self.sizes.get(arm, 0)
+            larger = int(size * GROWTH) if size else FIRST_LOOK
+            looks.setdefault(min(larger, len(self.bench.cell)), []).append(arm)
+        return looks
+
+    def _contenders(self, alive: Sequence[Arm]) -> list[Arm]:
+        new = [arm for arm in alive if arm not in self.known]
+        if new:
+            return new
+        likely = self.likely(alive)
+        total = sum(self._odds(arm) for arm in alive)
+        if likely and self._odds(likely[0]) >= SURE * total and self._precise(likely[0]):
+            return []
+        return [arm for arm in likely if not self._complete(arm)]
+
+    def _vague(self, alive: Sequence[Arm]) -> list[Arm]:
+        """Those with large errors."""
+        widest = max((self._error(arm) for arm in alive), default=0.0)
+        gap = max(abs(each.stored - each.value) for each in self.targets) / Z
+        if len(alive) == 1 and self._precise(alive[0]):
+            return []
+        return [arm for arm in alive if not self._complete(arm) and self._error(arm) >= min(widest, gap) / 2]
+
+    def _affordable(self, arms: Sequence[Arm], rows: Array, budget: int) -> list[Arm]:
+        """The arms that are run: as many as the budget allows, those with the largest errors first."""
+        left = budget - self.bench.images.forwards
+        counted: set[Pixels] = set()
+        chosen = []
+        for arm in sorted(arms, key=self._error, reverse=True):
+            pixels = self.bench.pixels(arm)
+            cost = 0 if pixels in counted else self.bench.images.cost(pixels, rows)
+            if cost <= left:
+                left -= cost
+                counted.add(pixels)
+                chosen.append(arm)
+        return chosen
+
+    def _complete(self, arm: Arm) -> bool:
+        return self.sizes.get(arm, 0) >= len(self.bench.cell)
+
+    def _precise(self, arm: Arm) -> bool:
+        return arm in self.known and all(
+            Z * found.error <= PRECISE * narrow(target)
+            for found, target in zip(self.known[arm], self.targets, strict=True)
+        )
+
+    def _error(self, arm: Arm) -> float:
+        return max((each.error for each in self.known.get(arm, ())), default=math.inf)
