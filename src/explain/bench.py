@@ -18,6 +18,7 @@ from testbed.explain.table import CALIBRATION, Array, Table, Values, margins, va
 from testbed.explain.texts import Heads, Texts, stored_texts
 
 Arm = tuple[Variant, ...]
+UNKNOWN = Estimate(0.5, 1.0)
 _HELD = 2**28  # logits of whole evaluations that are kept
 
 
@@ -36,6 +37,7 @@ class Bench:
         self.heads = Heads(cell, self.images.loaded)
         self.metrics = list(metrics)
         self._logits: OrderedDict[Texts | None, Array] = OrderedDict()
+        self._counts: dict[Arm, Array] = {}
         self._sides_of: dict[tuple[Arm, Texts | None], list[Side]] = {}
 
     @cached_property
@@ -100,9 +102,26 @@ class Bench:
             for name in ("rows", "correct", "weights")
         )
 
-    def kept(self, arm: Arm) -> float:
-        """The share of the samples that an arm for which no images are run leaves in."""
-        return len(self._scored(arm, self._stored(self.texts(arm)), None)[0].rows) / len(self.cell)
+    def rows(self, arm: Arm, size: int) -> Array:
+        """Those of about ``size`` samples of all that count under the arm: integers [m], in ascending order."""
+        rows, counting = self.draw.rows(size), self._counting(arm)
+        return rows if counting is None else rows[counting[rows]]
+
+    def count(self, arm: Arm) -> int:
+        """How many samples count under the arm, by its variants of scoring."""
+        counting = self._counting(arm)
+        return len(self.cell) if counting is None else int(counting.sum())
+
+    def _counting(self, arm: Arm) -> Array | None:
+        """Boolean array [n]; None for all."""
+        scoring = tuple(each for each in arm if each.stage == Stage.SCORES)
+        if not scoring:
+            return None
+        if scoring not in self._counts:
+            counting = np.zeros(len(self.cell), dtype=bool)
+            counting[self._scored(scoring, self.cell.logits, None)[0].rows] = True
+            self._counts[scoring] = counting
+        return self._counts[scoring]
 
     def estimated(self, arm: Arm, size: int, outputs: Array | None = None) -> tuple[Estimate, ...]:
         """The values, from about ``size`` samples whose outputs are there.
@@ -112,6 +131,8 @@ class Bench:
             size: See `Draw.rows`.
             outputs: Outputs of these samples in place of those of the arm's own protocol.
         """
+        if not len(self.rows(arm, size)):
+            return (UNKNOWN,) * len(self.metrics)
         chances = self.draw.probabilities(size)
         return tuple(estimate(*sides, chances) for sides in self._compared(arm, size, outputs))
 
@@ -148,7 +169,7 @@ class Bench:
 
     def _compared(self, arm: Arm, size: int, outputs: Array | None = None) -> Iterator[tuple[Side, Side, Side]]:
         """For each metric: all samples as stored, the drawn ones as stored, and these under the arm."""
-        rows = self.draw.rows(size)
+        rows = self.rows(arm, size)
         texts = self.texts(arm)
         raw = self.images.outputs(self.pixels(arm), rows) if outputs is None else outputs
         new = self._new_logits(raw, texts, self.pixels(arm))

@@ -110,13 +110,13 @@ class Images:
         held = self._outputs[protocol]
         return np.stack([held[int(row)] for row in rows])
 
-    def cost(self, protocol: Pixels, rows: Rows) -> int:
-        """How many images would go through a network."""
+    def missing(self, protocol: Pixels, rows: Rows) -> list[int]:
+        """Those whose images would go through a network."""
         held = self._outputs.get(protocol, {})
-        return sum(int(row) not in held for row in rows)
+        return [int(row) for row in rows if int(row) not in held]
 
     def _run_batch(self, protocols: Sequence[Pixels], rows: Sequence[int]) -> None:
-        waiting = {each: self._missing(each, rows) for each in protocols if each not in self.failed}
+        waiting = {each: self.missing(each, rows) for each in protocols if each not in self.failed}
         wanted = {(each.decoder, row) for each, missing in waiting.items() for row in missing}
         pictures = {key: self._picture(*key) for key in sorted(wanted)}
         self.read += len({row for _, row in pictures})
@@ -133,10 +133,6 @@ class Images:
                 held = self._outputs.setdefault(protocol, {})
                 held.update(made)
                 self._note_unreadable(held, [row for row in missing if row not in readable])
-
-    def _missing(self, protocol: Pixels, rows: Sequence[int]) -> list[int]:
-        held = self._outputs.get(protocol, {})
-        return [row for row in rows if row not in held]
 
     def _note_unreadable(self, held: dict[int, Array], rows: Sequence[int]) -> None:
         like = next(iter(held.values()), self.cell.logits[0])

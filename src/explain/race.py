@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 
@@ -17,6 +18,7 @@ FIRST_LOOK = 32  # samples
 GROWTH, WORTHWHILE = 1.5, 1.1  # of the draw from look to look, and at least
 PRECISE = 0.5  # of an interval that can give a value: the one likely arm is not looked at again
 LIKELY = 0.1  # of the odds of the likeliest arm, at least
+AT_ONCE = 40  # arms that are looked at in one turn, besides those that are new
 SURE = 0.95  # of all odds: one arm has so many that the others wait
 
 
@@ -49,32 +51,34 @@ class Race:
         while looks := self._next_looks(alive):
             ran = False
             for size, group in looks.items():
-                rows = self.bench.draw.rows(size)
-                chosen = self._affordable(group, rows, budget)
-                self.bench.images.run(list(dict.fromkeys(self.bench.pixels(arm) for arm in chosen)), rows)
-                for arm in chosen:
-                    if not self.failed(arm):
-                        self.look(arm, size)
+                chosen = self._affordable(group, size, budget)
+                self._draw(chosen, size)
                 ran = ran or bool(chosen)
             alive = [arm for arm in alive if arm not in self.out and not self.failed(arm)]
             if not ran:
-                self._spend(next(iter(looks.values())), budget)
+                self._spend(itertools.chain(*looks.values()), budget)
                 return
 
-    def _spend(self, arms: Sequence[Arm], budget: int) -> None:
-        """What is left, on the likeliest arm."""
-        arm = (self.likely([each for each in arms if each in self.known]) or [None])[0]
-        if arm is None:
-            return
-        left = budget - self.bench.images.forwards
-        size = min(self.sizes[arm] + left, len(self.bench.cell))
-        while size > self.sizes[arm] * WORTHWHILE:
-            rows = self.bench.draw.rows(size)
-            if self.bench.images.cost(self.bench.pixels(arm), rows) <= left:
-                self.bench.images.run([self.bench.pixels(arm)], rows)
+    def _draw(self, arms: Sequence[Arm], size: int) -> None:
+        """Runs and estimates arms; each image is read once for those for which the same samples count."""
+        together: dict[bytes, list[Arm]] = {}
+        for arm in arms:
+            together.setdefault(self.bench.rows(arm, size).tobytes(), []).append(arm)
+        for group in together.values():
+            protocols = list(dict.fromkeys(self.bench.pixels(arm) for arm in group))
+            self.bench.images.run(protocols, self.bench.rows(group[0], size))
+        for arm in arms:
+            if not self.failed(arm):
                 self.look(arm, size)
-                return
-            size = int(size * 0.99)
+
+    def _spend(self, arms: Iterable[Arm], budget: int) -> None:
+        """What is left, on the likeliest arm."""
+        for arm in self.likely([each for each in arms if each in self.known])[:1]:
+            size = min(int(self.sizes[arm] * GROWTH), len(self.bench.cell))
+            while size > self.sizes[arm] * WORTHWHILE and not self._affordable([arm], size, budget):
+                size = int(size * 0.99)
+            if size > self.sizes[arm] * WORTHWHILE:
+                self._draw([arm], size)
 
     def look(self, arm: Arm, size: int) -> None:
         """Estimates the values of an arm from a draw that was run."""
@@ -128,7 +132,8 @@ class Race:
         looks: dict[int, list[Arm]] = {}
         for arm in self._contenders(alive) or self._vague(alive):
             size = self.sizes.get(arm, 0)
-            larger = int(size * GROWTH) if size else FIRST_LOOK
+            first = FIRST_LOOK * len(self.bench.cell) // max(1, self.bench.count(arm))
+            larger = max(int(size * GROWTH), first)
             looks.setdefault(min(larger, len(self.bench.cell)), []).append(arm)
         return looks
 
@@ -140,7 +145,7 @@ class Race:
         total = sum(self._odds(arm) for arm in alive)
         if likely and self._odds(likely[0]) >= SURE * total and self._precise(likely[0]):
             return []
-        return [arm for arm in likely if not self._complete(arm)]
+        return [arm for arm in likely if not self._complete(arm)][:AT_ONCE]
 
     def _vague(self, alive: Sequence[Arm]) -> list[Arm]:
         """Those with large errors."""
@@ -150,17 +155,17 @@ class Race:
             return []
         return [arm for arm in alive if not self._complete(arm) and self._error(arm) >= min(widest, gap) / 2]
 
-    def _affordable(self, arms: Sequence[Arm], rows: Array, budget: int) -> list[Arm]:
+    def _affordable(self, arms: Sequence[Arm], size: int, budget: int) -> list[Arm]:
         """The arms that are run: as many as the budget allows, those with the largest errors first."""
         left = budget - self.bench.images.forwards
-        counted: set[Pixels] = set()
+        counted: dict[Pixels, set[int]] = {}
         chosen = []
         for arm in sorted(arms, key=self._error, reverse=True):
             pixels = self.bench.pixels(arm)
-            cost = 0 if pixels in counted else self.bench.images.cost(pixels, rows)
-            if cost <= left:
-                left -= cost
-                counted.add(pixels)
+            new = set(self.bench.images.missing(pixels, self.bench.rows(arm, size))) - counted.get(pixels, set())
+            if len(new) <= left:
+                left -= len(new)
+                counted.setdefault(pixels, set()).update(new)
                 chosen.append(arm)
         return chosen
 

@@ -87,9 +87,23 @@ class Draw:
         preference = _EVEN + np.exp(-margins / close)
         self._preference = preference
         self._number = np.random.default_rng(SEED).random(len(margins))
+        self._known: dict[int, tuple[Array, Array]] = {}
 
     def probabilities(self, size: int) -> Array:
         """The probability of each sample to be among about ``size``; 1 if these are all."""
+        return self._drawn(size)[0]
+
+    def rows(self, size: int) -> Array:
+        """About ``size`` samples: an integer array, which contains those of a smaller size."""
+        return self._drawn(size)[1]
+
+    def _drawn(self, size: int) -> tuple[Array, Array]:
+        if size not in self._known:
+            chances = self._chances(size)
+            self._known[size] = chances, np.flatnonzero(self._number < chances)
+        return self._known[size]
+
+    def _chances(self, size: int) -> Array:
         certain = np.zeros(len(self._preference), dtype=bool)
         while size < len(certain):
             rest = self._preference[~certain]
@@ -98,11 +112,6 @@ class Draw:
                 return chances
             certain |= chances >= 1
         return np.ones(len(certain))
-
-    def rows(self, size: int) -> Array:
-        """About ``size`` samples: an integer array, which contains those of a smaller size."""
-        found: Array = np.flatnonzero(self._number < self.probabilities(size))
-        return found
 
 
 def estimate(stored: Side, before: Side, after: Side, chances: Array) -> Estimate:

@@ -34,7 +34,6 @@ FEW = 3
 MOST_COMBINATIONS = 600  # that need no images
 MOST_TEXTS = 20_000  # that are embedded for combinations
 FOR_FIRST_LOOKS = 0.3  # of the forward passes that are left for pairs of changes of the images
-MOST_OF = 0.5  # of the samples: variants that leave out more are not combined with changes of the images
 NOT_ADDITIVE = 0.2  # of an effect: how far effects on outputs are from adding up
 BEST = 5  # pairs to which a third variant is added
 SHARE, AT_LEAST = 0.05, 10_000  # forward passes: of those that all variants would take, and where these are few
@@ -212,11 +211,9 @@ class Search:
             return []
         exact = [each.variants for each in self.found.rows if not self.bench.sampled(each.variants)]
         pairs = [(one, other) for one in known for other in exact if _combinable(one, other)]
-        able = {other for other in exact if self.bench.kept(other) >= MOST_OF}
-        self.found.combinations_left += sum(other not in able for _, other in pairs)
-        arms = [in_order(one + other) for one, other in pairs if other in able]
-        for arm, size in zip(arms, (self.race.sizes[one] for one, other in pairs if other in able), strict=True):
-            self.race.look(arm, size)
+        arms = [in_order(one + other) for one, other in pairs]
+        for arm, (one, _) in zip(arms, pairs, strict=True):
+            self.race.look(arm, self.race.sizes[one])
         arms += self._predicted(known)
         self.race.run(arms, self.budget or 0)
         return [self._sampled_row(arm) for arm in arms if arm in self.race.known]
@@ -296,4 +293,3 @@ def explain(
 
 def _combinable(one: Arm, other: Arm) -> bool:
     return not {each.axis for each in one} & {each.axis for each in other}
-

@@ -13,7 +13,7 @@ from testbed.errors import DefinitionError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.explain.images import change_activation
 from testbed.explain.named import changed_model, changed_setting, command_for, slug
-from testbed.explain.pixels import LONGER, NO_RESIZE, SQUASH, Geometry, geometry_of, render
+from testbed.explain.pixels import LONGER, NO_RESIZE, SHORTER, SQUASH, Geometry, geometry_of, render
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
 from testbed.models.open_clip_models import OpenClipTransform
 
@@ -82,6 +82,19 @@ def test_a_model_with_other_preprocessing():
     assert made.spec() != model().spec()
 
 
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        (("crop=0-9-of-the-resized-image", "resizing=squashed-to-the-input-s-shape"), ((17, 17), (16, 16), SQUASH)),
+        (("image-size=12-pixels", "resizing=the-longer-side-the-rest-black"), ((12, 12), (12, 12), LONGER)),
+        (("image-size=12-pixels", "crop=0-9-of-the-resized-image"), ((13, 13), (12, 12), SHORTER)),
+    ],
+)
+def test_no_part_of_a_name_undoes_another(parts, expected):
+    for order in (parts, parts[::-1]):
+        assert changed_model(model(), "x", order).transform.make().keywords["geometry"] == Geometry(*expected)
+
+
 def test_inputs_up_to_255_are_part_of_the_identity():
     made = changed_model(model(), "x", ["range-of-inputs=0-to-255-in-place-of-0-to-1"])
     image = torch.rand(1, 3, 2, 2)
@@ -112,6 +125,11 @@ def test_a_name_that_means_nothing_is_refused(part, why):
     with pytest.raises(DefinitionError, match="x") as error:
         changed_model(model(), "x", [part])
     assert why in str(error.value)
+
+
+def test_two_parts_of_one_axis_are_refused():
+    with pytest.raises(DefinitionError, match="'x' has two variants of interpolation; give one"):
+        changed_model(model(), "x", ["interpolation=nearest", "interpolation=bicubic"])
 
 
 def test_a_setting_with_other_prompts():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from testbed.explain import sampling
-from testbed.explain.sampling import Draw, Side, estimate
+from testbed.explain.sampling import Draw, Side, estimate, from_another
 from testbed.explain.table import Table, margins, values
 
 SAMPLES, CLASSES, ROUNDS = 4000, 5, 80
@@ -64,6 +64,25 @@ def test_intervals_cover_the_value_of_samples_in_groups(monkeypatch, spread, siz
         ]
     print(f"groups of 20, spread {spread}, {size} drawn: {100 * np.mean(covered):.0f} % covered")
     assert np.mean(covered) >= 0.92
+
+
+def test_a_protocol_is_known_from_one_that_differs_little_and_was_run_on_more_samples(monkeypatch):
+    before, base = tables(2.0)
+    other = Table(base.logits + np.random.default_rng(9).normal(0, 0.1, base.logits.shape), base.right, base.rows)
+    stored, first, second = (Side(values(each), margins(each)) for each in (before, base, other))
+    truth, direct, found = values(other).value, [], []
+    for seed in range(ROUNDS):
+        monkeypatch.setattr(sampling, "SEED", seed)
+        draw = Draw(stored.margins)
+        many, few = draw.rows(1500), draw.rows(60)
+        chances, its = draw.probabilities(1500), draw.probabilities(60)
+        known = estimate(stored, stored.take(many), first.take(many), chances)
+        drawn = first.take(many)
+        found.append(from_another(known, drawn, drawn.take(few), second.take(few), chances, its))
+        direct.append(estimate(stored, stored.take(few), second.take(few), its))
+    assert np.mean([abs(each.value - truth) <= 1.96 * each.error for each in found]) >= 0.92
+    assert np.std([each.value for each in found]) < 0.5 * np.std([each.value for each in direct])
+    assert abs(np.mean([each.value for each in found]) - truth) < 0.005
 
 
 def test_it_needs_fewer_samples_than_an_even_draw(monkeypatch):

@@ -1,0 +1,109 @@
+"""Which variants get the forward passes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from testbed.explain.axis import Stage, Variant
+from testbed.explain.explanation import Target
+from testbed.explain.race import Race
+from testbed.explain.sampling import Estimate
+
+SAMPLES = 10_000
+TARGET = Target("top1", 0.7, 5e-5, 0.8)
+
+
+def arm(name):
+    return (Variant("axis", name, Stage.IMAGES, str),)
+
+
+class Passes:
+    """Counts the samples that each protocol was run on."""
+
+    def __init__(self):
+        self.seen = {}
+        self.failed = {}
+
+    @property
+    def forwards(self):
+        return sum(map(len, self.seen.values()))
+
+    def missing(self, protocol, rows):
+        return [row for row in rows.tolist() if row not in self.seen.get(protocol, ())]
+
+    def run(self, protocols, rows):
+        for each in protocols:
+            self.seen.setdefault(each, set()).update(rows.tolist())
+
+
+class Bench:
+    """Variants with known values, estimated as an even draw would, some of them of the first samples only."""
+
+    def __init__(self, values, first=()):
+        self.values, self.first = values, dict(first)
+        self.cell, self.images = range(SAMPLES), Passes()
+        self.order = np.random.default_rng(1).permutation(SAMPLES)
+        self.noise = dict(zip(values, np.random.default_rng(2).normal(size=len(values)), strict=True))
+
+    def rows(self, arm, size):
+        rows = np.sort(self.order[:size])
+        return rows[rows < self.count(arm)]
+
+    def count(self, arm):
+        return self.first.get(arm, SAMPLES)
+
+    def pixels(self, arm):
+        return arm
+
+    def estimated(self, arm, size, outputs=None):
+        drawn, of = len(self.rows(arm, size)), self.count(arm)
+        error = 0.45 * np.sqrt((1 - drawn / of) / max(drawn, 1))
+        return (Estimate(self.values[arm] + error * self.noise[arm], error, drawn),)
+
+
+@pytest.fixture
+def bench():
+    return Bench({arm(f"{number}"): 0.7 + 0.03 * number for number in range(-10, 10)})
+
+
+def test_the_variants_that_may_give_the_value_get_the_passes(bench):
+    race = Race(bench, [TARGET])
+    race.run(bench.values, 12_000)
+    most = max(race.sizes, key=race.sizes.get)
+    assert most == arm("0")
+    near = sum(len(bench.images.seen[arm(str(number))]) for number in (-1, 0, 1))
+    assert near > 0.75 * bench.images.forwards
+    assert arm("0") not in race.out
+    assert max(len(bench.images.seen[arm(str(number))]) for number in (-9, -8, 8, 9)) < 100
+
+
+def test_it_spends_what_it_may_and_no_more(bench):
+    for budget in (2000, 5000):
+        race = Race(bench, [TARGET])
+        race.run(bench.values, budget)
+        assert 0.9 * budget <= bench.images.forwards <= budget
+
+
+def test_it_stops_when_one_is_known_and_all_others_are_out(bench):
+    race = Race(bench, [TARGET])
+    race.run(bench.values, 10**9)
+    assert race.out == bench.values.keys() - {arm("0")}
+    assert race.sizes[arm("0")] < SAMPLES or bench.images.forwards < 3 * SAMPLES
+
+
+def test_a_variant_of_the_first_samples_costs_as_many_passes():
+    few = arm("first 100")
+    bench = Bench({few: 0.7, arm("other"): 0.71}, {few: 100})
+    race = Race(bench, [TARGET])
+    race.run(bench.values, 10**9)
+    assert race.known[few] == (Estimate(0.7, 0.0, 100),)
+    assert len(bench.images.seen[few]) == 100
+
+
+def test_a_variant_that_the_network_does_not_take_is_left_out(bench):
+    bench.images.failed[arm("0")] = "too small"
+    race = Race(bench, [TARGET])
+    race.run(bench.values, 5000)
+    assert arm("0") not in race.known
+    assert race.failed(arm("0")) == "too small"
