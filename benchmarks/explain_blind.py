@@ -28,10 +28,12 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 from blind_variants import CELLS, ROUNDING, Asked, Blind, images  # noqa: E402
 
-NUMBERS = 20  # that no variant gives, of each of the two large cells
+NUMBERS = 10  # that no variant gives, of each of the two large cells and ranges
 APART = 0.005  # of such a number from what any single variant gives
-BELOW, ABOVE = 0.15, 0.04  # how far from the stored value they are drawn
+BELOW, ABOVE = (0.15, 0.6), 0.04  # how far from the stored value they are drawn
 DRAWN = {"classifier": 6, "fewer": 4, "clip": 14}  # pairs of scoring and prompts, drawn at random
+PARTS = ("singles", "pairs", "drawn", "numbers")
+PUBLISHED = ("top1", "top5", "mean_per_class_recall")  # of drawn pairs, as CLIP benchmark prints them
 DRAWN_WITH_IMAGES, SEED = {"classifier": 12, "clip": 8}, 5  # likewise
 SOME = [f"first samples: the first {each:,}" for each in (500, 1000, 5000, 10_000)]  # of that axis
 UNASKED = ("image size: 27 pixels", "image size: 55 pixels")  # the resized side may be rounded down or not
@@ -157,12 +159,11 @@ class Test:
                     *self._rounded_up(cell),
                 ]
             )
-            random, drawn = np.random.default_rng(3), 0
-            while drawn < NUMBERS:
-                value = stored["top1"] + random.uniform(-BELOW, ABOVE)
-                if abs(known - value).min() > APART and value < 1:
-                    found.append(self._ask(cell, [], {"top1": value}))
-                    drawn += 1
+            for below in BELOW:
+                random = np.random.default_rng(3)
+                drawn = (stored["top1"] + random.uniform(-below, ABOVE) for _ in itertools.count())
+                apart = (value for value in drawn if abs(known - value).min() > APART and value < 1)
+                found += [self._ask(cell, [], {"top1": value}) for value in itertools.islice(apart, NUMBERS)]
         return found
 
     def _wanted(self, cell: str, *truth: str) -> bool:
@@ -225,7 +226,7 @@ def _rates(asked: Sequence[Asked]) -> str:
 @click.command()
 @click.option("--small", is_flag=True, help="A small world, as the tests use it.")
 @click.option("--folder", type=click.Path(path_type=Path), help="Where the world is kept.")
-@click.option("--part", type=click.Choice(["singles", "pairs", "numbers"]), multiple=True)
+@click.option("--part", type=click.Choice(PARTS), multiple=True)
 @click.option("--share", type=float, help="The most forward passes, of the evaluation's; default as the command.")
 @click.option("--metric", "metrics", multiple=True, default=["top1"], help="What is published of single variants.")
 @click.option("--only", default="", help="A pattern of the truths, such as '^clip .*templates'.")
@@ -238,7 +239,7 @@ def main(
     folder = folder or Path(tempfile.gettempdir()) / f"testbed-explain-blind-{name}"
     world.make(folder, world.SMALL if small else world.Size(), lambda line: click.echo(line, err=True))
     test = Test(Blind(folder, folder / "store.db", folder / "reference"), click.echo, share, only)
-    parts = part or ("singles", "pairs", "numbers")
+    parts = part or PARTS
     began = time.perf_counter()
     for cell, (model, setting, _) in CELLS.items():
         values = ", ".join(f"{metric} {100 * value:.2f}" for metric, value in test.blind.values(cell).items())
@@ -250,6 +251,11 @@ def main(
         for metrics in (("top1", "mean_per_class_recall"), ("top1",)):
             click.echo(HEAD)
             click.echo(f"\nPairs, {' and '.join(metrics)} given: {rates(test.pairs(*metrics))}")
+    if "drawn" in parts:
+        for counts, with_images in ((DRAWN, False), (DRAWN_WITH_IMAGES, True)):
+            click.echo(HEAD)
+            kind = "with preprocessing" if with_images else "of scoring and prompts"
+            click.echo(f"\nDrawn pairs {kind}: {rates(test.drawn_pairs(counts, with_images, *PUBLISHED))}")
     if "numbers" in parts:
         click.echo(HEAD)
         found = test.numbers()

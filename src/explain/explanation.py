@@ -185,15 +185,17 @@ def simultaneous(targets: Sequence[Target]) -> float:
 
 def verdict(estimates: Sequence[Estimate], targets: Sequence[Target]) -> str:
     """What estimates say about published values."""
-    undecided, wide = False, simultaneous(targets)
-    for found, target in zip(estimates, targets, strict=True):
-        near = allowed(target)
-        if abs(found.value - target.value) > wide * found.error + near:
-            return EXCLUDED
-        # The interval must be narrow, and exclude the stored protocol.
-        vague = abs(found.value - target.stored) <= APART * found.error or Z * found.error > narrow(target)
-        undecided |= not found.exact and abs(target.stored - target.value) > near and vague
-    return UNDECIDED if undecided else GIVES
+    pairs = list(zip(estimates, targets, strict=True))
+    if any(
+        abs(found.value - each.value) > simultaneous(targets) * found.error + allowed(each) for found, each in pairs
+    ):
+        return EXCLUDED
+    drawn = [
+        (found, each) for found, each in pairs if not found.exact and abs(each.stored - each.value) > allowed(each)
+    ]
+    vague = any(Z * found.error > narrow(each) for found, each in drawn)
+    apart = any(abs(found.value - each.stored) > APART * found.error for found, each in drawn)  # from what is stored
+    return GIVES if not drawn or (apart and not vague) else UNDECIDED
 
 
 def expected_by_chance(rows: Sequence[Row], targets: Sequence[Target], small_effects: bool = False) -> float:
@@ -209,7 +211,7 @@ def expected_by_chance(rows: Sequence[Row], targets: Sequence[Target], small_eff
     for row in (each for each in rows if each.verdict != UNDECIDED):
         chance = 1.0
         for found, target in zip(row.estimates, targets, strict=True):
-            near = allowed(target) + Z * found.error
+            near = allowed(target) + simultaneous(targets) * found.error
             within = min(max(abs(target.stored - target.value), _NEAREST), _NEAR) if small_effects else _NEAR
             chance *= min(1.0, near / within) if abs(found.value - target.value) <= max(within, near) else 0.0
         total += chance

@@ -1,11 +1,21 @@
-"""What an answer says of matches by chance."""
+"""Verdicts on estimates, and what an answer says of matches by chance."""
 
 from __future__ import annotations
 
 import pytest
 
 from testbed.explain.axis import Stage, Variant
-from testbed.explain.explanation import ENOUGH, EXCLUDED, GIVES, Explanation, Row, Target
+from testbed.explain.explanation import (
+    ENOUGH,
+    EXCLUDED,
+    GIVES,
+    UNDECIDED,
+    Explanation,
+    Row,
+    Target,
+    expected_by_chance,
+    verdict,
+)
 from testbed.explain.sampling import Estimate
 
 
@@ -31,3 +41,41 @@ def explanation(gap, spread):
 def test_matches_near_the_stored_value_are_likelier_by_chance(gap, spread, doubt):
     said = explanation(gap, spread).sentence()
     assert said == (f"“prompt: 0” gives the published value. Preprocessing was not tried:{doubt} --thorough tries it.")
+
+
+def said_of(*found, stored=0.9, value=0.8):
+    """The verdict on estimates of metrics that were published at one value, as (value, error)."""
+    targets = [Target(f"metric {number}", value, 5e-5, stored) for number in range(len(found))]
+    return verdict([Estimate(*each, samples=100) for each in found], targets)
+
+
+def test_a_narrow_interval_that_holds_the_value_gives_it():
+    assert said_of((0.801, 0.001)) == GIVES
+    assert said_of((0.801, 0.004)) == UNDECIDED
+    assert said_of((0.805, 0.002)) == EXCLUDED
+
+
+def test_a_large_gap_needs_an_interval_of_3_percent_of_it():
+    assert said_of((0.501, 0.006), value=0.5) == GIVES
+    assert said_of((0.501, 0.007), value=0.5) == UNDECIDED
+
+
+def test_intervals_of_several_metrics_hold_all_values_in_95_percent_of_cases():
+    near, off = (0.8, 0.001), (0.8022, 0.001)  # off by 2.1 errors besides the rounding
+    assert said_of(off) == EXCLUDED
+    assert said_of(off, near) == GIVES
+    assert said_of((0.8026, 0.001), near) == EXCLUDED
+
+
+def test_one_metric_may_tell_it_from_what_is_stored():
+    targets = [Target("top1", 0.8, 5e-5, 0.9), Target("top5", 0.95, 5e-5, 0.951)]
+    assert verdict([Estimate(0.8, 0.001, 9), Estimate(0.9505, 0.001, 9)], targets) == GIVES
+    assert verdict([Estimate(0.9505, 0.001, 9)], targets[1:]) == UNDECIDED
+
+
+def test_what_is_undecided_could_not_have_given_it_by_chance():
+    target = Target("top1", 0.8, 5e-5, 0.9)
+    variant = (Variant("crop", "0.9", Stage.IMAGES, str),)
+    rows = [Row(variant, (Estimate(0.8, 0.1, 9),), UNDECIDED), Row(variant, (Estimate(0.8, 0.001, 900),), GIVES)]
+    near = 1e-4 + 1.96 * 0.001  # of values within ± 2 points
+    assert expected_by_chance(rows, [target]) == pytest.approx(near / 0.02, abs=1e-4)
