@@ -16,6 +16,7 @@ jackknife, of what chance leaves of the prediction, and of the correction.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -87,7 +88,7 @@ class Draw:
         preference = _EVEN + np.exp(-margins / close)
         self._preference = preference
         self._number = np.random.default_rng(SEED).random(len(margins))
-        self._known: dict[int, tuple[Array, Array]] = {}
+        self._drawn = lru_cache(maxsize=32)(self._draw)  # sizes that many variants share
 
     def probabilities(self, size: int) -> Array:
         """The probability of each sample to be among about ``size``; 1 if these are all."""
@@ -97,11 +98,9 @@ class Draw:
         """About ``size`` samples: an integer array, which contains those of a smaller size."""
         return self._drawn(size)[1]
 
-    def _drawn(self, size: int) -> tuple[Array, Array]:
-        if size not in self._known:
-            chances = self._chances(size)
-            self._known[size] = chances, np.flatnonzero(self._number < chances)
-        return self._known[size]
+    def _draw(self, size: int) -> tuple[Array, Array]:
+        chances = self._chances(size)
+        return chances, np.flatnonzero(self._number < chances)
 
     def _chances(self, size: int) -> Array:
         certain = np.zeros(len(self._preference), dtype=bool)
