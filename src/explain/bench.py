@@ -142,9 +142,9 @@ class Bench:
         """The values, from about ``size`` samples and from what is known of an arm that was run on more.
 
         Args:
-            arm: The variants.
+            arm: Variants of images.
             size: See `Draw.rows`.
-            base: A part of the variants.
+            base: Some of them.
             base_size: At least ``size``.
             known: Its values.
             outputs: See `estimated`.
@@ -154,14 +154,13 @@ class Bench:
         protocol, other = self.pixels(arm), self.pixels(base)
         raw = self.images.outputs(protocol, rows) if outputs is None else outputs
         sides = zip(
+            self._stored_sides((), None),
             known,
-            self._sides(base, self._new_logits(self.images.outputs(other, more), self.texts(base), other), more),
-            self._sides(arm, self._new_logits(raw, self.texts(arm), protocol), rows),
+            self._sides(base, self._new_logits(self.images.outputs(other, more), None, other), more),
+            self._sides(arm, self._new_logits(raw, None, protocol), rows),
             strict=True,
         )
-        return tuple(
-            from_another(value, first, first.take(rows), now, base_chances, chances) for value, first, now in sides
-        )
+        return tuple(from_another(*each, base_chances, chances) for each in sides)
 
     def reach(self, arm: Arm, size: int) -> float:
         """The share of all samples whose answers an arm could flip, by what is known of about ``size`` of them."""

@@ -149,7 +149,7 @@ def estimate(stored: Side, before: Side, after: Side, chances: Array) -> Estimat
 
 
 def from_another(
-    known: Estimate, base: Side, before: Side, after: Side, base_chances: Array, chances: Array
+    stored: Side, known: Estimate, base: Side, after: Side, base_chances: Array, chances: Array
 ) -> Estimate:
     """The value under a protocol that differs little from another one which was run on more samples.
 
@@ -157,23 +157,24 @@ def from_another(
     sampling: Särndal, Swensson and Wretman 1992, chapter 9).
 
     Args:
+        stored: All samples, as stored.
         known: The value under the other protocol.
         base: The samples of the first, larger draw under the other protocol.
-        before: Those of the second draw, likewise.
-        after: These under the protocol.
+        after: Those of the second draw under the protocol.
         base_chances: The probability of every sample of the evaluation to be in the first draw.
         chances: Likewise, in the second.
     """
-    rows = base.values.rows
-    weights = base.values.weights / base_chances[rows]
-    every = Side(Values(rows, base.values.correct, weights), base.margins)
+    weight = np.zeros(len(chances))
+    weight[stored.values.rows] = stored.values.weights / base_chances[stored.values.rows]
+    every = Side(Values(base.values.rows, base.values.correct, weight[base.values.rows]), base.margins)
+    before = every.take(after.values.rows)
     found = estimate(every, before, after, chances / base_chances)
-    difference = found.value - float(weights @ base.values.correct)
+    difference = found.value - every.values.value
     held, kept = _both(before, after)
-    flips = after.values.correct[kept] - before.values.correct[held]
     both = after.values.rows[kept]
-    weight = after.values.weights[kept] / base_chances[both]
-    spread = np.sqrt(np.sum(weight**2 * (1 - base_chances[both]) * flips**2 * base_chances[both] / chances[both]))
+    flips = after.values.correct[kept] - before.values.correct[held]
+    phase = (1 - base_chances[both]) * base_chances[both] / chances[both]
+    spread = float(np.sqrt(np.sum(weight[both] ** 2 * phase * flips**2)))
     error = float(np.hypot(found.error, known.error + spread))
     return Estimate(known.value + difference, error, found.samples)
 

@@ -69,17 +69,19 @@ def test_intervals_cover_the_value_of_samples_in_groups(monkeypatch, spread, siz
 def test_a_protocol_is_known_from_one_that_differs_little_and_was_run_on_more_samples(monkeypatch):
     before, base = tables(2.0)
     other = Table(base.logits + np.random.default_rng(9).normal(0, 0.1, base.logits.shape), base.right, base.rows)
-    stored, first, second = (Side(values(each), margins(each)) for each in (before, base, other))
+    stored = Side(values(before), margins(before))
     truth, direct, found = values(other).value, [], []
     for seed in range(ROUNDS):
         monkeypatch.setattr(sampling, "SEED", seed)
         draw = Draw(stored.margins)
         many, few = draw.rows(1500), draw.rows(60)
         chances, its = draw.probabilities(1500), draw.probabilities(60)
-        known = estimate(stored, stored.take(many), first.take(many), chances)
-        drawn = first.take(many)
-        found.append(from_another(known, drawn, drawn.take(few), second.take(few), chances, its))
-        direct.append(estimate(stored, stored.take(few), second.take(few), its))
+        first, second = (
+            Side(values(each), margins(each)) for each in (base.take(base.rows[many]), other.take(other.rows[few]))
+        )
+        known = estimate(stored, stored.take(many), first, chances)
+        found.append(from_another(stored, known, first, second, chances, its))
+        direct.append(estimate(stored, stored.take(few), second, its))
     assert np.mean([abs(each.value - truth) <= 1.96 * each.error for each in found]) >= 0.92
     assert np.std([each.value for each in found]) < 0.5 * np.std([each.value for each in direct])
     assert abs(np.mean([each.value for each in found]) - truth) < 0.005
