@@ -177,7 +177,8 @@ def _print_rest(found: Explanation) -> None:
         several = list(failed)
         _wrapped(f"Not tried: {axis}: {', '.join(variant.name for variant, _ in several)}: {several[0][1]}.")
     if found.combinations_left:
-        _wrapped(f"Not tried: {count(found.combinations_left, 'combination')} with too many new texts to embed.")
+        left = count(found.combinations_left, "combination")
+        _wrapped(f"Not tried: {left} with too many new texts to embed, or more images than --samples allows.")
     if found.idle:
         _wrapped(f"Change nothing here: {', '.join(map(str, found.idle))}.")
     share = 100 * found.forwards / max(found.samples, 1)

@@ -74,7 +74,7 @@ class Explanation:
         rows: The single variants, those that give it first.
         combinations: The combinations that give it or are undecided, the closest first.
         combinations_tried: How many were tried.
-        combinations_left: How many would need too many texts to be embedded.
+        combinations_left: How many would need too many texts to be embedded, or more images than may be run.
         by_chance: How many combinations one would expect to give a value in this neighbourhood by chance.
         not_tried: Axis → why it has no variants here.
         idle: The variants that change nothing here.

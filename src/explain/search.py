@@ -109,10 +109,10 @@ class Search:
             self.budget = default_samples(len(self.cell), len(protocols))
         self.say(f"running {len(arms)} variants on some of the images: {self.budget:,} at most in all")
         self.race.run(arms, int(self.budget * FOR_SINGLES))
-        self._note_failed(arms)
         alive = [arm for arm in arms if arm in self.race.known and arm not in self.race.out]
         if len(self.race.likely(alive)) <= FEW or any(self._sampled_row(arm).verdict == GIVES for arm in alive):
             self.race.run(alive, self.budget)  # combinations have less left, or are not tried
+        self._note_failed(arms)
         self._note_untried(arms)
         return [self._sampled_row(arm) for arm in arms if arm in self.race.known]
 
@@ -235,7 +235,9 @@ class Search:
                 continue
             scored.append((self._likelihood(estimates), pair))
         most = int(FOR_FIRST_LOOKS * ((self.budget or 0) - self.bench.images.forwards)) // FIRST_LOOK
-        return [pair for _, pair in sorted(scored, key=lambda each: each[0], reverse=True)[:most]]
+        chosen = [pair for _, pair in sorted(scored, key=lambda each: each[0], reverse=True)[: max(0, most)]]
+        self.found.combinations_left += len(images) - len(chosen)
+        return chosen
 
     def _both_count(self, one: Arm, other: Arm) -> bool:
         """Whether two changes of the images give another protocol than each of them."""

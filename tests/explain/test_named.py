@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -11,9 +13,10 @@ from torchvision import transforms
 
 from testbed.errors import DefinitionError
 from testbed.eval_settings.eval_setting_base import EvalSetting
+from testbed.explain.axis import axes, in_order
 from testbed.explain.images import change_activation
 from testbed.explain.named import changed_model, changed_setting, command_for, slug
-from testbed.explain.pixels import LONGER, NO_RESIZE, SHORTER, SQUASH, Geometry, geometry_of, render
+from testbed.explain.pixels import LONGER, NO_RESIZE, SHORTER, SQUASH, Geometry, geometry_of, pixels_of, render
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
 from testbed.models.open_clip_models import OpenClipTransform
 
@@ -93,6 +96,23 @@ def test_a_model_with_other_preprocessing():
 def test_no_part_of_a_name_undoes_another(parts, expected):
     for order in (parts, parts[::-1]):
         assert changed_model(model(), "x", order).transform.make().keywords["geometry"] == Geometry(*expected)
+
+
+def test_other_weights_bring_their_preprocessing_before_it_is_changed():
+    given = {
+        "net": model(arch="a"),
+        "net.larger": model(arch="a").under_name("net.larger", transform=StandardTransform(40, 32)),
+    }
+    cell = SimpleNamespace(
+        model=given["net"],
+        catalog=SimpleNamespace(model_names=lambda: list(given), get_model=given.__getitem__),
+        store=SimpleNamespace(names=SimpleNamespace(all=lambda kind: [])),
+    )
+    found = {str(each): each for axis in axes() if axis.name in ("weights", "image size") for each in axis.of(cell)}
+    pixels = pixels_of(cell.model)
+    for each in in_order([found["image size: 12 pixels"], found["weights: net.larger"]]):
+        pixels = each.change(pixels)
+    assert (pixels.weights, pixels.geometry) == ("net.larger", Geometry((30, 30), (24, 24)))
 
 
 def test_inputs_up_to_255_are_part_of_the_identity():

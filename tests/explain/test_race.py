@@ -89,7 +89,7 @@ def test_it_stops_when_one_is_known_and_all_others_are_out(bench):
     race = Race(bench, [TARGET])
     race.run(bench.values, 10**9)
     assert race.out == bench.values.keys() - {arm("0")}
-    assert race.sizes[arm("0")] < SAMPLES or bench.images.forwards < 3 * SAMPLES
+    assert bench.images.forwards < 3 * SAMPLES
 
 
 def test_a_variant_of_the_first_samples_costs_as_many_passes():
