@@ -4,7 +4,8 @@
 
 A tiny CLIP and two classifiers are trained on digits in photos; published values are made by PIL, torchvision, torch
 and open_clip alone (tests/support/blind_reference.py). The searches are asked for single variants, for pairs of
-variants, and for numbers that no variant gives. Prints Markdown.
+variants drawn at random, and for numbers that no variant gives. Each question counts all its images and forward
+passes; outputs that an earlier question asked for are not computed again. Prints Markdown: docs/explain-blind.md.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, ClassVar
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,13 +30,17 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 from blind_variants import CELLS, ROUNDING, Asked, Blind, images  # noqa: E402
 
+from testbed.explain import bench  # noqa: E402
+from testbed.explain.images import Images  # noqa: E402
+from testbed.explain.pixels import Pixels  # noqa: E402
+
 NUMBERS = 10  # that no variant gives, of each of the two large cells and ranges
 APART = 0.005  # of such a number from what any single variant gives
 BELOW, ABOVE = (0.15, 0.6), 0.04  # how far from the stored value they are drawn
-DRAWN = {"classifier": 6, "fewer": 4, "clip": 14}  # pairs of scoring and prompts, drawn at random
-PARTS = ("singles", "pairs", "drawn", "numbers")
-PUBLISHED = ("top1", "top5", "mean_per_class_recall")  # of drawn pairs, as CLIP benchmark prints them
-DRAWN_WITH_IMAGES, SEED = {"classifier": 12, "clip": 8}, 5  # likewise
+PARTS = ("singles", "pairs", "pairs-with-preprocessing", "numbers")
+PAIRS = {"classifier": 6, "fewer": 4, "clip": 14}  # of scoring and prompts, drawn at random
+PAIRS_WITH_PREPROCESSING, SEED = {"classifier": 12, "clip": 8}, 5  # likewise
+PUBLISHED = ("top1", "top5", "mean_per_class_recall")  # of pairs, as CLIP benchmark prints them
 SOME = [f"first samples: the first {each:,}" for each in (500, 1000, 5000, 10_000)]  # of that axis
 UNASKED = ("image size: 27 pixels", "image size: 55 pixels")  # the resized side may be rounded down or not
 SINGLES = {
@@ -42,30 +48,6 @@ SINGLES = {
     "fewer": lambda axis: axis == "candidate classes",
     "clip": lambda axis: axis not in ("first samples", "last batch", "class order", "repeated images"),
 }
-PAIRS: tuple[tuple[str, str, str], ...] = (
-    ("classifier", "labels: the labels of blind-relabelled", "repeated images: repeated images count once"),
-    ("classifier", "first samples: the first 5,000", "labels: the labels of blind-relabelled"),
-    ("classifier", "first samples: the first 10,000", "unreadable images: unreadable images left out"),
-    ("fewer", "candidate classes: all 16 classes compete", "unreadable images: unreadable images left out"),
-    ("clip", "templates: one prompt, 'a photo of a {c}'", "class names: spaces for underscores"),
-    ("clip", "templates: CLIP's 80 for ImageNet", "averaging of prompts: the best prompt of each class"),
-    ("clip", "templates: one prompt, '{c}'", "class names: the data set's own"),
-    ("clip", "spelling of prompts: lower case", "averaging of prompts: the best prompt of each class"),
-    ("clip", "class names: without what is in brackets", "context length: texts cut after 8 tokens"),
-    ("clip", "templates: CLIP's best 7 for ImageNet", "unreadable images: unreadable images left out"),
-    ("clip", "templates: one prompt, 'an image of a {c}.'", "labels: the labels of blind-relabelled"),
-    ("classifier", "interpolation: bicubic", "crop: 1 of the resized image"),
-    ("classifier", "channel order: blue first", "mean and standard deviation: 0.5 and 0.5"),
-    ("clip", "resizing: squashed to the input's shape", "interpolation: bilinear"),
-    ("classifier", "weights: blind.average", "image size: 41 pixels"),
-    ("clip", "activation: GELU", "antialiasing: off"),
-    ("classifier", "interpolation: nearest", "labels: the labels of blind-relabelled"),
-    ("classifier", "antialiasing: off", "first samples: the first 10,000"),
-    ("clip", "mean and standard deviation: ImageNet's", "templates: one prompt, 'a photo of a {c}'"),
-    ("clip", "interpolation: bilinear", "spelling of prompts: lower case"),
-    ("clip", "resizing: none, only cropped", "templates: CLIP's 80 for ImageNet"),
-    ("classifier", "crop: 0.8 of the resized image", "mean and standard deviation: 0.5 and 0.5"),
-)
 
 
 class Test:
@@ -101,19 +83,10 @@ class Test:
                     if abs(values["top1"] - stored["top1"]) > self._rounding(cell):
                         found.append(self._ask(cell, [truth], {metric: values[metric] for metric in metrics}))
                     else:
-                        self.say(f"- {cell}: {truth}: {100 * values['top1']:.2f} is the stored value")
+                        self.say(row(cell, truth, f"{100 * values['top1']:.2f}", "no", "not asked: the stored value"))
         return found
 
-    def pairs(self, *metrics: str) -> list[Asked]:
-        """Each pair, with the values of some metrics."""
-        found = []
-        for cell, *truth in PAIRS:
-            if self._wanted(cell, *truth):
-                values = self.blind.values(cell, truth)
-                found.append(self._ask(cell, truth, {metric: values[metric] for metric in metrics}))
-        return found
-
-    def drawn_pairs(self, counts: Mapping[str, int], with_images: bool, *metrics: str) -> list[Asked]:
+    def pairs(self, counts: Mapping[str, int], with_images: bool, *metrics: str) -> list[Asked]:
         """Pairs that differ, drawn at random, with the values of some metrics."""
         found = []
         for cell, count in counts.items():
@@ -190,25 +163,57 @@ class Test:
         return asked
 
 
+class Shared(Images):
+    """Decoded images and outputs that an earlier question asked for are not computed again, only counted again."""
+
+    pictures: ClassVar[dict[tuple[str, str, int], Any]] = {}
+    known: ClassVar[dict[tuple[str, str, Pixels], dict[int, Any]]] = {}
+
+    def _picture(self, decoder: str, row: int) -> Any:
+        key = self.cell.setting.name, decoder, row
+        if key not in self.pictures:
+            self.pictures[key] = super()._picture(decoder, row)
+        return self.pictures[key]
+
+    def _forward(self, protocol: Pixels, pictures: dict[int, Any]) -> dict[int, Any]:
+        known = self.known.setdefault((self.cell.model.name, self.cell.setting.name, protocol), {})
+        new = {row: picture for row, picture in pictures.items() if row not in known}
+        known.update(super()._forward(protocol, new) if new else {})
+        self.forwards += len(pictures) - len(new)
+        return {row: known[row] for row in pictures}
+
+
 def line(asked: Asked) -> str:
     """A row of the table."""
     values = ", ".join(f"{100 * value:.2f}" for value in asked.published.values())
     others = "; ".join(asked.others[:3]) + (f"; {len(asked.others) - 3} more" if len(asked.others) > 3 else "")
     verdict = asked.verdict if asked.truth else ("explained" if asked.explained else "unexplained")
     truth = " + ".join(asked.truth) or "none"
-    cost = f"{100 * asked.read:.1f} | {100 * asked.forwards:.1f} | {asked.seconds:.1f}"
     apart = "yes" if asked.apart else "no"
-    return f"| {asked.cell} | {truth} | {values} | {apart} | {verdict} | {others} | {cost} |"
+    return row(
+        asked.cell, truth, values, apart, verdict, others, f"{100 * asked.read:.1f}", f"{100 * asked.forwards:.1f}"
+    )
 
 
-HEAD = """
-| cell | truth | published | differs | verdict of the truth | what else gives it | images read, % | forwards, % | s |
-|---|---|---|---|---|---|---|---|---|"""
+def row(*columns: str) -> str:
+    """A row of the table, filled up."""
+    return "| " + " | ".join([*columns, *[""] * (len(COLUMNS) - len(columns))]) + " |"
+
+
+COLUMNS = (
+    "cell", "truth", "published", "differs", "verdict of the truth", "what else gives it",
+    "images read, %", "forward passes, %",
+)  # fmt: skip
+
+
+def head(title: str) -> str:
+    """The beginning of a table."""
+    return f"\n## {title}\n\n{row(*COLUMNS)}\n{row(*['---'] * len(COLUMNS))}"
 
 
 def rates(asked: Sequence[Asked]) -> str:
     """How many were recovered, and how many of the truths were excluded: of all, and of those that differ."""
-    return f"{_rates(asked)}\nOf values that differ: {_rates([each for each in asked if each.apart])}"
+    return f"{_rates(asked)}\n\nOf values that differ: {_rates([each for each in asked if each.apart])}"
 
 
 def _rates(asked: Sequence[Asked]) -> str:
@@ -219,7 +224,7 @@ def _rates(asked: Sequence[Asked]) -> str:
     most = max((each.forwards for each in asked), default=0.0)
     return (
         f"{len(asked)} asked: {recovered} recovered ({100 * recovered / max(len(asked), 1):.1f} %), {excluded}"
-        f" excluded, {missing} not listed, {explained} said to be explained; at most {100 * most:.1f} % forwards"
+        f" excluded, {missing} not listed, {explained} said to be explained; at most {100 * most:.1f} % forward passes"
     )
 
 
@@ -235,6 +240,7 @@ def main(
 ) -> None:
     """Prints a table of all questions, and the rates."""
     torch.set_num_threads(1)
+    bench.Images = Shared
     name = "small" if small else "large"
     folder = folder or Path(tempfile.gettempdir()) / f"testbed-explain-blind-{name}"
     world.make(folder, world.SMALL if small else world.Size(), lambda line: click.echo(line, err=True))
@@ -243,25 +249,20 @@ def main(
     began = time.perf_counter()
     for cell, (model, setting, _) in CELLS.items():
         values = ", ".join(f"{metric} {100 * value:.2f}" for metric, value in test.blind.values(cell).items())
-        click.echo(f"{cell}: {model} on {setting}, {test.blind.size(cell):,} images; stored: {values}")
+        click.echo(f"- {cell}: {model} on {setting}, {test.blind.size(cell):,} images; stored: {values}")
     if "singles" in parts:
-        click.echo(HEAD)
-        click.echo(f"\nSingle variants: {rates(test.singles(*metrics))}")
-    if "pairs" in parts:
-        for metrics in (("top1", "mean_per_class_recall"), ("top1",)):
-            click.echo(HEAD)
-            click.echo(f"\nPairs, {' and '.join(metrics)} given: {rates(test.pairs(*metrics))}")
-    if "drawn" in parts:
-        for counts, with_images in ((DRAWN, False), (DRAWN_WITH_IMAGES, True)):
-            click.echo(HEAD)
-            kind = "with preprocessing" if with_images else "of scoring and prompts"
-            click.echo(f"\nDrawn pairs {kind}: {rates(test.drawn_pairs(counts, with_images, *PUBLISHED))}")
+        click.echo(head("Single variants"))
+        click.echo(f"\n{rates(test.singles(*metrics))}")
+    for kind, counts in (("pairs", PAIRS), ("pairs-with-preprocessing", PAIRS_WITH_PREPROCESSING)):
+        if kind in parts:
+            click.echo(head(kind.capitalize().replace("-", " ")))
+            click.echo(f"\n{rates(test.pairs(counts, counts is PAIRS_WITH_PREPROCESSING, *PUBLISHED))}")
     if "numbers" in parts:
-        click.echo(HEAD)
+        click.echo(head("Numbers that no variant gives"))
         found = test.numbers()
         unexplained = sum(not each.explained for each in found)
-        click.echo(f"\nNumbers that no variant gives: {unexplained} of {len(found)} said to be unexplained")
-    click.echo(f"\n{time.perf_counter() - began:.0f} s")
+        click.echo(f"\n{unexplained} of {len(found)} said to be unexplained")
+    click.echo(f"\n{time.perf_counter() - began:.0f} s", err=True)
 
 
 if __name__ == "__main__":
