@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
@@ -132,11 +133,15 @@ class Explanation:
             return "The stored value is the published one; there is nothing to explain."
         single = [each for each in self.rows if each.verdict == GIVES]
         if single:
-            return _listed(single, "gives", "give") + self._undecided(self.rows) + self._untried()
+            luck = expected_by_chance([each for each in self.rows if not each.estimates[0].samples], self.targets, True)
+            return _listed(single, "gives", "give") + self._undecided(self.rows) + self._untried(luck)
         doubt = self._undecided(self.rows)
         tried = f"{len(self.rows)} single variants and {self.combinations_tried:,} combinations were tried"
         if self.giving and self.explained:
-            return f"No single variant gives it. {_listed(self.giving, 'gives', 'give')} {tried}."
+            return (
+                f"No single variant gives it. {_listed(self.giving, 'gives', 'give')} {tried}."
+                f"{self._untried(self.by_chance)}"
+            )
         if self.giving:
             return (
                 f"Unexplained: no single variant gives it.{doubt} Some combinations do ({len(self.giving)}), but so"
@@ -145,11 +150,9 @@ class Explanation:
             )
         return f"Unexplained: nothing gives it; {tried}.{doubt}"
 
-    def _untried(self) -> str:
+    def _untried(self, luck: float) -> str:
         if ENOUGH not in self.not_tried.values():
             return ""
-        exact = [each for each in self.rows if not each.estimates[0].samples]
-        luck = expected_by_chance(exact, self.targets, small_effects=True)
         doubt = f" chance alone would give about {luck:.1f} such matches;" if luck > CHANCE else ""
         return f" Preprocessing was not tried:{doubt} --thorough tries it."
 
@@ -196,6 +199,11 @@ def verdict(estimates: Sequence[Estimate], targets: Sequence[Target]) -> str:
     vague = any(Z * found.error > narrow(each) for found, each in drawn)
     apart = any(abs(found.value - each.stored) > APART * found.error for found, each in drawn)  # from what is stored
     return GIVES if not drawn or (apart and not vague) else UNDECIDED
+
+
+def most_by_chance(count: int, targets: Sequence[Target]) -> float:
+    """How many of some exact values would give the published ones by chance if all lay in their neighbourhood."""
+    return count * math.prod(min(1.0, allowed(each) / _NEAR) for each in targets)
 
 
 def expected_by_chance(rows: Sequence[Row], targets: Sequence[Target], small_effects: bool = False) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -12,6 +13,7 @@ from testbed.explain.axis import Axis, NotApplicableError, Stage, Variant, axes,
 from testbed.explain.bench import Arm, Bench
 from testbed.explain.cell import StoredCell
 from testbed.explain.explanation import (
+    CHANCE,
     ENOUGH,
     EXCLUDED,
     GIVES,
@@ -22,6 +24,7 @@ from testbed.explain.explanation import (
     Target,
     allowed,
     expected_by_chance,
+    most_by_chance,
     verdict,
 )
 from testbed.explain.race import FIRST_LOOK, Race
@@ -81,18 +84,19 @@ class Search:
         self.thorough = thorough
         self.found = Explanation(cell.evaluation.model, cell.evaluation.eval_setting, self.targets, len(cell))
         self.race = Race(self.bench, self.targets)
-        self._most_texts = 0
+        self._exact: list[Row] = []
 
     def run(self) -> Explanation:
         """The single variants, and where none of them gives it their combinations."""
-        variants = self._variants()
-        rows = [self._row((each,), self.bench.exact((each,))) for each in variants if not self.bench.sampled((each,))]
-        sampled: list[Arm] = [(each,) for each in variants if self.bench.sampled((each,))]
-        if sampled and not self.thorough and any(each.verdict == GIVES for each in rows):
-            for arm in sampled:
-                self.found.not_tried[arm[0].axis] = ENOUGH
-        elif sampled and not self.found.agrees:
-            rows += self._run_images(sampled)
+        arms: list[Arm] = [(each,) for each in self._variants()]
+        self._exact = [self._row(arm, self.bench.exact(arm)) for arm in arms if not self.bench.sampled(arm)]
+        sampled = [arm for arm in arms if self.bench.sampled(arm)]
+        rows = list(self._exact)
+        if sampled and not self.found.agrees:
+            if not self.thorough and self._stored_gives_it():
+                self.found.not_tried.update({arm[0].axis: ENOUGH for arm in sampled})
+            else:
+                rows += self._run_images(sampled)
         order = [GIVES, UNDECIDED, EXCLUDED]
         self.found.rows = sorted(rows, key=lambda each: (order.index(each.verdict), each.distance(self.targets)))
         if not self.found.agrees and not any(each.verdict == GIVES for each in self.found.rows):
@@ -101,6 +105,13 @@ class Search:
         self.found.images_read, self.found.forwards = images.read, images.forwards
         self.found.texts = self.bench.heads.texts
         return self.found
+
+    def _stored_gives_it(self) -> bool:
+        """Whether what needs no images does: a variant, or a pair where chance would hardly give one."""
+        if any(each.verdict == GIVES for each in self._exact):
+            return True
+        decisive = most_by_chance(len(self._exact_arms), self.targets) <= CHANCE
+        return decisive and any(each.verdict == GIVES for each in self._exact_pairs)
 
     def _run_images(self, arms: Sequence[Arm]) -> list[Row]:
         """The variants that need images: as exact as it takes to tell them apart, and as passes allow."""
@@ -163,13 +174,10 @@ class Search:
     # Combinations -------------------------------------------------------------------------------------------------
 
     def _combine(self) -> None:
-        exact = [each for each in self.found.rows if not self.bench.sampled(each.variants)]
         self.say("no single variant gives it; trying combinations")
-        self._most_texts = self.bench.heads.texts + MOST_TEXTS
-        pairs = self._exact_pairs(exact)
-        tried = [*pairs, *self._sampled_pairs()]
+        tried = [*self._exact_pairs, *self._sampled_pairs()]
         if not any(each.verdict == GIVES for each in tried):
-            tried += self._thirds(pairs, exact)
+            tried += self._thirds()
         kept = [each for each in tried if each.verdict != EXCLUDED]
         order = [GIVES, UNDECIDED]
         self.found.combinations = sorted(
@@ -178,8 +186,9 @@ class Search:
         self.found.combinations_tried = len(tried)
         self.found.by_chance = expected_by_chance(tried, self.targets)
 
-    def _exact_pairs(self, rows: Sequence[Row]) -> list[Row]:
-        """Pairs that need no images, those whose effects add up to the published values first."""
+    @cached_property
+    def _exact_arms(self) -> list[Arm]:
+        """The pairs that need no images, those whose effects add up to the published values first."""
         stored = [each.stored for each in self.targets]
 
         def predicted(pair: tuple[Row, Row]) -> float:
@@ -189,9 +198,17 @@ class Search:
                 for a, b, base, target in zip(one.estimates, other.estimates, stored, self.targets, strict=True)
             )
 
-        able = [pair for pair in combinations(rows, 2) if _combinable(pair[0].variants, pair[1].variants)]
+        able = [pair for pair in combinations(self._exact, 2) if _combinable(pair[0].variants, pair[1].variants)]
         arms = [in_order(one.variants + other.variants) for one, other in sorted(able, key=predicted)]
-        return self._exact_rows(arms[:MOST_COMBINATIONS])
+        return arms[:MOST_COMBINATIONS]
+
+    @cached_property
+    def _exact_pairs(self) -> list[Row]:
+        return self._exact_rows(self._exact_arms)
+
+    @cached_property
+    def _most_texts(self) -> int:
+        return self.bench.heads.texts + MOST_TEXTS
 
     def _exact_rows(self, arms: Sequence[Arm]) -> list[Row]:
         """Rows of combinations that need no images; those that need too many new texts are counted."""
@@ -209,7 +226,7 @@ class Search:
         known = [arm for arm in self.race.known if len(arm) == 1]
         if not known:
             return []
-        exact = [each.variants for each in self.found.rows if not self.bench.sampled(each.variants)]
+        exact = [each.variants for each in self._exact]
         pairs = [(one, other) for one in known for other in exact if _combinable(one, other)]
         arms = [in_order(one + other) for one, other in pairs]
         for arm, (one, _) in zip(arms, pairs, strict=True):
@@ -251,13 +268,13 @@ class Search:
             total -= ((found.value - target.value) / spread) ** 2 / 2 + math.log(spread)
         return total
 
-    def _thirds(self, pairs: Sequence[Row], exact: Sequence[Row]) -> list[Row]:
-        """The closest pairs with each third variant."""
-        best = sorted(pairs, key=lambda each: each.distance(self.targets))[:BEST]
+    def _thirds(self) -> list[Row]:
+        """The closest pairs with each third variant, of those that need no images."""
+        best = sorted(self._exact_pairs, key=lambda each: each.distance(self.targets))[:BEST]
         arms = {
             in_order(pair.variants + third.variants)
             for pair in best
-            for third in exact
+            for third in self._exact
             if _combinable(pair.variants, third.variants)
         }
         return self._exact_rows(sorted(arms, key=str))

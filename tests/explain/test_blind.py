@@ -154,12 +154,20 @@ def test_single_variants_are_found(blind: Blind, singles: list[tuple[str, str]])
 
 
 @pytest.mark.parametrize("pair", PAIRS)
-def test_pairs_are_found(blind: Blind, pair: tuple[str, ...]) -> None:
+def test_pairs_are_found_without_images(blind: Blind, pair: tuple[str, ...]) -> None:
     cell, *truth = pair
     values = blind.values(cell, truth)
     given = {metric: values[metric] for metric in ("top1", "mean_per_class_recall")}
-    asked = blind.ask(cell, truth, given, samples=ALL, stages=[Stage.SCORES, Stage.TEXTS])
+    asked = blind.ask(cell, truth, given)
     assert asked.recovered, asked
+    assert not asked.read, asked
+    assert asked.sentence.endswith("Preprocessing was not tried: --thorough tries it."), asked
+
+
+def test_a_pair_that_chance_may_give_does_not_keep_images_from_being_run(blind: Blind) -> None:
+    cell, *truth = PAIRS[0]
+    asked = blind.ask(cell, truth, {"top1": blind.values(cell, truth)["top1"]}, samples=64)
+    assert asked.forwards, asked
 
 
 def test_numbers_that_no_variant_gives_are_unexplained(blind: Blind) -> None:
