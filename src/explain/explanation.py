@@ -12,6 +12,7 @@ from testbed.explain.sampling import Estimate
 
 GIVES, EXCLUDED, UNDECIDED = "gives it", "excluded", "undecided"
 Z = 1.96  # of intervals: 95 %
+GIVEN, OUT = 0.95, 0.99  # of the interval that holds a given value, and of that which excludes one
 NARROW, OF_GAP = 0.005, 0.03  # half the width of an interval that can give a value: so much, or of the gap, at most
 APART = 1.96  # errors between an estimate that gives a published value and the stored value, at least
 _NEAR, _NEAREST = 0.02, 0.001  # within which values count as near the published one, at most and at least
@@ -181,24 +182,30 @@ def narrow(target: Target) -> float:
     return max(NARROW, OF_GAP * abs(target.stored - target.value))
 
 
-def simultaneous(targets: Sequence[Target]) -> float:
-    """The number of errors within which the estimates of all targets are in 95 % of cases (Bonferroni)."""
-    return NormalDist().inv_cdf(1 - 0.025 / len(targets))
+def simultaneous(targets: Sequence[Target], level: float = GIVEN) -> float:
+    """The number of errors within which the estimates of all targets are in so many cases (Bonferroni)."""
+    return NormalDist().inv_cdf(1 - (1 - level) / 2 / len(targets))
 
 
 def verdict(estimates: Sequence[Estimate], targets: Sequence[Target]) -> str:
     """What estimates say about published values."""
     pairs = list(zip(estimates, targets, strict=True))
-    if any(
-        abs(found.value - each.value) > simultaneous(targets) * found.error + allowed(each) for found, each in pairs
-    ):
+    if not _within(OUT, estimates, targets):
         return EXCLUDED
     drawn = [
         (found, each) for found, each in pairs if not found.exact and abs(each.stored - each.value) > allowed(each)
     ]
     vague = any(Z * found.error > narrow(each) for found, each in drawn)
     apart = any(abs(found.value - each.stored) > APART * found.error for found, each in drawn)  # from what is stored
-    return GIVES if not drawn or (apart and not vague) else UNDECIDED
+    return GIVES if not drawn or (apart and not vague and _within(GIVEN, estimates, targets)) else UNDECIDED
+
+
+def _within(level: float, estimates: Sequence[Estimate], targets: Sequence[Target]) -> bool:
+    errors = simultaneous(targets, level)
+    return all(
+        abs(found.value - each.value) <= errors * found.error + allowed(each)
+        for found, each in zip(estimates, targets, strict=True)
+    )
 
 
 def most_by_chance(count: int, targets: Sequence[Target]) -> float:

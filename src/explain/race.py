@@ -13,7 +13,7 @@ from testbed.explain.pixels import Pixels
 from testbed.explain.sampling import Estimate
 from testbed.explain.table import Array
 
-LOOK_Z = 3.5  # of intervals that exclude before the last samples are drawn
+LOOK_Z = 5  # of intervals that exclude before the last samples are drawn: the errors of small draws are rough
 FIRST_LOOK = 32  # samples
 GROWTH, WORTHWHILE = 1.5, 1.1  # of the draw from look to look, and at least
 PRECISE = 0.5  # of an interval that can give a value: the one likely arm is not looked at again
@@ -90,6 +90,18 @@ class Race:
         )
         if any(apart):
             self.out.add(arm)
+
+    def refresh(self, arms: Iterable[Arm]) -> None:
+        """Estimates arms again from the larger draws that others with the same protocol were run on."""
+        sizes: dict[Pixels, set[int]] = {}
+        for arm, size in self.sizes.items():
+            sizes.setdefault(self.bench.pixels(arm), set()).add(size)
+        for arm in arms:
+            pixels = self.bench.pixels(arm)
+            for size in sorted((each for each in sizes[pixels] if each > self.sizes[arm]), reverse=True):
+                if not self.bench.images.missing(pixels, self.bench.rows(arm, size)):
+                    self.look(arm, size)
+                    break
 
     def estimated(self, arm: Arm, size: int, outputs: Array | None = None) -> tuple[Estimate, ...]:
         """The values of an arm, from the stored outputs or from those of one of its variants: whichever tells more.

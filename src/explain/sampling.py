@@ -139,7 +139,7 @@ def estimate(stored: Side, before: Side, after: Side, chances: Array) -> Estimat
     unseen = np.exp(-np.abs(grid) / max(spread, 1e-12)) / (len(rows) + 1)  # flips that none of the drawn shows
     coarse, its_mass, _ = _grid(grid, mass, COARSE)
     variance = CAUTION * _jackknife(coarse, its_mass, drawn, shift, inverse)
-    variance += float(squares @ np.maximum(right * (1 - right), unseen))
+    variance += float(squares @ np.maximum(right * (1 - right), unseen)) + float(mass @ unseen) ** 2
     wrong = weight[rows] * (inverse - 1) * (after.values.correct[kept] - _shares_without(drawn, shift, inverse))
     correction, its_variance = float(wrong.sum()), float(np.sum(wrong**2))
     part = max(0.0, 1 - its_variance / max(correction**2, 1e-300))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -97,8 +98,7 @@ class Search:
                 self.found.not_tried.update({arm[0].axis: ENOUGH for arm in sampled})
             else:
                 rows += self._run_images(sampled)
-        order = [GIVES, UNDECIDED, EXCLUDED]
-        self.found.rows = sorted(rows, key=lambda each: (order.index(each.verdict), each.distance(self.targets)))
+        self.found.rows = self._sorted(rows)
         if not self.found.agrees and not any(each.verdict == GIVES for each in self.found.rows):
             self._combine()
         images = self.bench.images
@@ -167,6 +167,10 @@ class Search:
     def _row(self, arm: Arm, estimates: tuple[Estimate, ...]) -> Row:
         return Row(arm, estimates, verdict(estimates, self.targets))
 
+    def _sorted(self, rows: Sequence[Row]) -> list[Row]:
+        order = [GIVES, UNDECIDED, EXCLUDED]
+        return sorted(rows, key=lambda each: (order.index(each.verdict), each.distance(self.targets)))
+
     def _sampled_row(self, arm: Arm) -> Row:
         row = self._row(arm, self.race.known[arm])
         return Row(arm, row.estimates, EXCLUDED) if arm in self.race.out else row
@@ -175,16 +179,28 @@ class Search:
 
     def _combine(self) -> None:
         self.say("no single variant gives it; trying combinations")
-        tried = [*self._exact_pairs, *self._sampled_pairs()]
+        sampled = self._sampled_pairs()
+        self.found.rows = self._sorted(self._refreshed(self.found.rows))
+        if any(each.verdict == GIVES for each in self.found.rows):
+            return
+        tried = [*self._exact_pairs, *map(self._doubted, self._refreshed(sampled))]
         if not any(each.verdict == GIVES for each in tried):
             tried += self._thirds()
-        kept = [each for each in tried if each.verdict != EXCLUDED]
-        order = [GIVES, UNDECIDED]
-        self.found.combinations = sorted(
-            kept, key=lambda each: (order.index(each.verdict), each.distance(self.targets))
-        )
+        self.found.combinations = self._sorted([each for each in tried if each.verdict != EXCLUDED])
         self.found.combinations_tried = len(tried)
         self.found.by_chance = expected_by_chance(tried, self.targets)
+
+    def _refreshed(self, rows: Sequence[Row]) -> list[Row]:
+        """Rows of which some may be known better by now: variants of the same protocol were run on more images."""
+        known = [arm for arm in (each.variants for each in rows) if arm in self.race.known.keys() - self.race.out]
+        self.race.refresh(known)
+        return [self._sampled_row(each.variants) if each.variants in known else each for each in rows]
+
+    def _doubted(self, row: Row) -> Row:
+        """A combination gives nothing that one of its variants may give alone."""
+        undecided = {each.variants[0] for each in self.found.rows if each.verdict == UNDECIDED}
+        doubt = row.verdict == GIVES and not undecided.isdisjoint(row.variants)
+        return replace(row, verdict=UNDECIDED) if doubt else row
 
     @cached_property
     def _exact_arms(self) -> list[Arm]:

@@ -107,3 +107,16 @@ def test_a_variant_that_the_network_does_not_take_is_left_out(bench):
     race.run(bench.values, 5000)
     assert arm("0") not in race.known
     assert race.failed(arm("0")) == "too small"
+
+
+def test_variants_of_one_protocol_share_what_was_run_of_one_of_them():
+    alone, combined = arm("crop"), arm("crop with other labels")
+    bench = Bench({alone: 0.7, combined: 0.7})
+    bench.pixels = lambda each: alone
+    race = Race(bench, [TARGET])
+    race.run([alone], 200)
+    race.run([combined], 2000)
+    ran = bench.images.forwards
+    race.refresh([alone])
+    assert race.sizes[alone] == race.sizes[combined] > 1000
+    assert bench.images.forwards == ran

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from testbed.explain import sampling
+from testbed.explain.race import LOOK_Z
 from testbed.explain.sampling import Draw, Side, estimate, from_another
 from testbed.explain.table import Table, margins, values
 
@@ -46,6 +47,17 @@ def test_intervals_of_95_percent_cover_the_value(monkeypatch, spread, size):
     mean, error = np.mean([each.value for each in found]), np.std([each.value for each in found]) / np.sqrt(ROUNDS)
     assert abs(mean - truth) <= 3.5 * error + 1e-4
     assert abs(np.mean([each.samples for each in found]) - size) < 0.1 * size
+
+
+def test_a_small_draw_without_a_right_answer_does_not_say_that_there_are_none(monkeypatch):
+    before, _ = tables(0.3)
+    answers = np.where(np.random.default_rng(ROUNDS).random(SAMPLES) < 0.01, 0, 1)
+    other = (before.right[:, 0] + answers) % CLASSES  # right in one of a hundred cases
+    after = Table(before.logits + 20.0 * (np.arange(CLASSES) == other[:, None]), before.right, before.rows)
+    truth = values(after).value
+    found = estimates(monkeypatch, before, after, 60)
+    assert max(abs(each.value - truth) / each.error for each in found) < LOOK_Z
+    assert any(each.value < truth / 2 for each in found)
 
 
 @pytest.mark.long
