@@ -245,6 +245,7 @@ def _as_object(found: Explanation, origin: str) -> dict[str, Any]:
         "combinations": [row(each) for each in found.combinations],
         "combinations_tried": found.combinations_tried,
         "combinations_left": found.combinations_left,
+        "samples_that_decide_most": found.enough,
         "expected_by_chance": found.by_chance,
         "not_tried": found.not_tried,
         "failed": {str(variant): why for variant, why in found.failed},

@@ -77,6 +77,8 @@ class Explanation:
         combinations: The combinations that give it or are undecided, the closest first.
         combinations_tried: How many were tried.
         combinations_left: How many would need too many texts to be embedded, or more images than may be run.
+        enough: Forward passes that decide most combinations: 5 % of what evaluating each variant and each pair of changes
+            of the images takes. 0 where no such pairs were tried.
         by_chance: How many combinations one would expect to give a value in this neighbourhood by chance.
         not_tried: Axis → why it has no variants here.
         idle: The variants that change nothing here.
@@ -95,6 +97,7 @@ class Explanation:
     combinations: list[Row] = field(default_factory=list)
     combinations_tried: int = 0
     combinations_left: int = 0
+    enough: int = 0
     by_chance: float = 0.0
     not_tried: dict[str, str] = field(default_factory=dict)
     idle: list[Variant] = field(default_factory=list)
@@ -147,15 +150,24 @@ class Explanation:
             return (
                 f"Unexplained: no single variant gives it.{doubt} Some combinations do ({len(self.giving)}), but so"
                 f" many were tried that chance alone would give about {self.by_chance:.1f}; another published metric"
-                f" would decide. {tried}."
+                f" would decide. {tried}.{self._open()}"
             )
-        return f"Unexplained: nothing gives it; {tried}.{doubt}"
+        return f"Unexplained: nothing gives it; {tried}.{doubt}{self._open()}"
 
     def _untried(self, luck: float) -> str:
         if ENOUGH not in self.not_tried.values():
             return ""
         doubt = f" chance alone would give about {luck:.1f} such matches;" if luck > CHANCE else ""
         return f" Preprocessing was not tried:{doubt} --thorough tries it."
+
+    def _open(self) -> str:
+        undecided = sum(each.verdict == UNDECIDED for each in self.combinations)
+        if not undecided or self.forwards * 1.1 > self.enough:
+            return ""
+        return (
+            f" Of the combinations {undecided:,} are undecided; --samples {self.enough:,} (5 % of what evaluating each"
+            " pair of changes of the images takes) would decide most."
+        )
 
     def _undecided(self, rows: Sequence[Row]) -> str:
         open_ones = [each for each in rows if each.verdict == UNDECIDED]

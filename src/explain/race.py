@@ -13,7 +13,8 @@ from testbed.explain.pixels import Pixels
 from testbed.explain.sampling import Estimate
 from testbed.explain.table import Array
 
-LOOK_Z = 5  # of intervals that exclude before the last samples are drawn: the errors of small draws are rough
+DOUBTFUL = 0.01  # odds below which an arm is not looked at again
+ROUGH = 50  # samples for each degree of freedom: the errors of small draws are rough, too
 FIRST_LOOK = 32  # samples
 GROWTH, WORTHWHILE = 1.5, 1.1  # of the draw from look to look, and at least
 PRECISE = 0.5  # of an interval that can give a value: the one likely arm is not looked at again
@@ -26,7 +27,7 @@ class Race:
     """The arms for which images are run, and what is known of them.
 
     Those that may well give the published values by what is known are looked at first, then those of which least is
-    known. An arm whose interval excludes a value is out.
+    known. Those that hardly do are not looked at again.
 
     Args:
         bench: Runs the arms.
@@ -35,7 +36,6 @@ class Race:
     Attributes:
         known: Arm → its estimates, one for each target.
         sizes: Arm → the size of the last draw.
-        out: The arms that were excluded on the way.
     """
 
     def __init__(self, bench: Bench, targets: Sequence[Target]) -> None:
@@ -43,18 +43,17 @@ class Race:
         self.targets = targets
         self.known: dict[Arm, tuple[Estimate, ...]] = {}
         self.sizes: dict[Arm, int] = {}
-        self.out: set[Arm] = set()
 
     def run(self, arms: Iterable[Arm], budget: int) -> None:
-        """Draws more and more samples for arms that are not excluded, until all forward passes together reach it."""
-        alive = [arm for arm in arms if arm not in self.out and not self.failed(arm)]
+        """Draws more and more samples for arms that may give the values, until the budget of forward passes is used."""
+        alive = [arm for arm in arms if not self.failed(arm)]
         while looks := self._next_looks(alive):
             ran = False
             for size, group in looks.items():
                 chosen = self._affordable(group, size, budget)
                 self._draw(chosen, size)
                 ran = ran or bool(chosen)
-            alive = [arm for arm in alive if arm not in self.out and not self.failed(arm)]
+            alive = [arm for arm in alive if not self.failed(arm)]
             if not ran:
                 self._spend(itertools.chain(*looks.values()), budget)
                 return
@@ -84,12 +83,6 @@ class Race:
         """Estimates the values of an arm from a draw that was run."""
         self.known[arm] = self.estimated(arm, size)
         self.sizes[arm] = size
-        apart = (
-            abs(found.value - target.value) > LOOK_Z * found.error + allowed(target)
-            for found, target in zip(self.known[arm], self.targets, strict=True)
-        )
-        if any(apart):
-            self.out.add(arm)
 
     def refresh(self, arms: Iterable[Arm]) -> None:
         """Estimates arms again from the larger draws that others with the same protocol were run on."""
@@ -123,6 +116,10 @@ class Race:
         """Why it could not be run; empty if it could."""
         return self.bench.images.failed.get(self.bench.pixels(arm), "")
 
+    def alive(self, arms: Iterable[Arm]) -> list[Arm]:
+        """Those that may give the values by what is known, or of which nothing is known."""
+        return [arm for arm in arms if arm not in self.known or self._odds(arm) >= DOUBTFUL]
+
     def likely(self, arms: Sequence[Arm]) -> list[Arm]:
         """Those that may give the values by what is known, the likeliest first."""
         odds = {arm: self._odds(arm) for arm in arms}
@@ -135,13 +132,14 @@ class Race:
         for found, target in zip(self.known[arm], self.targets, strict=True):
             error = max(found.error, allowed(target) / Z)
             wide = math.hypot(error, target.stored - target.value)
-            half = (found.value - target.value) ** 2 / 2
-            odds *= wide / error * math.exp(half / wide**2 - half / error**2)
+            apart, freedom = abs(found.value - target.value) / error, 1 + found.samples / ROUGH
+            odds *= wide / error * (1 + apart**2 / freedom) ** (-(freedom + 1) / 2)  # Student's distribution
         return odds
 
     def _next_looks(self, alive: Sequence[Arm]) -> dict[int, list[Arm]]:
         """The next size of the draw of those that are looked at next; empty if more images change nothing."""
         looks: dict[int, list[Arm]] = {}
+        alive = self.alive(alive)
         for arm in self._contenders(alive) or self._vague(alive):
             size = self.sizes.get(arm, 0)
             first = FIRST_LOOK * len(self.bench.cell) // max(1, self.bench.count(arm))

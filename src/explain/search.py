@@ -63,6 +63,10 @@ class Search:
         given: The axes; default all.
         say: Is told what is done.
         thorough: Whether images are run even if stored outputs give the values already.
+
+    Attributes:
+        found: What was found.
+        tried: The combinations that were tried.
     """
 
     def __init__(
@@ -85,6 +89,7 @@ class Search:
         self.thorough = thorough
         self.found = Explanation(cell.evaluation.model, cell.evaluation.eval_setting, self.targets, len(cell))
         self.race = Race(self.bench, self.targets)
+        self.tried: list[Row] = []
         self._exact: list[Row] = []
 
     def run(self) -> Explanation:
@@ -120,7 +125,7 @@ class Search:
             self.budget = default_samples(len(self.cell), len(protocols))
         self.say(f"running {len(arms)} variants on some of the images: {self.budget:,} at most in all")
         self.race.run(arms, int(self.budget * FOR_SINGLES))
-        alive = [arm for arm in arms if arm in self.race.known and arm not in self.race.out]
+        alive = [arm for arm in self.race.alive(arms) if arm in self.race.known]
         if len(self.race.likely(alive)) <= FEW or any(self._sampled_row(arm).verdict == GIVES for arm in alive):
             self.race.run(alive, self.budget)  # combinations have less left, or are not tried
         self._note_failed(arms)
@@ -172,8 +177,7 @@ class Search:
         return sorted(rows, key=lambda each: (order.index(each.verdict), each.distance(self.targets)))
 
     def _sampled_row(self, arm: Arm) -> Row:
-        row = self._row(arm, self.race.known[arm])
-        return Row(arm, row.estimates, EXCLUDED) if arm in self.race.out else row
+        return self._row(arm, self.race.known[arm])
 
     # Combinations -------------------------------------------------------------------------------------------------
 
@@ -183,16 +187,16 @@ class Search:
         self.found.rows = self._sorted(self._refreshed(self.found.rows))
         if any(each.verdict == GIVES for each in self.found.rows):
             return
-        tried = [*self._exact_pairs, *map(self._doubted, self._refreshed(sampled))]
-        if not any(each.verdict == GIVES for each in tried):
-            tried += self._thirds()
-        self.found.combinations = self._sorted([each for each in tried if each.verdict != EXCLUDED])
-        self.found.combinations_tried = len(tried)
-        self.found.by_chance = expected_by_chance(tried, self.targets)
+        self.tried = [*self._exact_pairs, *map(self._doubted, self._refreshed(sampled))]
+        if not any(each.verdict == GIVES for each in self.tried):
+            self.tried += self._thirds()
+        self.found.combinations = self._sorted([each for each in self.tried if each.verdict != EXCLUDED])
+        self.found.combinations_tried = len(self.tried)
+        self.found.by_chance = expected_by_chance(self.tried, self.targets)
 
     def _refreshed(self, rows: Sequence[Row]) -> list[Row]:
         """Rows of which some may be known better by now: variants of the same protocol were run on more images."""
-        known = [arm for arm in (each.variants for each in rows) if arm in self.race.known.keys() - self.race.out]
+        known = self.race.alive(each.variants for each in rows if each.variants in self.race.known)
         self.race.refresh(known)
         return [self._sampled_row(each.variants) if each.variants in known else each for each in rows]
 
@@ -204,14 +208,16 @@ class Search:
 
     @cached_property
     def _exact_arms(self) -> list[Arm]:
-        """The pairs that need no images, those whose effects add up to the published values first."""
-        stored = [each.stored for each in self.targets]
+        """The pairs that need no images, those whose effects add or multiply up to the published values first."""
 
         def predicted(pair: tuple[Row, Row]) -> float:
             one, other = pair
             return max(
-                abs(a.value + b.value - base - target.value)
-                for a, b, base, target in zip(one.estimates, other.estimates, stored, self.targets, strict=True)
+                min(
+                    abs(a.value + b.value - target.stored - target.value),
+                    abs(a.value * b.value / max(target.stored, 1e-12) - target.value),
+                )
+                for a, b, target in zip(one.estimates, other.estimates, self.targets, strict=True)
             )
 
         able = [pair for pair in combinations(self._exact, 2) if _combinable(pair[0].variants, pair[1].variants)]
@@ -248,7 +254,7 @@ class Search:
         for arm, (one, _) in zip(arms, pairs, strict=True):
             self.race.look(arm, self.race.sizes[one])
         arms += self._predicted(known)
-        self.race.run(arms, self.budget or 0)
+        self.race.run([*known, *arms], self.budget or 0)
         return [self._sampled_row(arm) for arm in arms if arm in self.race.known]
 
     def _predicted(self, known: Sequence[Arm]) -> list[Arm]:
@@ -259,6 +265,7 @@ class Search:
         changes = [arm for arm in known if arm[0].stage == Stage.IMAGES]
         moving = [arm for arm in changes if self.bench.reach(arm, self.race.sizes[arm]) > NARROW]
         images = [in_order(a + b) for a, b in combinations(moving, 2) if _combinable(a, b) and self._both_count(a, b)]
+        self.found.enough = default_samples(len(self.cell), len(known) + len(images))
         scored = []
         for pair in images:
             size = min(self.race.sizes[(each,)] for each in pair)
@@ -318,12 +325,24 @@ def explain(
         StoreError: If a metric is no share of right answers and no mean of a stored score.
         UnknownNameError: If the cell was not evaluated.
     """
+    return search_for(store, catalog, model, setting, published, **options).run()
+
+
+def search_for(
+    store: Store,
+    catalog: Catalog,
+    model: str,
+    setting: str,
+    published: Mapping[str, tuple[float, float]],
+    **options: Any,
+) -> Search:
+    """The search that `explain` runs; see there."""
     cell = StoredCell.open(store, catalog, model, setting)
     targets = [
         Target(metric, value, rounding, values(cell.table(metric)).value)
         for metric, (value, rounding) in published.items()
     ]
-    return Search(cell, targets, **options).run()
+    return Search(cell, targets, **options)
 
 
 def _combinable(one: Arm, other: Arm) -> bool:

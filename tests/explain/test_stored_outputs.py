@@ -11,7 +11,7 @@ from stored_cells import SPECS, put, samples_of
 from testbed.db.store import Store
 from testbed.entities import Metric, Score
 from testbed.errors import StoreError
-from testbed.explain.axis import Stage
+from testbed.explain.axis import Axis, Stage
 from testbed.explain.search import explain
 from testbed.registry import Catalog
 
@@ -163,3 +163,27 @@ def test_several_metrics_exclude_what_one_does_not(store):
     assert told.not_tried["metric"] == "several published metrics are given"
     wrong = explain(store, catalog, "m", "s", {**published, "top5": (0.2, 5e-5)}, stages=[Stage.SCORES])
     assert not any(each.verdict == "gives it" for each in wrong.rows)
+
+
+def test_pairs_of_large_effects_are_among_those_that_are_tried(store, monkeypatch):
+    """Where each of two changes leaves a quarter of the answers right, both leave a sixteenth, not less than none."""
+    monkeypatch.setattr("testbed.explain.search.MOST_COMBINATIONS", 10)
+    put(store, "m", "s", samples_of(LABELS.tolist()), LOGITS, NAMES)
+
+    def axis(name, share):
+        wrong = np.flatnonzero(np.random.default_rng(len(name) + ord(name[0])).random(N) < share)
+
+        def change(table):
+            right = np.where(np.isin(table.rows, wrong)[:, None], C, table.right)  # a class that has no logit
+            return replace(table, right=right)
+
+        return Axis(name, Stage.SCORES, lambda cell: [("wrong", change)]), wrong
+
+    axes, wrongs = zip(*(axis(name, share) for name, share in [("a", 0.75), ("bb", 0.75)]), strict=True)
+    mild = [axis(f"{letter} mild", 0.01)[0] for letter in "cdefghij"]
+    right = GUESSES == LABELS
+    right[np.concatenate(wrongs)] = False
+    published = {"top1": (float(right.mean()), 5e-5)}
+    told = explain(store, Catalog([], entry_points=False), "m", "s", published, given=[*axes, *mild])
+    assert "a: wrong + bb: wrong" in [row.name for row in told.giving]
+    assert told.combinations_tried == 10

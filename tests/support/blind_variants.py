@@ -16,7 +16,7 @@ from blind_reference import CLASSIFIER, CLIP, Protocol, Reference
 
 from testbed.db.store import Store
 from testbed.execution.progress import SilentProgress
-from testbed.explain.search import explain
+from testbed.explain.search import search_for
 from testbed.graph.options import RunOptions
 from testbed.runner.run import run
 
@@ -128,7 +128,7 @@ class Asked:
         cell: A key of `CELLS`.
         truth: The variants, ``axis: name`` each; none for a value that no variant gives.
         published: Metric → the rounded value.
-        verdict: Of the truth; ``not listed`` if it is not there.
+        verdict: Of the truth; ``not tried`` if it was not.
         others: What else gives it.
         explained: Whether the search says so.
         read: Images read, as a share of the evaluation.
@@ -137,6 +137,7 @@ class Asked:
         sentence: Its finding.
         apart: Whether the value differs from the stored one, and that of a pair from those of its halves, by more than
             the 95 % interval of a measured value, so that `testbed published` says that they differ.
+        enough: See `Explanation.enough`.
     """
 
     cell: str
@@ -150,6 +151,7 @@ class Asked:
     seconds: float
     sentence: str
     apart: bool
+    enough: int
 
     @property
     def recovered(self) -> bool:
@@ -200,14 +202,15 @@ class Blind:
         began = time.perf_counter()
         model, setting, _ = CELLS[cell]
         given = {metric: (value, ROUNDING) for metric, value in rounded.items()}
-        found = explain(self.store, self.catalog, model, setting, given, **options)
+        search = search_for(self.store, self.catalog, model, setting, given, **options)
+        found = search.run()
         seconds = time.perf_counter() - began
-        verdicts = {frozenset(map(str, row.variants)): row.verdict for row in [*found.rows, *found.combinations]}
+        verdicts = {frozenset(map(str, row.variants)): row.verdict for row in [*found.rows, *search.tried]}
         others = [row.name for row in found.giving if frozenset(map(str, row.variants)) != frozenset(truth)]
         return Asked(
-            cell, tuple(truth), rounded, verdicts.get(frozenset(truth), "not listed"), others, found.explained,
+            cell, tuple(truth), rounded, verdicts.get(frozenset(truth), "not tried"), others, found.explained,
             found.images_read / found.samples, found.forwards / found.samples, seconds, found.sentence(),
-            self.apart(cell, truth, rounded),
+            self.apart(cell, truth, rounded), found.enough,
         )  # fmt: skip
 
     def apart(self, cell: str, truth: Sequence[str], published: dict[str, float]) -> bool:
