@@ -116,6 +116,8 @@ class Search:
         if any(each.verdict == GIVES for each in self._exact):
             return True
         decisive = most_by_chance(len(self._exact_arms), self.targets) <= CHANCE
+        if decisive:
+            self.say("no single variant of what is stored gives it; trying pairs of these")
         return decisive and any(each.verdict == GIVES for each in self._exact_pairs)
 
     def _run_images(self, arms: Sequence[Arm]) -> list[Row]:
@@ -196,7 +198,7 @@ class Search:
 
     def _refreshed(self, rows: Sequence[Row]) -> list[Row]:
         """Rows of which some may be known better by now: variants of the same protocol were run on more images."""
-        known = self.race.alive(each.variants for each in rows if each.variants in self.race.known)
+        known = set(self.race.alive(each.variants for each in rows if each.variants in self.race.known))
         self.race.refresh(known)
         return [self._sampled_row(each.variants) if each.variants in known else each for each in rows]
 
