@@ -165,8 +165,8 @@ class Explanation:
         if not undecided or self.forwards * 1.1 > self.enough:
             return ""
         return (
-            f" Of the combinations {undecided:,} are undecided; --samples {self.enough:,} (5 % of what evaluating each"
-            " pair of changes of the images takes) would decide most."
+            f" Combinations that are undecided: {undecided:,}; --samples {self.enough} would decide most (5 % of what"
+            " evaluating all variants and pairs takes)."
         )
 
     def _undecided(self, rows: Sequence[Row]) -> str:

@@ -101,3 +101,18 @@ def test_a_pair_of_what_is_stored_says_that_preprocessing_was_not_tried():
         "No single variant gives it. “a: other + b: other” gives the published value. 0 single variants and 9"
         " combinations were tried. Preprocessing was not tried: --thorough tries it."
     )
+
+
+def test_an_answer_says_how_many_samples_would_decide_what_is_undecided():
+    target = Target("top1", 0.7, 5e-5, 0.9)
+    pair = Row(
+        tuple(Variant(axis, "other", Stage.IMAGES, str) for axis in ("a", "b")), (Estimate(0.7, 0.1, 9),), UNDECIDED
+    )
+    found = Explanation("net", "set", (target,), 500, combinations=[pair], combinations_tried=9, forwards=1000)
+    found.enough = 12_000
+    assert found.sentence() == (
+        "Unexplained: nothing gives it; 0 single variants and 9 combinations were tried. Combinations that"
+        " are undecided: 1; --samples 12000 would decide most (5 % of what evaluating all variants and pairs takes)."
+    )
+    found.forwards = 11_900
+    assert found.sentence().endswith("were tried.")
