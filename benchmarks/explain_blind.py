@@ -107,11 +107,6 @@ class Test:
                     found.append(self._ask(cell, truth, {metric: values[metric] for metric in metrics}))
         return found
 
-    def again(self, asked: Sequence[Asked]) -> list[Asked]:
-        """Asks those again whose truth was undecided or not tried, with as many samples as the answers name."""
-        able = [each for each in asked if each.verdict in ("undecided", "not tried") and each.enough]
-        return [self._ask(each.cell, each.truth, each.published, each.enough) for each in able]
-
     def _pairs(self, cell: str, with_images: bool) -> list[tuple[str, str]]:
         """Those of which neither undoes the other in the reference: pairs of scoring and prompts, or all others."""
         known = {
@@ -170,9 +165,8 @@ class Test:
     def _rounding(self, cell: str) -> float:
         return ROUNDING + 2 / self.blind.size(cell)
 
-    def _ask(self, cell: str, truth: Sequence[str], published: dict[str, float], samples: int | None = None) -> Asked:
-        if samples is None and self.share is not None:
-            samples = int(self.share * self.blind.size(cell))
+    def _ask(self, cell: str, truth: Sequence[str], published: dict[str, float]) -> Asked:
+        samples = None if self.share is None else int(self.share * self.blind.size(cell))
         asked = self.blind.ask(cell, truth, published, samples=samples)
         self.say(line(asked))
         return asked
@@ -272,11 +266,7 @@ def main(
     for kind, counts in (("pairs", PAIRS), ("pairs-with-preprocessing", PAIRS_WITH_PREPROCESSING)):
         if kind in parts:
             click.echo(head(kind.capitalize().replace("-", " ")))
-            asked = test.pairs(counts, counts is PAIRS_WITH_PREPROCESSING, *PUBLISHED)
-            click.echo(f"\n{rates(asked)}")
-            if counts is PAIRS_WITH_PREPROCESSING:
-                click.echo(head("Undecided pairs, asked again with the --samples that the answer names"))
-                click.echo(f"\n{rates(test.again(asked))}")
+            click.echo(f"\n{rates(test.pairs(counts, counts is PAIRS_WITH_PREPROCESSING, *PUBLISHED))}")
     if "numbers" in parts:
         click.echo(head("Numbers that no variant gives"))
         found = test.numbers()

@@ -44,10 +44,16 @@ class Race:
         self.known: dict[Arm, tuple[Estimate, ...]] = {}
         self.sizes: dict[Arm, int] = {}
 
-    def run(self, arms: Iterable[Arm], budget: int) -> None:
-        """Draws more and more samples for arms that may give the values, until the budget of forward passes is used."""
+    def run(self, arms: Iterable[Arm], budget: int, until_sure: bool = False) -> None:
+        """Draws more and more samples for arms that may give the values.
+
+        Args:
+            arms: The arms.
+            budget: How many forward passes may be made, those counted that were made before.
+            until_sure: Whether it suffices to know the one that gives the values; else others are excluded, too.
+        """
         alive = [arm for arm in arms if not self.failed(arm)]
-        while looks := self._next_looks(alive):
+        while looks := {} if until_sure and self._sure(alive) else self._next_looks(alive):
             ran = False
             for size, group in looks.items():
                 chosen = self._affordable(group, size, budget)
@@ -151,11 +157,17 @@ class Race:
         new = [arm for arm in alive if arm not in self.known]
         if new:
             return new
-        likely = self.likely(alive)
-        total = sum(self._odds(arm) for arm in alive)
-        if likely and self._odds(likely[0]) >= SURE * total and self._precise(likely[0]):
+        if self._sure(alive):
             return []
-        return [arm for arm in likely if not self._complete(arm)][:AT_ONCE]
+        return [arm for arm in self.likely(alive) if not self._complete(arm)][:AT_ONCE]
+
+    def _sure(self, arms: Sequence[Arm]) -> bool:
+        """Whether one of the arms, all of them known, is known well and has nearly all odds."""
+        if not arms or any(arm not in self.known for arm in arms):
+            return False
+        odds = {arm: self._odds(arm) for arm in arms}
+        best = max(odds, key=lambda arm: odds[arm])
+        return odds[best] >= SURE * sum(odds.values()) and self._precise(best)
 
     def _vague(self, alive: Sequence[Arm]) -> list[Arm]:
         """Those with large errors."""

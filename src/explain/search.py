@@ -57,7 +57,8 @@ class Search:
     Args:
         cell: The cell.
         targets: The published values; several metrics exclude more than one.
-        samples: The most forward passes; default `default_samples`.
+        samples: The most forward passes; default `default_samples` of the single variants, and where several metrics
+            tell pairs apart, of all pairs, too.
         device: Where models run.
         stages: What may be used.
         given: The axes; default all.
@@ -83,6 +84,7 @@ class Search:
         self.cell = cell
         self.targets = tuple(targets)
         self.budget = samples
+        self.given = samples is not None
         self.bench = Bench(cell, [each.metric for each in targets], device)
         self.axes = [each for each in (axes() if given is None else given) if each.stage in stages]
         self.say = say
@@ -256,7 +258,7 @@ class Search:
         for arm, (one, _) in zip(arms, pairs, strict=True):
             self.race.look(arm, self.race.sizes[one])
         arms += self._predicted(known)
-        self.race.run([*known, *arms], self.budget or 0)
+        self.race.run([*known, *arms], self.budget or 0, until_sure=True)
         return [self._sampled_row(arm) for arm in arms if arm in self.race.known]
 
     def _predicted(self, known: Sequence[Arm]) -> list[Arm]:
@@ -267,7 +269,8 @@ class Search:
         changes = [arm for arm in known if arm[0].stage == Stage.IMAGES]
         moving = [arm for arm in changes if self.bench.reach(arm, self.race.sizes[arm]) > NARROW]
         images = [in_order(a + b) for a, b in combinations(moving, 2) if _combinable(a, b) and self._both_count(a, b)]
-        self.found.enough = default_samples(len(self.cell), len(known) + len(images))
+        if len(self.targets) > 1:
+            self._allow(default_samples(len(self.cell), len(known) + len(images)))
         scored = []
         for pair in images:
             size = min(self.race.sizes[(each,)] for each in pair)
@@ -280,6 +283,14 @@ class Search:
         chosen = [pair for _, pair in sorted(scored, key=lambda each: each[0], reverse=True)[: max(0, most)]]
         self.found.combinations_left += len(images) - len(chosen)
         return chosen
+
+    def _allow(self, samples: int) -> None:
+        """Spends as much as pairs take; where less was asked for, that is said."""
+        if not self.given:
+            self.budget = samples
+            self.say(f"running pairs on some of the images: {samples:,} at most in all")
+        elif samples > (self.budget or 0):
+            self.found.enough = samples
 
     def _both_count(self, one: Arm, other: Arm) -> bool:
         """Whether two changes of the images give another protocol than each of them."""

@@ -108,11 +108,10 @@ def test_an_answer_says_how_many_samples_would_decide_what_is_undecided():
     pair = Row(
         tuple(Variant(axis, "other", Stage.IMAGES, str) for axis in ("a", "b")), (Estimate(0.7, 0.1, 9),), UNDECIDED
     )
-    found = Explanation("net", "set", (target,), 500, combinations=[pair], combinations_tried=9, forwards=1000)
-    found.enough = 12_000
+    found = Explanation("net", "set", (target,), 500, combinations=[pair], combinations_tried=9, enough=12_000)
     assert found.sentence() == (
         "Unexplained: nothing gives it; 0 single variants and 9 combinations were tried. Combinations that"
         " are undecided: 1; --samples 12000 would decide most (5 % of what evaluating all variants and pairs takes)."
     )
-    found.forwards = 11_900
+    found.enough = 0
     assert found.sentence().endswith("were tried.")

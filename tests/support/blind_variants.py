@@ -137,7 +137,6 @@ class Asked:
         sentence: Its finding.
         apart: Whether the value differs from the stored one, and that of a pair from those of its halves, by more than
             the 95 % interval of a measured value, so that `testbed published` says that they differ.
-        enough: See `Explanation.enough`.
     """
 
     cell: str
@@ -151,7 +150,6 @@ class Asked:
     seconds: float
     sentence: str
     apart: bool
-    enough: int
 
     @property
     def recovered(self) -> bool:
@@ -210,7 +208,7 @@ class Blind:
         return Asked(
             cell, tuple(truth), rounded, verdicts.get(frozenset(truth), "not tried"), others, found.explained,
             found.images_read / found.samples, found.forwards / found.samples, seconds, found.sentence(),
-            self.apart(cell, truth, rounded), found.enough,
+            self.apart(cell, truth, rounded),
         )  # fmt: skip
 
     def apart(self, cell: str, truth: Sequence[str], published: dict[str, float]) -> bool:
