@@ -226,20 +226,27 @@ def most_by_chance(count: int, targets: Sequence[Target]) -> float:
 
 
 def expected_by_chance(rows: Sequence[Row], targets: Sequence[Target], small_effects: bool = False) -> float:
-    """How many of some values would lie so near the published ones if values were spread evenly around these.
+    """How many values would lie as near the published ones as the best of them if they were spread evenly.
 
     Args:
-        rows: The values; those that are undecided could not give it, and do not count.
+        rows: All values; those that are undecided could not give it, and do not count.
         targets: The published values.
         small_effects: Whether most values are close to the stored ones, so that those count that are as near to the
             published ones as these are; else those within `_NEAR`.
     """
-    total = 0.0
-    for row in (each for each in rows if each.verdict != UNDECIDED):
-        chance = 1.0
-        for found, target in zip(row.estimates, targets, strict=True):
-            near = allowed(target) + simultaneous(targets) * found.error
-            within = min(max(abs(target.stored - target.value), _NEAREST), _NEAR) if small_effects else _NEAR
-            chance *= min(1.0, near / within) if abs(found.value - target.value) <= max(within, near) else 0.0
-        total += chance
-    return total
+    giving = [[each.error for each in row.estimates] for row in rows if row.verdict == GIVES]
+    settled = [each for each in rows if each.verdict != UNDECIDED]
+    return min(
+        sum(_chance(row, targets, errors, small_effects) for row in settled)
+        for errors in giving or [[0.0] * len(targets)]
+    )
+
+
+def _chance(row: Row, targets: Sequence[Target], errors: Sequence[float], small_effects: bool) -> float:
+    """How likely a value in the neighbourhood of the published ones is as near to them as such errors allow."""
+    chance = 1.0
+    for found, target, error in zip(row.estimates, targets, errors, strict=True):
+        near = allowed(target) + simultaneous(targets) * error
+        within = min(max(abs(target.stored - target.value), _NEAREST), _NEAR) if small_effects else _NEAR
+        chance *= min(1.0, near / within) if abs(found.value - target.value) <= max(within, near) else 0.0
+    return chance

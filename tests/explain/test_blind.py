@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -165,9 +166,19 @@ def test_pairs_are_found_without_images(blind: Blind, pair: tuple[str, ...]) -> 
 
 
 def test_a_pair_that_chance_may_give_does_not_keep_images_from_being_run(blind: Blind) -> None:
-    cell, *truth = PAIRS[0]
+    cell, *truth = PAIRS[1]
     asked = blind.ask(cell, truth, {"top1": blind.values(cell, truth)["top1"]}, samples=64)
     assert asked.forwards, asked
+
+
+def test_pairs_of_preprocessing_are_found_where_several_metrics_tell_them_apart(blind: Blind) -> None:
+    truth = ["interpolation: nearest", "resizing: squashed to the input's shape"]
+    values = blind.values("classifier", truth)
+    asked = blind.ask("classifier", truth, {metric: values[metric] for metric in METRICS})
+    assert asked.recovered, asked
+    few = blind.ask("classifier", truth, {metric: values[metric] for metric in METRICS}, samples=1000)
+    assert not few.explained, few
+    assert re.search(r"--samples \d+ would decide most", few.sentence), few
 
 
 def test_numbers_that_no_variant_gives_are_unexplained(blind: Blind) -> None:

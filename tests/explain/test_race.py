@@ -92,6 +92,16 @@ def test_it_stops_when_one_is_known_and_all_others_are_out(bench):
     assert bench.images.forwards < 3 * SAMPLES
 
 
+def test_it_may_stop_as_soon_as_one_is_sure(bench):
+    race = Race(bench, [TARGET])
+    race.run(bench.values, 10**9, until_sure=True)
+    until_sure = bench.images.forwards
+    [found] = race.known[arm("0")]
+    assert 1.96 * found.error < 0.005
+    race.run(bench.values, 10**9)
+    assert until_sure < 0.8 * bench.images.forwards
+
+
 def test_a_variant_of_the_first_samples_costs_as_many_passes():
     few = arm("first 100")
     bench = Bench({few: 0.7, arm("other"): 0.71}, {few: 100})
