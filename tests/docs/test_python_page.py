@@ -6,6 +6,7 @@ import os
 import re
 
 import pytest
+from near_text import assert_near
 
 MARK = "---- next block"
 HEADING = "## From Python"
@@ -22,25 +23,6 @@ def run(warm_python, folder, code: str) -> str:
     return done.stdout
 
 
-def number(word: str) -> float | None:
-    try:
-        return float(word.strip(","))
-    except ValueError:
-        return None
-
-
-def check(printed: str, said: str) -> None:
-    """The same words; trained models differ a little between versions of the libraries."""
-    assert len(printed.splitlines()) == len(said.splitlines()), printed
-    assert len(printed.split()) == len(said.split()), printed
-    for one, other in zip(printed.split(), said.split(), strict=True):
-        if number(one) is None or number(other) is None:
-            assert one == other, printed
-        else:
-            large = abs(number(other)) > 1
-            assert number(one) == pytest.approx(number(other), abs=2 if large else 0.02), printed
-
-
 @pytest.mark.slow
 def test_the_examples_of_the_page_print_what_it_says(root, tmp_path, warm_python, shared_cache):
     text = (root / "docs" / "python.md").read_text(encoding="utf-8")
@@ -48,7 +30,7 @@ def test_the_examples_of_the_page_print_what_it_says(root, tmp_path, warm_python
     assert len(code) == len(said) > 5
     printed = run(warm_python, tmp_path, f"\nprint({MARK!r})\n".join(code)).split(MARK + "\n")
     for one, other in zip(printed, said, strict=True):
-        check(one, other)
+        assert_near(one, other)
 
 
 def test_the_readmes_call_gives_frames(root, tmp_path, warm_python, shared_cache):

@@ -1,0 +1,25 @@
+"""Texts that show numbers of models that were trained here, which differ a little between processors and libraries."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+_NUMBER = re.compile(r"[-+−]?\d+(?:\.\d+)?(?:e-?\d+)?")
+
+
+def assert_near(printed: str, said: str, hint: str = "") -> None:
+    """The same words, and numbers that are near.
+
+    Args:
+        printed: What was printed now.
+        said: What it should be like.
+        hint: What to do if it is not.
+    """
+    printed, said = (re.sub(r"sha256:\w+", "", text) for text in (printed, said))
+    assert _NUMBER.sub("0", printed).split() == _NUMBER.sub("0", said).split(), hint or printed
+    for one, other in zip(_NUMBER.findall(printed), _NUMBER.findall(said), strict=True):
+        found, expected = (float(each.replace("−", "-")) for each in (one, other))
+        allowed = 2 if abs(expected) > 1 else 0.05  # percent and counts, or fractions and p values
+        assert found == pytest.approx(expected, abs=allowed), f"{one} is not {other}: {hint or printed}"
