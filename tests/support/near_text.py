@@ -21,5 +21,5 @@ def assert_near(printed: str, said: str, hint: str = "") -> None:
     assert _NUMBER.sub("0", printed).split() == _NUMBER.sub("0", said).split(), hint or printed
     for one, other in zip(_NUMBER.findall(printed), _NUMBER.findall(said), strict=True):
         found, expected = (float(each.replace("−", "-")) for each in (one, other))
-        allowed = 2 if abs(expected) > 1 else 0.05  # percent and counts, or fractions and p values
+        allowed = 2 if abs(expected) > 1 else max(0.02, 0.25 * abs(expected))  # p values move most
         assert found == pytest.approx(expected, abs=allowed), f"{one} is not {other}: {hint or printed}"
