@@ -181,7 +181,7 @@ def _listed(rows: Sequence[Row], one: str, several: str) -> str:
     more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
     if len(rows) == 1:
         return f"{names[0]} {one} the published value."
-    return f"{', '.join(names)}{more} {several} the published value; this number alone does not tell them apart."
+    return f"{', '.join(names)}{more} {several} the published value; what was published does not tell them apart."
 
 
 def allowed(target: Target) -> float:
