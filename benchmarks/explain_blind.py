@@ -55,8 +55,8 @@ INTRODUCTION = """# The blind test of explain
 Each question that `benchmarks/explain_blind.py` asks, as it prints them; what they say together is in
 [Published numbers](published.md#how-well-it-finds-the-cause). PIL, torchvision, torch and open_clip alone made the
 published values, in percent. A value *differs* if it is outside the 95 % interval of the stored one, and of a pair also
-outside those of its two variants alone. A truth is *not tried* where something cheaper gave the value already. Images and
-forward passes are shares of one evaluation.
+outside those of its two variants alone. A truth is *not tried* where something cheaper gave the value already. Images
+and forward passes are shares of one evaluation.
 """
 
 
