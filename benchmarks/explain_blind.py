@@ -34,10 +34,10 @@ from testbed.explain import bench  # noqa: E402
 from testbed.explain.images import Images  # noqa: E402
 from testbed.explain.pixels import Pixels  # noqa: E402
 
-NUMBERS = 10  # that no variant gives, of each of the two large cells and ranges
+NUMBERS = {1: 10, 3: 5}  # metrics → how many that no variant gives, of each of the two large cells and ranges
 APART = 0.005  # of such a number from what any single variant gives
 BELOW, ABOVE = (0.15, 0.6), 0.04  # how far from the stored value they are drawn
-PARTS = ("singles", "pairs", "pairs-with-preprocessing", "numbers")
+PARTS = ("singles", "pairs", "pairs-with-preprocessing", "numbers", "numbers-of-several-metrics")
 PAIRS = {"classifier": 6, "fewer": 4, "clip": 14}  # of scoring and prompts, drawn at random
 PAIRS_WITH_PREPROCESSING, SEED = {"classifier": 12, "clip": 8}, 5  # likewise
 PUBLISHED = ("top1", "top5", "mean_per_class_recall")  # of pairs, as CLIP benchmark prints them
@@ -55,8 +55,9 @@ INTRODUCTION = """# The blind test of explain
 Each question that `benchmarks/explain_blind.py` asks, as it prints them; what they say together is in
 [Published numbers](published.md#how-well-it-finds-the-cause). PIL, torchvision, torch and open_clip alone made the
 published values, in percent. A value *differs* if it is outside the 95 % interval of the stored one, and of a pair also
-outside those of its two variants alone. A truth is *not tried* where something cheaper gave the value already. Images
-and forward passes are shares of one evaluation.
+outside those of its two variants alone. A truth is *not tried* where something cheaper gave the value already.
+*Explained* is what the answer says: something gives the value that chance would not. Images and forward passes are
+shares of one evaluation.
 """
 
 
@@ -128,8 +129,8 @@ class Test:
         values = self.blind.values(cell, pair)
         return values["top1"] > 0 and self.blind.apart(cell, pair, values)
 
-    def numbers(self) -> list[Asked]:
-        """Values that no single variant gives."""
+    def numbers(self, count: int, *metrics: str) -> list[Asked]:
+        """Values that no single variant gives; of several metrics, those of the variant next to it, moved alike."""
         found = []
         for cell in ("classifier", "clip"):
             if not self._wanted(cell, "none"):
@@ -146,8 +147,14 @@ class Test:
                 random = np.random.default_rng(3)
                 drawn = (stored["top1"] + random.uniform(-below, ABOVE) for _ in itertools.count())
                 apart = (value for value in drawn if abs(known - value).min() > APART and value < 1)
-                found += [self._ask(cell, [], {"top1": value}) for value in itertools.islice(apart, NUMBERS)]
+                found += [
+                    self._ask(cell, [], self._moved(cell, value, metrics)) for value in itertools.islice(apart, count)
+                ]
         return found
+
+    def _moved(self, cell: str, top1: float, metrics: Sequence[str]) -> dict[str, float]:
+        near = min((self.blind.values(cell, [each]) for each in self._all(cell)), key=lambda v: abs(v["top1"] - top1))
+        return {metric: min(max(near[metric] + top1 - near["top1"], 0.0), 1.0) for metric in metrics}
 
     def _wanted(self, cell: str, *truth: str) -> bool:
         return self.only.search(" + ".join([cell, *truth])) is not None
@@ -197,12 +204,11 @@ def line(asked: Asked) -> str:
     """A row of the table."""
     values = ", ".join(f"{100 * value:.2f}" for value in asked.published.values())
     others = "; ".join(asked.others[:3]) + (f"; {len(asked.others) - 3} more" if len(asked.others) > 3 else "")
-    verdict = asked.verdict if asked.truth else ("explained" if asked.explained else "unexplained")
     truth = " + ".join(asked.truth) or "none"
     apart = "yes" if asked.apart else "no"
-    return row(
-        asked.cell, truth, values, apart, verdict, others, f"{100 * asked.read:.1f}", f"{100 * asked.forwards:.1f}"
-    )
+    explained = "yes" if asked.explained else "no"
+    shares = (f"{100 * share:.1f}" for share in (asked.read, asked.forwards))
+    return row(asked.cell, truth, values, apart, asked.verdict if asked.truth else "", others, explained, *shares)
 
 
 def row(*columns: str) -> str:
@@ -211,7 +217,7 @@ def row(*columns: str) -> str:
 
 
 COLUMNS = (
-    "cell", "truth", "published", "differs", "verdict of the truth", "what else gives it",
+    "cell", "truth", "published", "differs", "verdict of the truth", "what else gives it", "explained",
     "images read, %", "forward passes, %",
 )  # fmt: skip
 
@@ -268,11 +274,12 @@ def main(
         if kind in parts:
             click.echo(head(kind.capitalize().replace("-", " ")))
             click.echo(f"\n{rates(test.pairs(counts, counts is PAIRS_WITH_PREPROCESSING, *PUBLISHED))}")
-    if "numbers" in parts:
-        click.echo(head("Numbers that no variant gives"))
-        found = test.numbers()
-        unexplained = sum(not each.explained for each in found)
-        click.echo(f"\n{unexplained} of {len(found)} said to be unexplained")
+    for kind, published in (("numbers", ("top1",)), ("numbers-of-several-metrics", PUBLISHED)):
+        if kind in parts:
+            click.echo(head(f"{kind.capitalize().replace('-', ' ')}, which no single variant gives"))
+            found = test.numbers(NUMBERS[len(published)], *published)
+            unexplained = sum(not each.explained for each in found)
+            click.echo(f"\n{unexplained} of {len(found)} said to be unexplained")
     click.echo(f"\n{time.perf_counter() - began:.0f} s", err=True)
 
 

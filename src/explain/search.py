@@ -84,7 +84,7 @@ class Search:
         self.cell = cell
         self.targets = tuple(targets)
         self.budget = samples
-        self.given = samples is not None
+        self._limited = samples is not None
         self.bench = Bench(cell, [each.metric for each in targets], device)
         self.axes = [each for each in (axes() if given is None else given) if each.stage in stages]
         self.say = say
@@ -199,10 +199,10 @@ class Search:
         self.found.by_chance = expected_by_chance(self.tried, self.targets)
 
     def _refreshed(self, rows: Sequence[Row]) -> list[Row]:
-        """Rows of which some may be known better by now: variants of the same protocol were run on more images."""
-        known = set(self.race.alive(each.variants for each in rows if each.variants in self.race.known))
-        self.race.refresh(known)
-        return [self._sampled_row(each.variants) if each.variants in known else each for each in rows]
+        """Rows by what is known now: they, or others of the same protocol, were run on more images since."""
+        known = [each.variants for each in rows if each.variants in self.race.known]
+        self.race.refresh(self.race.alive(known))
+        return [self._sampled_row(each.variants) if each.variants in self.race.known else each for each in rows]
 
     def _doubted(self, row: Row) -> Row:
         """A combination gives nothing that one of its variants may give alone."""
@@ -270,7 +270,8 @@ class Search:
         moving = [arm for arm in changes if self.bench.reach(arm, self.race.sizes[arm]) > NARROW]
         images = [in_order(a + b) for a, b in combinations(moving, 2) if _combinable(a, b) and self._both_count(a, b)]
         if len(self.targets) > 1:
-            self._allow(default_samples(len(self.cell), len(known) + len(images)))
+            protocols = {self.bench.pixels(arm) for arm in [*known, *images]}
+            self._allow(default_samples(len(self.cell), len(protocols)))
         scored = []
         for pair in images:
             size = min(self.race.sizes[(each,)] for each in pair)
@@ -286,7 +287,7 @@ class Search:
 
     def _allow(self, samples: int) -> None:
         """Spends as much as pairs take; where less was asked for, that is said."""
-        if not self.given:
+        if not self._limited:
             self.budget = samples
             self.say(f"running pairs on some of the images: {samples:,} at most in all")
         elif samples > (self.budget or 0):

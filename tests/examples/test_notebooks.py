@@ -37,7 +37,8 @@ def test_notebooks_are_stored_with_what_their_cells_show(path, run):
     for stored, cell in zip(code(book), run[path.name[0]], strict=True):
         for kind in ("text/plain", "text/html"):
             shown, said = (" ".join(texts(each, kind)) for each in (cell, stored))
-            assert_near(shown, said, "run: python docs/make_notebooks.py")
+            # accuracies are percentages there; the fractions are p values, which move much
+            assert_near(shown, said, "run: python docs/make_notebooks.py", fractions=0.15)
         assert len(stored.outputs) == len(cell.outputs)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import blind_world as world
@@ -17,8 +17,10 @@ import torch
 from blind_variants import CELLS, ROUNDING, Blind, images, scores, texts
 
 from testbed.explain.axis import NotApplicableError, Stage, Variant, axes
-from testbed.explain.bench import Bench
+from testbed.explain.bench import Arm, Bench
 from testbed.explain.cell import StoredCell
+from testbed.explain.race import Race
+from testbed.explain.sampling import Estimate
 from testbed.explain.search import explain
 
 pytestmark = pytest.mark.long  # it trains three networks; the other files of this folder show the parts
@@ -179,6 +181,23 @@ def test_pairs_of_preprocessing_are_found_where_several_metrics_tell_them_apart(
     few = blind.ask("classifier", truth, {metric: values[metric] for metric in METRICS}, samples=1000)
     assert not few.explained, few
     assert re.search(r"--samples \d+ would decide most", few.sentence), few
+
+
+def test_a_single_variant_that_pairs_excluded_is_said_to_be_excluded(
+    blind: Blind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Race.run
+
+    def excluding(race: Race, arms: Iterable[Arm], budget: int, until_sure: bool = False) -> None:
+        run(race, arms, budget, until_sure)
+        if until_sure:  # that is, with pairs
+            race.known.update({arm: (Estimate(1e-9, 1e-6, 500),) * len(METRICS) for arm in race.known if len(arm) == 1})
+
+    monkeypatch.setattr(Race, "run", excluding)
+    values = blind.values("classifier", ["interpolation: nearest", "resizing: squashed to the input's shape"])
+    published = {metric: (round(values[metric], 4), ROUNDING) for metric in METRICS}
+    told = explain(blind.store, blind.catalog, *CELLS["classifier"][:2], published, samples=1000)
+    assert {row.verdict for row in told.rows if row.estimates[0].samples} == {"excluded"}
 
 
 def test_numbers_that_no_variant_gives_are_unexplained(blind: Blind) -> None:
