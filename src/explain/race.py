@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from testbed.explain.axis import Stage
 from testbed.explain.bench import Arm, Bench
-from testbed.explain.explanation import Target, Z, allowed, narrow
+from testbed.explain.explanation import NARROW, Target, Z, allowed
 from testbed.explain.pixels import Pixels
 from testbed.explain.sampling import Estimate
 from testbed.explain.table import Array
@@ -17,7 +17,7 @@ DOUBTFUL = 0.01  # odds below which an arm is not looked at again
 ROUGH = 50  # samples for each degree of freedom: the errors of small draws are rough, too
 FIRST_LOOK = 32  # samples
 GROWTH, WORTHWHILE = 1.5, 1.1  # of the draw from look to look, and at least
-PRECISE = 0.5  # of an interval that can give a value: the one likely arm is not looked at again
+PRECISE = 0.5  # of the narrowest interval that is asked for: the one likely arm is not looked at again
 LIKELY = 0.1  # of the odds of the likeliest arm, at least
 AT_ONCE = 40  # arms that are looked at in one turn, besides those that are new
 SURE = 0.95  # of all odds: one arm has so many that the others wait
@@ -195,10 +195,7 @@ class Race:
         return self.sizes.get(arm, 0) >= len(self.bench.cell)
 
     def _precise(self, arm: Arm) -> bool:
-        return arm in self.known and all(
-            Z * found.error <= PRECISE * narrow(target)
-            for found, target in zip(self.known[arm], self.targets, strict=True)
-        )
+        return arm in self.known and all(Z * found.error <= PRECISE * NARROW for found in self.known[arm])
 
     def _error(self, arm: Arm) -> float:
         return max((each.error for each in self.known.get(arm, ())), default=math.inf)
