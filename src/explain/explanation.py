@@ -77,8 +77,8 @@ class Explanation:
         combinations: The combinations that give it or are undecided, the closest first.
         combinations_tried: How many were tried.
         combinations_left: How many would need too many texts to be embedded, or more images than may be run.
-        enough: Forward passes that would decide most combinations: 5 % of what evaluating each variant and each pair of
-            changes of the images takes. 0 if as many were allowed.
+        enough: Forward passes that would decide most combinations, as many as if no number had been given. 0 if as many
+            were allowed.
         by_chance: How many combinations one would expect to give a value in this neighbourhood by chance.
         not_tried: Axis → why it has no variants here.
         idle: The variants that change nothing here.
@@ -164,10 +164,7 @@ class Explanation:
         undecided = sum(each.verdict == UNDECIDED for each in self.combinations)
         if not undecided or not self.enough:
             return ""
-        return (
-            f" Combinations that are undecided: {undecided:,}; --samples {self.enough} would decide most (5 % of what"
-            " evaluating all variants and pairs takes)."
-        )
+        return f" Combinations that are undecided: {undecided:,}; --samples {self.enough} would decide most."
 
     def _undecided(self, rows: Sequence[Row]) -> str:
         open_ones = [each for each in rows if each.verdict == UNDECIDED]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from testbed.explain.axis import Stage
 from testbed.explain.bench import Arm, Bench
-from testbed.explain.explanation import NARROW, Target, Z, allowed
+from testbed.explain.explanation import NARROW, UNDECIDED, Target, Z, allowed, verdict
 from testbed.explain.pixels import Pixels
 from testbed.explain.sampling import Estimate
 from testbed.explain.table import Array
@@ -63,6 +63,20 @@ class Race:
             if not ran:
                 self._spend(itertools.chain(*looks.values()), budget)
                 return
+
+    def decide(self, arms: Iterable[Arm], budget: int) -> None:
+        """Draws more and more samples for arms that are known until they give the values or are excluded.
+
+        Args:
+            arms: The arms.
+            budget: See `run`.
+        """
+        for arm in arms:
+            while verdict(self.known[arm], self.targets) == UNDECIDED and not self._complete(arm):
+                size = min(int(self.sizes[arm] * GROWTH), len(self.bench.cell))
+                if not self._affordable([arm], size, budget):
+                    break
+                self._draw([arm], size)
 
     def _draw(self, arms: Sequence[Arm], size: int) -> None:
         """Runs and estimates arms; each image is read once for those for which the same samples count."""

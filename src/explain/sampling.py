@@ -10,7 +10,7 @@ make it.
 As far as the prediction is wrong on the drawn samples by more than chance explains, each left out of its own prediction
 and weighted with the inverse of its probability, it is corrected (a model-assisted estimator: Särndal, Swensson and
 Wretman 1992, chapter 6; the correction is shrunk as by James and Stein 1961). The error is that of a delete-a-group
-jackknife, of what chance leaves of the prediction, and of the correction.
+jackknife, of what chance leaves of the prediction, of the correction, and of one answer.
 """
 
 from __future__ import annotations
@@ -140,6 +140,7 @@ def estimate(stored: Side, before: Side, after: Side, chances: Array) -> Estimat
     coarse, its_mass, _ = _grid(grid, mass, COARSE)
     variance = CAUTION * _jackknife(coarse, its_mass, drawn, shift, inverse)
     variance += float(squares @ np.maximum(right * (1 - right), unseen)) + float(mass @ unseen) ** 2
+    variance += float(squares.sum()) / int(others.sum())  # answers flip one by one: where few do, one more is much
     wrong = weight[rows] * (inverse - 1) * (after.values.correct[kept] - _shares_without(drawn, shift, inverse))
     correction, its_variance = float(wrong.sum()), float(np.sum(wrong**2))
     part = max(0.0, 1 - its_variance / max(correction**2, 1e-300))

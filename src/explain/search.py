@@ -57,8 +57,8 @@ class Search:
     Args:
         cell: The cell.
         targets: The published values; several metrics exclude more than one.
-        samples: The most forward passes; default `default_samples` of the single variants, and where several metrics
-            tell pairs apart, of all pairs, too.
+        samples: The most forward passes; default `default_samples` of the single variants, and as many of pairs where
+            several metrics tell these apart.
         device: Where models run.
         stages: What may be used.
         given: The axes; default all.
@@ -85,6 +85,7 @@ class Search:
         self.targets = tuple(targets)
         self.budget = samples
         self._limited = samples is not None
+        self._usual = 0  # the default for single variants
         self.bench = Bench(cell, [each.metric for each in targets], device)
         self.axes = [each for each in (axes() if given is None else given) if each.stage in stages]
         self.say = say
@@ -124,14 +125,18 @@ class Search:
 
     def _run_images(self, arms: Sequence[Arm]) -> list[Row]:
         """The variants that need images: as exact as it takes to tell them apart, and as passes allow."""
+        protocols = {self.bench.pixels(arm) for arm in arms}  # variants of texts share one
+        self._usual = default_samples(len(self.cell), len(protocols))
         if self.budget is None:
-            protocols = {self.bench.pixels(arm) for arm in arms}  # variants of texts share one
-            self.budget = default_samples(len(self.cell), len(protocols))
+            self.budget = self._usual
         self.say(f"running {len(arms)} variants on some of the images: {self.budget:,} at most in all")
-        self.race.run(arms, int(self.budget * FOR_SINGLES))
+        most = min(self.budget, self._usual) if len(self.targets) > 1 else self.budget  # the rest is for pairs
+        self.race.run(arms, int(most * FOR_SINGLES))
         alive = [arm for arm in self.race.alive(arms) if arm in self.race.known]
-        if len(self.race.likely(alive)) <= FEW or any(self._sampled_row(arm).verdict == GIVES for arm in alive):
-            self.race.run(alive, self.budget)  # combinations have less left, or are not tried
+        if any(self._sampled_row(arm).verdict == GIVES for arm in alive):
+            self.race.run(alive, self.budget)  # combinations are not tried
+        elif len(self.race.likely(alive)) <= FEW:
+            self.race.run(alive, most)
         self._note_failed(arms)
         self._note_untried(arms)
         return [self._sampled_row(arm) for arm in arms if arm in self.race.known]
@@ -259,7 +264,12 @@ class Search:
             self.race.look(arm, self.race.sizes[one])
         arms += self._predicted(known)
         self.race.run([*known, *arms], self.budget or 0, until_sure=True)
-        return [self._sampled_row(arm) for arm in arms if arm in self.race.known]
+        rows = [self._sampled_row(arm) for arm in arms if arm in self.race.known]
+        halves = {(each,): None for row in rows if row.verdict == GIVES for each in row.variants}
+        doubted = [half for half in halves if half in self.race.known]
+        self.race.refresh(doubted)
+        self.race.decide(doubted, self.budget or 0)
+        return rows
 
     def _predicted(self, known: Sequence[Arm]) -> list[Arm]:
         """The pairs of changes of the images that come closest if their effects on the outputs add up.
@@ -270,8 +280,8 @@ class Search:
         moving = [arm for arm in changes if self.bench.reach(arm, self.race.sizes[arm]) > NARROW]
         images = [in_order(a + b) for a, b in combinations(moving, 2) if _combinable(a, b) and self._both_count(a, b)]
         if len(self.targets) > 1:
-            protocols = {self.bench.pixels(arm) for arm in [*known, *images]}
-            self._allow(default_samples(len(self.cell), len(protocols)))
+            protocols = {self.bench.pixels(arm) for arm in images}
+            self._allow(self._usual + default_samples(len(self.cell), len(protocols)))
         scored = []
         for pair in images:
             size = min(self.race.sizes[(each,)] for each in pair)

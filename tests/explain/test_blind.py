@@ -200,6 +200,24 @@ def test_a_single_variant_that_pairs_excluded_is_said_to_be_excluded(
     assert {row.verdict for row in told.rows if row.estimates[0].samples} == {"excluded"}
 
 
+def test_a_pair_is_told_from_its_variants_before_it_counts(blind: Blind, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Race.run
+
+    def forgetting(race: Race, arms: Iterable[Arm], budget: int, until_sure: bool = False) -> None:
+        run(race, arms, budget, until_sure)
+        if until_sure:
+            rough = tuple(Estimate(target.value + 0.05, 0.02, 32) for target in race.targets)
+            race.known.update({arm: rough for arm in race.known if len(arm) == 1})
+            race.sizes.update({arm: 32 for arm in race.known if len(arm) == 1})
+
+    monkeypatch.setattr(Race, "run", forgetting)
+    truth = ["interpolation: nearest", "resizing: squashed to the input's shape"]
+    values = blind.values("classifier", truth)
+    asked = blind.ask("classifier", truth, {metric: values[metric] for metric in METRICS})
+    assert asked.recovered, asked
+    assert asked.explained, asked
+
+
 def test_numbers_that_no_variant_gives_are_unexplained(blind: Blind) -> None:
     for cell in ("classifier", "fewer"):
         names = [name for name, _ in scores(cell, blind.size(cell))]

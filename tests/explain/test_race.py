@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from testbed.explain.axis import Stage, Variant
-from testbed.explain.explanation import Target
+from testbed.explain.explanation import EXCLUDED, UNDECIDED, Target, verdict
 from testbed.explain.race import Race
 from testbed.explain.sampling import Estimate
 
@@ -130,3 +130,18 @@ def test_variants_of_one_protocol_share_what_was_run_of_one_of_them():
     race.refresh([alone])
     assert race.sizes[alone] == race.sizes[combined] > 1000
     assert bench.images.forwards == ran
+
+
+def test_a_variant_can_be_run_until_it_is_excluded():
+    doubted = arm("doubted")
+    bench = Bench({arm("gives"): 0.7, doubted: 0.75})
+    bench.noise[doubted] = -2.0
+    race = Race(bench, [TARGET])
+    race._draw([doubted], 300)
+    assert verdict(race.known[doubted], [TARGET]) == UNDECIDED
+    race.decide([doubted], 400)
+    assert len(bench.images.seen[doubted]) <= 400
+    assert verdict(race.known[doubted], [TARGET]) == UNDECIDED
+    race.decide([doubted], 10**9)
+    assert verdict(race.known[doubted], [TARGET]) == EXCLUDED
+    assert bench.images.forwards < SAMPLES

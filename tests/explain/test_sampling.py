@@ -59,6 +59,19 @@ def test_a_small_draw_without_a_right_answer_does_not_say_that_there_are_none(mo
     assert any(each.value < truth / 2 for each in found)
 
 
+def test_the_last_samples_that_were_not_run_may_hold_an_answer_that_flips(monkeypatch):
+    before, _ = tables(0.3)
+    after = before.logits.copy()
+    right = np.flatnonzero(margins(before) > 2)
+    label = before.right[right[0], 0]
+    after[right[0], label] -= 30
+    after = Table(after, before.right, before.rows)
+    truth = values(after).value
+    found = [each for each in estimates(monkeypatch, before, after, 3600) if each.value != truth]
+    assert found
+    assert max(abs(each.value - truth) / each.error for each in found) < 2
+
+
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("size", [60, 400])
