@@ -63,6 +63,7 @@ class Race:
             if not ran:
                 self._spend(itertools.chain(*looks.values()), budget)
                 return
+        self.decide(self.likely(alive)[:1], budget)
 
     def decide(self, arms: Iterable[Arm], budget: int) -> None:
         """Draws more and more samples for arms that are known until they give the values or are excluded.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from testbed.explain.axis import Stage, Variant
-from testbed.explain.explanation import EXCLUDED, UNDECIDED, Target, verdict
+from testbed.explain.explanation import EXCLUDED, GIVES, UNDECIDED, Target, verdict
 from testbed.explain.race import Race
 from testbed.explain.sampling import Estimate
 
@@ -130,6 +130,15 @@ def test_variants_of_one_protocol_share_what_was_run_of_one_of_them():
     race.refresh([alone])
     assert race.sizes[alone] == race.sizes[combined] > 1000
     assert bench.images.forwards == ran
+
+
+@pytest.mark.parametrize("noise", [2.1, 2.3, 2.5])
+def test_the_likeliest_is_not_left_between_the_intervals_of_95_and_99_percent(noise):
+    bench = Bench({arm("likeliest"): 0.7, arm("other"): 0.5})
+    bench.noise[arm("likeliest")] = noise
+    race = Race(bench, [TARGET])
+    race.run(bench.values, 10**9, until_sure=True)
+    assert verdict(race.known[arm("likeliest")], [TARGET]) == GIVES
 
 
 def test_a_variant_can_be_run_until_it_is_excluded():
