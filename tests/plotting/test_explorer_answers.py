@@ -372,7 +372,7 @@ def test_a_word_that_only_columns_have_chooses_columns_and_one_that_nothing_has_
     box = opened.locator("#search")
     box.fill("pla")
     box.press("Enter")
-    opened.wait_for_function("() => document.querySelectorAll('#board [data-sort]').length === 2")
+    opened.wait_for_selector('#board [data-sort="plain"]')
     assert heads(opened) == ["plain"]
     opened.locator("#box-find").fill("nobody")
     opened.locator("#box-find").press("Enter")
