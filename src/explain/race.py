@@ -73,7 +73,7 @@ class Race:
             budget: See `run`.
         """
         for arm in arms:
-            while verdict(self.known[arm], self.targets) == UNDECIDED and not self._complete(arm):
+            while self._undecided(arm):
                 size = min(int(self.sizes[arm] * GROWTH), len(self.bench.cell))
                 if not self._affordable([arm], size, budget):
                     break
@@ -205,6 +205,11 @@ class Race:
                 counted.setdefault(pixels, set()).update(new)
                 chosen.append(arm)
         return chosen
+
+    def _undecided(self, arm: Arm) -> bool:
+        """Whether more samples may decide about an arm that is known."""
+        more = not self._complete(arm) and not self.failed(arm)
+        return more and verdict(self.known[arm], self.targets) == UNDECIDED
 
     def _complete(self, arm: Arm) -> bool:
         return self.sizes.get(arm, 0) >= len(self.bench.cell)

@@ -154,3 +154,15 @@ def test_a_variant_can_be_run_until_it_is_excluded():
     race.decide([doubted], 10**9)
     assert verdict(race.known[doubted], [TARGET]) == EXCLUDED
     assert bench.images.forwards < SAMPLES
+
+
+@pytest.mark.timeout(20)
+def test_a_variant_that_fails_while_it_is_decided_is_left():
+    doubted = arm("doubted")
+    bench = Bench({doubted: 0.75})
+    bench.noise[doubted] = -2.0
+    race = Race(bench, [TARGET])
+    race._draw([doubted], 300)
+    bench.images.run = lambda protocols, rows: bench.images.failed.update({doubted: "out of memory"})
+    race.decide([doubted], 10**9)
+    assert race.sizes[doubted] == 300
