@@ -209,6 +209,7 @@ class Scheduler:
         given_up: list[GivenUp] = []
         for shard in reversed(lost):
             del self._under_way[shard.id]
+            shard.careful = True
             shard.attempts += shard.id == begun
             if shard.id != begun:
                 self._waiting[shard.pass_id].appendleft(shard)
@@ -261,6 +262,7 @@ class Scheduler:
                     attempts=shard.attempts - 1,
                     given=shard.given,
                     share=shard.share / len(shard.cells),
+                    careful=True,
                 )
             )
         return parts

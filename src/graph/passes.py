@@ -109,6 +109,8 @@ class Shard:
         requests: The requests, of a pass over items; see `testbed.graph.requests`.
         share: The part of its samples that progress counts for it: other shards are of the same samples, for other
             cells, so that each sample counts once in all.
+        careful: Whether a worker died that had it. Its cells are then computed one at a time, so that an error of the
+            device, which comes late, is that of the cell at hand.
     """
 
     id: int
@@ -120,6 +122,7 @@ class Shard:
     given: tuple[int, ...] = ()
     requests: tuple[str, ...] = ()
     share: float = 1.0
+    careful: bool = False
 
     @property
     def size(self) -> int:

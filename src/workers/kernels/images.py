@@ -6,7 +6,9 @@ import logging
 import os
 import re
 import signal
+from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -14,23 +16,24 @@ from typing import Any
 import numpy as np
 import torch
 
-from testbed.calls import reason_of
+from testbed.calls import first_line, reason_of
 from testbed.data.decoded import DecodedImages
 from testbed.data.reader import Batch, ByName, CpuPerturbation, Item, Reader, collate, portable
 from testbed.data.source import ImageSource
+from testbed.devices import Download
 from testbed.entities import Chunk
 from testbed.errors import RunError, StoreError
 from testbed.graph.nodes import Given
 from testbed.graph.passes import Pass, PassCell, Shard
 from testbed.inputs import active, using
 from testbed.process import profiling
-from testbed.process.oom import InPieces
+from testbed.process.oom import DeviceError, InPieces, is_device_error
 from testbed.process.processes import begin, process_context
 from testbed.registry.plugin_pickle import PluginPickle
 from testbed.tracing import access_log
 from testbed.workers.context import Context
 from testbed.workers.kernels.kernel import Event, Kernel, ShardDone, ShardProgress, ShardStarted, StrictError
-from testbed.workers.kernels.variants import ReadyCell, Variants
+from testbed.workers.kernels.variants import ReadyCell, Receiver, Variants
 
 log = logging.getLogger("testbed")
 
@@ -50,6 +53,7 @@ class ImageKernel(Kernel):
         self.ready: dict[int, ReadyCell] = {}
         self._shards: Iterator[Shard] = iter(())
         self._copied: list[ShardBuffer] = []  # shards of which nothing is left to be computed
+        self._under_way: deque[Launched] = deque()  # batches that the device computes
 
     def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
         """See `Kernel.run`."""
@@ -65,8 +69,10 @@ class ImageKernel(Kernel):
                 yield from self._compute(variants, batch)
                 yield from self._copies()
                 if self.context.stopping():
+                    yield from self._land(0)
                     yield from (ShardDone(each.shard, *self._outputs(each), whole=False) for each in self._begun())
                     return
+            yield from self._land(0)
             yield from self._copies()
         except StrictError:
             raise
@@ -77,6 +83,7 @@ class ImageKernel(Kernel):
             for cell in self.one_pass.cells:  # the samples of the pass cannot be read
                 self._fail(cell.evaluation_id, str(error))
         finally:
+            self._under_way.clear()
             self.ready.clear()  # frees the networks before the next ones are loaded
         taken = [each.shard for each in (*self._copied, *self.buffers.values())]
         yield from (ShardDone(shard) for shard in (*taken, *self._shards))
@@ -187,33 +194,70 @@ class ImageKernel(Kernel):
     # Computing ----------------------------------------------------------------------------------------------------
 
     def _compute(self, variants: Variants, batch: Batch) -> Iterator[Event]:
+        """Has the device compute a batch, and takes the outputs of the one before, which it has computed meanwhile."""
         buffer = self.buffers[batch.shard]
         access_log.note(batch.reads)
         profiling.note(batch.seconds, profiling.DATA_WORKERS)
         if batch.errors and self.options.strict:
             raise StrictError(f"{next(iter(batch.errors.values()))} (--strict stops the run)")
+        if not buffer.begun:
+            buffer.begun = True
+            yield ShardStarted(buffer.shard)
+            yield ShardProgress(0)  # from now on it is computed
+        ahead = self.context.device.startswith("cuda") and not buffer.shard.careful
+        if not ahead:
+            yield from self._land(0)
+        launched = Launched(buffer, batch)
+        self._under_way.append(launched)
+        try:
+            yield from self._launch(variants, launched, exact=not ahead)
+        except DeviceError:
+            yield ShardStarted(self._under_way[0].buffer.shard)  # the first one that the error may be of
+            raise
+        yield from self._land(1 if ahead else 0)
+
+    def _launch(self, variants: Variants, launched: Launched, exact: bool) -> Iterator[Event]:
+        buffer, batch = launched.buffer, launched.batch
         cells = [
             self.ready[evaluation_id]
             for evaluation_id in buffer.shard.cells
             if evaluation_id in self.ready and evaluation_id not in self.failed
         ]
-        if buffer.read == 0:
-            yield ShardStarted(buffer.shard)
-            yield ShardProgress(0)  # from now on it is computed
-        if batch.good and cells:
-            for done in variants.compute(
-                cells,
-                batch,
-                deliver=lambda cell, outputs: buffer.put(cell.cell.evaluation_id, batch.good, outputs),
-                fail=lambda cell, reason: self._fail(cell.cell.evaluation_id, reason),
-            ):
-                yield ShardProgress(len(batch.indices) * done / len(cells))
-        else:
+        if not (batch.good and cells):
             yield ShardProgress(len(batch.indices))
-        buffer.note_read(batch)
-        if buffer.complete:
-            del self.buffers[batch.shard]
-            yield ShardDone(buffer.shard, *self._outputs(buffer))
+            return
+
+        def deliver(cell: ReadyCell, outputs: torch.Tensor) -> None:
+            download = Download(outputs)
+            if exact:
+                download.wait()
+            launched.outputs.append((cell.cell.evaluation_id, download))
+
+        def fail(cell: ReadyCell, reason: str) -> None:
+            self._fail(cell.cell.evaluation_id, reason)
+
+        for done in variants.compute(cells, batch, Receiver(deliver, fail, exact)):
+            yield ShardProgress(len(batch.indices) * done / len(cells))
+
+    def _land(self, ahead: int) -> Iterator[Event]:
+        """Takes the outputs of batches until only so many are under way."""
+        while len(self._under_way) > ahead:
+            launched = self._under_way[0]
+            buffer = launched.buffer
+            try:
+                with profiling.stage("forward"):
+                    for evaluation_id, download in launched.outputs:
+                        buffer.put(evaluation_id, launched.batch.good, download.wait())
+            except RuntimeError as error:
+                if not is_device_error(error):
+                    raise
+                yield ShardStarted(buffer.shard)
+                raise DeviceError(first_line(error)) from error
+            self._under_way.popleft()
+            buffer.note_read(launched.batch)
+            if buffer.complete:
+                del self.buffers[launched.batch.shard]
+                yield ShardDone(buffer.shard, *self._outputs(buffer))
 
     def _outputs(self, buffer: ShardBuffer) -> tuple[list[Chunk], dict[int, dict[int, str]]]:
         alive = [evaluation_id for evaluation_id in buffer.shard.cells if evaluation_id in self.ready]
@@ -247,11 +291,27 @@ def _nothing(role: str) -> Any:
     raise AssertionError(f"a cell that reads images takes no embeddings, but {role} were asked for")
 
 
+@dataclass
+class Launched:
+    """A batch that was given to the device.
+
+    Attributes:
+        buffer: Where its outputs go.
+        batch: The samples.
+        outputs: Evaluation id and outputs [len(batch.good), …] of the cells that have been launched.
+    """
+
+    buffer: ShardBuffer
+    batch: Batch
+    outputs: list[tuple[int, Download]] = field(default_factory=list)
+
+
 class ShardBuffer:
     """Collects the outputs of a shard, batch by batch."""
 
     def __init__(self, shard: Shard) -> None:
         self.shard = shard
+        self.begun = False
         self.read = 0
         self.errors: dict[int, str] = {}
         self.arrays: dict[int, torch.Tensor] = {}
@@ -275,7 +335,7 @@ class ShardBuffer:
         self.arrays[evaluation_id][rows] = outputs.to(self.arrays[evaluation_id].dtype)
 
     def note_read(self, batch: Batch) -> None:
-        """Counts the samples of a batch."""
+        """Counts the samples of a batch whose outputs are here."""
         self.read += len(batch.indices)
         self.errors.update(batch.errors)
 

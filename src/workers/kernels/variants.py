@@ -15,6 +15,7 @@ from testbed.calls import first_line, reason_of
 from testbed.data.perturbation import gpu_call, sample_seed
 from testbed.data.reader import Batch, seed_everything
 from testbed.data.source import ImageSource
+from testbed.devices import Upload, sent
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.nodes import Steps
 from testbed.graph.passes import PassCell
@@ -61,8 +62,19 @@ class ReadyCell:
         return self.setting.name if perturbed else ""
 
 
-Deliver = Callable[[ReadyCell, torch.Tensor], None]
-Fail = Callable[[ReadyCell, str], None]
+@dataclass(frozen=True)
+class Receiver:
+    """Takes what becomes of cells on a batch.
+
+    Attributes:
+        deliver: Called with a cell and its outputs [len(batch.good), …], which may still be computed on a GPU.
+        fail: Called with a cell and why it failed.
+        exact: Whether ``deliver`` waits for the outputs, so that an error of the device belongs to the cell at hand.
+    """
+
+    deliver: Callable[[ReadyCell, torch.Tensor], None]
+    fail: Callable[[ReadyCell, str], None]
+    exact: bool = True
 
 
 class Variants:
@@ -76,15 +88,18 @@ class Variants:
         self.targets = targets
         self.device = device
         self.seed = seed
+        self._upload = Upload(device)
 
-    def compute(self, cells: Sequence[ReadyCell], batch: Batch, deliver: Deliver, fail: Fail) -> Iterator[int]:
+    def compute(self, cells: Sequence[ReadyCell], batch: Batch, receiver: Receiver) -> Iterator[int]:
         """Computes the outputs of cells on a batch; yields of how many cells, as it goes on.
 
         Args:
             cells: The cells.
             batch: The samples.
-            deliver: Called with a cell and its outputs [len(batch.good), …] on the CPU.
-            fail: Called with a cell and why it failed.
+            receiver: Takes the outputs, or why there are none.
+
+        Raises:
+            DeviceError: If this process can no longer use its device.
         """
         by_variant: dict[str, list[ReadyCell]] = defaultdict(list)
         for cell in cells:
@@ -94,7 +109,7 @@ class Variants:
             setting = members[0].setting
             if setting.perturbation_fn_cpu is not None:
                 if setting.name in batch.faults:
-                    self._fail_all(members, batch.faults[setting.name], fail)
+                    self._fail_all(members, batch.faults[setting.name], receiver)
                     yield len(members)
                     continue
                 images = self._to_device(batch.perturbed[setting.name])
@@ -103,21 +118,21 @@ class Variants:
                     assert batch.images is not None
                     plain = self._to_device(batch.images)
                 images = plain
-            yield from self._variant(members, images, batch, deliver, fail)
+            yield from self._variant(members, images, batch, receiver)
 
     def _variant(
-        self, members: Sequence[ReadyCell], images: torch.Tensor, batch: Batch, deliver: Deliver, fail: Fail
+        self, members: Sequence[ReadyCell], images: torch.Tensor, batch: Batch, receiver: Receiver
     ) -> Iterator[int]:
         shared = [cell for cell in members if not cell.own_perturbation]
         for cell in members:
             if cell.own_perturbation:
-                self._guard([cell], fail, partial(self._attack, cell, images, batch, deliver))
+                self._guard([cell], receiver, partial(self._attack, cell, images, batch, receiver))
                 yield 1
         if not shared:
             return
         perturbation = shared[0].perturbation
         if perturbation is not None:
-            perturbed = self._guard(shared, fail, lambda: self._perturb_all(shared[0], images, batch))
+            perturbed = self._guard(shared, receiver, lambda: self._perturb_all(shared[0], images, batch))
             if perturbed is None:
                 yield len(shared)
                 return
@@ -126,13 +141,13 @@ class Variants:
         for cell in shared:
             by_features[cell.cell.model, cell.steps.key].append(cell)
         for group in by_features.values():
-            self._guard(group, fail, partial(self._features, group, images, batch, deliver, fail))
+            self._guard(group, receiver, partial(self._features, group, images, batch, receiver))
             yield len(group)
 
     def _to_device(self, images: torch.Tensor) -> torch.Tensor:
         """Moves a batch to the device; if it does not fit, it stays on the CPU and is copied piece by piece."""
         try:
-            return images.to(self.device, non_blocking=True)
+            return self._upload(images)
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
@@ -140,11 +155,9 @@ class Variants:
         return images
 
     def _piece(self, images: torch.Tensor, piece: slice) -> torch.Tensor:
-        return images[piece].to(self.device, non_blocking=True)
+        return sent(images[piece], self.device)
 
-    def _features(
-        self, group: Sequence[ReadyCell], images: torch.Tensor, batch: Batch, deliver: Deliver, fail: Fail
-    ) -> None:
+    def _features(self, group: Sequence[ReadyCell], images: torch.Tensor, batch: Batch, receiver: Receiver) -> None:
         """Computes the features of one model once, and from them the outputs of its cells."""
         first = group[0]
         handles = first.setting.adversarial_attack is not None and first.perturbation is None
@@ -164,9 +177,9 @@ class Variants:
             features = first.pieces(len(images), piece_features)
         with stage("forward", on_device=True):
             for cell in group:
-                self._guard([cell], fail, partial(_deliver_outputs, cell, features, deliver))
+                self._guard([cell], receiver, partial(_deliver_outputs, cell, features, receiver))
 
-    def _attack(self, cell: ReadyCell, images: torch.Tensor, batch: Batch, deliver: Deliver) -> None:
+    def _attack(self, cell: ReadyCell, images: torch.Tensor, batch: Batch, receiver: Receiver) -> None:
         """Computes a perturbation that takes the model, and the outputs on the perturbed images."""
         assert cell.steps.attacked is not None
         model, features_of = cell.steps.attacked(), cell.steps.features
@@ -177,7 +190,7 @@ class Variants:
             with torch.no_grad(), stage("forward", on_device=True):
                 return cell.steps.outputs(features_of(perturbed))
 
-        deliver(cell, cell.pieces(len(images), piece_outputs).to("cpu"))
+        receiver.deliver(cell, cell.pieces(len(images), piece_outputs))
 
     def _perturb_all(self, cell: ReadyCell, images: torch.Tensor, batch: Batch) -> torch.Tensor:
         return cell.pieces(
@@ -198,7 +211,7 @@ class Variants:
             "images": images.clone(),  # it may modify them in place, and other cells share them
             "model": model,
             "seeds": seeds,
-            "targets": torch.tensor([self.targets[index] for index in indices], device=images.device)
+            "targets": sent(torch.tensor([self.targets[index] for index in indices]), images.device)
             if "targets" in call.arguments
             else None,
         }
@@ -210,8 +223,12 @@ class Variants:
             raise ValueError(f"perturbation_fn_gpu returned {found} for images {tuple(images.shape)}")
         return perturbed.detach().to(images.dtype)
 
-    def _guard(self, cells: Sequence[ReadyCell], fail: Fail, compute: Callable[[], Any]) -> Any:
-        """Calls a function; if it raises, only these cells fail."""
+    def _guard(self, cells: Sequence[ReadyCell], receiver: Receiver, compute: Callable[[], Any]) -> Any:
+        """Calls a function; if it raises, only these cells fail.
+
+        An error of the device may come from what it was given before. Where that is still under way, no cell fails:
+        another worker computes them one at a time (`Shard.careful`).
+        """
         try:
             with torch.no_grad():
                 return compute()
@@ -219,16 +236,17 @@ class Variants:
             raise
         except Exception as error:  # models and settings are users' code: their errors fail their cells, not the run
             log.debug("%s on %s failed", cells[0].cell.model, cells[0].cell.setting, exc_info=True)
-            self._fail_all(cells, reason_of(error), fail)
+            if receiver.exact or not is_device_error(error):
+                self._fail_all(cells, reason_of(error), receiver)
             if is_device_error(error):
                 raise DeviceError(first_line(error)) from error
             return None
 
     @staticmethod
-    def _fail_all(cells: Sequence[ReadyCell], reason: str, fail: Fail) -> None:
+    def _fail_all(cells: Sequence[ReadyCell], reason: str, receiver: Receiver) -> None:
         for cell in cells:
-            fail(cell, reason)
+            receiver.fail(cell, reason)
 
 
-def _deliver_outputs(cell: ReadyCell, features: torch.Tensor, deliver: Deliver) -> None:
-    deliver(cell, cell.steps.outputs(features).to("cpu"))
+def _deliver_outputs(cell: ReadyCell, features: torch.Tensor, receiver: Receiver) -> None:
+    receiver.deliver(cell, cell.steps.outputs(features))

@@ -1,0 +1,62 @@
+"""Tensors on their way to a device and back, while the device works.
+
+A plain ``.to(device)`` waits until the GPU has done all that it was given before. In a loop the GPU then stands still
+while Python prepares the next step.
+"""
+
+from __future__ import annotations
+
+import torch
+
+
+def sent(values: torch.Tensor, device: torch.device | str) -> torch.Tensor:
+    """A tensor on a device, without waiting for the device. From ordinary memory, CUDA copies it before it returns."""
+    return values.to(device, non_blocking=True)
+
+
+class Upload:
+    """Moves batches to a device in a stream of its own, so that a copy runs beside what the device computes.
+
+    Args:
+        device: Such as ``"cuda:0"`` or ``"cpu"``.
+    """
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self._stream = torch.cuda.Stream(device) if device.startswith("cuda") else None
+
+    def __call__(self, values: torch.Tensor) -> torch.Tensor:
+        """A tensor on the device; what the device is given next waits for the copy, and Python does not.
+
+        Raises:
+            torch.OutOfMemoryError: If it does not fit.
+        """
+        if self._stream is None:
+            return values.to(self.device)
+        with torch.cuda.stream(self._stream):
+            there = sent(values, self.device)
+        computing = torch.cuda.current_stream(self.device)
+        computing.wait_stream(self._stream)
+        there.record_stream(computing)
+        return there
+
+
+class Download:
+    """A tensor on its way from a device to the host: into pinned memory, while the device goes on."""
+
+    def __init__(self, values: torch.Tensor) -> None:
+        self._values = sent(values, "cpu")
+        self._event = None
+        if values.is_cuda:
+            self._event = torch.cuda.Event()
+            self._event.record(torch.cuda.current_stream(values.device))
+
+    def wait(self) -> torch.Tensor:
+        """The tensor on the host, when it has arrived.
+
+        Raises:
+            RuntimeError: If the device failed meanwhile.
+        """
+        if self._event is not None:
+            self._event.synchronize()
+        return self._values
