@@ -6,12 +6,19 @@ while Python prepares the next step.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 
 def sent(values: torch.Tensor, device: torch.device | str) -> torch.Tensor:
     """A tensor on a device, without waiting for the device. From ordinary memory, CUDA copies it before it returns."""
     return values.to(device, non_blocking=True)
+
+
+def like(images: torch.Tensor, values: Any) -> torch.Tensor:
+    """Numbers as a tensor of the type of others, where those are, without waiting for the device."""
+    return sent(torch.tensor(values, dtype=images.dtype), images.device)
 
 
 class Upload:

@@ -70,7 +70,7 @@ def evaluate(
         gpus: Ids of GPUs. Default: all, else the CPU.
         workers: Data-loading processes for each evaluation process.
         cpu_processes: Evaluation processes on the CPU.
-        dtype: ``"float32"``, ``"bfloat16"`` or ``"float16"``.
+        dtype: ``"float32"``, ``"tf32"``, ``"bfloat16"`` or ``"float16"``.
         store_dtype: ``"float16"`` stores outputs computed in float32 at half the size.
         seed: Of perturbations, sampling and random weights.
         random_weights: Whether to build untrained architectures.

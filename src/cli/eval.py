@@ -41,6 +41,7 @@ from testbed.console.options import (
 )
 from testbed.console.output import print_json
 from testbed.errors import TestbedError
+from testbed.models.base.definition import FLOAT32, TF32
 from testbed.paths import expanded
 from testbed.registry.folders import settings_of_folders
 
@@ -91,7 +92,7 @@ def evaluate(
     require_amount(options.verify)
     if thumbnails and not db:
         raise click.UsageError("--thumbnails stores pictures; it cannot be used with --no-db")
-    if options.store_dtype and options.dtype != "float32":
+    if options.store_dtype and options.dtype not in (FLOAT32, TF32):
         raise click.UsageError(f"--store-dtype is for --dtype float32; outputs of {options.dtype} are as small already")
     if until is not None:
         check_no_other(

@@ -38,14 +38,11 @@ def defocus_blur(images: torch.Tensor, severity: int, seeds: Sequence[int] = ())
 
 def motion_blur(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Tensor:
     """Blurs along a line of 21, 31, 31, 31, 41 pixels, at an angle from −45° to 45° that is drawn for each image."""
-    import torch
-
-    from testbed.corruptions.filters import move
+    from testbed.corruptions.filters import move_all
     from testbed.corruptions.random import uniform
 
     angles = (2 * uniform(seeds, (), "cpu") - 1) * MOTION_ANGLE
-    moved = [move(image, *MOTION[severity - 1], angle) for image, angle in zip(images, angles.tolist(), strict=True)]
-    return torch.stack(moved).clamp_(0, 1)
+    return move_all(images, *MOTION[severity - 1], angles.tolist()).clamp_(0, 1)
 
 
 def zoom_blur(images: torch.Tensor, severity: int, seeds: Sequence[int] = ()) -> torch.Tensor:
@@ -119,8 +116,9 @@ def follow(source: torch.Tensor, visited: torch.Tensor) -> torch.Tensor:
     # What lies behind was visited before, and holds by now what it copied itself: the chain goes on from there.
     goes_on = (source > own) & visited[source]
     found = torch.where(goes_on, source, own)
-    while True:  # each round doubles the number of steps that are followed
+    for _ in range(source.shape[1].bit_length()):  # each round doubles the number of steps that are followed
         farther = found.gather(1, found)
-        if torch.equal(farther, found):
-            return source.gather(1, found)
+        if source.device.type == "cpu" and torch.equal(farther, found):  # a GPU would have to be waited for
+            break
         found = farther
+    return source.gather(1, found)

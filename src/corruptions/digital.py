@@ -8,7 +8,8 @@ such images. Lengths are in pixels, for images of 224 × 224.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -141,7 +142,9 @@ def _like(values: _Array, images: Any) -> Any:
     """Values as a tensor where the images are, if these are none of numpy's."""
     import torch
 
-    return values if isinstance(images, np.ndarray) else torch.from_numpy(values).to(images.device)
+    from testbed.devices import sent
+
+    return values if isinstance(images, np.ndarray) else sent(torch.from_numpy(values), images.device)
 
 
 @lru_cache(maxsize=64)
@@ -182,6 +185,8 @@ def jpeg_compression(images: torch.Tensor, severity: int, seeds: Sequence[int] =
     import torch
     from PIL import Image
 
+    if images.device.type != "cpu":
+        return _jpeg_of_device(images, QUALITY[severity - 1])
     # All are written, then all are read: either program stays in the processor's caches.
     files = [_jpeg(image, QUALITY[severity - 1]) for image in images.cpu().numpy()]
     pictures = [np.array(Image.open(file, formats=["JPEG"])) for file in files]
@@ -189,6 +194,26 @@ def jpeg_compression(images: torch.Tensor, severity: int, seeds: Sequence[int] =
     for picture, place in zip(pictures, read, strict=True):
         place.copy_(torch.from_numpy(picture).permute(2, 0, 1)).div_(255)
     return read.to(images)
+
+
+def _jpeg_of_device(images: torch.Tensor, quality: int) -> torch.Tensor:
+    """The same for images on a GPU, beside which the processor's cores are idle: on all of them."""
+    import torch
+    from PIL import Image
+
+    from testbed.devices import sent
+
+    def there_and_back(image: _Array) -> _Array:
+        return np.array(Image.open(_jpeg(image, quality), formats=["JPEG"]))
+
+    pictures = np.stack([*_threads().map(there_and_back, images.cpu().numpy())])
+    return sent(torch.from_numpy(pictures), images.device).permute(0, 3, 1, 2).to(images.dtype).div_(255)
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Threads for Pillow, which lets others run while it codes."""
+    return ThreadPoolExecutor(thread_name_prefix="jpeg")
 
 
 def _jpeg(image: _Array, quality: int) -> BytesIO:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -62,10 +62,12 @@ def gaussian(
     As a product with two matrices: at the sizes that models see, that is faster than a convolution, and any border,
     even of a kernel wider than the image, is exact.
     """
+    from testbed.devices import sent
+
     down, across = (sigma, sigma) if isinstance(sigma, (int, float)) else sigma
     height, width = images.shape[-2:]
-    rows = _gaussian_matrix(height, float(down), truncate, border).to(images)
-    columns = _gaussian_matrix(width, float(across), truncate, border).to(images)
+    rows = sent(_gaussian_matrix(height, float(down), truncate, border), images.device).to(images.dtype)
+    columns = sent(_gaussian_matrix(width, float(across), truncate, border), images.device).to(images.dtype)
     return rows @ (images @ columns.T)
 
 
@@ -88,14 +90,25 @@ def convolve(images: torch.Tensor, kernel: np.ndarray[tuple[int, int], np.dtype[
     """Convolves with a kernel [2r + 1, 2r + 1] by the Fourier transform; beyond the border the image is mirrored."""
     import torch
 
+    from testbed.devices import sent
+
     reach = kernel.shape[0] // 2
     height, width = images.shape[-2:]
     padded = pad(images, reach, "mirror")
     size = [_fast_length(each) for each in padded.shape[-2:]]
-    spectrum = torch.fft.rfft2(torch.from_numpy(kernel[::-1, ::-1].copy()), s=size).to(images.device, torch.complex64)
+    spectrum = sent(_spectrum(kernel.tobytes(), len(kernel), *size), images.device)
     turned: torch.Tensor = torch.fft.irfft2(torch.fft.rfft2(padded, s=size) * spectrum, s=size)
     first = 2 * reach
     return turned[..., first : first + height, first : first + width]
+
+
+@lru_cache(maxsize=16)
+def _spectrum(kernel: bytes, side: int, height: int, width: int) -> torch.Tensor:
+    """The Fourier transform of a kernel [side, side] (float64 bytes), turned by 180 degrees, at a size."""
+    import torch
+
+    turned = np.frombuffer(kernel, dtype=np.float64).reshape(side, side)[::-1, ::-1].copy()
+    return torch.fft.rfft2(torch.from_numpy(turned), s=(height, width)).to(torch.complex64)
 
 
 def _fast_length(size: int) -> int:
@@ -114,10 +127,12 @@ def pad(images: torch.Tensor, reach: int, border: Border) -> torch.Tensor:
     """Adds ``reach`` pixels on each side; by any number, where torch's own padding has limits."""
     import torch
 
+    from testbed.devices import sent
+
     for dim in (-2, -1):
         size = images.shape[dim]
         places = fold(np.arange(-reach, size + reach), size, border)
-        images = images.index_select(dim, torch.from_numpy(places).to(images.device))
+        images = images.index_select(dim, sent(torch.from_numpy(places), images.device))
     return images
 
 
@@ -136,12 +151,7 @@ def move(image: torch.Tensor, radius: int, sigma: float, angle: float) -> torch.
     import torch
 
     height, width = image.shape[-2:]
-    count = 2 * radius + 1
-    weights = np.exp(-(np.arange(count) ** 2) / (2 * sigma**2))
-    weights /= weights.sum()
-    sine, cosine = math.sin(math.radians(angle)), math.cos(math.radians(angle))
-    down = [-math.ceil(step * sine - 0.5) for step in range(count)]
-    across = [-math.ceil(step * cosine - 0.5) for step in range(count)]
+    weights, down, across = _line(radius, sigma, angle)
     reach = min(max(abs(each) for each in (*down, *across)), max(height, width))
     padded = pad(image, reach, "nearest")
     moved = torch.zeros_like(image)
@@ -150,6 +160,44 @@ def move(image: torch.Tensor, radius: int, sigma: float, angle: float) -> torch.
             break
         moved.add_(padded[:, reach - dy : reach - dy + height, reach - dx : reach - dx + width], alpha=weight)
     return moved
+
+
+def move_all(images: torch.Tensor, radius: int, sigma: float, angles: Sequence[float]) -> torch.Tensor:
+    """Motion blur of images [B, C, H, W], each along its own line: `move` of each.
+
+    A GPU would spend its time on starting each step of each image, so there a step is done for all of them at once.
+    """
+    import torch
+
+    if images.device.type == "cpu":
+        return torch.stack([move(image, radius, sigma, angle) for image, angle in zip(images, angles, strict=True)])
+    from testbed.devices import sent
+
+    (batch, channels, height, width), device = images.shape, images.device
+    lines = [_line(radius, sigma, angle) for angle in angles]
+    down, across = np.array([line[1] for line in lines]), np.array([line[2] for line in lines])
+    inside = np.logical_and.accumulate((abs(down) < height) & (abs(across) < width), axis=1)
+    weights = np.where(inside, lines[0][0], 0).astype(np.float32)
+    rows = sent(torch.from_numpy((np.arange(height) - down[..., None]).clip(0, height - 1)), device) * width
+    columns = sent(torch.from_numpy((np.arange(width) - across[..., None]).clip(0, width - 1)), device)
+    shares = sent(torch.from_numpy(weights).view(batch, -1, 1, 1), device).to(images.dtype)
+    pixels = images.flatten(2)
+    moved = torch.zeros_like(pixels)
+    for step in range(weights.shape[1]):
+        places = (rows[:, step, :, None] + columns[:, step, None, :]).view(batch, 1, -1)
+        moved.addcmul_(pixels.gather(2, places.expand(-1, channels, -1)), shares[:, step])
+    return moved.view(images.shape)
+
+
+def _line(radius: int, sigma: float, angle: float) -> tuple[np.ndarray[tuple[int], Any], list[int], list[int]]:
+    """The weights of the steps of `move`, and how far each goes down and across."""
+    count = 2 * radius + 1
+    weights = np.exp(-(np.arange(count) ** 2) / (2 * sigma**2))
+    weights /= weights.sum()
+    sine, cosine = math.sin(math.radians(angle)), math.cos(math.radians(angle))
+    down = [-math.ceil(step * sine - 0.5) for step in range(count)]
+    across = [-math.ceil(step * cosine - 0.5) for step in range(count)]
+    return weights, down, across
 
 
 def middle(images: torch.Tensor, factor: float) -> torch.Tensor:

@@ -41,6 +41,8 @@ def saturate(images: torch.Tensor, severity: int, seeds: Sequence[int] = ()) -> 
     """
     import torch
 
+    from testbed.devices import like
+
     factor, addend = SATURATION[severity - 1]
     value = images.amax(dim=1, keepdim=True)
     spread = value - images.amin(dim=1, keepdim=True)
@@ -49,14 +51,16 @@ def saturate(images: torch.Tensor, severity: int, seeds: Sequence[int] = ()) -> 
     # A channel lies below the value by value · saturation · (its part of the spread); only the saturation changes.
     part = (value - images) / spread.clamp(min=1e-12)
     if addend:
-        red = images.new_tensor([0.0, 1.0, 1.0]).view(1, 3, 1, 1)
+        red = like(images, [0.0, 1.0, 1.0]).view(1, 3, 1, 1)
         part = torch.where(spread > 0, part, red)
     return (value - value * wanted * part).clamp_(0, 1)
 
 
 def greyscale(images: torch.Tensor) -> torch.Tensor:
     """Replaces each pixel by its luma (ITU-R BT.601): .299 red + .587 green + .114 blue."""
-    luma = (images * images.new_tensor(LUMA).view(1, 3, 1, 1)).sum(dim=1, keepdim=True)
+    from testbed.devices import like
+
+    luma = (images * like(images, LUMA).view(1, 3, 1, 1)).sum(dim=1, keepdim=True)
     return luma.expand_as(images).contiguous()
 
 
@@ -66,10 +70,12 @@ def rotate(images: torch.Tensor, degrees: float) -> torch.Tensor:
 
     from torch.nn import functional
 
+    from testbed.devices import like
+
     cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
     height, width = images.shape[2:]
     # affine_grid works in coordinates from -1 to 1 on both axes; the ratio keeps the rotation rigid.
-    matrix = images.new_tensor([[cosine, -sine * height / width, 0], [sine * width / height, cosine, 0]])
+    matrix = like(images, [[cosine, -sine * height / width, 0], [sine * width / height, cosine, 0]])
     grid = functional.affine_grid(matrix.expand(len(images), 2, 3), list(images.shape), align_corners=False)
     turned: torch.Tensor = functional.grid_sample(images, grid, align_corners=False)
     return turned.clamp(0, 1)

@@ -26,24 +26,28 @@ def words(seeds: Sequence[int], count: int, device: torch.device | str, stream: 
     """The first uniform 32-bit words of each sample's stream: int32 tensor [len(seeds), count] on the device."""
     import torch
 
+    from testbed.devices import sent
+
     device = torch.device(device)
     if device.type == "cuda":
         return device_words(seeds, count, device, stream)
     drawn = np.empty((len(seeds), count + count % 2), dtype=np.uint32)
     for row, seed in zip(drawn, seeds, strict=True):
         row.view(np.uint64)[:] = np.random.Philox(key=[seed, stream]).random_raw(len(row) // 2)
-    return torch.from_numpy(drawn.view(np.int32))[:, :count].to(device)
+    return sent(torch.from_numpy(drawn.view(np.int32))[:, :count], device)
 
 
 def device_words(seeds: Sequence[int], count: int, device: torch.device, stream: int) -> torch.Tensor:
     """The same words as numpy's Philox, computed on a device."""
     import torch
 
+    from testbed.devices import sent
+
     blocks = -(-count // 8)  # a block of the counter is four words of 64 bits
     counter = torch.arange(1, blocks + 1, dtype=torch.int64, device=device).expand(len(seeds), blocks)
     zero = torch.zeros((), dtype=torch.int64, device=device)
     state = (counter, zero, zero, zero)
-    key = torch.tensor(list(seeds), dtype=torch.int64, device=device).view(-1, 1)
+    key = sent(torch.tensor(list(seeds), dtype=torch.int64), device).view(-1, 1)
     second = stream
     for _ in range(_ROUNDS):
         (high_0, low_0), (high_1, low_1) = (

@@ -28,6 +28,7 @@ FIRST_MUD = 4
 
 EDGES = (50, 150)  # Canny's thresholds
 FARTHEST = 20  # distances to an edge count up to here
+_STEPS_AT_ONCE = 8  # of growing edges on a GPU, between two looks at whether they still grow, which wait for it
 EMBOSS = ((-2, -1, 0), (-1, 1, 1), (0, 1, 2))
 
 
@@ -41,16 +42,17 @@ def spatter(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.
     """
     from testbed.corruptions.filters import gaussian
     from testbed.corruptions.random import normal
+    from testbed.devices import like
 
     mean, deviation, smoothness, threshold, last = SPATTER[severity - 1]
     noise = normal(seeds, (1, *images.shape[-2:]), images.device)
     liquid = gaussian(noise.mul_(deviation).add_(mean), smoothness)
     if severity < FIRST_MUD:
         drops = _water(liquid.masked_fill(liquid < threshold, 0)).mul_(last)
-        return (images + drops * images.new_tensor(WATER).view(1, 3, 1, 1) / 255).clamp_(0, 1)
+        return (images + drops * like(images, WATER).view(1, 3, 1, 1) / 255).clamp_(0, 1)
     cover = gaussian((liquid > threshold).to(images), last)
     cover = cover.masked_fill(cover < 0.8, 0)
-    return (images * (1 - cover)).add_(cover * images.new_tensor(MUD).view(1, 3, 1, 1) / 255).clamp_(0, 1)
+    return (images * (1 - cover)).add_(cover * like(images, MUD).view(1, 3, 1, 1) / 255).clamp_(0, 1)
 
 
 def _water(liquid: torch.Tensor) -> torch.Tensor:
@@ -125,10 +127,13 @@ def canny(images: torch.Tensor, low: float, high: float) -> torch.Tensor:
     ridge = (flat & horizontal) | (steep & vertical) | (~(flat | steep) & diagonal)
     weak = ridge & (strength > low)
     edges = weak & (strength > high)
+    steps = 1 if edges.device.type == "cpu" else _STEPS_AT_ONCE
     while not torch.equal(weak, edges):  # weak ones that touch an edge are edges
-        wide = functional.pad(edges, (1, 1, 1, 1))
-        wide = wide[..., :-2, :] | wide[..., 1:-1, :] | wide[..., 2:, :]
-        grown = (wide[..., :-2] | wide[..., 1:-1] | wide[..., 2:]) & weak
+        grown = edges
+        for _ in range(steps):
+            wide = functional.pad(grown, (1, 1, 1, 1))
+            wide = wide[..., :-2, :] | wide[..., 1:-1, :] | wide[..., 2:, :]
+            grown = (wide[..., :-2] | wide[..., 1:-1] | wide[..., 2:]) & weak
         if torch.equal(grown, edges):
             break
         edges = grown
@@ -145,6 +150,8 @@ def edge_distance(edges: torch.Tensor, farthest: int) -> torch.Tensor:
     import torch
     from torch.nn import functional
 
+    from testbed.devices import sent
+
     height, width = edges.shape[-2:]
     column = torch.arange(width, device=edges.device, dtype=torch.float32)
     nowhere = -2.0 * (width + farthest)
@@ -152,7 +159,7 @@ def edge_distance(edges: torch.Tensor, farthest: int) -> torch.Tensor:
     right = (-column).expand(edges.shape).masked_fill(~edges, nowhere).flip(-1).cummax(dim=-1).values.flip(-1).neg()
     across = torch.minimum(column - left, right - column).clamp_(max=float(farthest)).to(torch.uint8)
     padded = functional.pad(across, (0, 0, farthest, farthest), value=farthest)
-    table = torch.from_numpy(_chamfer(farthest)).to(edges.device)
+    table = sent(torch.from_numpy(_chamfer(farthest)), edges.device)
     distance = across.float()
     for down in range(1, farthest):
         first, last = farthest - down, farthest + down

@@ -34,7 +34,7 @@ def snow(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Ten
     """Whitens the image, and lets flakes fall in two opposite directions, each image's own."""
     import torch
 
-    from testbed.corruptions.filters import enlarge, move
+    from testbed.corruptions.filters import enlarge, move_all
     from testbed.corruptions.random import normal, uniform
 
     mean, deviation, zoom, threshold, radius, sigma, share = SNOW[severity - 1]
@@ -44,7 +44,7 @@ def snow(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Ten
     flakes = enlarge(noise.mul_(deviation).add_(mean), zoom)
     flakes = flakes.masked_fill(flakes < threshold, 0).clamp_(0, 1)
     angles = (-135 + 90 * uniform(seeds, (), "cpu", stream=1)).tolist()
-    falling = torch.stack([move(each, radius, sigma, angle) for each, angle in zip(flakes, angles, strict=True)])
+    falling = move_all(flakes, radius, sigma, angles)
     falling = falling.mul_(255).round_().div_(255)[..., :height, :width]
     white = torch.maximum(images, greyscale(images) * 1.5 + 0.5)
     return (share * images + (1 - share) * white).add_(falling).add_(falling.flip(2, 3)).clamp_(0, 1)
@@ -55,6 +55,7 @@ def frost(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Te
     import torch
 
     from testbed.corruptions.random import words
+    from testbed.devices import sent
 
     height, width = images.shape[-2:]
     choices = frost_pictures.pictures(height, width)
@@ -65,7 +66,7 @@ def frost(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Te
         top = down * (picture.shape[1] - height) >> 32
         left = across * (picture.shape[2] - width) >> 32
         parts.append(picture[:, top : top + height, left : left + width])
-    ice = torch.stack(parts).to(images.device).float().div_(255)
+    ice = sent(torch.stack(parts), images.device).float().div_(255)
     share, ice_share = FROST[severity - 1]
     return (share * images).add_(ice, alpha=ice_share).clamp_(0, 1)
 

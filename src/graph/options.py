@@ -22,7 +22,7 @@ class RunOptions:
         data_workers: Data-loading processes for each evaluation process; None: automatic.
         gpus: Ids of the GPUs to use; None: all visible ones.
         cpu_processes: Evaluation processes on the CPU; None: automatic.
-        dtype: Precision of the models: float32, bfloat16 or float16.
+        dtype: Precision of the models: one of `testbed.models.base.definition.PRECISIONS`.
         store_dtype: ``"float16"`` stores outputs that were computed in float32 at half the size; None stores them as
             they are.
         seed: Seed for perturbations, sampling and random weights.

@@ -118,7 +118,7 @@ class ImageTextModel(Generator):
         folder = self.folder.folder(weights=not random)
         assert folder is not None
         processor = vlm.processor_of(self.name, folder, self.chat_template, self.pixels)
-        dtype = getattr(torch, options.dtype)
+        dtype = getattr(torch, options.weights_dtype)
         if options.random_seed is None:
             self.folder.files(fetch=True)
             return vlm.load(self.name, folder, processor, dtype)

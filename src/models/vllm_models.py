@@ -151,7 +151,7 @@ class VllmModel(Generator):
                     model=str(folder),
                     load_format="safetensors",
                     trust_remote_code=False,
-                    dtype=self.dtype if options.dtype == "float32" else options.dtype,
+                    dtype=self.dtype if options.weights_dtype == "float32" else options.dtype,
                     gpu_memory_utilization=self.gpu_memory,
                     **given,
                 )

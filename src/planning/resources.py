@@ -6,12 +6,15 @@ import importlib.util
 import os
 import platform
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from testbed.errors import RunError
 from testbed.graph.options import RunOptions
+from testbed.models.base.definition import TF32
 
-MAX_DATA_WORKERS = 8
+MAX_DATA_WORKERS = 16
+TF32_CAPABILITY = (8, 0)  # Ampere, the first GPUs with TensorFloat-32
 _GPU_FILES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # NVIDIA, AMD, and WSL
 
 
@@ -36,9 +39,12 @@ def choose_resources(options: RunOptions) -> Resources:
     """Chooses the requested resources, or by default all that are available.
 
     Raises:
-        RunError: If a requested GPU does not exist, or there is no compiler for ``--compile``.
+        RunError: If a requested GPU does not exist, or lacks TensorFloat-32 for ``--dtype tf32``, or there is no
+            compiler for ``--compile``.
     """
     devices = choose_devices(options)
+    if options.dtype == TF32:
+        require_tf32(devices)
     if options.compile:
         require_compiler(devices[0])
     share = max(1, cores() // len(devices))
@@ -77,6 +83,27 @@ def require_compiler(device: str) -> None:
             raise RunError("--compile needs the package triton on a GPU, which is not installed: pip install triton")
     elif not any(map(shutil.which, (os.environ.get("CXX") or "g++", "clang++"))):
         raise RunError("--compile needs a C++ compiler on the CPU (g++ or clang++), and none was found; install one")
+
+
+def require_tf32(devices: Sequence[str]) -> None:
+    """Checks that the devices have TensorFloat-32; others would compute in float32 under its name.
+
+    Raises:
+        RunError: If one does not.
+    """
+    import torch
+
+    for device in devices:
+        if not device.startswith("cuda") or torch.cuda.get_device_capability(device) < TF32_CAPABILITY:
+            raise no_tf32(device)
+
+
+def no_tf32(device: str) -> RunError:
+    """Why a run with ``--dtype tf32`` cannot use a device."""
+    return RunError(
+        f"--dtype tf32 needs NVIDIA GPUs of compute capability 8.0 or more, and this run would use {device}, which has"
+        " no TensorFloat-32; use --dtype float32 or bfloat16"
+    )
 
 
 def visible_gpus() -> int:

@@ -12,7 +12,7 @@ from testbed.entities import Certificate, DatasetInfo, SampleInfo
 
 # Two outputs are equal up to this difference, relative to the largest number of a sample's outputs. Batch sizes,
 # processors and library releases cause differences of this size; a changed definition causes larger ones.
-TOLERANCE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
+TOLERANCE = {"float32": 1e-4, "tf32": 1e-2, "float16": 1e-2, "bfloat16": 5e-2}
 
 
 def tolerance(precision: str) -> float:

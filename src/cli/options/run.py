@@ -14,6 +14,7 @@ from testbed.console.completion import registered
 from testbed.console.options import DATA_ROOT, DB_URL, PLUGIN, ManyWords, Option
 from testbed.errors import shortened
 from testbed.inputs import ENV_CHECKPOINTS, ENV_LMU_DATA, ENV_PREDICTIONS, MAX_MEGAPIXELS
+from testbed.models.base.definition import PRECISIONS
 
 D = TypeVar("D")
 
@@ -256,10 +257,10 @@ def _options() -> list[click.Parameter]:
     )
     add(
         "--dtype",
-        type=click.Choice(["float32", "bfloat16", "float16"]),
+        type=click.Choice(PRECISIONS),
         default="float32",
         show_default=True,
-        help="Precision of the models (the lower ones by torch.autocast).",
+        help="Precision of the models (tf32: TensorFloat-32, on NVIDIA's GPUs; the lower ones by torch.autocast).",
     )
     add(
         "--executor",

@@ -19,7 +19,8 @@ from testbed.execution.scheduler import Scheduler
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job
 from testbed.models.base.capability import NETWORK
-from testbed.planning.resources import MAX_DATA_WORKERS, Resources
+from testbed.models.base.definition import TF32
+from testbed.planning.resources import MAX_DATA_WORKERS, Resources, no_tf32
 from testbed.registry.catalog import Catalog
 
 
@@ -38,6 +39,8 @@ class RayExecutor:
         if not self._nodes:
             raise RunError("the Ray cluster has no node with a GPU or a CPU for workers")
         self._options = options
+        if options.dtype == TF32 and not self._use_gpus:
+            raise no_tf32("CPUs")
         self.resources = self._on_gpus() if self._use_gpus else self._on_cpus()
 
     @property

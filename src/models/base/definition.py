@@ -16,6 +16,9 @@ from testbed.models.base.transform import StandardNormalization, Transform
 from testbed.models.base.weights import LocalFiles, Weights, WeightsSource, loading, no_downloads, of_files, of_network
 from testbed.models.loading.class_order import ClassOrder
 
+FLOAT32, TF32 = "float32", "tf32"
+PRECISIONS = (FLOAT32, TF32, "bfloat16", "float16")
+
 
 @dataclass(frozen=True)
 class LoadOptions:
@@ -23,7 +26,8 @@ class LoadOptions:
 
     Attributes:
         device: The device, such as ``"cpu"`` or ``"cuda:0"``.
-        dtype: ``"float32"``, or a lower precision for torch.autocast.
+        dtype: One of `PRECISIONS`: ``"float32"``; ``"tf32"`` (float32 whose products NVIDIA's GPUs round to ten bits of
+            mantissa, TensorFloat-32); or a lower precision for torch.autocast.
         random_seed: None for trained weights; else the seed of an untrained network.
         compile: Whether networks are compiled by torch.compile.
         channels_last: Whether images and weights lie in memory with the channels last.
@@ -34,6 +38,11 @@ class LoadOptions:
     random_seed: int | None = None
     compile: bool = False
     channels_last: bool = False
+
+    @property
+    def weights_dtype(self) -> str:
+        """The name of torch's type of the weights, for networks that are loaded at the precision of the run."""
+        return FLOAT32 if self.dtype == TF32 else self.dtype
 
 
 class ModelDefinition(ABC):

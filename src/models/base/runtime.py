@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
+from testbed.devices import sent
 from testbed.errors import RunError
+from testbed.models.base.definition import FLOAT32, TF32
 from testbed.models.base.transform import StandardNormalization
 
 if TYPE_CHECKING:
@@ -19,10 +21,24 @@ if TYPE_CHECKING:
 
 
 def autocast(options: LoadOptions) -> contextlib.AbstractContextManager[Any]:
-    """The precision of a forward pass: float32 as it is, lower ones by torch.autocast."""
-    if options.dtype == "float32":
+    """The precision of a forward pass: float32 as it is, TensorFloat-32, or a lower one by torch.autocast."""
+    if options.dtype == FLOAT32:
         return contextlib.nullcontext()
+    if options.dtype == TF32:
+        return _tensor_float_32()
     return torch.autocast(torch.device(options.device).type, dtype=getattr(torch, options.dtype))
+
+
+@contextlib.contextmanager
+def _tensor_float_32() -> Iterator[None]:
+    """Lets float32 products and convolutions use TensorFloat-32, which `prepare_process` has turned off elsewhere."""
+    products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = products.allow_tf32, convolutions.allow_tf32
+    products.allow_tf32 = convolutions.allow_tf32 = True
+    try:
+        yield
+    finally:
+        products.allow_tf32, convolutions.allow_tf32 = before
 
 
 def prepared(network: Any, options: LoadOptions, *compiled: str) -> Any:
@@ -85,9 +101,9 @@ class ImageClassifier(nn.Module):
         with autocast(self.options):
             logits = self._classify(images)
         if self.columns is not None:
-            logits = logits[:, self.columns]
+            logits = _chosen(logits, self.columns)
         if self.class_sublist is not None and not model.handles_class_sublist:
-            logits = logits[:, self.class_sublist]
+            logits = _chosen(logits, self.class_sublist)
         return logits
 
     def _classify(self, images: torch.Tensor) -> torch.Tensor:
@@ -207,6 +223,11 @@ class LoadedDualEncoder:
         return self.tokenizer if code is None or tokenizer_for is None else tokenizer_for(self.tokenizer, code)
 
 
+def _chosen(logits: torch.Tensor, classes: Sequence[int]) -> torch.Tensor:
+    """The logits [B, len(classes)] of some classes, in their order. A list as an index would wait for the device."""
+    return logits.index_select(1, sent(torch.tensor(classes), logits.device))
+
+
 def _normalized(definition: Any, images: torch.Tensor, options: LoadOptions) -> torch.Tensor:
     """Images as the network wants them, in memory that nobody else reads: it may work in place."""
     normalization = definition.normalization
@@ -245,7 +266,7 @@ class ZeroShotClassifier(nn.Module):
         exact = torch.float32 if embeddings.device.type == "mps" else torch.float64
         normalized = nn.functional.normalize(embeddings.to(exact), dim=-1)
         logits = (self.LOGIT_SCALE * normalized @ self.head.to(exact)).float()
-        return logits if self.class_sublist is None else logits[:, self.class_sublist]
+        return logits if self.class_sublist is None else _chosen(logits, self.class_sublist)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Float images [B, 3, H, W] in [0, 1] to logits [B, C]."""

@@ -120,6 +120,7 @@ class StandardNormalization:
         """Normalizes float images [B, 3, H, W]."""
         if self.input_space == "BGR":
             images = images.flip(1)
-        mean = images.new_tensor(self.mean).view(3, 1, 1)
-        std = images.new_tensor(self.std).view(3, 1, 1)
+        from testbed.devices import like
+
+        mean, std = (like(images, each).view(3, 1, 1) for each in (self.mean, self.std))
         return (images - mean) / std

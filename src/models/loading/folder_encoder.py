@@ -187,7 +187,7 @@ def _loaded(definition: FolderEncoder, kind: DecoderKind, options: LoadOptions) 
         return networks.untrained(definition.name, kind, folder, given, options.device, attention)
     definition.folder.files(fetch=True)
     place = definition.sharing() or options.device
-    return networks.load(definition.name, kind, folder, given, options.dtype, place, attention)
+    return networks.load(definition.name, kind, folder, given, options.weights_dtype, place, attention)
 
 
 # sentence-transformers' models ------------------------------------------------------------------------------------
