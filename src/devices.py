@@ -21,6 +21,11 @@ def like(images: torch.Tensor, values: Any) -> torch.Tensor:
     return sent(torch.tensor(values, dtype=images.dtype), images.device)
 
 
+def runs_ahead(device: str) -> bool:
+    """Whether a device computes while Python goes on."""
+    return device.startswith("cuda")
+
+
 class Upload:
     """Moves batches to a device in a stream of its own, so that a copy runs beside what the device computes.
 
@@ -30,7 +35,7 @@ class Upload:
 
     def __init__(self, device: str) -> None:
         self.device = device
-        self._stream = torch.cuda.Stream(device) if device.startswith("cuda") else None
+        self._stream = torch.cuda.Stream(device) if runs_ahead(device) else None
 
     def __call__(self, values: torch.Tensor) -> torch.Tensor:
         """A tensor on the device; what the device is given next waits for the copy, and Python does not.

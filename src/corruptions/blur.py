@@ -39,9 +39,9 @@ def defocus_blur(images: torch.Tensor, severity: int, seeds: Sequence[int] = ())
 def motion_blur(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Tensor:
     """Blurs along a line of 21, 31, 31, 31, 41 pixels, at an angle from −45° to 45° that is drawn for each image."""
     from testbed.corruptions.filters import move_all
-    from testbed.corruptions.random import uniform
+    from testbed.corruptions.random import host_uniform
 
-    angles = (2 * uniform(seeds, (), "cpu") - 1) * MOTION_ANGLE
+    angles = (2 * host_uniform(seeds, 1)[:, 0] - 1) * np.float32(MOTION_ANGLE)
     return move_all(images, *MOTION[severity - 1], angles.tolist()).clamp_(0, 1)
 
 

@@ -54,10 +54,12 @@ def elastic_transform_affine(images: torch.Tensor, severity: int, seeds: Sequenc
     """Moves three points and the image with them, then displaces each pixel by smooth noise, as ImageNet-C does."""
     from testbed.corruptions.filters import gaussian
     from testbed.corruptions.random import uniform
+    from testbed.devices import sent
 
     strength, sigma, reach = ELASTIC_AFFINE[severity - 1]
     height, width = images.shape[-2:]
-    moved = _resample(images, _affine_shift(seeds, height, width, reach).to(images), "mirror").clamp_(0, 1)
+    affine = sent(_affine_shift(seeds, height, width, reach).to(images.dtype), images.device)
+    moved = _resample(images, affine, "mirror").clamp_(0, 1)
     noise = uniform(seeds, (2, height, width), images.device).mul_(2).sub_(1)
     shift = gaussian(noise, sigma, truncate=3.0, border="reflect")
     return _resample(moved, shift.mul_(strength), "reflect").clamp_(0, 1)
@@ -67,12 +69,13 @@ def _affine_shift(seeds: Sequence[int], height: int, width: int, reach: float) -
     """From how far each pixel comes, float64 [B, 2 (x, y), H, W], when three points have moved by up to ``reach``."""
     import torch
 
-    from testbed.corruptions.random import uniform
+    from testbed.corruptions.random import host_uniform
 
     # The published program takes (row, column) of the centre for (x, y); for square images that is the same.
     centre, square = np.array([height // 2, width // 2]), min(height, width) // 3
     points = np.array([centre + square, [centre[0] + square, centre[1] - square], centre - square], dtype=np.float64)
-    to = points + (2 * uniform(seeds, (3, 2), "cpu", stream=1).double().numpy() - 1) * reach
+    drawn = host_uniform(seeds, 6, stream=1).astype(np.float64).reshape(-1, 3, 2)
+    to = points + (2 * drawn - 1) * reach
     ones = np.ones((len(seeds), 3, 1))
     back = np.linalg.solve(np.concatenate([to, ones], axis=2), np.broadcast_to(points, to.shape))  # [B, 3, 2]
     rows, columns = np.meshgrid(np.arange(height), np.arange(width), indexing="ij")

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
     import torch
+
+_T = TypeVar("_T", bound=np.generic)
+_Array = np.ndarray[tuple[int, int], np.dtype[_T]]
 
 _ROUNDS = 10
 _MULTIPLIERS = (0xD2E7470EE14C6C93, 0xCA5A826395121157)
@@ -31,10 +34,15 @@ def words(seeds: Sequence[int], count: int, device: torch.device | str, stream: 
     device = torch.device(device)
     if device.type == "cuda":
         return device_words(seeds, count, device, stream)
+    return sent(torch.from_numpy(host_words(seeds, count, stream).view(np.int32)), device)
+
+
+def host_words(seeds: Sequence[int], count: int, stream: int = 0) -> _Array[np.uint32]:
+    """The same words as an array [len(seeds), count] of numpy, for what is drawn once for an image, not for a pixel."""
     drawn = np.empty((len(seeds), count + count % 2), dtype=np.uint32)
     for row, seed in zip(drawn, seeds, strict=True):
         row.view(np.uint64)[:] = np.random.Philox(key=[seed, stream]).random_raw(len(row) // 2)
-    return sent(torch.from_numpy(drawn.view(np.int32))[:, :count], device)
+    return drawn[:, :count]
 
 
 def device_words(seeds: Sequence[int], count: int, device: torch.device, stream: int) -> torch.Tensor:
@@ -89,6 +97,11 @@ def uniform(seeds: Sequence[int], shape: Sequence[int], device: torch.device | s
     """
     drawn = words(seeds, math.prod(shape), device, stream)
     return _unit(drawn).reshape(len(seeds), *shape)
+
+
+def host_uniform(seeds: Sequence[int], count: int, stream: int = 0) -> _Array[np.float32]:
+    """The numbers of `uniform` as an array [len(seeds), count] of numpy."""
+    return (host_words(seeds, count, stream) >> 8).astype(np.float32) * np.float32(2.0**-24)
 
 
 def _unit(drawn: torch.Tensor) -> torch.Tensor:

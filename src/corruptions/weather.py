@@ -35,7 +35,7 @@ def snow(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Ten
     import torch
 
     from testbed.corruptions.filters import enlarge, move_all
-    from testbed.corruptions.random import normal, uniform
+    from testbed.corruptions.random import host_uniform, normal
 
     mean, deviation, zoom, threshold, radius, sigma, share = SNOW[severity - 1]
     height, width = images.shape[-2:]
@@ -43,7 +43,7 @@ def snow(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Ten
     noise = normal(seeds, (1, math.ceil(height / zoom), math.ceil(width / zoom)), images.device)
     flakes = enlarge(noise.mul_(deviation).add_(mean), zoom)
     flakes = flakes.masked_fill(flakes < threshold, 0).clamp_(0, 1)
-    angles = (-135 + 90 * uniform(seeds, (), "cpu", stream=1)).tolist()
+    angles = (-135 + 90 * host_uniform(seeds, 1, stream=1)[:, 0]).tolist()
     falling = move_all(flakes, radius, sigma, angles)
     falling = falling.mul_(255).round_().div_(255)[..., :height, :width]
     white = torch.maximum(images, greyscale(images) * 1.5 + 0.5)
@@ -54,12 +54,12 @@ def frost(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Te
     """Adds a random part of one of five photographs of frost, which must be there: see `frost_pictures`."""
     import torch
 
-    from testbed.corruptions.random import words
+    from testbed.corruptions.random import host_words
     from testbed.devices import sent
 
     height, width = images.shape[-2:]
     choices = frost_pictures.pictures(height, width)
-    drawn = (words(seeds, 3, "cpu").long() & 0xFFFFFFFF).tolist()
+    drawn = host_words(seeds, 3).tolist()
     parts = []
     for which, down, across in drawn:
         picture = choices[which * len(choices) >> 32]

@@ -59,6 +59,9 @@ class Replay:
     def uniform(self, seeds, shape, device, stream=0):
         return torch.from_numpy(np.asarray(self.drawn.random_sample(tuple(shape)))).float()[None]
 
+    def host_uniform(self, seeds, count, stream=0):
+        return self.drawn.random_sample((1, count)).astype(np.float32)
+
     def normal(self, seeds, shape, device, stream=0):
         channels, *size = shape
         if channels == 3:
@@ -75,6 +78,7 @@ class Replay:
 def test_photos_come_out_as_published(name, severity, reference, images, monkeypatch):
     replay = Replay(severity, *images.shape[-2:])
     monkeypatch.setattr(random, "uniform", replay.uniform)
+    monkeypatch.setattr(random, "host_uniform", replay.host_uniform)
     monkeypatch.setattr(random, "normal", replay.normal)
     got = to_8_bits(corrupt(images, name, severity, [0]))[0]
     difference = np.abs(got - reference[f"{name}.{severity}"].astype(float))

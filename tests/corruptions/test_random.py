@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from testbed.corruptions.random import device_words, normal, uniform, words
+from testbed.corruptions.random import device_words, host_uniform, normal, uniform, words
 
 
 def words_of_philox(seed, stream, count):
@@ -43,6 +43,12 @@ def test_no_samples_give_no_numbers():
     assert uniform([], (3, 2), "cpu").shape == (0, 3, 2)
     assert normal([], (3, 2), "cpu").shape == (0, 3, 2)
     assert device_words([], 5, torch.device("cpu"), 0).shape == (0, 5)
+
+
+def test_what_numpy_draws_for_an_image_is_what_torch_draws():
+    for stream in (0, 3):
+        expected = uniform([0, 7, 2**63 - 1], (5,), "cpu", stream)
+        np.testing.assert_array_equal(host_uniform([0, 7, 2**63 - 1], 5, stream), expected.numpy())
 
 
 @pytest.mark.parametrize("shape", [(3, 32, 32), (3, 5, 7), (1,)])

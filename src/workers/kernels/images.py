@@ -20,7 +20,7 @@ from testbed.calls import first_line, reason_of
 from testbed.data.decoded import DecodedImages
 from testbed.data.reader import Batch, ByName, CpuPerturbation, Item, Reader, collate, portable
 from testbed.data.source import ImageSource
-from testbed.devices import Download
+from testbed.devices import Download, runs_ahead
 from testbed.entities import Chunk
 from testbed.errors import RunError, StoreError
 from testbed.graph.nodes import Given
@@ -204,7 +204,7 @@ class ImageKernel(Kernel):
             buffer.begun = True
             yield ShardStarted(buffer.shard)
             yield ShardProgress(0)  # from now on it is computed
-        ahead = self.context.device.startswith("cuda") and not buffer.shard.careful
+        ahead = runs_ahead(self.context.device) and not buffer.shard.careful
         if not ahead:
             yield from self._land(0)
         launched = Launched(buffer, batch)
