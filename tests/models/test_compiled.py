@@ -80,6 +80,28 @@ def test_networks_are_compiled_when_asked_for():
         assert not hasattr(getattr(tower.load(plain).network, method), "_torchdynamo_orig_callable")
 
 
+class Sizes(Convolutions):
+    """Notes the sizes of the batches that it is given."""
+
+    seen: ClassVar[set[int]] = set()
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        self.seen.add(len(images))
+        return super().forward(images)
+
+
+def test_a_compiled_network_gets_batches_of_one_size(tmp_path, monkeypatch):
+    """Else torch.compile would compile it again for the last batch: some minute for each model."""
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda network: None)
+    made = toy_catalog(toy_model("conv", classifier_loader=Sizes), toy_setting())
+    (plain,), _ = outputs(str(tmp_path / "plain.db"), made, "conv", ["toy-all"], batch_size=64)
+    assert Sizes.seen == {64, 600 % 64}
+    Sizes.seen.clear()
+    (compiled,), _ = outputs(str(tmp_path / "fast.db"), made, "conv", ["toy-all"], batch_size=64, compile=True)
+    assert Sizes.seen == {64}
+    np.testing.assert_allclose(compiled, plain, atol=1e-5)
+
+
 def test_compiling_without_a_compiler_is_refused_at_once(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     done = CliRunner().invoke(command, ["--models", "digits-cnn", "--eval-settings", "digits", "--compile", "--no-db"])

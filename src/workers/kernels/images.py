@@ -33,7 +33,7 @@ from testbed.registry.plugin_pickle import PluginPickle
 from testbed.tracing import access_log
 from testbed.workers.context import Context
 from testbed.workers.kernels.kernel import Event, Kernel, ShardDone, ShardProgress, ShardStarted, StrictError
-from testbed.workers.kernels.variants import ReadyCell, Receiver, Variants
+from testbed.workers.kernels.variants import ReadyCell, Receiver, Variants, in_whole_batches
 
 log = logging.getLogger("testbed")
 
@@ -117,6 +117,8 @@ class ImageKernel(Kernel):
         steps = rows.op.steps(loaded, setting, self.context.ones(cell, rows, loaded, given), given.class_names)
         size = loaded.definition.batch_size(setting.adversarial_attack is not None, self.options.batch_size)
         pieces = InPieces(size, lambda text: self.context.note(f"{cell.model} on {cell.setting}: {text}"))
+        if self.options.compile:
+            steps = in_whole_batches(steps, pieces)
         return ReadyCell(cell, loaded.definition, setting, rows.op.kind, steps, pieces)
 
     # Reading ------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -60,6 +60,23 @@ class ReadyCell:
         """Equal for cells that see the same pixels."""
         perturbed = self.setting.perturbation_fn_cpu is not None or self.perturbation is not None
         return self.setting.name if perturbed else ""
+
+
+def in_whole_batches(steps: Steps, pieces: InPieces) -> Steps:
+    """Steps whose network gets batches of one size: torch.compile would compile it anew for the last, smaller one.
+
+    What is missing is filled up with the last image, and dropped from the features.
+    """
+    features = steps.features
+    assert features is not None
+
+    def filled(images: torch.Tensor) -> torch.Tensor:
+        missing = pieces.size - len(images)
+        if missing <= 0:
+            return features(images)
+        return features(torch.cat([images, images[-1:].expand(missing, -1, -1, -1)]))[: len(images)]
+
+    return replace(steps, features=filled)
 
 
 @dataclass(frozen=True)
