@@ -88,6 +88,18 @@ def test_a_worker_that_dies_before_it_computes_anything_blames_nobody():
     assert scheduler.next_shard(10, 0).attempts == 0
 
 
+def test_what_a_dead_worker_had_is_computed_carefully_also_when_it_is_cut():
+    scheduler = one_pass_with_two_tasks()
+    for worker in range(2):
+        shard = scheduler.next_shard(worker, 0)
+        assert shard.careful == (worker == 1)
+        scheduler.shard_begun(worker, shard.id)
+        scheduler.worker_lost(worker)
+    parts = [scheduler.next_shard(2, 0) for _ in range(2)]
+    assert [(shard.cells, shard.careful) for shard in parts] == [((1,), True), ((2,), True)]
+    assert not scheduler.next_shard(2, 0).careful
+
+
 def test_a_failed_cell_is_dropped_from_the_tasks_that_are_left():
     scheduler = one_pass_with_two_tasks()
     first = scheduler.next_shard(0, 0)

@@ -13,6 +13,7 @@ from toy import toy_catalog, toy_model, toy_setting
 
 from testbed.corruptions import Corruption, corruptions
 from testbed.devices import Download
+from testbed.graph.passes import Shard
 from testbed.models.base.definition import LoadOptions
 from testbed.models.base.runtime import ImageClassifier, ZeroShotClassifier
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
@@ -98,6 +99,10 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
     return found
 
 
+def darker(images: torch.Tensor) -> torch.Tensor:
+    return images * 0.5
+
+
 def logits_of(lab: Any, setting: str = "toy-all") -> Any:
     return lab.logits("toy", setting)
 
@@ -113,9 +118,19 @@ def test_outputs_are_fetched_while_the_next_batch_is_computed(lab, new_lab, slow
     np.testing.assert_allclose(logits_of(lab), logits_of(other), atol=1e-6)
 
 
+def test_after_a_death_each_cell_is_fetched_before_the_next_one_is_begun(lab, slow, monkeypatch):
+    monkeypatch.setattr(Shard, "careful", property(lambda shard: True, lambda shard, value: None), raising=False)
+    settings = toy_setting("one"), toy_setting("two", perturbation_fn_gpu=darker)
+    assert lab.run(toy_catalog(toy_model(), *settings), batch_size=100).ok
+    launched = slow.events.count("launch")
+    # Each cell's outputs are waited for at once, and taken at the end of the batch.
+    assert slow.events[:6] == ["launch", "fetch", "launch", "fetch", "fetch", "fetch"]
+    assert slow.events.count("fetch") == 2 * launched
+
+
 def test_a_late_error_of_the_device_is_put_down_to_no_cell_before_it_is_known_to_which(lab, slow):
     slow.fails_at = 3
-    settings = toy_setting("one"), toy_setting("two", perturbation_fn_gpu=lambda images: images * 0.5)
+    settings = toy_setting("one"), toy_setting("two", perturbation_fn_gpu=darker)
     with pytest.raises(DeviceError, match="device-side assert"):
         lab.run(toy_catalog(toy_model(), *settings), batch_size=100)
     with lab.open() as store:
