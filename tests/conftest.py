@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import _pytest.runner
 import peers
 import postgres_server
 import pytest
+from device_under_test import ON_GPU
 from warm_python import WarmPython
 
 from testbed.db.store import Store
@@ -168,6 +170,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("fast")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+@pytest.hookimpl(tryfirst=True)  # before the fixtures are made
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skips tests marked ``gpu`` if torch sees no GPU; see `device_under_test`."""
+    if ON_GPU and item.get_closest_marker("gpu") and not _torch_sees_a_gpu():
+        pytest.skip("needs a GPU")
+
+
+@lru_cache(maxsize=1)
+def _torch_sees_a_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
 
 
 @pytest.fixture(scope="session")

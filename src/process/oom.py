@@ -6,14 +6,20 @@ from collections.abc import Callable
 
 import torch
 
+_NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "ALLOC_FAILED")
+_NO_MEMORY += ("CUBLAS_STATUS_NOT_INITIALIZED", "unable to find an engine")
+
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory, the device's or the machine's, did not suffice."""
+    """Whether an error says that memory, the device's or the machine's, did not suffice.
+
+    Where torch allocates memory itself, the type says so. Where a library does, the text does: cuBLAS cannot start
+    without room for its handle, and cuDNN finds no engine whose workspace fits.
+    """
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     text = str(error)
-    words = ("out of memory", "not enough memory", "can't allocate memory", "ALLOC_FAILED")
-    return isinstance(error, RuntimeError) and any(each in text for each in words)
+    return isinstance(error, RuntimeError) and any(each in text for each in _NO_MEMORY)
 
 
 class DeviceError(RuntimeError):

@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+from device_under_test import DEVICE
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -16,7 +17,7 @@ from testbed.tasks.probe.adamw import accuracies, train_adamw
 from testbed.tasks.probe.fit import Probe, fit_probe, probe_logits
 from testbed.tasks.probe.spec import ProbeSpec, few_shot, find_peak, split_validation, weight_decays
 
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
+DEVICES = ["cpu", pytest.param(DEVICE, marks=pytest.mark.gpu, id="device")]
 
 
 def blobs(count, width, classes, seed=0):
@@ -186,16 +187,16 @@ def test_threads_show_in_the_last_digits_only(method):
     torch.testing.assert_close(found[0], found[1], atol=2e-5, rtol=1e-5)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 @pytest.mark.parametrize("method", ["adamw", "lbfgs"])
 def test_a_gpu_fits_the_same_probe(method):
     (features, targets), (tested, answers) = digits()
     spec = ProbeSpec(method=method, val_proportion=0.2)
-    here, there = (fit_probe(features, targets, 10, spec, device=device) for device in ("cpu", "cuda"))
+    here, there = (fit_probe(features, targets, 10, spec, device=device) for device in ("cpu", DEVICE))
     assert there.weight.device.type == "cpu"
     right = [(probe_logits(tested, each).argmax(1) == answers).double().mean() for each in (here, there)]
     assert abs(right[0] - right[1]) < 0.004
-    logits = probe_logits(tested.cuda(), here)
+    logits = probe_logits(tested.to(DEVICE), here)
     torch.testing.assert_close(logits.cpu(), probe_logits(tested, here), atol=1e-6, rtol=1e-6)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,9 @@ from testbed.devices import sent
 from testbed.errors import RunError
 from testbed.models.base.definition import FLOAT32, TF32
 from testbed.models.base.transform import StandardNormalization
+from testbed.process.oom import InPieces
+
+log = logging.getLogger("testbed")
 
 if TYPE_CHECKING:
     from testbed.models.base.classifier import DualEncoder, Model
@@ -178,6 +182,7 @@ class LoadedDualEncoder:
         self.network = prepared(network, options, "encode_image", "encode_text")
         self.tokenizer = tokenizer
         self.options = options
+        self._pieces = InPieces(definition.text_batch_size, lambda text: log.warning("%s: %s", definition.name, text))
 
     def embed_image(self, images: torch.Tensor) -> torch.Tensor:
         """Images [B, 3, H, W] in [0, 1] to embeddings [B, D], not normalized."""
@@ -200,13 +205,14 @@ class LoadedDualEncoder:
             raise RunError(f"{self.definition.name}: there are no texts to embed")
         tokenizer = self._tokenizer_for(language)
         different = list(dict.fromkeys(texts))
-        size = self.definition.text_batch_size
-        parts = []
-        for start in range(0, len(different), size):
-            tokens = tokenizer(different[start : start + size])
+
+        def encoded(part: slice) -> torch.Tensor:
+            tokens = tokenizer(different[part])
             with torch.no_grad(), autocast(self.options):
-                parts.append(self.network.encode_text(tokens.to(self.options.device)))
-        embeddings = torch.cat(parts)
+                embeddings: torch.Tensor = self.network.encode_text(tokens.to(self.options.device))
+            return embeddings
+
+        embeddings = self._pieces(len(different), encoded)
         if len(different) == len(texts):
             return embeddings
         place = {text: index for index, text in enumerate(different)}

@@ -23,12 +23,14 @@ from testbed.data.source import ImageSource
 from testbed.devices import Download, runs_ahead
 from testbed.entities import Chunk
 from testbed.errors import RunError, StoreError
+from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.nodes import Given
 from testbed.graph.passes import Pass, PassCell, Shard
 from testbed.inputs import active, using
+from testbed.models.model_base import ModelDefinition
 from testbed.process import profiling
 from testbed.process.oom import DeviceError, InPieces, is_device_error
-from testbed.process.processes import begin, process_context
+from testbed.process.processes import begin, process_context, start_server
 from testbed.registry.plugin_pickle import PluginPickle
 from testbed.tracing import access_log
 from testbed.workers.context import Context
@@ -52,6 +54,7 @@ class ImageKernel(Kernel):
         self.failed: set[int] = set()
         self.ready: dict[int, ReadyCell] = {}
         self._shards: Iterator[Shard] = iter(())
+        self._pieces: dict[tuple[str, int, bool], InPieces] = {}
         self._copied: list[ShardBuffer] = []  # shards of which nothing is left to be computed
         self._under_way: deque[Launched] = deque()  # batches that the device computes
 
@@ -61,6 +64,8 @@ class ImageKernel(Kernel):
         if first is None:  # other runs compute all of it: no model need be loaded
             return
         self._shards = chain([first], shards)
+        if self.context.job.data_workers:
+            start_server(_data_processes())  # it imports torch while the models are loaded
         self._prepare()
         one_pass = self.one_pass
         variants = Variants(self.source, one_pass.positions, one_pass.targets, self.context.device, self.options.seed)
@@ -115,11 +120,18 @@ class ImageKernel(Kernel):
         setting, rows = self.context.catalog.get_eval_setting(cell.setting), self.context.rows(cell)
         given = Given(cell.model_identity, setting, self.source.class_names, _nothing, _nothing)
         steps = rows.op.steps(loaded, setting, self.context.ones(cell, rows, loaded, given), given.class_names)
-        size = loaded.definition.batch_size(setting.adversarial_attack is not None, self.options.batch_size)
-        pieces = InPieces(size, lambda text: self.context.note(f"{cell.model} on {cell.setting}: {text}"))
+        pieces = self._pieces_of(loaded.definition, setting)
         if self.options.compile:
             steps = in_whole_batches(steps, pieces)
         return ReadyCell(cell, loaded.definition, setting, rows.op.kind, steps, pieces)
+
+    def _pieces_of(self, model: ModelDefinition, setting: EvalSetting) -> InPieces:
+        """How many images at once fit: what one cell of a model finds out holds for its others, but not for attacks."""
+        attacked = setting.perturbation.needs_model
+        key = model.name, model.batch_size(setting.adversarial_attack is not None, self.options.batch_size), attacked
+        if key not in self._pieces:
+            self._pieces[key] = InPieces(key[1], lambda text: self.context.note(f"{model.name}: {text}"))
+        return self._pieces[key]
 
     # Reading ------------------------------------------------------------------------------------------------------
 
@@ -161,7 +173,7 @@ class ImageKernel(Kernel):
             num_workers=workers,
             collate_fn=collate,
             pin_memory=self.context.device.startswith("cuda"),
-            multiprocessing_context=process_context(["testbed.data.reader"]) if workers else None,
+            multiprocessing_context=_data_processes() if workers else None,
             worker_init_fn=partial(_begin_data_worker, dict(os.environ), self.options.profile),
         )
         iterator = None
@@ -287,6 +299,11 @@ def _told(error: Exception) -> str:
         return reason_of(error)
     last = str(error).strip().splitlines()[-1]
     return re.sub(r"^(?:\w+\.)+(?=\w+: )", "", last)
+
+
+def _data_processes() -> Any:
+    """How data workers are started."""
+    return process_context(["testbed.data.reader"])
 
 
 def _nothing(role: str) -> Any:

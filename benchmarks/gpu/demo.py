@@ -1,0 +1,415 @@
+"""The README's demo on the GPU against the CPU, and again after kill -9: a part of the proof (see prove.py)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from findings import Findings, part
+
+from testbed.db.store import Store
+from testbed.models.digits import RECIPES, DigitsWeights
+
+MODELS = [name for name in RECIPES if name != "digits-coca"]
+TINY = (["digits-knn", "digits-logreg"], ["digits", "digits-c.contrast.3", "digits-pgd.linf.eps0.1"])
+TOLERANCE = 1e-3  # of logits, relative to the largest of their cell (at least 1); of metrics, to their value
+FEW = 0.005  # share of predictions that may differ; of the neighbours, also of logits beyond the tolerance, twice that
+ATTACKED = 0.01  # the same under attack
+LAST = 2000  # characters of what a run printed that are told if it failed
+GRACE = 4.0  # seconds that are kept for what comes after a run
+
+Array = np.ndarray[Any, Any]
+
+
+# Runs in processes of their own -----------------------------------------------------------------------------------
+
+
+class Run:
+    """A ``testbed run`` in a process of its own, with a store, a log file and a text file named after it.
+
+    It stays in this process's group, so that what ends the group ends its workers as well.
+
+    Args:
+        name: Of its files.
+        words: What follows ``testbed run``.
+        folder: Where its files are; its working folder.
+        variables: Environment variables to change.
+        resume: The run whose store and log it continues.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        words: Sequence[str],
+        folder: Path,
+        variables: Mapping[str, str] | None = None,
+        resume: Run | None = None,
+    ) -> None:
+        self.name = name
+        self.db = resume.db if resume else folder / f"{name}.db"
+        self.log, self.printed = folder / f"{name}.jsonl", folder / f"{name}.txt"
+        self.seconds = 0.0
+        command = [sys.executable, "-m", "testbed", "run", *words]
+        command += ["--db-url", str(self.db), "--log-file", str(self.log)]
+        self._began = time.monotonic()
+        with self.printed.open("w", encoding="utf-8") as printed:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.STDOUT, cwd=folder,
+                env={**os.environ, **(variables or {})},
+            )  # fmt: skip
+        self._waiting = threading.Thread(target=self._wait, daemon=True)
+        self._waiting.start()
+
+    def _wait(self) -> None:
+        self.process.wait()
+        self.seconds = time.monotonic() - self._began
+
+    @property
+    def ended(self) -> bool:
+        """Whether the process has ended."""
+        return not self._waiting.is_alive()
+
+    def wait(self, seconds: float) -> float:
+        """Waits until the run has ended; returns the seconds that it took from its start.
+
+        Raises:
+            TimeoutError: If it has not ended after so many seconds; it is killed then.
+            RuntimeError: If it failed.
+        """
+        self._waiting.join(max(1.0, seconds))
+        if not self.ended:
+            self.kill()
+            raise TimeoutError(f"{self.name} did not end within {time.monotonic() - self._began:.0f} s: {self._last}")
+        if self.process.returncode != 0:
+            raise RuntimeError(f"{self.name} ended with status {self.process.returncode}: {self._last}")
+        return round(self.seconds, 2)
+
+    def kill(self) -> list[int]:
+        """Kills the run and all its processes at once by SIGKILL; returns those that are alive seconds later."""
+        killed = [self.process.pid, *descendants(self.process.pid)]
+        for pid in killed:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._waiting.join(10)
+        return still_alive(killed, 10)
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        """The lines of its log file about one kind of event."""
+        lines = self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
+        found = [json.loads(line) for line in lines if line.endswith("}")]
+        return [each for each in found if each["event"] == kind]
+
+    def notes(self) -> list[str]:
+        """The messages of the run."""
+        return [each["text"] for each in self.events("note")]
+
+    @property
+    def _last(self) -> str:
+        return self.printed.read_text(encoding="utf-8", errors="replace").strip()[-LAST:]
+
+
+@contextlib.contextmanager
+def ended_at_exit(runs: list[Run]) -> Iterator[None]:
+    """Kills the runs of a list that are still at work when the block ends, however it ends."""
+    try:
+        yield
+    finally:
+        for run in runs:
+            if not run.ended:
+                run.kill()
+
+
+def descendants(pid: int) -> list[int]:
+    """The living children of a process, their children, and so on."""
+    parents = {each: parent for each, (parent, state) in _processes().items() if state != "Z"}
+    found = [pid]
+    for each in found:  # which grows
+        found += [child for child, parent in parents.items() if parent == each]
+    return found[1:]
+
+
+def still_alive(pids: Sequence[int], seconds: float) -> list[int]:
+    """Those of some processes that have not ended after so many seconds."""
+    end = time.monotonic() + seconds
+    while True:
+        states = _processes()
+        alive = [pid for pid in pids if pid in states and states[pid][1] != "Z"]
+        if not alive or time.monotonic() > end:
+            return alive
+        time.sleep(0.05)
+
+
+def _processes() -> dict[int, tuple[int, str]]:
+    """The parent and the state of every process."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError, ValueError):
+                state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+                found[int(folder.name)] = (int(parent), state)
+    return found
+
+
+def on_device(findings: Findings, processes: int = 1) -> list[str]:
+    """The words that put so many evaluation processes on the device of the part."""
+    if not findings.on_gpu:
+        return ["--cpu-processes", str(processes)]
+    return ["--gpus", *[findings.device.partition(":")[2] or "0"] * processes]
+
+
+def stored_chunks(db: Path) -> int:
+    """How many ranges of outputs a store has; 0 if it cannot be read as yet."""
+    if not db.exists():
+        return 0
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{db}?mode=ro", uri=True, timeout=1)) as connection:
+            return int(connection.execute("SELECT count(*) FROM output_chunks").fetchone()[0])
+    except sqlite3.Error:
+        return 0
+
+
+# What is stored ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Cell:
+    """The stored values of a cell.
+
+    Attributes:
+        metrics: Metric and slice → value and number of samples.
+        outputs: Its logits [samples, classes].
+    """
+
+    metrics: dict[tuple[str, str], tuple[float | None, int | None]]
+    outputs: Array
+
+
+Cells = dict[tuple[str, str], Cell]
+
+
+def cells_of(db: Path) -> Cells:
+    """The complete cells of a store, by model and setting."""
+    cells: Cells = {}
+    with Store.open(str(db)) as store:
+        for each in store.evaluations.find(statuses=["complete"]):
+            outputs = store.outputs.read(each.id, "logits").astype(np.float64)
+            cells[each.model, each.eval_setting] = Cell({}, outputs)
+        for result in store.results.find():
+            cell = cells.get((result.model, result.eval_setting))
+            if cell is not None:
+                cell.metrics[result.metric, result.slice] = result.value, result.n
+    return cells
+
+
+def largest_difference(first: Cells, second: Cells) -> float:
+    """The largest absolute difference of outputs.
+
+    Raises:
+        ValueError: If the cells are not the same, or an output is missing.
+    """
+    if first.keys() != second.keys() or not first:
+        raise ValueError(f"other cells: {sorted(first.keys() ^ second.keys())[:5]} of {len(first)} and {len(second)}")
+    differences = [float(np.abs(first[key].outputs - second[key].outputs).max()) for key in first]
+    if not np.isfinite(differences).all():
+        raise ValueError("some outputs are missing or not finite")
+    return max(differences)
+
+
+def same_bits(first: Cells, second: Cells) -> bool:
+    """Whether all outputs are equal to the last bit."""
+    return all(np.array_equal(first[key].outputs, second[key].outputs) for key in first)
+
+
+@dataclass
+class Tally:
+    """How far the cells of one kind differ."""
+
+    cells: int = 0
+    samples: int = 0
+    largest_logit_difference: float = 0.0
+    largest_relative_to_scale: float = 0.0
+    logits_beyond_tolerance: int = 0
+    predictions_that_differ: int = 0
+    cells_whose_top1_differs: int = 0
+    largest_metric_difference: float = 0.0
+    unexplained: list[str] = field(default_factory=list)
+
+    def add(self, name: tuple[str, str], kind: str, first: Cell, second: Cell) -> None:
+        """Compares a cell with itself elsewhere."""
+        change = np.abs(first.outputs - second.outputs).max(axis=1)
+        scale = max(1.0, float(np.abs(first.outputs).max()))
+        flips = int((first.outputs.argmax(1) != second.outputs.argmax(1)).sum())
+        beyond = int((~(change <= TOLERANCE * scale)).sum())
+        self.cells += 1
+        self.samples += len(change)
+        self.largest_logit_difference = max(self.largest_logit_difference, float(change.max()))
+        self.largest_relative_to_scale = max(self.largest_relative_to_scale, float(change.max()) / scale)
+        self.logits_beyond_tolerance += beyond
+        self.predictions_that_differ += flips
+        self.cells_whose_top1_differs += first.metrics.get(TOP1) != second.metrics.get(TOP1)
+        why = _unexplained_outputs(kind, len(change), flips, beyond)
+        why += self._metrics(kind, first, second, max(flips, beyond), float(change.max()))
+        self.unexplained += [f"{' on '.join(name)}: {each}" for each in why]
+
+    def _metrics(self, kind: str, first: Cell, second: Cell, moved: int, largest: float) -> list[str]:
+        """Which metrics differ by more than rounding explains."""
+        if first.metrics.keys() != second.metrics.keys():
+            return ["other metrics"]
+        why = []
+        for key, (value, n) in first.metrics.items():
+            other = second.metrics[key][0]
+            if value is None or other is None:
+                why += [] if value is other else [f"{key}: {value} and {other}"]
+                continue
+            difference, n = abs(value - other), n or len(first.outputs)
+            self.largest_metric_difference = max(self.largest_metric_difference, difference)
+            if kind == "attack":
+                allowed = ATTACKED if key == TOP1 else float("inf")
+            else:
+                bins = 2 / n if key[0] == "ece" else 0.0
+                allowed = TOLERANCE * max(1.0, abs(value)) + moved * max(2.0, largest) / n + bins
+            if not difference <= allowed:
+                why.append(f"{key[0]} {key[1]}: {value} and {other}")
+        return why
+
+
+TOP1 = ("top1", "overall")
+
+
+def _unexplained_outputs(kind: str, samples: int, flips: int, beyond: int) -> list[str]:
+    share = ATTACKED if kind == "attack" else FEW
+    why = [] if flips <= max(1, share * samples) else [f"{flips} of {samples} predictions differ"]
+    most = {"attack": samples, "nearest neighbours": max(1, 2 * FEW * samples)}.get(kind, 0)
+    return why if beyond <= most else [*why, f"the logits of {beyond} of {samples} samples differ"]
+
+
+def kind_of(model: str, setting: str) -> str:
+    """What is compared together: under attack, of the nearest neighbours, corrupted, or neither."""
+    if ".linf." in setting:
+        return "attack"
+    if model == "digits-knn":
+        return "nearest neighbours"
+    return "corruptions" if setting.startswith("digits-c.") else "others"
+
+
+# The part ---------------------------------------------------------------------------------------------------------
+
+
+def work(findings: Findings) -> None:
+    """The README's demo on the device against the CPU, and on the device again after kill -9.
+
+    Six models are run on 32 settings, on the device, on eight processes of the CPU, and on the device into a store
+    whose run is killed by SIGKILL, with all its processes, as soon as outputs are stored, and given again.
+
+    What counts as explained by rounding: without an attack, no logit differs by more than 0.001 of the largest logit of
+    its cell (of at least 1), and at most 0.5 % of the predictions of a cell differ. The nearest neighbours are compared
+    apart: where the fifth and the sixth neighbour are equally far, rounding chooses, so at most 1 % of their samples
+    may differ by more. A metric may differ by 0.001 of its value (of at least 1), and by what the samples explain that
+    do differ (ece also by one sample in another bin). Under PGD, whose twenty steps follow the signs of gradients, at
+    most 1 % of predictions and one point of top1 may differ; other metrics are reported only.
+    """
+    models, settings = TINY if findings.tiny else (MODELS, ["demo"])
+    runs: list[Run] = []
+    with tempfile.TemporaryDirectory() as place, ended_at_exit(runs):
+        with findings.trying("demo: models trained") as figures:
+            figures.update(train(models, findings.left - GRACE))
+        compare_demo(findings, Path(place), [*models, "--on", *settings], runs)
+
+
+def compare_demo(findings: Findings, folder: Path, words: list[str], runs: list[Run]) -> None:
+    """All runs of the demo, three at a time, and what they have stored."""
+    device = [*words, *on_device(findings)]
+    cpu = [*words, *(["--executor", "inline"] if findings.tiny else ["--cpu-processes", "8"])]
+    first = Run("device", device, folder)
+    reference = Run("cpu", cpu, folder, {"CUDA_VISIBLE_DEVICES": ""})
+    broken = Run("broken", device, folder)
+    runs += [first, reference, broken]
+    with findings.trying("demo: kill -9") as figures:
+        figures.update(kill_when_stored(broken, findings.left - GRACE))
+    again = Run("again", device, folder, resume=broken)
+    runs.append(again)
+    for run, name in ((first, "on the device"), (reference, "on the CPU"), (again, "the same command after kill -9")):
+        with findings.trying(f"demo: {name}") as figures:
+            figures["run_seconds"] = run.wait(findings.left - GRACE)
+            figures["cells"] = run.events("ended")[-1]["cells"]
+            figures["passes"] = {each["label"]: each["to_do"] for each in run.events("pass")}
+            figures["notes"] = run.notes()
+    compare_device_and_cpu(findings, first, reference)
+    compare_after_kill(findings, first, again)
+
+
+def train(models: Sequence[str], seconds: float) -> dict[str, Any]:
+    """Trains the models that the cache folder does not hold, each in a process of its own."""
+    missing = [name for name in models if DigitsWeights(name).files(fetch=False) is None]
+    code = "import sys; from testbed.models.digits import DigitsWeights; DigitsWeights(sys.argv[1]).files(fetch=True)"
+    processes = [subprocess.Popen([sys.executable, "-c", code, name], stdin=subprocess.DEVNULL) for name in missing]
+    end = time.monotonic() + seconds
+    try:
+        statuses = [process.wait(max(1.0, end - time.monotonic())) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    if any(statuses):
+        raise RuntimeError(f"training ended with {dict(zip(missing, statuses, strict=True))}")
+    return {"trained": missing, "ok": True}
+
+
+def kill_when_stored(run: Run, seconds: float) -> dict[str, Any]:
+    """Kills a run as soon as it has stored outputs; returns how much is stored."""
+    end = time.monotonic() + seconds / 2
+    while not run.ended and time.monotonic() < end and not stored_chunks(run.db):
+        time.sleep(0.02)
+    in_the_middle = not run.ended
+    left_over, stored = run.kill(), stored_chunks(run.db)
+    return {
+        "chunks_stored_when_killed": stored,
+        "in_the_middle": in_the_middle,
+        "processes_left": left_over,
+        "ok": in_the_middle and stored > 0 and not left_over,
+    }
+
+
+def compare_device_and_cpu(findings: Findings, first: Run, reference: Run) -> None:
+    """A finding for each kind of cells."""
+    tallies: dict[str, Tally] = {}
+    with findings.trying("demo: cells of both") as figures:
+        ours, theirs = cells_of(first.db), cells_of(reference.db)
+        figures["cells"], figures["ok"] = len(ours), bool(ours) and ours.keys() == theirs.keys()
+        for key in sorted(ours.keys() & theirs.keys()):
+            kind = kind_of(*key)
+            tallies.setdefault(kind, Tally()).add(key, kind, theirs[key], ours[key])
+    for kind, tally in tallies.items():
+        figures = {**vars(tally), "unexplained": tally.unexplained[:20]}
+        findings.add(f"demo: device against CPU, {kind}", ok=not tally.unexplained, **figures)
+
+
+def compare_after_kill(findings: Findings, first: Run, again: Run) -> None:
+    """Whether the store whose first run was killed has what the other one has."""
+    with findings.trying("demo: after kill -9 against undisturbed") as figures:
+        whole, resumed = cells_of(first.db), cells_of(again.db)
+        figures.update(cells=len(resumed), expected=len(whole), chunks=stored_chunks(again.db))
+        figures["largest_logit_difference"] = largest_difference(whole, resumed)
+        figures["same_bits"] = same_bits(whole, resumed)
+        figures["same_metrics"] = all(whole[key].metrics == resumed[key].metrics for key in whole)
+        tally: dict[str, Tally] = {}
+        for key in whole:
+            tally.setdefault(kind_of(*key), Tally()).add(key, kind_of(*key), whole[key], resumed[key])
+        figures["unexplained"] = [why for each in tally.values() for why in each.unexplained][:20]
+        figures["ok"] = not figures["unexplained"]
+
+
+if __name__ == "__main__":
+    part(work)()

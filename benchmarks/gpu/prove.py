@@ -1,0 +1,250 @@
+"""Everything that testbed does on a GPU, on one, within eight minutes: `python benchmarks/gpu/prove.py --out DIR`.
+
+Needs Python with PyTorch, torchvision and pip, and the wheels that `wheels.sh` has collected; no network and no data
+set. Installs the wheels and this checkout into ``DIR/site``, runs the parts in order of worth, each in a process of its
+own with a time limit, and writes ``DIR/proof.json`` after each. It ends with status 0 whatever it finds: what failed,
+and which target was missed, is in the file. README.md beside this says more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+INSTALLED = ("src", "db", "plotting", "setup.cfg", "pyproject.toml", "README.md", "eval.py", "db.py")
+LAST_LINES = 4000  # characters of what a part printed that are kept if it ended badly
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the proof.
+
+    Attributes:
+        name: What ``--only`` calls it.
+        file: Its program, in this folder.
+        seconds: The time that it has on a GPU.
+        what: What it shows.
+    """
+
+    name: str
+    file: str
+    seconds: int
+    what: str
+
+
+PARTS = (
+    Part("demo", "demo.py", 75, "the demo on the GPU against the CPU, and after kill -9"),
+    Part("correct", "correct.py", 110, "the tests marked gpu: corruptions, attacks, random words, probes, encoders"),
+    Part("throughput", "throughput.py", 180, "images a second against bare loops"),
+    Part("profile", "profiled.py", 40, "where time goes, and how busy the GPU is"),
+    Part("sharing", "sharing.py", 60, "two processes on one card, its memory, killed workers"),
+    Part("large", "large.py", 30, "retrieval of 25,010 × 5,000 and zero-shot heads against the CPU"),
+)
+
+
+class Proof:
+    """``proof.json``: the machine, and what each part found."""
+
+    def __init__(self, folder: Path, about: dict[str, Any]) -> None:
+        self.path = folder / "proof.json"
+        self.content: dict[str, Any] = {**about, "parts": {}}
+        self.write()
+
+    def add(self, name: str, result: dict[str, Any]) -> None:
+        """Keeps the result of a part."""
+        self.content["parts"][name] = result
+        self.write()
+
+    def write(self) -> None:
+        """Writes the file."""
+        new = self.path.with_suffix(".new")
+        new.write_text(json.dumps(self.content, indent=1) + "\n", encoding="utf-8")
+        os.replace(new, self.path)
+
+
+def main() -> None:
+    """Runs the parts that were asked for."""
+    options = parse()
+    began = time.monotonic()
+    folder = options.out.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    environment = surroundings(folder, options.cache)
+    problem = install(folder, options.wheels, environment)
+    proof = Proof(folder, {**about(options), "install": problem or "ok"})
+    if problem:
+        print(problem, flush=True)
+    for part in PARTS:
+        if options.only and part.name not in options.only:
+            continue
+        left = options.seconds - (time.monotonic() - began)
+        if left < min(10, part.seconds):
+            proof.add(part.name, {"what": part.what, "not_run": f"{left:.0f} s of {options.seconds} s were left"})
+            continue
+        print(f"\n=== {part.name}: {part.what} ({time.monotonic() - began:.0f} s)", flush=True)
+        proof.add(part.name, {"what": part.what, **run(part, folder, environment, options, left)})
+    proof.content["seconds"] = round(time.monotonic() - began, 1)
+    proof.write()
+    print(f"\n=== {proof.path}, after {time.monotonic() - began:.0f} s", flush=True)
+    print(summary(proof.content), flush=True)
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("proof"), help="the folder for everything (default: proof)")
+    parser.add_argument("--wheels", type=Path, default=HERE / "wheels", help="the folder of wheels.sh")
+    parser.add_argument("--device", default=None, help="such as cuda:0 (default: the first GPU)")
+    parser.add_argument("--cpu", action="store_true", help="run on the CPU what can; the rest is marked as not run")
+    parser.add_argument("--tiny", action="store_true", help="everything as small as possible")
+    parser.add_argument("--only", nargs="+", choices=[part.name for part in PARTS], help="these parts alone")
+    parser.add_argument("--seconds", type=float, default=480, help="the time for all parts (default: 480)")
+    parser.add_argument("--cache", type=Path, default=None, help="a cache folder with trained demo models, to copy")
+    options = parser.parse_args()
+    options.device = "cpu" if options.cpu else options.device or "cuda:0"
+    return options
+
+
+def surroundings(folder: Path, cache: Path | None) -> dict[str, str]:
+    """The variables of the parts: nothing of the user's, no network."""
+    own = folder / "cache"
+    if cache is not None and not own.exists():
+        shutil.copytree(cache, own)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TESTBED_")}
+    return {
+        **kept,
+        "PYTHONPATH": os.pathsep.join([str(folder / "site"), str(ROOT / "benchmarks")]),
+        "PYTHONUNBUFFERED": "1",
+        "TESTBED_CACHE": str(own),
+        "HF_HUB_OFFLINE": "1",
+    }
+
+
+def install(folder: Path, wheels: Path, environment: dict[str, str]) -> str:
+    """Installs the wheels and this checkout into ``site``; returns what went wrong, else an empty string."""
+    site = folder / "site"
+    if site.exists():
+        shutil.rmtree(site)
+    tree = folder / "tree"
+    shutil.rmtree(tree, ignore_errors=True)
+    tree.mkdir()
+    for name in INSTALLED:
+        source = ROOT / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, tree / name)
+    found = sorted(map(str, wheels.glob("*.whl")))
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--no-compile", "--no-cache-dir"]
+    for what in ([*found], ["--no-build-isolation", str(tree)]):
+        if not what:
+            continue
+        command = [*pip, "--target", str(site), *what]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        if done.returncode:
+            return f"pip failed: {done.stderr.strip()[-LAST_LINES:]}"
+    shutil.rmtree(tree)
+    return ""
+
+
+def about(options: argparse.Namespace) -> dict[str, Any]:
+    """The machine and the versions."""
+    done = subprocess.run([sys.executable, "-c", _VERSIONS], capture_output=True, text=True, check=False)
+    versions = json.loads(done.stdout) if done.returncode == 0 else {"torch": done.stderr[-LAST_LINES:]}
+    return {
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "commit": commit(),
+        "device": options.device,
+        "tiny": options.tiny,
+        "python": platform.python_version(),
+        "cores": len(os.sched_getaffinity(0)),
+        **versions,
+    }
+
+
+_VERSIONS = """
+import json, torch, torchvision
+cards = [torch.cuda.get_device_name(each) for each in range(torch.cuda.device_count())]
+versions = {"torch": torch.__version__, "torchvision": torchvision.__version__, "cuda": torch.version.cuda}
+print(json.dumps({**versions, "cards": cards}))
+"""
+
+
+def commit() -> str:
+    """The commit of this checkout, if git knows it."""
+    done = subprocess.run(
+        ["git", "-C", str(ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() or "unknown"
+
+
+def run(
+    part: Part, folder: Path, environment: dict[str, str], options: argparse.Namespace, left: float
+) -> dict[str, Any]:
+    """Runs a part in a process of its own; returns what it found, and how it ended."""
+    out = folder / f"{part.name}.json"
+    out.unlink(missing_ok=True)
+    seconds = min(part.seconds, left)
+    command = [sys.executable, str(HERE / part.file), "--device", options.device, "--out", str(out)]
+    command += ["--seconds", str(seconds), *(["--tiny"] if options.tiny else [])]
+    began = time.monotonic()
+    log = folder / f"{part.name}.log"
+    with log.open("w", encoding="utf-8") as printed:
+        process = subprocess.Popen(
+            command, stdout=printed, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=environment, cwd=folder,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            status: int | None = process.wait(seconds + 5)
+        except subprocess.TimeoutExpired:
+            status = None
+        with_all(process)
+    result: dict[str, Any] = {
+        "seconds": round(time.monotonic() - began, 1),
+        "found": json.loads(out.read_text(encoding="utf-8")) if out.exists() else [],
+    }
+    text = log.read_text(encoding="utf-8", errors="replace")
+    print(text[-LAST_LINES:], flush=True)
+    if status != 0:
+        result["ended"] = f"stopped after {seconds:.0f} s" if status is None else f"exit status {status}"
+        result["printed"] = text[-LAST_LINES:]
+    return result
+
+
+def with_all(process: subprocess.Popen[bytes]) -> None:
+    """Ends a part and whatever it has started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def summary(content: dict[str, Any]) -> str:
+    """A line for each part, and one for each finding that failed, differs or misses its target."""
+    lines = []
+    for name, part in content["parts"].items():
+        found = part.get("found", [])
+        bad = [each for each in found if "failed" in each or each.get("ok") is False]
+        missed = [each for each in found if each.get("met") is False]
+        absent = [each for each in found if "not_run" in each]
+        ended = part.get("ended") or part.get("not_run") or "done"
+        lines.append(
+            f"{name}: {ended}, {len(found)} findings, {len(bad)} failed or different, {len(missed)} targets missed,"
+            f" {len(absent)} not run, {part.get('seconds', 0)} s"
+        )
+        lines += [f"  {'failed' if 'failed' in each else 'differs'}: {each['name']}" for each in bad]
+        lines += [f"  missed: {each['name']}: {each.get('ratio')} of {each.get('target')}" for each in missed]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
