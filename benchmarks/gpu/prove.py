@@ -111,6 +111,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=[part.name for part in PARTS], help="these parts alone")
     parser.add_argument("--seconds", type=float, default=480, help="the time for all parts (default: 480)")
     parser.add_argument("--cache", type=Path, default=None, help="a cache folder with trained demo models, to copy")
+    parser.add_argument("--commit", default="", help="the commit of this checkout, where git cannot be asked")
     options = parser.parse_args()
     options.device = "cpu" if options.cpu else options.device or "cuda:0"
     return options
@@ -161,7 +162,7 @@ def about(options: argparse.Namespace) -> dict[str, Any]:
     versions = json.loads(done.stdout) if done.returncode == 0 else {"torch": done.stderr[-LAST_LINES:]}
     return {
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
-        "commit": commit(),
+        "commit": options.commit or commit(),
         "device": options.device,
         "tiny": options.tiny,
         "python": platform.python_version(),
