@@ -1,4 +1,4 @@
-"""Tensors on their way to a device and back, while the device works.
+"""Devices: tensors on their way there and back while they work, their random numbers, and their float32.
 
 A plain ``.to(device)`` waits until the GPU has done all that it was given before. In a loop the GPU then stands still
 while Python prepares the next step.
@@ -6,6 +6,8 @@ while Python prepares the next step.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -24,6 +26,35 @@ def like(images: torch.Tensor, values: Any) -> torch.Tensor:
 def runs_ahead(device: str) -> bool:
     """Whether a device computes while Python goes on."""
     return device.startswith("cuda")
+
+
+@contextlib.contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Lets torch draw the same numbers each time; afterwards its generators are as they were, those of GPUs too.
+
+    `torch.manual_seed` also seeds GPUs, and would do so later where CUDA is not in use yet.
+    """
+    gpus = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else range(0)
+    with torch.random.fork_rng(devices=list(gpus)):
+        torch.default_generator.manual_seed(seed)
+        if gpus:
+            torch.cuda.manual_seed_all(seed)
+        yield
+
+
+@contextlib.contextmanager
+def tensor_float_32(used: bool) -> Iterator[None]:
+    """Lets float32 products and convolutions on NVIDIA's GPUs use TensorFloat-32 in a block, or not.
+
+    It has ten bits of mantissa. By default, torch's convolutions use it and its products do not.
+    """
+    products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = products.allow_tf32, convolutions.allow_tf32
+    products.allow_tf32 = convolutions.allow_tf32 = used
+    try:
+        yield
+    finally:
+        products.allow_tf32, convolutions.allow_tf32 = before
 
 
 class Upload:

@@ -9,6 +9,7 @@ and which target was missed, is in the file. README.md beside this says more.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import platform
@@ -81,10 +82,9 @@ def main() -> None:
     folder = options.out.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     environment = surroundings(folder, options.cache)
-    problem = install(folder, options.wheels, environment)
-    proof = Proof(folder, {**about(options), "install": problem or "ok"})
-    if problem:
-        print(problem, flush=True)
+    problem = "" if options.keep and (folder / "site").exists() else install(folder, options.wheels)
+    proof = Proof(folder, {**about(options, environment), "install": problem or "ok"})
+    print(problem or json.dumps(proof.content), flush=True)
     for part in PARTS:
         if options.only and part.name not in options.only:
             continue
@@ -111,6 +111,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=[part.name for part in PARTS], help="these parts alone")
     parser.add_argument("--seconds", type=float, default=480, help="the time for all parts (default: 480)")
     parser.add_argument("--cache", type=Path, default=None, help="a cache folder with trained demo models, to copy")
+    parser.add_argument("--keep", action="store_true", help="use what an earlier call has installed into --out")
     parser.add_argument("--commit", default="", help="the commit of this checkout, where git cannot be asked")
     options = parser.parse_args()
     options.device = "cpu" if options.cpu else options.device or "cuda:0"
@@ -123,6 +124,10 @@ def surroundings(folder: Path, cache: Path | None) -> dict[str, str]:
     if cache is not None and not own.exists():
         shutil.copytree(cache, own)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TESTBED_")}
+    # Each of some hundred processes would compile torch again if nobody kept what the first one compiled.
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)
+    if not compiled("torch"):
+        kept["PYTHONPYCACHEPREFIX"] = str(folder / "compiled")
     return {
         **kept,
         "PYTHONPATH": os.pathsep.join([str(folder / "site"), str(ROOT / "benchmarks")]),
@@ -132,7 +137,13 @@ def surroundings(folder: Path, cache: Path | None) -> dict[str, str]:
     }
 
 
-def install(folder: Path, wheels: Path, environment: dict[str, str]) -> str:
+def compiled(package: str) -> bool:
+    """Whether the code of an installed package lies beside its sources, compiled."""
+    found = importlib.util.find_spec(package)
+    return bool(found and found.origin and Path(importlib.util.cache_from_source(found.origin)).exists())
+
+
+def install(folder: Path, wheels: Path) -> str:
     """Installs the wheels and this checkout into ``site``; returns what went wrong, else an empty string."""
     site = folder / "site"
     if site.exists():
@@ -156,9 +167,15 @@ def install(folder: Path, wheels: Path, environment: dict[str, str]) -> str:
     return ""
 
 
-def about(options: argparse.Namespace) -> dict[str, Any]:
-    """The machine and the versions."""
-    done = subprocess.run([sys.executable, "-c", _VERSIONS], capture_output=True, text=True, check=False)
+def about(options: argparse.Namespace, environment: dict[str, str]) -> dict[str, Any]:
+    """The machine, the versions, and the seconds that a process takes to import everything: the first, and the next."""
+    seconds = []
+    for _ in range(2):
+        began = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "-c", _VERSIONS], capture_output=True, text=True, check=False, env=environment
+        )
+        seconds.append(round(time.monotonic() - began, 1))
     versions = json.loads(done.stdout) if done.returncode == 0 else {"torch": done.stderr[-LAST_LINES:]}
     return {
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
@@ -167,12 +184,18 @@ def about(options: argparse.Namespace) -> dict[str, Any]:
         "tiny": options.tiny,
         "python": platform.python_version(),
         "cores": len(os.sched_getaffinity(0)),
+        "import_seconds": seconds,
+        "compiled_before": compiled("torch"),
         **versions,
     }
 
 
 _VERSIONS = """
 import json, torch, torchvision
+try:
+    import timm, open_clip, sklearn.linear_model, testbed.workers.worker, testbed.cli.eval
+except ImportError as error:
+    print(error, file=__import__("sys").stderr)
 cards = [torch.cuda.get_device_name(each) for each in range(torch.cuda.device_count())]
 versions = {"torch": torch.__version__, "torchvision": torchvision.__version__, "cuda": torch.version.cuda}
 print(json.dumps({**versions, "cards": cards}))

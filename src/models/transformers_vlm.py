@@ -111,6 +111,7 @@ class ImageTextModel(Generator):
         require_transformers(self.name)
         import torch
 
+        from testbed.devices import seeded
         from testbed.models.networks import vlm
 
         random = options.random_seed is not None
@@ -122,8 +123,7 @@ class ImageTextModel(Generator):
         if options.random_seed is None:
             self.folder.files(fetch=True)
             return vlm.load(self.name, folder, processor, dtype)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(options.random_seed)
+        with seeded(options.random_seed):
             return vlm.untrained(self.name, folder, processor, dtype)
 
     def _described(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from torch import nn
 from testbed.corruptions import autoattack
 from testbed.corruptions.adversarial import PGD
 from testbed.corruptions.autoattack import STANDARD, AutoAttack
+from testbed.devices import seeded
 from testbed.registry import registry
 
 pytestmark = pytest.mark.gpu
@@ -24,8 +25,7 @@ class Network(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(4)
+        with seeded(4):
             self.layers = nn.Sequential(
                 nn.Conv2d(3, 16, 3, padding=1), nn.Softplus(), nn.Conv2d(16, 32, 3, stride=2, padding=1), nn.Softplus(),
                 nn.Flatten(), nn.Linear(32 * (SIDE // 2) ** 2, CLASSES),

@@ -10,6 +10,7 @@ import torch
 from device_under_test import DEVICE, sized
 from torch import nn
 
+from testbed.devices import seeded
 from testbed.eval_settings.digits import TEMPLATES
 from testbed.metrics import CLIPScore, clip_score
 from testbed.metrics.scorers.retrieval import score_retrieval
@@ -194,8 +195,7 @@ class Letters(nn.Module):
 
     def __init__(self):
         super().__init__()
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
+        with seeded(0):
             self.table = nn.Embedding(128, 32)
             self.layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True)
             self.last = nn.Linear(32, 24)
@@ -254,8 +254,7 @@ def test_language_models_that_embed_texts(kind, tmp_path, compare):
 
 
 def tiny_clip():
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(3)
+    with seeded(3):
         return untrained("digits-clip")
 
 

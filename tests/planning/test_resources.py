@@ -54,9 +54,13 @@ def test_tensor_float_32_is_used_within_forward_passes_of_that_precision_alone(d
     for each in switches:
         each.allow_tf32 = False
     try:
-        with autocast(LoadOptions(dtype=dtype)):
+        with autocast(LoadOptions("cuda", dtype)):
             assert {each.allow_tf32 for each in switches} == {dtype == "tf32"}
         assert {each.allow_tf32 for each in switches} == {False}
+        switches[1].allow_tf32 = True  # as by default, in a user's own process
+        with autocast(LoadOptions("cuda")):
+            assert {each.allow_tf32 for each in switches} == {False}
+        assert switches[1].allow_tf32
     finally:
         for each, allowed in zip(switches, before, strict=True):
             each.allow_tf32 = allowed

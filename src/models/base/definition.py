@@ -201,10 +201,9 @@ class ModelDefinition(ABC):
         Raises:
             WeightsError: If there is no way to build it.
         """
-        import torch
+        from testbed.devices import seeded
 
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with seeded(seed):
             if self._random_loader is not None:
                 return self._random_loader()
             network = _architecture(self.arch) if self.arch else None

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import copy
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
-from testbed.devices import sent
+from testbed.devices import sent, tensor_float_32
 from testbed.errors import RunError
 from testbed.models.base.definition import FLOAT32, TF32
 from testbed.models.base.transform import StandardNormalization
@@ -25,24 +25,11 @@ if TYPE_CHECKING:
 
 
 def autocast(options: LoadOptions) -> contextlib.AbstractContextManager[Any]:
-    """The precision of a forward pass: float32 as it is, TensorFloat-32, or a lower one by torch.autocast."""
-    if options.dtype == FLOAT32:
-        return contextlib.nullcontext()
-    if options.dtype == TF32:
-        return _tensor_float_32()
+    """The precision of a forward pass: float32, also where torch would take less for it; or less, by torch.autocast."""
+    if options.dtype in (FLOAT32, TF32):
+        on_gpu = options.device.startswith("cuda")
+        return tensor_float_32(options.dtype == TF32) if on_gpu else contextlib.nullcontext()
     return torch.autocast(torch.device(options.device).type, dtype=getattr(torch, options.dtype))
-
-
-@contextlib.contextmanager
-def _tensor_float_32() -> Iterator[None]:
-    """Lets float32 products and convolutions use TensorFloat-32, which `prepare_process` has turned off elsewhere."""
-    products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
-    before = products.allow_tf32, convolutions.allow_tf32
-    products.allow_tf32 = convolutions.allow_tf32 = True
-    try:
-        yield
-    finally:
-        products.allow_tf32, convolutions.allow_tf32 = before
 
 
 def prepared(network: Any, options: LoadOptions, *compiled: str) -> Any:

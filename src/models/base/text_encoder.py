@@ -91,13 +91,12 @@ class TextEncoder(ModelDefinition):
 
     def _random(self, options: LoadOptions) -> Any:
         """The encoder with random weights, the same for the same seed."""
-        import torch
+        from testbed.devices import seeded
 
         loader = self._random_loader
         if loader is None or options.random_seed is None:
             return self.make_random_network(options.random_seed or 0)
-        with torch.random.fork_rng(devices=[]), loading(self.name):
-            torch.manual_seed(options.random_seed)
+        with loading(self.name), seeded(options.random_seed):
             return called(loader, options)
 
 

@@ -11,6 +11,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from testbed.devices import seeded
+
 IMAGE_SIZE = 32
 CLIP_CONFIG: dict[str, Any] = {
     "embed_dim": 64,
@@ -117,8 +119,7 @@ def reproducibly(seed: int) -> Iterator[torch.Generator]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with threadpool_limits(1), torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with threadpool_limits(1), seeded(seed):
             yield torch.Generator().manual_seed(seed)
     finally:
         torch.set_num_threads(threads)

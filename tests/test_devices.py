@@ -1,0 +1,50 @@
+"""What testbed draws for itself leaves the user's random numbers alone, on GPUs too."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from testbed.devices import seeded
+from testbed.models.model_base import Model, StandardTransform
+
+
+def drawing() -> torch.nn.Module:
+    return torch.nn.Linear(3, 2)
+
+
+def test_what_is_drawn_follows_from_the_seed_and_the_generators_stay_as_they_were():
+    torch.manual_seed(5)
+    expected = torch.rand(4)
+    torch.manual_seed(5)
+    drawn = []
+    for seed in (0, 0, 1):
+        with seeded(seed):
+            drawn.append(torch.rand(3))
+    assert torch.equal(drawn[0], drawn[1])
+    assert not torch.equal(drawn[0], drawn[2])
+    assert torch.equal(torch.rand(4), expected)
+
+
+def test_random_networks_seed_no_gpu(monkeypatch: pytest.MonkeyPatch):
+    """`torch.manual_seed` would also seed GPUs, in a block that restores the CPU's generator alone."""
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", lambda seed: pytest.fail("the GPU's generators were seeded"))
+    model = Model("drawn", StandardTransform(8, 8), drawing, 4, random_loader=drawing)
+    one, other = (model.make_random_network(seed).weight for seed in (0, 1))
+    assert torch.equal(model.make_random_network(0).weight, one)
+    assert not torch.equal(one, other)
+    assert model.weights() == model.weights()
+
+
+@pytest.mark.gpu
+def test_generators_of_gpus_stay_as_they_were():
+    from device_under_test import DEVICE
+
+    torch.manual_seed(5)
+    expected = torch.rand(4, device=DEVICE)
+    torch.manual_seed(5)
+    with seeded(0):
+        first = torch.rand(3, device=DEVICE)
+    with seeded(0):
+        assert torch.equal(torch.rand(3, device=DEVICE), first)
+    assert torch.equal(torch.rand(4, device=DEVICE), expected)
