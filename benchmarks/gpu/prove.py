@@ -170,7 +170,7 @@ def install(folder: Path, wheels: Path) -> str:
 def about(options: argparse.Namespace, environment: dict[str, str]) -> dict[str, Any]:
     """The machine, the versions, and the seconds that a process takes to import everything: the first, and the next."""
     seconds = []
-    for _ in range(2):
+    for _ in range(1 if options.keep else 2):
         began = time.monotonic()
         done = subprocess.run(
             [sys.executable, "-c", _VERSIONS], capture_output=True, text=True, check=False, env=environment
