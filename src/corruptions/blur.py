@@ -116,9 +116,8 @@ def follow(source: torch.Tensor, visited: torch.Tensor) -> torch.Tensor:
     # What lies behind was visited before, and holds by now what it copied itself: the chain goes on from there.
     goes_on = (source > own) & visited[source]
     found = torch.where(goes_on, source, own)
-    for _ in range(source.shape[1].bit_length()):  # each round doubles the number of steps that are followed
+    while True:  # each round doubles the number of steps that are followed
         farther = found.gather(1, found)
-        if source.device.type == "cpu" and torch.equal(farther, found):  # a GPU would have to be waited for
-            break
+        if torch.equal(farther, found):
+            return source.gather(1, found)
         found = farther
-    return source.gather(1, found)

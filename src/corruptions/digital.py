@@ -7,11 +7,12 @@ such images. Lengths are in pixels, for images of 224 × 224.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -206,23 +207,32 @@ def _jpeg_of_device(images: torch.Tensor, quality: int) -> torch.Tensor:
 
     from testbed.devices import sent
 
-    def there_and_back(image: _Array) -> _Array:
-        return np.array(Image.open(_jpeg(image, quality), formats=["JPEG"]))
+    def there_and_back(pixels: _Array) -> _Array:
+        with _memory_file() as file:
+            _write_jpeg(pixels, quality, file)
+            file.seek(0)
+            return np.array(Image.open(file, formats=["JPEG"]))
 
-    pictures = np.stack([*_threads().map(there_and_back, images.cpu().numpy())])
+    batch, _, height, width = images.shape
+    pixels = torch.zeros(batch, height, width, 4, dtype=torch.uint8, device=images.device)
+    pixels[..., :3] = images.float().mul(255).add_(0.5).permute(0, 2, 3, 1)
+    pictures = np.stack([*_threads().map(there_and_back, pixels.cpu().numpy())])
     return sent(torch.from_numpy(pictures), images.device).permute(0, 3, 1, 2).to(images.dtype).div_(255)
+
+
+def _memory_file() -> IO[bytes]:
+    """A file in memory: one of the system's, since Pillow lets other threads run while it writes to such a file."""
+    return os.fdopen(os.memfd_create("jpeg"), "w+b") if hasattr(os, "memfd_create") else BytesIO()
 
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    """Threads for Pillow, which lets others run while it codes."""
+    """Threads for Pillow."""
     return ThreadPoolExecutor(thread_name_prefix="jpeg")
 
 
 def _jpeg(image: _Array, quality: int) -> BytesIO:
     """A JPEG file of an image [3, H, W] in [0, 1]."""
-    from PIL import Image
-
     height, width = image.shape[1:]
     pixels = np.zeros((height, width, 4), dtype=np.uint8)  # as Pillow holds them, so that it makes no copy
     scaled = np.empty((height, width), dtype=np.float32)
@@ -231,5 +241,13 @@ def _jpeg(image: _Array, quality: int) -> BytesIO:
         scaled += np.float32(0.5)
         np.copyto(pixels[..., channel], scaled, casting="unsafe")
     file = BytesIO()
-    Image.frombuffer("RGBX", (width, height), pixels, "raw", "RGBX", 0, 1).save(file, "JPEG", quality=quality)
+    _write_jpeg(pixels, quality, file)
     return file
+
+
+def _write_jpeg(pixels: _Array, quality: int, file: IO[bytes]) -> None:
+    """Writes 8-bit pixels [H, W, 4], the last channel unused, as a JPEG."""
+    from PIL import Image
+
+    height, width = pixels.shape[:2]
+    Image.frombuffer("RGBX", (width, height), pixels, "raw", "RGBX", 0, 1).save(file, "JPEG", quality=quality)

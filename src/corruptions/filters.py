@@ -151,7 +151,8 @@ def move(image: torch.Tensor, radius: int, sigma: float, angle: float) -> torch.
     import torch
 
     height, width = image.shape[-2:]
-    weights, down, across = _line(radius, sigma, angle)
+    weights, *line = _lines(radius, sigma, [angle])
+    down, across = (steps[0].tolist() for steps in line)
     reach = min(max(abs(each) for each in (*down, *across)), max(height, width))
     padded = pad(image, reach, "nearest")
     moved = torch.zeros_like(image)
@@ -171,32 +172,34 @@ def move_all(images: torch.Tensor, radius: int, sigma: float, angles: Sequence[f
 
     if images.device.type == "cpu":
         return torch.stack([move(image, radius, sigma, angle) for image, angle in zip(images, angles, strict=True)])
-    from testbed.devices import sent
+    from testbed.devices import like, sent
 
     (batch, channels, height, width), device = images.shape, images.device
-    lines = [_line(radius, sigma, angle) for angle in angles]
-    down, across = np.array([line[1] for line in lines]), np.array([line[2] for line in lines])
+    weights, down, across = _lines(radius, sigma, angles)
     inside = np.logical_and.accumulate((abs(down) < height) & (abs(across) < width), axis=1)
-    weights = np.where(inside, lines[0][0], 0).astype(np.float32)
-    rows = sent(torch.from_numpy((np.arange(height) - down[..., None]).clip(0, height - 1)), device) * width
-    columns = sent(torch.from_numpy((np.arange(width) - across[..., None]).clip(0, width - 1)), device)
-    shares = sent(torch.from_numpy(weights).view(batch, -1, 1, 1), device).to(images.dtype)
+    shares = like(images, np.where(inside, weights, 0)).view(batch, -1, 1, 1)
+    rows, columns = (
+        (torch.arange(size, device=device) - sent(torch.from_numpy(steps), device)[..., None]).clamp_(0, size - 1)
+        for size, steps in ((height, down), (width, across))
+    )
+    rows *= width
     pixels = images.flatten(2)
     moved = torch.zeros_like(pixels)
-    for step in range(weights.shape[1]):
+    for step in range(len(weights)):
         places = (rows[:, step, :, None] + columns[:, step, None, :]).view(batch, 1, -1)
         moved.addcmul_(pixels.gather(2, places.expand(-1, channels, -1)), shares[:, step])
     return moved.view(images.shape)
 
 
-def _line(radius: int, sigma: float, angle: float) -> tuple[np.ndarray[tuple[int], Any], list[int], list[int]]:
-    """The weights of the steps of `move`, and how far each goes down and across."""
-    count = 2 * radius + 1
-    weights = np.exp(-(np.arange(count) ** 2) / (2 * sigma**2))
+def _lines(
+    radius: int, sigma: float, angles: Sequence[float]
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The steps of `move`: their weights [steps], and how far each goes down and across, int64 [len(angles), steps]."""
+    steps = np.arange(2 * radius + 1)
+    weights = np.exp(-(steps**2) / (2 * sigma**2))
     weights /= weights.sum()
-    sine, cosine = math.sin(math.radians(angle)), math.cos(math.radians(angle))
-    down = [-math.ceil(step * sine - 0.5) for step in range(count)]
-    across = [-math.ceil(step * cosine - 0.5) for step in range(count)]
+    turned = [[function(math.radians(angle)) for angle in angles] for function in (math.sin, math.cos)]
+    down, across = (-np.ceil(steps * np.array(each)[:, None] - 0.5).astype(np.int64) for each in turned)
     return weights, down, across
 
 

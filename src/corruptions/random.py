@@ -7,14 +7,18 @@ same words are computed where they are needed, for all samples of a batch at onc
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
     import torch
+
+log = logging.getLogger("testbed")
 
 _T = TypeVar("_T", bound=np.generic)
 _Array = np.ndarray[tuple[int, int], np.dtype[_T]]
@@ -53,9 +57,20 @@ def device_words(seeds: Sequence[int], count: int, device: torch.device, stream:
 
     blocks = -(-count // 8)  # a block of the counter is four words of 64 bits
     counter = torch.arange(1, blocks + 1, dtype=torch.int64, device=device).expand(len(seeds), blocks)
-    zero = torch.zeros((), dtype=torch.int64, device=device)
-    state = (counter, zero, zero, zero)
     key = sent(torch.tensor(list(seeds), dtype=torch.int64), device).view(-1, 1)
+    kernel = _kernel(device) if device.type == "cuda" and counter.numel() else None
+    if kernel is None:
+        state = _philox(counter, key, stream)
+    else:
+        state = kernel(counter, key, torch.full((1, 1), stream, dtype=torch.int64, device=device))
+    whole = torch.stack([each.expand(len(seeds), blocks) for each in state], dim=2)
+    return whole.view(torch.int32).flatten(1)[:, :count]
+
+
+def _philox(counter: torch.Tensor, key: torch.Tensor, stream: int) -> tuple[torch.Tensor, ...]:
+    """The four words of 64 bits of each block, by torch's operations: some hundred, which a GPU starts one by one."""
+    zero = counter.new_zeros(())
+    state = (counter, zero, zero, zero)
     second = stream
     for _ in range(_ROUNDS):
         (high_0, low_0), (high_1, low_1) = (
@@ -64,8 +79,49 @@ def device_words(seeds: Sequence[int], count: int, device: torch.device, stream:
         state = (high_1 ^ state[1] ^ key, low_1, high_0 ^ state[3] ^ _signed(second), low_0)
         key = key + _signed(_KEY_STEPS[0])
         second = (second + _KEY_STEPS[1]) % 2**64
-    whole = torch.stack([each.expand(len(seeds), blocks) for each in state], dim=2)
-    return whole.view(torch.int32).flatten(1)[:, :count]
+    return state
+
+
+# As one operation, in CUDA's C++. torch finds its name by a pattern that allows no ">" in what follows.
+_CODE = f"""
+template <typename T> void philox(T block, T seed, T stream, T& first, T& second, T& third, T& fourth) {{
+  unsigned long long a = block, b = 0, c = 0, d = 0, key = seed, other = stream;
+  for (int round = 0; round != {_ROUNDS}; ++round) {{
+    unsigned long long high_a = __umul64hi(a, {_MULTIPLIERS[0]:#x}ULL), low_a = a * {_MULTIPLIERS[0]:#x}ULL;
+    unsigned long long high_c = __umul64hi(c, {_MULTIPLIERS[1]:#x}ULL), low_c = c * {_MULTIPLIERS[1]:#x}ULL;
+    a = high_c ^ b ^ key;
+    b = low_c;
+    c = high_a ^ d ^ other;
+    d = low_a;
+    key += {_KEY_STEPS[0]:#x}ULL;
+    other += {_KEY_STEPS[1]:#x}ULL;
+  }}
+  first = a;
+  second = b;
+  third = c;
+  fourth = d;
+}}
+"""
+
+
+@cache
+def _kernel(device: torch.device) -> Callable[..., tuple[torch.Tensor, ...]] | None:
+    """The same as one operation, which torch compiles for the GPU; None where it cannot, or where the words differ."""
+    import torch
+
+    from testbed.devices import sent
+
+    try:
+        from torch.cuda.jiterator import _create_multi_output_jit_fn
+
+        kernel: Callable[..., tuple[torch.Tensor, ...]] = _create_multi_output_jit_fn(_CODE, 4)
+        block, seed, stream = sent(torch.tensor([[1], [2**63 - 1], [3]]), device).split(1)
+        found = [each.item() for each in kernel(block, seed, stream)]
+        expected = [each.item() for each in _philox(block, seed, 3)]
+    except Exception as error:  # the function is not a public one of torch's
+        log.debug("random words are drawn by many operations: %s", error)
+        return None
+    return kernel if found == expected else None
 
 
 def _signed(value: int) -> int:

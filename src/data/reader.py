@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.utils.data import default_collate
 
 from testbed.data.decoded import DecodedImages
 from testbed.data.perturbation import sample_seed
@@ -242,7 +243,7 @@ def collate(items: Sequence[Item]) -> Batch:
         indices=[item.index for item in items],
         good=[item.index for item in good],
         images=_stack([item.image for item in good if item.image is not None]),
-        perturbed={name: torch.stack([item.perturbed[name] for item in good]) for name in names},
+        perturbed={name: default_collate([item.perturbed[name] for item in good]) for name in names},
         errors={item.index: item.error for item in items if item.error is not None},
         faults=faults,
         reads={read for item in items for read in item.reads},
@@ -251,7 +252,8 @@ def collate(items: Sequence[Item]) -> Batch:
 
 
 def _stack(images: Sequence[torch.Tensor]) -> torch.Tensor | None:
-    return torch.stack(list(images)) if images else None
+    """The images in one tensor; in a data worker, it is made in the memory through which it goes to its process."""
+    return default_collate(list(images)) if images else None
 
 
 __all__ = ["Batch", "ByName", "CpuPerturbation", "Item", "Reader", "collate", "portable"]

@@ -34,6 +34,11 @@ def process_context(modules: Sequence[str]) -> Any:
     return context
 
 
+def data_processes() -> Any:
+    """How data workers are started: a context of multiprocessing."""
+    return process_context(["testbed.data.reader"])
+
+
 @contextlib.contextmanager
 def without_main() -> Iterator[None]:
     """Processes that start in this context do not run the program itself once more, as multiprocessing has them do.

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from testbed.errors import TestbedError
+from testbed.graph.nodes import Reads
 from testbed.graph.passes import Job
 from testbed.inputs import using
+from testbed.process.processes import data_processes, start_server
 from testbed.workers.channel import RemoteChannel
 
 if TYPE_CHECKING:
@@ -63,6 +65,8 @@ def _work(channel: RemoteChannel, job: Job, device: str, opener: OpenStore) -> N
     if job.options.verbose:
         log.addHandler(_ToRun(channel))
         log.setLevel(logging.DEBUG)
+    if job.data_workers and any(each.reads is Reads.IMAGES for each in job.passes):
+        start_server(data_processes())  # it takes seconds, in which the device is set up and models are loaded
     prepare_process(device, job.threads)
     registry.load(job.options.plugins)
     with contextlib.ExitStack() as stack:

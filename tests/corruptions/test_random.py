@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+import shutil
+import subprocess
+
 import numpy as np
 import pytest
 import torch
 
+from testbed.corruptions import random
 from testbed.corruptions.random import device_words, host_uniform, normal, uniform, words
 
 
@@ -43,6 +48,25 @@ def test_no_samples_give_no_numbers():
     assert uniform([], (3, 2), "cpu").shape == (0, 3, 2)
     assert normal([], (3, 2), "cpu").shape == (0, 3, 2)
     assert device_words([], 5, torch.device("cpu"), 0).shape == (0, 5)
+
+
+@pytest.mark.skipif(not shutil.which("g++"), reason="needs a C++ compiler")
+def test_the_operation_that_a_gpu_compiles_gives_the_same_words(tmp_path):
+    """As far as a CPU can tell: CUDA's product of the upper halves is put in."""
+    source, library = tmp_path / "philox.cpp", tmp_path / "philox.so"
+    source.write_text(
+        "static unsigned long long __umul64hi(unsigned long long a, unsigned long long b)"
+        " { return (unsigned __int128) a * b >> 64; }\n"
+        + random._CODE
+        + 'extern "C" void block(long long* a, long long* to) { philox(a[0], a[1], a[2], to[0], to[1], to[2], to[3]); }'
+    )
+    subprocess.run(["g++", "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
+    numbers = ctypes.c_longlong * 4
+    for seed, stream in ((0, 0), (7, 3), (2**63 - 1, 1)):
+        found = numbers()
+        ctypes.CDLL(str(library)).block((ctypes.c_longlong * 3)(1, seed, stream), found)
+        expected = np.random.Philox(key=[seed, stream]).random_raw(4)
+        np.testing.assert_array_equal(np.array(found, dtype=np.int64).view(np.uint64), expected)
 
 
 def test_what_numpy_draws_for_an_image_is_what_torch_draws():

@@ -30,7 +30,7 @@ from testbed.inputs import active, using
 from testbed.models.model_base import ModelDefinition
 from testbed.process import profiling
 from testbed.process.oom import DeviceError, InPieces, is_device_error
-from testbed.process.processes import begin, process_context, start_server
+from testbed.process.processes import begin, data_processes
 from testbed.registry.plugin_pickle import PluginPickle
 from testbed.tracing import access_log
 from testbed.workers.context import Context
@@ -64,8 +64,6 @@ class ImageKernel(Kernel):
         if first is None:  # other runs compute all of it: no model need be loaded
             return
         self._shards = chain([first], shards)
-        if self.context.job.data_workers:
-            start_server(_data_processes())  # it imports torch while the models are loaded
         self._prepare()
         one_pass = self.one_pass
         variants = Variants(self.source, one_pass.positions, one_pass.targets, self.context.device, self.options.seed)
@@ -173,7 +171,7 @@ class ImageKernel(Kernel):
             num_workers=workers,
             collate_fn=collate,
             pin_memory=self.context.device.startswith("cuda"),
-            multiprocessing_context=_data_processes() if workers else None,
+            multiprocessing_context=data_processes() if workers else None,
             worker_init_fn=partial(_begin_data_worker, dict(os.environ), self.options.profile),
         )
         iterator = None
@@ -299,11 +297,6 @@ def _told(error: Exception) -> str:
         return reason_of(error)
     last = str(error).strip().splitlines()[-1]
     return re.sub(r"^(?:\w+\.)+(?=\w+: )", "", last)
-
-
-def _data_processes() -> Any:
-    """How data workers are started."""
-    return process_context(["testbed.data.reader"])
 
 
 def _nothing(role: str) -> Any:
