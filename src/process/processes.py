@@ -36,7 +36,7 @@ def process_context(modules: Sequence[str]) -> Any:
 
 def data_processes() -> Any:
     """How data workers are started: a context of multiprocessing."""
-    return process_context(["testbed.data.reader"])
+    return process_context(["testbed.workers.data_process"])
 
 
 @contextlib.contextmanager
