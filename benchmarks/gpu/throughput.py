@@ -40,7 +40,6 @@ FLOAT32, TF32, BFLOAT16 = Precision(), Precision("tf32"), Precision("bfloat16")
 CHANNELS_LAST = Precision("bfloat16", channels_last=True)
 COMPILED = Precision("bfloat16", compile=True)
 BOTH = Precision("bfloat16", channels_last=True, compile=True)
-OWN_WORKERS = "testbed's own number of data workers"
 COMPILE_SECONDS = 60.0  # that compiling takes, in the bare loop and in testbed together
 
 FIRST = (("resnet50", FLOAT32), ("vit_b_16", FLOAT32))
@@ -58,19 +57,15 @@ class State:
 
     Attributes:
         decode: Images per second that the best plain loop decodes; NaN before it is measured.
-        workers: The number of data workers of that loop.
         forward: Model and precision → images per second of the bare loop.
         overhead: The seconds of a testbed run beside its steady state, as last measured.
-        reserved: Seconds that are kept for the pass of 96 settings, once that can be estimated.
     """
 
     findings: Findings
     images: material.Material
     decode: float = math.nan
-    workers: int = 0
     forward: dict[tuple[str, Precision], float] = field(default_factory=dict)
     overhead: float = START
-    reserved: float = 0.0
 
     def bare(self, model: str, precision: Precision) -> float:
         """Images per second of the bare loop, measured once."""
@@ -81,8 +76,8 @@ class State:
         return self.forward[key]
 
     def options(self, precision: Precision) -> dict[str, Any]:
-        """Options of testbed: how networks are run, and with how many data workers."""
-        chosen = vars(precision) | {"data_workers": self.workers}
+        """Options of testbed: how networks are run."""
+        chosen: dict[str, Any] = dict(vars(precision))
         if self.findings.tiny:
             chosen |= {"batch_size": 4}
         if not self.findings.on_gpu:  # a worker process would take seconds to start
@@ -110,14 +105,11 @@ def _measure(state: State) -> None:
     for model, precision in TINY_FIRST if findings.tiny else FIRST:
         measure(state, model, precision)
     measure_corruptions(state)
-    reserve_for_pass(state)
-    for model, precision in () if findings.tiny else NEXT:
-        measure(state, model, precision)
     model, cached = ("resnet18", FLOAT32) if findings.tiny else ("resnet50", BFLOAT16)
-    measure(state, model, BFLOAT16, OWN_WORKERS, data_workers=None)
-    measure_cached(state, model, cached)
-    state.reserved = 0.0
     measure_pass(state, model)
+    for name, precision in () if findings.tiny else NEXT:
+        measure(state, name, precision)
+    measure_cached(state, model, cached)
     for name, precision in TINY_LAST if findings.tiny else LAST:
         measure(state, name, precision)
 
@@ -127,17 +119,12 @@ def _measure(state: State) -> None:
 
 def measure_decoding(state: State) -> None:
     """The plain loop that decodes with all cores, and moves images to the device."""
-    counts = (1,) if state.findings.tiny else tuple(dict.fromkeys((material.CORES, max(1, material.CORES - 2))))
-    for workers in counts:
-        name = f"plain loop, decoding with {workers} workers"
-        if fits(state.findings, name, 10):
-            with state.findings.trying(name) as figures, at_most(40):
-                rate = _decoded_rate(state, workers)
-                figures["images_per_second"] = round(rate, 1)
-                if not state.decode >= rate:  # also if it is NaN
-                    state.decode, state.workers = rate, workers
-    if math.isnan(state.decode):
-        state.workers = max(1, material.CORES - 2)
+    workers = 1 if state.findings.tiny else material.CORES
+    name = f"plain loop, decoding with {workers} workers"
+    if fits(state.findings, name, 10):
+        with state.findings.trying(name) as figures, at_most(40):
+            state.decode = _decoded_rate(state, workers)
+            figures["images_per_second"] = round(state.decode, 1)
 
 
 def _decoded_rate(state: State, workers: int) -> float:
@@ -170,14 +157,14 @@ def _decoded_rate(state: State, workers: int) -> float:
 # testbed against both limits ------------------------------------------------------------------------------------------
 
 
-def measure(state: State, model: str, precision: Precision, what: str = "", **options: Any) -> None:
-    """Compares testbed with the bare forward pass and with decoding; ``what`` and ``options`` say what is special."""
+def measure(state: State, model: str, precision: Precision) -> None:
+    """Compares testbed with the bare forward pass and with decoding."""
     findings = state.findings
-    name = f"{model}, {precision}" + (f", {what}" if what else "")
-    if (precision.dtype == "tf32" or what == OWN_WORKERS) and not findings.on_gpu:
+    name = f"{model}, {precision}"
+    if precision.dtype == "tf32" and not findings.on_gpu:
         findings.not_run(name, "needs a GPU")
         return
-    needed = state.overhead + STEADY + 3 + COMPILE_SECONDS * precision.compile + state.reserved
+    needed = state.overhead + STEADY + 3 + COMPILE_SECONDS * precision.compile
     if not findings.tiny and not fits(findings, name, needed):
         return
     with findings.trying(name) as figures:
@@ -187,8 +174,7 @@ def measure(state: State, model: str, precision: Precision, what: str = "", **op
         bound = state.decode if by_decoding else forward
         figures.update(forward=round(forward, 1), decode=round(state.decode, 1))
         limit, skip = _amount(state, model, bound, by_decoding)
-        chosen = {**state.options(precision), **options}
-        ran = run_testbed(findings, state.images, model, [LARGE], limit, skip, **chosen)
+        ran = run_testbed(findings, state.images, model, [LARGE], limit, skip, **state.options(precision))
         state.overhead = max(5.0, ran.seconds - (ran.steady_to - ran.steady_from))
         ratio, target = ran.rate / bound, BY_DECODING if by_decoding else BY_FORWARD
         figures.update(
@@ -212,7 +198,7 @@ def _amount(state: State, model: str, rate: float, by_decoding: bool) -> tuple[i
         return TINY_IMAGES, 4
     batch = registry.get_model(model).batch_size(adversarial=False)
     if by_decoding:
-        together = batch * state.workers
+        together = batch * material.CORES
         limit = min((math.ceil(STEADY * rate / together) + 1) * together, state.images.size)
         return limit, min(together, limit // 2)
     batches = math.ceil(
@@ -225,7 +211,7 @@ def _amount(state: State, model: str, rate: float, by_decoding: bool) -> tuple[i
 def measure_cached(state: State, model: str, precision: Precision) -> None:
     """testbed with images that were decoded before: the large folder has each image several times."""
     findings, name = state.findings, f"{model}, {precision}, decoded images cached"
-    if not findings.tiny and not fits(findings, name, 2 * state.overhead + STEADY + state.reserved):
+    if not findings.tiny and not fits(findings, name, 2 * state.overhead + STEADY):
         return
     with findings.trying(name) as figures:
         options = {**state.options(precision), "decoded_cache": CACHE}
@@ -294,13 +280,6 @@ def _settings(tiny: bool) -> list[str]:
     names = ("fog", "frost") if tiny else IMAGENET_C
     severities = (3,) if tiny else SEVERITIES
     return [SMALL, *(f"{SMALL}+imagenet-c.{name}.{severity}" for name in names for severity in severities)]
-
-
-def reserve_for_pass(state: State) -> None:
-    """Keeps the time for the pass, at twice that of its forward passes."""
-    forward = state.forward.get(("resnet50", FLOAT32))
-    if forward is not None:
-        state.reserved = state.overhead + 5 + 2 * 96 * FEW_PASS_IMAGES / forward
 
 
 def measure_pass(state: State, model: str) -> None:
