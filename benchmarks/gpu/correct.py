@@ -23,7 +23,7 @@ FILES: tuple[tuple[str, str | None], ...] = (
     ("tests/gpu/test_corruptions.py", "is_that_of_the_cpu and 3x"),
     ("tests/gpu/test_random.py", "philox or normal"),
     ("tests/gpu/test_encoders.py", None),
-    ("tests/gpu/test_probe.py", "do_not_feel"),
+    ("tests/gpu/test_probe.py", None),
     ("tests/tasks/test_probe_fit.py", None),
     ("tests/gpu/test_generation.py", None),
     ("tests/gpu/test_attacks.py", None),

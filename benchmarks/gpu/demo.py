@@ -332,9 +332,9 @@ def work(findings: Findings) -> None:
 def compare_demo(findings: Findings, folder: Path, words: list[str], runs: list[Run]) -> None:
     """All runs of the demo, three at a time, and what they have stored."""
     device = [*words, *on_device(findings)]
-    cpu = [*words, *(["--executor", "inline"] if findings.tiny else ["--cpu-processes", "8"])]
     first = Run("device", device, folder)
-    reference = Run("cpu", cpu, folder, {"CUDA_VISIBLE_DEVICES": ""})
+    cpu = [*words, "--cpu-processes", "8"]
+    reference = Run("cpu", cpu, folder, {"CUDA_VISIBLE_DEVICES": ""}) if findings.on_gpu else first
     broken = Run("broken", device, folder)
     runs += [first, reference, broken]
     with findings.trying("demo: kill -9") as figures:

@@ -2,8 +2,8 @@
 
 Needs Python with PyTorch, torchvision and pip, and the wheels that `wheels.sh` has collected; no network and no data
 set. Installs the wheels and this checkout into ``DIR/site``, runs the parts in order of worth, each in a process of its
-own with a time limit, and writes ``DIR/proof.json`` after each. It ends with status 0 whatever it finds: what failed,
-and which target was missed, is in the file. README.md beside this says more.
+own with a time limit, and writes ``DIR/proof.json`` after each. It ends with status 0 whatever it finds, unless with
+--check: what failed, and which target was missed, is in the file. README.md beside this says more.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import cache_from_source, find_spec
 from pathlib import Path
@@ -26,6 +29,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 IMPORTED = ("torch", "torchvision", "numpy", "PIL", "sympy", "scipy", "sklearn", "pandas", "timm", "huggingface_hub")
 INSTALLED = ("src", "db", "plotting", "setup.cfg", "pyproject.toml", "README.md", "eval.py", "db.py")
+AT_ONCE = 2  # parts that run at the same time: tiny ones, and those that measure no speed
+SHORTEST = 10  # seconds; a part is not begun with less
 LAST_LINES = 4000  # characters of what a part printed that are kept if it ended badly
 
 
@@ -36,22 +41,26 @@ class Part:
     Attributes:
         name: What ``--only`` calls it.
         file: Its program, in this folder.
-        seconds: The time that it has on a GPU.
+        seconds: The time that it has.
         what: What it shows.
+        beside: Whether it runs beside the part before it: neither measures speed or memory.
     """
 
     name: str
     file: str
     seconds: int
     what: str
+    beside: bool = False
 
 
 PARTS = (
-    Part("demo", "demo.py", 75, "the demo on the GPU against the CPU, and after kill -9"),
-    Part("correct", "correct.py", 110, "the tests marked gpu: corruptions, attacks, random words, probes, encoders"),
+    Part("demo", "demo.py", 110, "the demo on the GPU against the CPU, and after kill -9"),
+    Part(
+        "correct", "correct.py", 110, "the tests marked gpu: corruptions, attacks, random words, probes, encoders", True
+    ),
     Part("throughput", "throughput.py", 180, "images a second against bare loops"),
     Part("profile", "profiled.py", 40, "where time goes, and how busy the GPU is"),
-    Part("sharing", "sharing.py", 60, "two processes on one card, its memory, killed workers"),
+    Part("sharing", "sharing.py", 75, "two processes on one card, its memory, killed workers"),
     Part("large", "large.py", 30, "retrieval of 25,010 × 5,000 and zero-shot heads against the CPU"),
 )
 
@@ -60,14 +69,16 @@ class Proof:
     """``proof.json``: the machine, and what each part found."""
 
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
+        self._lock = threading.Lock()
         self.path = folder / "proof.json"
         self.content: dict[str, Any] = {**about, "parts": {}}
         self.write()
 
     def add(self, name: str, result: dict[str, Any]) -> None:
         """Keeps the result of a part."""
-        self.content["parts"][name] = result
-        self.write()
+        with self._lock:
+            self.content["parts"][name] = result
+            self.write()
 
     def write(self) -> None:
         """Writes the file."""
@@ -86,19 +97,39 @@ def main() -> None:
     problem = "" if options.keep and (folder / "site").exists() else install(folder, options.wheels, environment)
     proof = Proof(folder, {**about(options, environment), "install": problem or "ok"})
     print(problem or json.dumps(proof.content), flush=True)
-    for part in PARTS:
-        if options.only and part.name not in options.only:
-            continue
+
+    def do(part: Part) -> None:
         left = options.seconds - (time.monotonic() - began)
-        if left < min(10, part.seconds):
-            proof.add(part.name, {"what": part.what, "not_run": f"{left:.0f} s of {options.seconds} s were left"})
-            continue
-        print(f"\n=== {part.name}: {part.what} ({time.monotonic() - began:.0f} s)", flush=True)
-        proof.add(part.name, {"what": part.what, **run(part, folder, environment, options, left)})
+        if left < SHORTEST:
+            proof.add(part.name, {"what": part.what, "not_run": f"{left:.0f} s of {options.seconds:.0f} s were left"})
+            return
+        at = f"{time.monotonic() - began:.0f} s"
+        result, printed = run(part, folder, environment, options, left)
+        print(f"\n=== {part.name}: {part.what} (begun after {at})\n{printed}", flush=True)
+        proof.add(part.name, {"what": part.what, **result})
+
+    chosen = [part for part in PARTS if not options.only or part.name in options.only]
+    together = [sorted(chosen, key=lambda part: -part.seconds)]  # the long ones first, so that none is left alone
+    for group in together if options.tiny else groups(chosen):
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            list(threads.map(do, group))
     proof.content["seconds"] = round(time.monotonic() - began, 1)
     proof.write()
     print(f"\n=== {proof.path}, after {time.monotonic() - began:.0f} s", flush=True)
     print(summary(proof.content), flush=True)
+    if options.check and not sound(proof.content):
+        sys.exit(1)
+
+
+def groups(parts: Sequence[Part]) -> list[list[Part]]:
+    """Which parts run at the same time."""
+    found: list[list[Part]] = []
+    for part in parts:
+        if part.beside and found:
+            found[-1].append(part)
+        else:
+            found.append([part])
+    return found
 
 
 def parse() -> argparse.Namespace:
@@ -112,6 +143,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=[part.name for part in PARTS], help="these parts alone")
     parser.add_argument("--seconds", type=float, default=480, help="the time for all parts (default: 480)")
     parser.add_argument("--cache", type=Path, default=None, help="a cache folder with trained demo models, to copy")
+    parser.add_argument("--check", action="store_true", help="end with status 1 if something failed or differs")
     parser.add_argument("--keep", action="store_true", help="use what an earlier call has installed into --out")
     parser.add_argument("--commit", default="", help="the commit of this checkout, where git cannot be asked")
     options = parser.parse_args()
@@ -181,9 +213,8 @@ def compile_all(site: Path, environment: dict[str, str]) -> None:
 def about(options: argparse.Namespace, environment: dict[str, str]) -> dict[str, Any]:
     """The machine, the versions, and the seconds that a process takes to import everything."""
     began = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-c", _VERSIONS], capture_output=True, text=True, check=False, env=environment
-    )
+    script = _VERSIONS if options.tiny else _IMPORTS + _VERSIONS
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, env=environment)
     seconds = round(time.monotonic() - began, 1)
     versions = json.loads(done.stdout) if done.returncode == 0 else {"torch": done.stderr[-LAST_LINES:]}
     return {
@@ -199,12 +230,9 @@ def about(options: argparse.Namespace, environment: dict[str, str]) -> dict[str,
     }
 
 
+_IMPORTS = "import timm, open_clip, sklearn.linear_model, testbed.workers.worker, testbed.cli.eval"
 _VERSIONS = """
 import json, torch, torchvision
-try:
-    import timm, open_clip, sklearn.linear_model, testbed.workers.worker, testbed.cli.eval
-except ImportError as error:
-    print(error, file=__import__("sys").stderr)
 cards = [torch.cuda.get_device_name(each) for each in range(torch.cuda.device_count())]
 versions = {"torch": torch.__version__, "torchvision": torchvision.__version__, "cuda": torch.version.cuda}
 print(json.dumps({**versions, "cards": cards}))
@@ -221,8 +249,8 @@ def commit() -> str:
 
 def run(
     part: Part, folder: Path, environment: dict[str, str], options: argparse.Namespace, left: float
-) -> dict[str, Any]:
-    """Runs a part in a process of its own; returns what it found, and how it ended."""
+) -> tuple[dict[str, Any], str]:
+    """Runs a part in a process of its own; returns what it found and how it ended, and the end of what it printed."""
     out = folder / f"{part.name}.json"
     out.unlink(missing_ok=True)
     seconds = min(part.seconds, left)
@@ -244,12 +272,11 @@ def run(
         "seconds": round(time.monotonic() - began, 1),
         "found": json.loads(out.read_text(encoding="utf-8")) if out.exists() else [],
     }
-    text = log.read_text(encoding="utf-8", errors="replace")
-    print(text[-LAST_LINES:], flush=True)
+    text = log.read_text(encoding="utf-8", errors="replace")[-LAST_LINES:]
     if status != 0:
         result["ended"] = f"stopped after {seconds:.0f} s" if status is None else f"exit status {status}"
-        result["printed"] = text[-LAST_LINES:]
-    return result
+        result["printed"] = text
+    return result, text
 
 
 def with_all(process: subprocess.Popen[bytes]) -> None:
@@ -261,20 +288,31 @@ def with_all(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
+def bad(part: dict[str, Any]) -> list[dict[str, Any]]:
+    """The findings of a part that failed, or where something differs."""
+    return [each for each in part.get("found", []) if "failed" in each or each.get("ok") is False]
+
+
+def sound(content: dict[str, Any]) -> bool:
+    """Whether everything was installed, and all parts ran to their end and found nothing that failed or differs."""
+    parts = content["parts"].values()
+    return content["install"] == "ok" and not any(bad(part) or "ended" in part or "not_run" in part for part in parts)
+
+
 def summary(content: dict[str, Any]) -> str:
     """A line for each part, and one for each finding that failed, differs or misses its target."""
     lines = []
     for name, part in content["parts"].items():
         found = part.get("found", [])
-        bad = [each for each in found if "failed" in each or each.get("ok") is False]
+        wrong = bad(part)
         missed = [each for each in found if each.get("met") is False]
         absent = [each for each in found if "not_run" in each]
         ended = part.get("ended") or part.get("not_run") or "done"
         lines.append(
-            f"{name}: {ended}, {len(found)} findings, {len(bad)} failed or different, {len(missed)} targets missed,"
+            f"{name}: {ended}, {len(found)} findings, {len(wrong)} failed or different, {len(missed)} targets missed,"
             f" {len(absent)} not run, {part.get('seconds', 0)} s"
         )
-        lines += [f"  {'failed' if 'failed' in each else 'differs'}: {each['name']}" for each in bad]
+        lines += [f"  {'failed' if 'failed' in each else 'differs'}: {each['name']}" for each in wrong]
         lines += [f"  missed: {each['name']}: {each.get('ratio')} of {each.get('target')}" for each in missed]
     return "\n".join(lines)
 

@@ -268,7 +268,9 @@ def work(findings: Findings) -> None:
         make_photos(lab.folder / "photos", lab.sizes.images, lab.sizes.size * 8 // 7)
         with ended_at_exit(lab.runs):
             single = share(lab)
-            if findings.left > 15 or not findings.on_gpu:
+            if not findings.on_gpu:
+                findings.not_run("sharing: killed worker", "needs a GPU; tests/execution/test_killed.py is of CPUs")
+            elif findings.left > 15:
                 killed(lab, single)
             else:
                 findings.not_run("sharing: killed worker", f"{findings.left:.0f} s were left")
