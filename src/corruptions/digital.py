@@ -190,7 +190,7 @@ def jpeg_compression(images: torch.Tensor, severity: int, seeds: Sequence[int] =
     from PIL import Image
 
     if images.device.type != "cpu":
-        return _jpeg_of_device(images, QUALITY[severity - 1])
+        return jpeg_on_all_cores(images, QUALITY[severity - 1])
     # All are written, then all are read: either program stays in the processor's caches.
     files = [_jpeg(image, QUALITY[severity - 1]) for image in images.cpu().numpy()]
     pictures = [np.array(Image.open(file, formats=["JPEG"])) for file in files]
@@ -200,8 +200,8 @@ def jpeg_compression(images: torch.Tensor, severity: int, seeds: Sequence[int] =
     return read.to(images)
 
 
-def _jpeg_of_device(images: torch.Tensor, quality: int) -> torch.Tensor:
-    """The same for images on a GPU, beside which the processor's cores are idle: on all of them."""
+def jpeg_on_all_cores(images: torch.Tensor, quality: int) -> torch.Tensor:
+    """Writes and reads images as JPEG in threads: for those on a GPU, beside which the processor's cores are idle."""
     import torch
     from PIL import Image
 

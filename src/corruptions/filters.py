@@ -170,8 +170,15 @@ def move_all(images: torch.Tensor, radius: int, sigma: float, angles: Sequence[f
     """
     import torch
 
-    if images.device.type == "cpu":
-        return torch.stack([move(image, radius, sigma, angle) for image, angle in zip(images, angles, strict=True)])
+    if images.device.type != "cpu":
+        return move_at_once(images, radius, sigma, angles)
+    return torch.stack([move(image, radius, sigma, angle) for image, angle in zip(images, angles, strict=True)])
+
+
+def move_at_once(images: torch.Tensor, radius: int, sigma: float, angles: Sequence[float]) -> torch.Tensor:
+    """`move_all`, step by step: each takes the pixels of all images from their own places."""
+    import torch
+
     from testbed.devices import like, sent
 
     (batch, channels, height, width), device = images.shape, images.device
