@@ -12,7 +12,7 @@ import pytest
 from device_under_test import VARIABLE
 
 
-@pytest.mark.slow
+@pytest.mark.long  # CI runs a part of it: benchmarks/gpu/prove.py --cpu --tiny
 @pytest.mark.timeout(900)
 def test_the_tests_of_a_device_run_on_the_cpu(tmp_path):
     command = [sys.executable, "-m", "pytest", "-m", "gpu", "-n", "0", "-q", "-p", "no:cacheprovider"]
