@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+_cuda: Any = torch.cuda  # parts of it have no types
+
 
 def sent(values: torch.Tensor, device: torch.device | str) -> torch.Tensor:
     """A tensor on a device, without waiting for the device. From ordinary memory, CUDA copies it before it returns."""
@@ -34,7 +36,7 @@ def seeded(seed: int) -> Iterator[None]:
 
     `torch.manual_seed` also seeds GPUs, and would do so later where CUDA is not in use yet.
     """
-    gpus = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else range(0)
+    gpus = range(torch.cuda.device_count()) if _cuda.is_initialized() else range(0)
     with torch.random.fork_rng(devices=list(gpus)):
         torch.default_generator.manual_seed(seed)
         if gpus:
@@ -66,7 +68,7 @@ class Upload:
 
     def __init__(self, device: str) -> None:
         self.device = device
-        self._stream = torch.cuda.Stream(device) if runs_ahead(device) else None
+        self._stream = _cuda.Stream(device) if runs_ahead(device) else None
 
     def __call__(self, values: torch.Tensor) -> torch.Tensor:
         """A tensor on the device; what the device is given next waits for the copy, and Python does not.
@@ -91,7 +93,7 @@ class Download:
         self._values = sent(values, "cpu")
         self._event = None
         if values.is_cuda:
-            self._event = torch.cuda.Event()
+            self._event = _cuda.Event()
             self._event.record(torch.cuda.current_stream(values.device))
 
     def wait(self) -> torch.Tensor:

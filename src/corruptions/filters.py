@@ -108,7 +108,8 @@ def _spectrum(kernel: bytes, side: int, height: int, width: int) -> torch.Tensor
     import torch
 
     turned = np.frombuffer(kernel, dtype=np.float64).reshape(side, side)[::-1, ::-1].copy()
-    return torch.fft.rfft2(torch.from_numpy(turned), s=(height, width)).to(torch.complex64)
+    spectrum: torch.Tensor = torch.fft.rfft2(torch.from_numpy(turned), s=(height, width))
+    return spectrum.to(torch.complex64)
 
 
 def _fast_length(size: int) -> int:

@@ -115,7 +115,7 @@ def _kernel(device: torch.device) -> Callable[..., tuple[torch.Tensor, ...]] | N
         from torch.cuda.jiterator import _create_multi_output_jit_fn
 
         kernel: Callable[..., tuple[torch.Tensor, ...]] = _create_multi_output_jit_fn(_CODE, 4)
-        block, seed, stream = sent(torch.tensor([[1], [2**63 - 1], [3]]), device).split(1)
+        block, seed, stream = sent(torch.tensor([[1], [2**63 - 1], [3]]), device).unbind()
         found = [each.item() for each in kernel(block, seed, stream)]
         expected = [each.item() for each in _philox(block, seed, 3)]
     except Exception as error:  # the function is not a public one of torch's

@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import torch
 
-_NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "ALLOC_FAILED")
-_NO_MEMORY += ("CUBLAS_STATUS_NOT_INITIALIZED", "unable to find an engine")
+_NO_MEMORY = (
+    *("out of memory", "not enough memory", "can't allocate memory", "ALLOC_FAILED"),
+    *("CUBLAS_STATUS_NOT_INITIALIZED", "unable to find an engine"),
+)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
