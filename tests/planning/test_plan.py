@@ -172,7 +172,8 @@ def test_what_is_wrong_with_a_data_set_is_a_reason_before_the_run(dataset, words
     assert all(word in cell.reason for word in words)
 
 
-def test_each_data_set_is_opened_and_each_model_identified_once(work):
+def test_each_data_set_is_opened_and_each_model_identified_once(work, tmp_path, monkeypatch):
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path))  # in which another test's weights may be remembered
     catalog = toy_catalog(toy_model("a", 1), toy_model("b", 2), *[toy_setting(f"s{index}") for index in range(5)])
     Planner(catalog, None, RunOptions()).plan(["a", "b"], [f"s{index}" for index in range(5)])
     assert work["data sets opened"] == 1
