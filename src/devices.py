@@ -26,13 +26,13 @@ def like(images: torch.Tensor, values: Any) -> torch.Tensor:
 
 
 def runs_ahead(device: str) -> bool:
-    """Whether a device computes while Python goes on."""
+    """True for a device that computes while Python goes on."""
     return device.startswith("cuda")
 
 
 @contextlib.contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Lets torch draw the same numbers each time; afterwards its generators are as they were, those of GPUs too.
+    """Seeds torch within a block; afterwards its generators are as they were before, on GPUs as well.
 
     `torch.manual_seed` also seeds GPUs, and would do so later where CUDA is not in use yet.
     """
@@ -46,7 +46,7 @@ def seeded(seed: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def tensor_float_32(used: bool) -> Iterator[None]:
-    """Lets float32 products and convolutions on NVIDIA's GPUs use TensorFloat-32 in a block, or not.
+    """Switches TensorFloat-32 on or off, within a block, for float32 products and convolutions on NVIDIA's GPUs.
 
     It has ten bits of mantissa. By default, torch's convolutions use it and its products do not.
     """

@@ -13,7 +13,7 @@ _NO_MEMORY = (
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory, the device's or the machine's, did not suffice.
+    """True if an error says that the memory of the device or of the machine did not suffice.
 
     Where torch allocates memory itself, the type says so. Where a library does, the text does: cuBLAS cannot start
     without room for its handle, and cuDNN finds no engine whose workspace fits.

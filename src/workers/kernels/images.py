@@ -124,7 +124,7 @@ class ImageKernel(Kernel):
         return ReadyCell(cell, loaded.definition, setting, rows.op.kind, steps, pieces)
 
     def _pieces_of(self, model: ModelDefinition, setting: EvalSetting) -> InPieces:
-        """How many images at once fit: what one cell of a model finds out holds for its others, but not for attacks."""
+        """The pieces that fit into memory, shared by the cells of a model; attacks find out their own."""
         attacked = setting.perturbation.needs_model
         key = model.name, model.batch_size(setting.adversarial_attack is not None, self.options.batch_size), attacked
         if key not in self._pieces:
