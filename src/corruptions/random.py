@@ -121,7 +121,10 @@ def _kernel(device: torch.device) -> Callable[..., tuple[torch.Tensor, ...]] | N
     except Exception as error:  # the function is not a public one of torch's
         log.debug("random words are drawn by many operations: %s", error)
         return None
-    return kernel if found == expected else None
+    if found != expected:
+        log.warning("random words are drawn by many operations, since the one that torch compiled gives other words")
+        return None
+    return kernel
 
 
 def _signed(value: int) -> int:
