@@ -199,7 +199,9 @@ def install(folder: Path, wheels: Path, environment: dict[str, str]) -> str:
     shutil.rmtree(tree)
     if "PYTHONPYCACHEPREFIX" in environment:
         compile_all(site, environment)
-    return ""
+    done = subprocess.run([sys.executable, "-c", _MISSING], capture_output=True, text=True, check=False, env=environment)
+    missing = done.stdout.strip() if done.returncode == 0 else done.stderr.strip()[-LAST_LINES:]
+    return f"required but not installed: {missing}; wheels.sh collects it, scipy --with-scipy" if missing else ""
 
 
 def compile_all(site: Path, environment: dict[str, str]) -> None:
@@ -230,6 +232,18 @@ def about(options: argparse.Namespace, environment: dict[str, str]) -> dict[str,
     }
 
 
+_MISSING = """
+from importlib.metadata import PackageNotFoundError, requires, version
+from packaging.requirements import Requirement
+missing = []
+for each in map(Requirement, requires("results-testbed")):
+    try:
+        if each.marker is None or each.marker.evaluate({"extra": ""}):
+            version(each.name)
+    except PackageNotFoundError:
+        missing.append(each.name)
+print(*missing)
+"""
 _IMPORTS = "import timm, open_clip, sklearn.linear_model, testbed.workers.worker, testbed.cli.eval"
 _VERSIONS = """
 import json, torch, torchvision
