@@ -199,7 +199,9 @@ def install(folder: Path, wheels: Path, environment: dict[str, str]) -> str:
     shutil.rmtree(tree)
     if "PYTHONPYCACHEPREFIX" in environment:
         compile_all(site, environment)
-    done = subprocess.run([sys.executable, "-c", _MISSING], capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run(
+        [sys.executable, "-c", _MISSING], capture_output=True, text=True, check=False, env=environment
+    )
     missing = done.stdout.strip() if done.returncode == 0 else done.stderr.strip()[-LAST_LINES:]
     return f"required but not installed: {missing}; wheels.sh collects it, scipy --with-scipy" if missing else ""
 
