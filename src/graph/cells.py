@@ -60,6 +60,7 @@ class OpenedSetting:
         positions: The evaluated positions of the source, in order.
         dataset: The samples at these positions.
         files: The source files of the data set's definition.
+        remarks: What is lost where the samples are read, and which of them are the same.
     """
 
     setting: EvalSetting
@@ -68,6 +69,7 @@ class OpenedSetting:
     positions: Sequence[int]
     dataset: DatasetInfo
     files: frozenset[str] = frozenset()
+    remarks: tuple[LeftOut, ...] = ()
 
     @cached_property
     def distinct(self) -> int:

@@ -241,7 +241,7 @@ def test_the_reason_is_told_when_workers_die_at_the_start(run, tmp_path):
 def test_what_a_folder_leaves_out_is_told(tmp_path):
     for label in range(10):
         (tmp_path / "mine" / str(label)).mkdir(parents=True)
-        Image.new("RGB", (8, 8)).save(tmp_path / "mine" / str(label) / "1.png")
+        Image.new("RGB", (8, 8), (label, 0, 0)).save(tmp_path / "mine" / str(label) / "1.png")
     Image.new("L", (8, 8)).save(tmp_path / "mine" / "3" / "2.gif")
     found = testbed.evaluate(
         "digits-logreg", tmp_path / "mine", db=tmp_path / "own.db", executor="inline", progress=False
