@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.stats
 import torch
 from PIL import Image
 from scipy.stats import binomtest
@@ -67,7 +68,7 @@ def test_the_frame_has_every_metric_with_its_interval(done):
     assert (row.low, row.high) == pytest.approx((interval.low, interval.high))
     assert (row.n, row.status, row.model) == (60, "complete", "digits-logreg")
     row = frame[(frame.eval_setting == "digits") & (frame.metric == "nll") & (frame.slice == "overall")].iloc[0]
-    assert row.high - row.value == pytest.approx(1.959964 * row.stderr, rel=1e-5)
+    assert row.high - row.value == pytest.approx(scipy.stats.t.ppf(0.975, row.n - 1) * row.stderr, rel=1e-5)
     assert done.failed.empty
 
 
