@@ -143,7 +143,8 @@ class Opener:
         positions: Sequence[int] = setting.samples.positions(source, self.options.limit)
         if self._choose is not None:
             positions = self._choose(setting, positions)
-        samples_key = digest([source_key, list(positions)])
+        # Within this process: a range need not be written out for each of thousands of settings.
+        samples_key = f"{source_key} {positions if isinstance(positions, range) else digest(list(positions))}"
         if samples_key not in self._samples:
             self._samples[samples_key] = source.describe_samples(positions)
         dataset = self._samples[samples_key]
