@@ -93,6 +93,7 @@ def metric_row(evaluation_id: int, metric: Metric) -> dict[str, Any]:
         "n": metric.n,
         "stderr": None if metric.stderr is None or metric.stderr != metric.stderr else float(metric.stderr),
         "published": metric.published,
+        "clusters": metric.clusters,
         **_declared(metric),
     }
 

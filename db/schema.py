@@ -38,7 +38,7 @@ SELECT models.name AS model, eval_settings.name AS eval_setting, metrics.name AS
        counting.sample_limit AS sample_limit, counting.random_weights AS random_weights,
        counting.id AS evaluation_id, counting.completed_at AS completed_at,
        metrics.published AS published, metrics.better AS better, metrics.lowest AS lowest, metrics.highest AS highest,
-       metrics.headline AS headline, metrics.zero_one AS zero_one
+       metrics.headline AS headline, metrics.zero_one AS zero_one, metrics.clusters AS clusters
 FROM evaluations AS counting
 JOIN models ON models.id = counting.model_id AND models.hidden_at IS NULL
 JOIN eval_settings ON eval_settings.id = counting.eval_setting_id AND eval_settings.hidden_at IS NULL
@@ -66,7 +66,7 @@ WHERE counting.status = 'complete' AND counting.hidden_at IS NULL AND NOT EXISTS
 UNION ALL
 SELECT models.name, eval_settings.name, claims.metric, claims.slice, claims.value, claims.n, claims.stderr, claims.unit,
        '', 'published', models.model_type, NULL, NULL, FALSE, 0, NULL, claims.published, claims.better, claims.lowest,
-       claims.highest, claims.headline, claims.zero_one
+       claims.highest, claims.headline, claims.zero_one, NULL
 FROM claims
 JOIN models ON models.name = claims.model AND models.hidden_at IS NULL
 JOIN eval_settings ON eval_settings.name = claims.eval_setting AND eval_settings.hidden_at IS NULL

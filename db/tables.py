@@ -252,7 +252,7 @@ class ScoreRow(Base):
 class MetricRow(Base):
     """One number of an evaluation. A value that is not defined (top-5 of three classes) is NULL.
 
-    The columns from ``better`` on are what the metric declares about itself, here and in `ScoreRow`.
+    The columns from ``better`` to ``zero_one`` are what the metric declares about itself, here and in `ScoreRow`.
     """
 
     __tablename__ = "metrics"
@@ -271,6 +271,7 @@ class MetricRow(Base):
     highest: Mapped[float | None] = mapped_column(Double)
     headline: Mapped[int] = mapped_column(default=0, server_default="0")
     zero_one: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
+    clusters: Mapped[int | None]
 
 
 class ArtifactRow(Base):

@@ -28,6 +28,7 @@ FIELDS = (
     "value",
     "n",
     "stderr",
+    "clusters",
     "unit",
     "origin",
     "sample_limit",
@@ -64,9 +65,9 @@ def results_frame(
     Returns:
         A tidy frame: ``model``, ``model_type``, ``eval_setting``, ``column`` (the setting, or the setting and the
         metric as in ImageNet-testbed's table: ``X_pm0``), ``metric``, ``slice``, ``value`` (a fraction where it is a
-        rate), ``n``, ``stderr``, ``unit``, ``origin``, ``sample_limit``, ``random_weights``, ``evaluation_id``, and
-        what the metric declares (see `testbed.metric_specs.MetricSpec`): ``better``, ``lowest``, ``highest``,
-        ``headline``, ``zero_one``.
+        rate), ``n``, ``stderr``, ``clusters``, ``unit``, ``origin``, ``sample_limit``, ``random_weights``,
+        ``evaluation_id``, and what the metric declares (see `testbed.metric_specs.MetricSpec`): ``better``, ``lowest``,
+        ``highest``, ``headline``, ``zero_one``.
 
     Raises:
         StoreError: If there is no store.
@@ -77,7 +78,7 @@ def results_frame(
         rows = store.results.rows(FIELDS, models, eval_settings, metrics, [OVERALL], headlines)
     frame = pd.DataFrame(rows, columns=list(FIELDS))
     frame["n"] = pd.to_numeric(frame["n"]).astype(np.float64)
-    for name in ("value", "stderr"):
+    for name in ("value", "stderr", "clusters"):
         frame[name] = pd.to_numeric(frame[name]).astype(np.float64)
     elsewhere = frame["origin"].isin(ELSEWHERE)
     if origin != "any":

@@ -68,7 +68,8 @@ class Metric:
         unit: ``fraction``, or another unit; empty if it has none.
         scorer: What computed it, with its version.
         published: The text of the number in the table that it was imported from.
-        better: As the further fields, what the metric declares; see `testbed.metric_specs.MetricSpec`.
+        better: As the further fields to ``zero_one``, what the metric declares; see `testbed.metric_specs.MetricSpec`.
+        clusters: The number of clusters that the samples come in; None if each is alone, or it is not known.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Metric:
     highest: float | None = None
     headline: int = 0
     zero_one: bool = False
+    clusters: int | None = None
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,7 @@ class Result:
     highest: float | None = None
     headline: int = 0
     zero_one: bool = False
+    clusters: int | None = None
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ ENV_CLIP_CC_BASE = "TESTBED_CLIP_CC_BASE"
 ENV_CLIP_CC_GROUND_TRUTH = "TESTBED_CLIP_CC_GROUND_TRUTH"
 ENV_TRUST_CODE = "TESTBED_TRUST_REMOTE_CODE"
 ENV_MAX_MEGAPIXELS = "TESTBED_MAX_MEGAPIXELS"
+STORED, TURN = "stored", "turn"  # how images with an EXIF orientation are read
 
 MAX_MEGAPIXELS = 89  # where Pillow begins to warn of decompression bombs
 
@@ -90,6 +91,7 @@ class Inputs:
         trusted_code: The models whose repositories may run their own code: ``"1"`` for all, or names between commas.
         max_megapixels: The largest image that is decoded, in millions of pixels. Decoding one takes up to 12 bytes for
             each pixel.
+        exif: Whether images are read as ``stored``, or ``turn``ed by their EXIF orientation.
         preprocessing: Of checkpoints that the command line names, such as ``resnet18,finetuned.pth``.
         class_order: Of their outputs: ``setting``, ``sorted``, ``natural``, or the path of a file of class names; None
             for what the checkpoint says.
@@ -107,6 +109,7 @@ class Inputs:
     clip_cc_ground_truth: str | None = None
     trusted_code: str = ""
     max_megapixels: int = MAX_MEGAPIXELS
+    exif: str = STORED
     preprocessing: Preprocessing = Preprocessing()
     class_order: str | None = None
     kept: tuple[tuple[str, tuple[str, ...] | str], ...] = ()

@@ -5,6 +5,7 @@ What is declared is stored with every value, and whatever sorts, ranks, shades o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -69,9 +70,13 @@ class MetricSpec:
         slice: str = OVERALL,
         scorer: str = "",
         published: str | None = None,
+        clusters: int | None = None,
     ) -> Metric:
-        """The metric with a value; see `Metric`."""
-        return Metric(self.name, value, n, stderr, slice, self.unit, scorer, published, **self.declared())
+        """The metric with a value; see `Metric`. A standard error of 0 says nothing, and is not kept."""
+        error = known_error(stderr, value)
+        return Metric(
+            self.name, value, n, error, slice, self.unit, scorer, published, **self.declared(), clusters=clusters
+        )
 
     def score(self, values: np.ndarray[Any, Any], scorer: str = "") -> Score:
         """The score with a value for each sample, array of shape [n]."""
@@ -88,6 +93,17 @@ class MetricSpec:
         if self.highest is not None:
             low, high = min(low, self.highest), min(high, self.highest)
         return low, high
+
+
+def known_error(stderr: float | None, value: float | None = None) -> float | None:
+    """A standard error that says something: None for one that is unknown, not finite, or 0 up to rounding.
+
+    It is 0 where all samples are equal, or where a linearised metric is at an end of its range. The next sample may
+    still differ.
+    """
+    if stderr is None or not math.isfinite(stderr) or stderr <= 1e-12 * abs(value or 0.0):
+        return None
+    return float(stderr)
 
 
 DECLARED = tuple(each.name for each in fields(MetricSpec) if each.name not in ("name", "unit"))

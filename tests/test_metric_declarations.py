@@ -17,7 +17,7 @@ from testbed.entities import OVERALL, Metric, Score
 from testbed.errors import DataError, TestbedError
 from testbed.graph.options import RunOptions
 from testbed.metric_specs import main_metric, main_score_of, spec_of
-from testbed.metrics.inference.statistics import interval
+from testbed.metrics.inference.intervals import interval
 from testbed.registry import registry
 from testbed.runner.run import run
 

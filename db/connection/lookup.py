@@ -48,7 +48,7 @@ _EVALUATIONS = """
     ORDER BY e.id
 """
 _METRICS = """
-    SELECT name, value, n, stderr, slice, unit, scorer, published, better, lowest, highest, headline, zero_one
+    SELECT name, value, n, stderr, slice, unit, scorer, published, better, lowest, highest, headline, zero_one, clusters
     FROM metrics WHERE evaluation_id = ?
     ORDER BY name, slice <> 'overall', slice
 """

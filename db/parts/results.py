@@ -225,6 +225,7 @@ def _result(metric: MetricRow, evaluation: EvaluationRow, model: ModelRow, eval_
         completed_at=evaluation.completed_at,
         published=metric.published,
         **{name: getattr(metric, name) for name in DECLARED},
+        clusters=metric.clusters,
     )
 
 

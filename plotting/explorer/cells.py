@@ -14,7 +14,7 @@ from testbed.db.store import Store
 from testbed.entities import OVERALL, Evaluation, Metric
 from testbed.errors import StoreError, TestbedError
 from testbed.metric_specs import main_metric, right_or_wrong, spec_of
-from testbed.metrics.inference.statistics import interval
+from testbed.metrics.inference.intervals import interval_of
 from testbed.plotting.explorer.documents import number_in
 from testbed.plotting.own.confusion import confusions, numbers
 from testbed.plotting.own.source import Own
@@ -159,7 +159,7 @@ class Cells:
 
 def _metric(metric: Metric) -> list[Any]:
     """Name, slice, value, standard error, samples, unit, the ends of the interval, direction."""
-    low, high = interval(spec_of(metric), metric.value, metric.stderr, metric.n) or (None, None)
+    low, high = interval_of(metric) or (None, None)
     return [metric.name, metric.slice, metric.value, metric.stderr, metric.n, metric.unit, low, high, metric.better]
 
 

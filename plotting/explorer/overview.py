@@ -16,6 +16,7 @@ from testbed.compat.imagenet_testbed_table import METRIC_SUFFIXES
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, FRACTION, OVERALL, PUBLISHED, ModelFacts
 from testbed.metric_specs import MetricSpec, agreed, main_metric
+from testbed.metrics.inference.intervals import interval
 from testbed.plotting.explorer.boards import Filled, board_of
 from testbed.plotting.explorer.documents import item_at
 from testbed.plotting.frame import filled, load_grid, with_averages
@@ -41,7 +42,7 @@ GROUPS = (
     ("corruptions, on disk", re.compile(r"imagenet-c\..*_on-disk|stylized_imagenet")),
     ("CLIP benchmark", re.compile(r"wds/.*")),
 )
-FIELDS = ("model", "value", "n", "stderr", "origin", "evaluation_id", "unit")
+FIELDS = ("model", "value", "n", "stderr", "origin", "evaluation_id", "unit", "clusters")
 
 
 def column_group(column: str) -> str:
@@ -257,7 +258,8 @@ class Overview:
         values = self._grid[name].dropna()
         own = {} if column["setting"] is None else {row[0]: row for row in self._rows(column["setting"], "top1")}
         rows = [
-            (model, value, *own.get(model, (model, None, None, None, "", 0, ""))[2:]) for model, value in values.items()
+            (model, value, *own.get(model, (model, None, None, None, "", 0, "", None))[2:])
+            for model, value in values.items()
         ]
         return self._packed(rows, column["setting"], "top1")
 
@@ -291,12 +293,25 @@ class Overview:
             "values": [_number(row[1]) for row in rows],
             "n": _same([size if row[2] is None else int(row[2]) for row in rows]),
             "stderr": _same([_number(row[3]) for row in rows]),
+            **self._intervals(rows, setting, metric, size),
             "evaluations": _same([0 if row[4] in ELSEWHERE else int(row[5]) for row in rows]),
             "origins": _same([self._origin(row, setting, metric) for row in rows]),
             "unread": self._unread(rows),
             "order": self._in_order(rows, setting, metric),
             "published": self._beside({row[0] for row in rows if row[4] not in ELSEWHERE}, setting, metric),
         }
+
+    def _intervals(
+        self, rows: list[tuple[Any, ...]], setting: str | None, metric: str, size: int | None
+    ) -> dict[str, list[float | None]]:
+        """The ends of the 95 % interval of each row; of an average none is known."""
+        if setting is None:
+            return {"low": [None] * len(rows), "high": [None] * len(rows)}
+        spec, _ = self._metrics[setting][metric]
+        numbers = ((*map(_number, (row[1], row[3])), row[2] or size, row[7]) for row in rows)
+        ends = [interval(spec, value, stderr, n and int(n), of) or (None, None) for value, stderr, n, of in numbers]
+        low, high = zip(*ends, strict=True) if ends else ((), ())
+        return {"low": [_number(end) for end in low], "high": [_number(end) for end in high]}
 
     def _in_order(self, rows: list[tuple[Any, ...]], setting: str | None, metric: str) -> str:
         """The best models in words, for columns whose models are not ranked on their samples."""

@@ -49,6 +49,7 @@ def draw(rows: list[Ranked], setting: str, metric: str) -> Figure:
         if not members:
             continue
         values = [100 * row.place.value for row in members]
+        ends = [_ends(row) or (value, value) for row, value in zip(members, values, strict=True)]
         figure.add_trace(
             go.Bar(
                 x=values,
@@ -59,8 +60,8 @@ def draw(rows: list[Ranked], setting: str, metric: str) -> Figure:
                 error_x={
                     "type": "data",
                     "symmetric": False,
-                    "array": [100 * row.place.high - value for row, value in zip(members, values, strict=True)],
-                    "arrayminus": [value - 100 * row.place.low for row, value in zip(members, values, strict=True)],
+                    "array": [end - value for (_, end), value in zip(ends, values, strict=True)],
+                    "arrayminus": [value - end for (end, _), value in zip(ends, values, strict=True)],
                     "thickness": 1.2,
                 },
                 text=[_rank(row) for row in members],
@@ -95,6 +96,12 @@ def _rank(row: Ranked) -> str:
     )
 
 
+def _ends(row: Ranked) -> tuple[float, float] | None:
+    """The interval of a model's value in percent; None if nothing is known about the spread."""
+    low, high = row.place.low, row.place.high
+    return None if low is None or high is None else (100 * low, 100 * high)
+
+
 def numbers(rows: list[Ranked], setting: str, metric: str) -> dict[str, Any]:
     """The numbers as plain values, rates in percent."""
     return {
@@ -104,8 +111,8 @@ def numbers(rows: list[Ranked], setting: str, metric: str) -> dict[str, Any]:
             {
                 "model": row.model,
                 "value": 100 * row.place.value,
-                "low": 100 * row.place.low,
-                "high": 100 * row.place.high,
+                "low": ends[0] if (ends := _ends(row)) else None,
+                "high": ends[1] if ends else None,
                 "rank": row.place.rank,
                 "rank_low": row.place.rank_low,
                 "rank_high": row.place.rank_high,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from testbed.metrics.inference.statistics import Z, interval, mean_and_stderr
+from testbed.metrics.inference.intervals import interval
+from testbed.metrics.inference.statistics import mean_and_stderr
 from testbed.plotting.marks import Mark
 from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
 from testbed.plotting.style import faint, finish
@@ -74,8 +76,9 @@ def corruption_curves(own: Own, name: str, on: dict[int, str], models: list[str]
         values = own.values(setting)
         for model in models:
             if model in values.index:
-                value, error, n = (float(values.loc[model, each]) for each in ("value", "stderr", "n"))
-                low, high = interval(spec, value, error, int(n) if n > 0 else None) or (np.nan, np.nan)
+                value, error, n, of = (float(values.loc[model, each]) for each in ("value", "stderr", "n", "clusters"))
+                sizes = (int(each) if each > 0 else None for each in (n, of))
+                low, high = interval(spec, value, error, *sizes) or (np.nan, np.nan)
                 rows.append((model, level, value, low, high))
     return Curves(name, _frame(rows), spec.name, "95 %, Wilson, over samples" if spec.zero_one else _BAND_OF_MEANS)
 
@@ -96,20 +99,21 @@ def mean_curves(
         for model in models:
             if all(model in each.index for each in values):
                 mean = float(np.mean([each[model] for each in values]))
-                error = _stderr(own, settings, model, metric)
-                rows.append((model, level, mean, *own.specs[first].clip(mean - Z * error, mean + Z * error)))
+                error, n = _stderr(own, settings, model, metric)
+                spec = replace(own.specs[first], zero_one=False)
+                rows.append((model, level, mean, *(interval(spec, mean, error, n) or (np.nan, np.nan))))
     return Curves(f"{name}, mean of {len(corruptions)} corruptions", _frame(rows), metric, _BAND_OF_MEANS)
 
 
-def _stderr(own: Own, settings: list[str], model: str, metric: str) -> float:
-    """Of the mean over settings with the same samples; NaN where scores of samples are not stored."""
+def _stderr(own: Own, settings: list[str], model: str, metric: str) -> tuple[float | None, int | None]:
+    """Of the mean over settings with the same samples, and their number; None where no scores of samples are stored."""
     scores = [own.scores(setting, model, metric) for setting in settings]
     cells = [own.evaluations.get(setting, {}).get(model) for setting in settings]
     same = len({each.dataset_id for each in cells if each is not None}) == 1
     if not same or any(each is None for each in scores):
-        return float("nan")
-    _, error = mean_and_stderr(np.mean(np.stack([each for each in scores if each is not None]), axis=0))
-    return float("nan") if error is None else error
+        return None, None
+    means = np.mean(np.stack([each for each in scores if each is not None]), axis=0)
+    return mean_and_stderr(means)[1], len(means)
 
 
 def _models(own: Own, settings: list[str]) -> tuple[list[str], int]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from testbed.db.store import Store
 from testbed.entities import CHECKPOINT, ELSEWHERE, OVERALL, Checkpoint, Evaluation, Result
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec, agreed, main_metric, spec_of
-from testbed.metrics.inference.statistics import interval
+from testbed.metrics.inference.intervals import interval
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def _curve(run: str, setting: str, found: Sequence[Result], of: dict[int, Checkp
     points = []
     for each in found:
         if each.metric == spec.name and each.value is not None:
-            low, high = interval(spec, each.value, each.stderr, each.n) or (None, None)
+            low, high = interval(spec, each.value, each.stderr, each.n, each.clusters) or (None, None)
             checkpoint = of[each.evaluation_id]
             points.append(Point(checkpoint, each.model, each.value, low, high, each.n, each.evaluation_id))
     return Curve(run, setting, spec, tuple(sorted(points, key=lambda each: (each.checkpoint.step, each.evaluation))))

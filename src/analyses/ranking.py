@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,7 @@ def ranking(
     larger = larger_is_better(spec, better)
     samples = Samples(store)
     strata: dict[str, Array] = {}
+    counted: Counter[str] = Counter()
     together: dict[str, Array | None] = {}
     on: list[tuple[SideBySide, Array, Array]] = []
     binary = True
@@ -111,11 +113,14 @@ def ranking(
         which = _digest(table.keys)
         weighted = table.scores / len(settings)
         strata[which] = strata[which] + weighted if which in strata else weighted
+        counted[which] += 1
         together[which] = clusters_in(samples, table)
     names = on[0][0].models
     order = sorted(strata)
     tables, clusters = [strata[which] for which in order], [together[which] for which in order]
-    places = rank_models(tables, larger, progress=progress, drawn=drawn, clusters=clusters)
+    of = replace(spec, zero_one=binary)
+    shares = [counted[which] for which in order]
+    places = rank_models(tables, larger, progress=progress, drawn=drawn, clusters=clusters, spec=of, shares=shares)
     number = _count(tables, clusters)
     on.sort(key=lambda each: settings.index(each[0].eval_setting))
     rows = [

@@ -10,7 +10,7 @@ from testbed.analyses.side_by_side import evaluations_on
 from testbed.db.store import Store
 from testbed.errors import TestbedError
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
-from testbed.metrics.inference.statistics import Z
+from testbed.metrics.inference.intervals import Z
 
 
 def tied_with_best(

@@ -121,20 +121,19 @@ class Results(Estimates):
         """A row for each metric, of all samples (``slice`` is ``"overall"``) and of slices; and for each failed cell.
 
         Columns: ``model``, ``eval_setting``, ``metric``, ``slice``, ``value`` (a fraction, where it is a rate),
-        ``low`` and ``high`` (95 %: Wilson's interval where each sample is right or wrong, else 1.96 standard errors
-        within the metric's range), ``stderr``, ``n``, ``unit``, ``better`` (whether ``"higher"`` or ``"lower"`` values
-        are better, or ``"neither"``; None if the metric does not declare it), ``status``, ``reason``, ``evaluation``
-        (its id).
+        ``low`` and ``high`` (95 %, see `testbed.metrics.inference.intervals.interval`), ``stderr``, ``n``, ``unit``,
+        ``better`` (whether ``"higher"`` or ``"lower"`` values are better, or ``"neither"``; None if the metric does not
+        declare it), ``status``, ``reason``, ``evaluation`` (its id).
         """
         import pandas as pd
 
-        from testbed.metrics.inference.statistics import interval
+        from testbed.metrics.inference.intervals import interval_of
 
         status = {(each.model, each.setting): each for each in self.outcomes}
         rows: list[tuple[Any, ...]] = []
         for each in self._found:
             outcome = status.get((each.model, each.eval_setting))
-            low, high = interval(spec_of(each), each.value, each.stderr, each.n) or (None, None)
+            low, high = interval_of(each) or (None, None)
             rows.append(
                 (
                     *(each.model, each.eval_setting, each.metric, each.slice, each.value, low, high, each.stderr),

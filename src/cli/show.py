@@ -12,12 +12,13 @@ from testbed.cli.run.report import describe_not_finite
 from testbed.cli.run.unread import unreadable_in_words
 from testbed.console.columns import prose
 from testbed.console.options import store_command
-from testbed.console.output import count, metric_value, print_json, table
+from testbed.console.output import bare_value, count, metric_value, print_json, table
 from testbed.data.left_out import LeftOut
 from testbed.db.connection import lookup
 from testbed.db.connection.lookup import StoredCell, complete_cells_of
 from testbed.entities import NOT_FINITE, OVERALL, Certificate, Evaluation, Metric, current
 from testbed.errors import StoreError, UnknownNameError
+from testbed.metrics.inference.intervals import interval_of
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
@@ -220,11 +221,18 @@ def _metrics_table(metrics: list[Metric]) -> str:
             metric.name,
             metric.slice,
             metric_value(metric.value, metric.unit, metric.stderr),
+            _interval(metric),
             "" if metric.n is None else f"{metric.n:,}",
         ]
         for metric in metrics
     ]
-    return table(["metric", "slice", "value ± standard error", "n"], rows, right=[2, 3])
+    return table(["metric", "slice", "value ± standard error", "95 % interval", "n"], rows, right=[2, 3, 4])
+
+
+def _interval(metric: Metric) -> str:
+    """The 95 % interval, in the unit of the value; empty if nothing is known about the spread."""
+    ends = interval_of(metric)
+    return f"[{', '.join(bare_value(end, metric.unit) for end in ends)}]" if ends else ""
 
 
 def _prompt_lines(prompts: dict[str, Any] | None) -> list[str]:
@@ -278,6 +286,7 @@ def _verified(certificate: Certificate) -> str:
 
 def _as_object(cell: StoredCell, metric: Metric) -> dict[str, Any]:
     evaluation = cell.evaluation
+    ends = interval_of(metric) or (None, None)
     verified = {"certificate": certificate_as_object(cell.certificates[-1])} if cell.certificates else {}
     return {
         "model": evaluation.model,
@@ -287,6 +296,9 @@ def _as_object(cell: StoredCell, metric: Metric) -> dict[str, Any]:
         "value": metric.value,
         "n": metric.n,
         "stderr": metric.stderr,
+        "low": ends[0],
+        "high": ends[1],
+        "clusters": metric.clusters,
         "unit": metric.unit,
         "better": metric.better,
         "lowest": metric.lowest,

@@ -13,7 +13,7 @@ import click
 from testbed.console.columns import blocks, line_width, prose
 from testbed.entities import FRACTION
 from testbed.jsontext import to_json
-from testbed.metric_specs import MetricSpec
+from testbed.metric_specs import MetricSpec, known_error
 from testbed.visible import visible_line
 
 CLUSTERED = "the groups of samples of the data set are drawn and tested as wholes"
@@ -60,10 +60,11 @@ def metric_value(value: float | None, unit: str, stderr: float | None = None) ->
     """A metric's value for people, with its standard error: rates in percent, others as they are."""
     if value is None:
         return "not defined"
+    known = known_error(stderr, value)
     if unit == FRACTION:
-        error = f" ± {100 * stderr:.2f}" if stderr is not None else ""
+        error = f" ± {100 * known:.2f}" if known is not None else ""
         return f"{100 * value:.2f}{error} %"
-    error = f" ± {stderr:.4g}" if stderr is not None else ""
+    error = f" ± {known:.4g}" if known is not None else ""
     return f"{value:.6g}{error}{' ' + unit if unit else ''}"
 
 

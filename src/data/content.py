@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.data.decode import is_deep, marked
+from testbed.data.decode import is_deep, losses, marked
 from testbed.data.threads import Stop, reading_threads
 from testbed.errors import DataError
 from testbed.identity.describe import digest_bytes
@@ -129,6 +129,23 @@ class ImageDigests(ContentDigests):
             return MISSING
         with open(self.root / name, "rb") as file:
             return marked(digest, is_deep(file))
+
+
+class PictureLosses(ContentDigests):
+    """Caches what decoding image files loses; see `testbed.data.decode.losses`."""
+
+    FOLDER = "losses"
+
+    def of(self, names: Sequence[str]) -> list[list[str]]:
+        """The names of what is lost of each file."""
+        return [each.split() if each != MISSING else [] for each in self.digests(names)]
+
+    def _digest(self, name: str, stop: Stop) -> str:
+        try:
+            with open_regular(self.root / name) as file:
+                return " ".join(losses(file))
+        except OSError:
+            return MISSING
 
 
 def remembered_digest(path: Path) -> str:

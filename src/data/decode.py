@@ -10,22 +10,31 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from testbed.errors import DataError, SampleError
 from testbed.identity.describe import digest_bytes
-from testbed.inputs import ENV_MAX_MEGAPIXELS, active
+from testbed.inputs import ENV_MAX_MEGAPIXELS, TURN, active
 from testbed.paths import read_regular
 from testbed.process.profiling import stage
 
 if TYPE_CHECKING:
     from PIL import Image
 
-# Pillow's default decoding, then `as_rgb`. Of several frames or pages the first; no EXIF rotation, as torchvision's
-# ImageFolder; transparency is dropped.
-DECODER = "pillow-rgb"
+# Pillow's default decoding, then `as_rgb`. Of several frames or pages the first; no EXIF rotation unless asked for, as
+# torchvision's ImageFolder; transparency is dropped.
+_DECODER, _TURNED = "pillow-rgb", "pillow-rgb, turned by EXIF"
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 
 _BITS_PER_SAMPLE, _PHOTOMETRIC = 258, 262  # tags of TIFF
 _SIXTEEN_BITS_AS_I = ("PNG", "PPM")  # formats whose 16-bit grey some releases of Pillow hold as 32-bit integers
 _JPEG = b"\xff\xd8\xff"
+_ORIENTATION = 0x0112  # tag of EXIF
+
+LOSSES = {
+    "orientation": "images with an EXIF orientation, which is not applied",
+    "transparency": "images with transparency, which is dropped",
+    "cmyk": "CMYK images, converted without their colour profile",
+    "frames": "images of several frames, of which the first is read",
+    "dark": "16-bit images whose largest value is below 1/8 of the range, dark when read",
+}
 
 # Temporary errors: they do not mean that the sample is damaged.
 _FAULTS_OF_THE_MACHINE = {
@@ -66,13 +75,36 @@ def decode_bytes(data: bytes, what: str) -> Image.Image:
     try:
         with _opened(io.BytesIO(data)) as image:
             _check_size(image.size, what)
-            return as_rgb(image, what)
+            return as_rgb(_turned(image) if active().exif == TURN else image, what)
     except (MemoryError, SampleError):
         raise
     except UnidentifiedImageError as error:
         raise SampleError(f"{what} cannot be decoded: it is not an image in a known format") from error
     except Exception as error:  # Pillow's plug-ins raise almost anything on damaged files
         raise SampleError(f"{what} cannot be decoded: {type(error).__name__}: {error}") from error
+
+
+def decoder() -> str:
+    """The name of the decoder of the active `Inputs`, for identities."""
+    return _TURNED if active().exif == TURN else _DECODER
+
+
+def _turned(image: Image.Image) -> Image.Image:
+    """An image turned by its EXIF orientation; TIFF files Pillow turns itself."""
+    from PIL import ImageOps
+
+    turned = ImageOps.exif_transpose(image) if _orientation(image) else image
+    turned.format = image.format  # which says how 16-bit grey is read
+    return turned
+
+
+def _orientation(image: Image.Image) -> bool:
+    """Whether the header of a file says that an image has to be turned or mirrored.
+
+    Asking a PNG file without EXIF in its header for it would decode the file.
+    """
+    has = image.format != "TIFF" and "exif" in image.info
+    return has and image.getexif().get(_ORIENTATION, 1) in range(2, 9)
 
 
 def as_rgb(image: Image.Image, what: str) -> Image.Image:
@@ -129,6 +161,40 @@ def is_deep(file: BinaryIO) -> bool:
         return False
 
 
+def losses(file: BinaryIO) -> list[str]:
+    """What decoding an image file loses or ignores, by the names of `LOSSES`; see docs/datasets.md.
+
+    Only the header is read, except for grey images with 16 bits: whether they use the range, their pixels say.
+
+    Args:
+        file: The file, open at its beginning.
+    """
+    found = []
+    try:
+        with _opened(file) as image:
+            if _orientation(image):
+                found.append("orientation")
+            if "A" in image.getbands() or "a" in image.getbands() or "transparency" in image.info:
+                found.append("transparency")
+            if image.mode == "CMYK":
+                found.append("cmyk")
+            if image.format != "MPO" and getattr(image, "is_animated", False):  # of MPO the others are thumbnails
+                found.append("frames")
+            bits = _grey_bits(image)
+            _check_size(image.size, "")
+            if bits is not None and _largest(image) < 2**bits / 8:
+                found.append("dark")
+    except Exception:  # no image: the sample will be counted as unreadable
+        return found
+    return found
+
+
+def _largest(image: Image.Image) -> int:
+    import numpy as np
+
+    return int(np.asarray(image).max(initial=0))
+
+
 def marked(digest: str, deep: bool) -> str:
     """The digest of an image file's content, from that of its bytes.
 
@@ -143,12 +209,12 @@ def image_digest(data: bytes) -> str:
 
 
 def eight_bits(data: bytes, what: str) -> bytes:
-    """An image file that every program reads as `decode_bytes` does: itself, or a PNG file in place of a deep one.
+    """An image file that every program reads as `decode_bytes` does: itself, or a PNG file for a deep or turned one.
 
     Raises:
         SampleError: If a deep one cannot be decoded.
     """
-    if not is_deep(io.BytesIO(data)):
+    if not is_deep(io.BytesIO(data)) and not (active().exif == TURN and "orientation" in losses(io.BytesIO(data))):
         return data
     file = io.BytesIO()
     decode_bytes(data, what).save(file, "PNG")

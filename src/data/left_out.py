@@ -20,6 +20,7 @@ NO_FILE = "devices, pipes and sockets left out"
 NO_SAMPLE = "records with neither an image nor a label left out"
 NO_PICTURE = "rows without a picture left out"
 NO_IMAGES = "classes without images"
+SAME_CONTENT = "samples with the same content as an earlier one"
 NOT_EVALUATED = "classes that the evaluated split lacks"
 
 

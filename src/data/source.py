@@ -7,10 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from testbed.data.left_out import LeftOut
+from testbed.data.content import MISSING
+from testbed.data.decode import LOSSES
+from testbed.data.left_out import SAME_CONTENT, Leaving, LeftOut
 from testbed.entities import DatasetInfo, SampleColumns, SampleInfo
 from testbed.errors import DataError
 from testbed.identity.describe import digest_bytes
+from testbed.inputs import TURN, active
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -69,6 +72,24 @@ class Source(ABC):
 
 class ImageSource(Source):
     """Samples that are images."""
+
+    def losses(self, positions: Sequence[int]) -> list[list[str]]:
+        """What decoding loses of each of these images: names of `testbed.data.decode.LOSSES`; [] if it is not known."""
+        return []
+
+    def remarks(self, positions: Sequence[int], dataset: DatasetInfo) -> tuple[LeftOut, ...]:
+        """What is lost of the images at these positions, and which have the same content, counted."""
+        noted, first = Leaving(), {"": "", MISSING: ""}
+        places = list(dict.fromkeys(positions))
+        for position, lost in zip(places, self.losses(places), strict=False):
+            for each in lost:
+                if each == "orientation" and active().exif == TURN:
+                    continue
+                noted.out(str(self.ids[position]), LOSSES[each], expected=True)
+        for sample in dataset.samples:
+            if first.setdefault(sample.digest, sample.id) not in ("", sample.id):
+                noted.out(sample.id, SAME_CONTENT, expected=True)
+        return noted.found()
 
     @abstractmethod
     def image(self, position: int) -> Image.Image:

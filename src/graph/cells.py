@@ -13,7 +13,7 @@ from testbed.data.source import Source
 from testbed.entities import DatasetInfo, Evaluation
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.nodes import Built, Items, Reads, Rows
-from testbed.identity.fingerprints import model_identity
+from testbed.identity.fingerprints import model_identity, precise_identity
 from testbed.models.base.capability import DEVICE
 from testbed.models.base.weights import Weights
 from testbed.models.model_base import ModelDefinition
@@ -60,6 +60,7 @@ class OpenedSetting:
         positions: The evaluated positions of the source, in order.
         dataset: The samples at these positions.
         files: The source files of the data set's definition.
+        remarks: What is lost where the samples are read, and which of them are the same.
     """
 
     setting: EvalSetting
@@ -68,6 +69,7 @@ class OpenedSetting:
     positions: Sequence[int]
     dataset: DatasetInfo
     files: frozenset[str] = frozenset()
+    remarks: tuple[LeftOut, ...] = ()
 
     @cached_property
     def distinct(self) -> int:
@@ -201,4 +203,7 @@ class Cell:
     @property
     def model_identity(self) -> str:
         """The digest of model, weights and precision: the key of cached artifacts of the model."""
+        opened = self.opened_model
+        if opened is not None and opened.identity is not None:  # thousands of cells share it
+            return precise_identity(opened.identity, self.identity["dtype"])
         return model_identity(self.identity)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import testbed
-from testbed.data.decode import DECODER
+from testbed.data.decode import decoder
 from testbed.errors import IdentityError
 from testbed.identity.describe import describe, digest
 from testbed.provenance.libraries import NUMERIC
@@ -35,7 +35,7 @@ def pixels_key(transform: Any, setting_transform: Any) -> str | None:
         return None
     if not all(Path(file).is_relative_to(_PACKAGE) for file in files):
         return None
-    return digest([DECODER, described, _surroundings()])
+    return digest([decoder(), described, _surroundings()])
 
 
 @cache

@@ -114,7 +114,8 @@ def _pixels(member: Member) -> str:
     """Equal for cells that read the same samples through the same transforms."""
     opened, transform = member.opened, member.model.definition.transform
     targets = opened.dataset.fingerprint if opened.setting.full_targets else None  # perturbations may take them
-    return digest([opened.source_key, list(opened.positions), opened.setting.transform, transform, targets])
+    positions = str(opened.positions) if isinstance(opened.positions, range) else list(opened.positions)
+    return digest([opened.source_key, positions, opened.setting.transform, transform, targets])
 
 
 def _batch_size(member: Member, override: int | None) -> int:

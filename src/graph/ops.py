@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from testbed.data.decode import DECODER
+from testbed.data.decode import decoder
 from testbed.graph.nodes import ItemOp, Reads
 from testbed.graph.texts import text_language
 from testbed.identity.describe import digest
@@ -21,7 +21,7 @@ ANSWER_REVISION = 1  # of how messages are sent; raised when the same messages g
 
 def image_spec(setting: EvalSetting, seed: int) -> dict[str, Any]:
     """What determines the pixels that a model sees: decoder, transform, perturbations and their random numbers."""
-    spec: dict[str, Any] = {"decoder": DECODER, "transform": setting.transform}
+    spec: dict[str, Any] = {"decoder": decoder(), "transform": setting.transform}
     if setting.perturbation:
         spec["perturbation_cpu"] = setting.perturbation_fn_cpu
         spec["perturbation_gpu"] = setting.perturbation_fn_gpu

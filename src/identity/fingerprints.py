@@ -16,7 +16,17 @@ def weights_identity(description: Mapping[str, Any], weights: str | None) -> str
 def model_identity(identity: Mapping[str, Any]) -> str:
     """The digest of model, weights and precision in the identity of a cell."""
     model = identity["model"]
-    return digest([weights_identity(model["spec"], model["weights"]), identity["dtype"]])
+    return precise_identity(weights_identity(model["spec"], model["weights"]), identity["dtype"])
+
+
+def precise_identity(weights: str, dtype: str) -> str:
+    """The digest of model, weights and precision.
+
+    Args:
+        weights: From `weights_identity`.
+        dtype: The precision.
+    """
+    return digest([weights, dtype])
 
 
 def forward_fingerprint(weights: str, dtype: str, forward: Any) -> str:

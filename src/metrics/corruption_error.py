@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from testbed.metrics.inference.statistics import Z, mean_and_stderr
+from testbed.metrics.inference.intervals import Z
+from testbed.metrics.inference.statistics import mean_and_stderr
 
 Array = np.ndarray[Any, Any]
 

@@ -18,6 +18,7 @@ from testbed.models.loading.hub import hash_in_name, hub_file, torch_hub_path, u
 from testbed.models.model_base import ImageEncoder, Model, ModelDefinition, StandardNormalization
 from testbed.registry import registry
 from testbed.registry.library_names import library_names
+from testbed.registry.remembered_facts import remembered
 
 PREFIX = "timm/"
 AT = "@"  # before the side of the images, in pixels
@@ -98,6 +99,24 @@ def pretrained_config(name: str) -> Any:
     return timm.get_pretrained_cfg(name.removeprefix(PREFIX), allow_unregistered=False)
 
 
+def _facts(plain: str, size: str) -> dict[str, Any]:
+    """What a definition takes from timm's configuration of a name, at a size in pixels or its own."""
+    from timm.data.config import resolve_data_config
+
+    config = pretrained_config(plain)
+    data = resolve_data_config(
+        {"input_size": (3, int(size), int(size))} if size else {},
+        pretrained_cfg=config.to_dict(),
+        use_test_size=bool(size) and config.test_input_size == (3, int(size), int(size)),
+    )
+    used = ("input_size", "interpolation", "crop_pct", "crop_mode", "mean", "std")
+    return {
+        "data": {name: data[name] for name in used},
+        "num_classes": config.num_classes,
+        "fixed_input_size": bool(config.fixed_input_size),
+    }
+
+
 class TimmFamily:
     """Every model of the installed timm."""
 
@@ -128,19 +147,24 @@ class TimmFamily:
 
     def build(self, name: str) -> ModelDefinition:
         """The definition, with the preprocessing of the name's configuration; without a head it embeds images."""
-        import timm
-        from timm.data.config import resolve_data_config
-
         plain, _, size = name.partition(AT)
-        config = pretrained_config(plain)
         bare = plain.removeprefix(PREFIX)
-        data: dict[str, Any] = resolve_data_config(
-            {"input_size": (3, int(size), int(size))} if size else {},
-            pretrained_cfg=config.to_dict(),
-            use_test_size=bool(size) and config.test_input_size == (3, int(size), int(size)),
-        )
+        facts = remembered("timm", [plain, size], ["timm"], __file__, lambda: _facts(plain, size))
+        classes = facts["num_classes"]
+        data = {key: tuple(value) if isinstance(value, list) else value for key, value in facts["data"].items()}
         # A network of one size is built for another one; its position embeddings are resampled when weights are loaded.
-        sized: dict[str, Any] = {"img_size": int(size)} if size and config.fixed_input_size else {}
+        sized: dict[str, Any] = {"img_size": int(size)} if size and facts["fixed_input_size"] else {}
+
+        def untrained() -> Any:
+            import timm
+
+            return timm.create_model(bare, pretrained=False, num_classes=classes, **sized)
+
+        def trained() -> Any:
+            import timm
+
+            return timm.create_model(bare, pretrained=True, **sized)
+
         shared: dict[str, Any] = {
             "name": name,
             "transform": TimmTransform(
@@ -151,19 +175,15 @@ class TimmFamily:
                 fill=data["mean"] if data["crop_mode"] == "border" else None,
             ),
             "normalization": StandardNormalization(data["mean"], data["std"]),
-            "random_loader": lambda: timm.create_model(bare, pretrained=False, num_classes=config.num_classes, **sized),
+            "random_loader": untrained,
             "eval_batch_size": EVAL_BATCH_SIZE,
             "arch": bare.partition(".")[0],
             "architecture": {"library": "timm", "model": bare, **sized},
             "weights": TimmWeights(plain),
         }
-        if config.num_classes == 0:
-            return ImageEncoder(encoder_loader=lambda: timm.create_model(bare, pretrained=True, **sized), **shared)
-        return Model(
-            classifier_loader=lambda: timm.create_model(bare, pretrained=True, **sized),
-            num_classes=config.num_classes,
-            **shared,
-        )
+        if classes == 0:
+            return ImageEncoder(encoder_loader=trained, **shared)
+        return Model(classifier_loader=trained, num_classes=classes, **shared)
 
 
 registry.add_model_family(TimmFamily())

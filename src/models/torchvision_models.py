@@ -18,6 +18,7 @@ from testbed.models.model_base import Model, StandardNormalization, StandardTran
 from testbed.models.networks.imagenet_testbed_table import ROWS
 from testbed.registry import registry
 from testbed.registry.library_names import library_names
+from testbed.registry.remembered_facts import remembered
 
 EVAL_BATCH_SIZE = 128
 
@@ -73,34 +74,51 @@ class TorchvisionFamily:
 
     def build(self, name: str) -> Model:
         """The definition, with the transform of its weights."""
-        from torchvision import models
-
         architecture = name.partition(".")[0]
-        weights = weights_of(name)
-        preset = weights.transforms()
+        facts = remembered("torchvision", [name], ["torchvision"], __file__, lambda: _facts(name))
+        mean, std = (tuple(each) if isinstance(each, list) else each for each in (facts["mean"], facts["std"]))
+
+        def untrained() -> Any:
+            from torchvision import models
+
+            return models.get_model(architecture, weights=None)
+
         return Model(
             name=name,
-            transform=StandardTransform(
-                preset.resize_size[0], preset.crop_size[0], interpolation=preset.interpolation.value
-            ),
-            normalization=StandardNormalization(preset.mean, preset.std),
+            transform=StandardTransform(facts["resize"], facts["crop"], interpolation=facts["interpolation"]),
+            normalization=StandardNormalization(mean, std),
             classifier_loader=lambda: load(name),
-            random_loader=lambda: models.get_model(architecture, weights=None),
+            random_loader=untrained,
             eval_batch_size=EVAL_BATCH_SIZE,
             arch=architecture,
-            num_classes=len(weights.meta["categories"]),
+            num_classes=facts["classes"],
             model_type=ROWS[name].model_type if name in ROWS else None,
-            published=_published(weights),
+            published=[Published(*each) for each in facts["published"]],
             architecture={"library": "torchvision", "architecture": architecture},
             weights=TorchvisionWeights(name),
         )
 
 
-def _published(weights: Any) -> list[Published]:
-    """The accuracies on val that torchvision documents (percent there)."""
+def _facts(name: str) -> dict[str, Any]:
+    """What a definition takes from torchvision's weights of a name."""
+    weights = weights_of(name)
+    preset = weights.transforms()
+    return {
+        "resize": preset.resize_size[0],
+        "crop": preset.crop_size[0],
+        "interpolation": preset.interpolation.value,
+        "mean": preset.mean,
+        "std": preset.std,
+        "classes": len(weights.meta["categories"]),
+        "published": _published(weights),
+    }
+
+
+def _published(weights: Any) -> list[tuple[str, str, float, str]]:
+    """The accuracies on val that torchvision documents (percent there): the fields of `Published`."""
     documented = weights.meta.get("_metrics", {}).get("ImageNet-1K", {})
     return [
-        Published("val", metric, documented[name] / 100, f"torchvision's documentation of {weights}")
+        ("val", metric, documented[name] / 100, f"torchvision's documentation of {weights}")
         for name, metric in (("acc@1", "top1"), ("acc@5", "top5"))
         if name in documented
     ]

@@ -15,9 +15,10 @@ KEY = "left_out"  # of the environment of an evaluation
 
 def left_out_of(own: OpenedSetting, others: Iterable[OpenedSetting]) -> LeftOuts:
     """What is left out of the samples of a cell, and of those that it is fitted on, by the setting that has them."""
-    found = {_named(own): tuple(own.source.left_out)}
+    found = {_named(own): (*own.source.left_out, *own.remarks)}
     for other in others:
-        found[_named(other)] = merged((*other.source.left_out, *differences(own.dataset, other.dataset)))
+        differing = differences(own.dataset, other.dataset)
+        found[_named(other)] = merged((*other.source.left_out, *other.remarks, *differing))
     return {name: each for name, each in found.items() if each}
 
 

@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from testbed.data.class_lists import in_classes_of
-from testbed.data.source import Source, dataset_of
+from testbed.data.left_out import LeftOut
+from testbed.data.source import ImageSource, Source, dataset_of
 from testbed.entities import DatasetInfo, SampleInfo
 from testbed.errors import DataError, TestbedError, WeightsError
 from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -62,6 +63,7 @@ class Opener:
         self._datasets: dict[int, tuple[str, set[str], Any]] = {}  # id → its digest, files, and the object itself
         self._sources: dict[str, Source | str] = {}
         self._samples: dict[str, DatasetInfo] = {}
+        self._remarks: dict[str, tuple[LeftOut, ...]] = {}
         self._remembered = RememberedWeights(catalog.plugins)
 
     def model(self, name: str) -> OpenedModel | str:
@@ -141,14 +143,18 @@ class Opener:
         positions: Sequence[int] = setting.samples.positions(source, self.options.limit)
         if self._choose is not None:
             positions = self._choose(setting, positions)
-        samples_key = digest([source_key, list(positions)])
+        # Within this process: a range need not be written out for each of thousands of settings.
+        samples_key = f"{source_key} {positions if isinstance(positions, range) else digest(list(positions))}"
         if samples_key not in self._samples:
             self._samples[samples_key] = source.describe_samples(positions)
         dataset = self._samples[samples_key]
         if setting.full_targets:
             samples = [replace(each, target=setting.target(each.id, each.target)) for each in dataset.samples]
             dataset = dataset_of(dataset.name, samples, dataset.class_names)
-        opened = OpenedSetting(setting, source, source_key, positions, dataset)
+        if samples_key not in self._remarks:
+            seen = source.remarks(positions, dataset) if isinstance(source, ImageSource) else ()
+            self._remarks[samples_key] = seen
+        opened = OpenedSetting(setting, source, source_key, positions, dataset, remarks=self._remarks[samples_key])
         if setting.task == image_embedding.task.name:
             opened = _only_images(opened)
         return replace(opened, files=frozenset(files | _origin(self.catalog.eval_settings, name)))

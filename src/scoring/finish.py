@@ -10,6 +10,7 @@ from testbed.calls import reason_of
 from testbed.db.store import Store
 from testbed.entities import Metric, Score
 from testbed.errors import CorruptOutputError, LackingEmbeddingsError, StoreError, TestbedError
+from testbed.metric_specs import known_error
 from testbed.registry.catalog import Catalog
 from testbed.scoring.stored_values import EvaluationValues
 from testbed.tasks.task_base import get_task
@@ -119,7 +120,7 @@ def _same_metric(before: Metric | None, now: Metric | None) -> bool:
 def _same_details(metric: Metric, before: Sequence[Metric]) -> bool:
     return any(
         (each.scorer, each.name, each.slice, each.unit) == (metric.scorer, metric.name, metric.slice, metric.unit)
-        and _close(each.stderr, metric.stderr)
+        and _close(known_error(each.stderr), known_error(metric.stderr))
         for each in before
     )
 

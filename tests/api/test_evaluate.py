@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.stats
 import torch
 from PIL import Image
 from scipy.stats import binomtest
@@ -67,7 +68,7 @@ def test_the_frame_has_every_metric_with_its_interval(done):
     assert (row.low, row.high) == pytest.approx((interval.low, interval.high))
     assert (row.n, row.status, row.model) == (60, "complete", "digits-logreg")
     row = frame[(frame.eval_setting == "digits") & (frame.metric == "nll") & (frame.slice == "overall")].iloc[0]
-    assert row.high - row.value == pytest.approx(1.959964 * row.stderr, rel=1e-5)
+    assert row.high - row.value == pytest.approx(scipy.stats.t.ppf(0.975, row.n - 1) * row.stderr, rel=1e-5)
     assert done.failed.empty
 
 
@@ -241,7 +242,7 @@ def test_the_reason_is_told_when_workers_die_at_the_start(run, tmp_path):
 def test_what_a_folder_leaves_out_is_told(tmp_path):
     for label in range(10):
         (tmp_path / "mine" / str(label)).mkdir(parents=True)
-        Image.new("RGB", (8, 8)).save(tmp_path / "mine" / str(label) / "1.png")
+        Image.new("RGB", (8, 8), (label, 0, 0)).save(tmp_path / "mine" / str(label) / "1.png")
     Image.new("L", (8, 8)).save(tmp_path / "mine" / "3" / "2.gif")
     found = testbed.evaluate(
         "digits-logreg", tmp_path / "mine", db=tmp_path / "own.db", executor="inline", progress=False

@@ -18,7 +18,7 @@ from testbed.entities import CellRecord, Metric, Score
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.metric import accuracy_topk, as_metrics
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec, main_metric, rate, spec_of
-from testbed.metrics.inference.statistics import interval
+from testbed.metrics.inference.intervals import interval
 from testbed.plotting.explorer.overview import Overview
 from testbed.plotting.frame import load_grid
 from testbed.plotting.own.source import best
@@ -119,9 +119,9 @@ def test_a_grid_prints_each_column_in_its_unit(ask, tmp_path):
 def test_intervals_stay_within_the_range(ask, tmp_path):
     fill(tmp_path / "testbed.db", rate("ece", LOWER), replace(rate("ece", LOWER), headline=10))
     frame = testbed.results(str(tmp_path / "testbed.db")).frame.set_index("model")
-    assert frame.loc["carl", "low"].min() == 0  # 0.1 − 1.96 · 0.2
+    assert frame.loc["carl", "low"].min() == 0  # 0.1 − 2.3 · 0.2
     assert frame.loc["anna", "high"].max() == 1
-    assert interval(MetricSpec("x", ""), 0.1, 0.2, 9) == pytest.approx((-0.29199, 0.49199), abs=1e-5)
+    assert interval(MetricSpec("x", ""), 0.1, 0.2, 9) == pytest.approx((-0.36120, 0.56120), abs=1e-5)
     assert interval(rate("x", zero_one=True), 0.5, 0.01, 100) == pytest.approx((0.40383, 0.59617), abs=1e-5)  # Wilson
 
 

@@ -13,6 +13,7 @@ from testbed.analyses.ranking import ranking
 from testbed.cli.analyses.rank import tied_ranks
 from testbed.db.store import Store
 from testbed.entities import Score
+from testbed.metric_specs import rate
 from testbed.metrics.inference.paired import compare, holm
 from testbed.metrics.inference.ranks import rank_models
 
@@ -84,7 +85,7 @@ def test_the_order_of_models_and_settings_does_not_matter(store, ask):
 def test_several_settings_weigh_the_same_and_samples_that_they_share_are_drawn_together(store, ask):
     rows = {each["model"]: each for each in json.loads(ask("rank", "val", "s*", "--json").stdout)}
     both = np.column_stack([(VAL[model] + SHIFT[model]) / 2 for model in sorted(VAL)])
-    for model, place in zip(sorted(VAL), rank_models([both]), strict=True):
+    for model, place in zip(sorted(VAL), rank_models([both], spec=rate("top1", zero_one=True)), strict=True):
         assert rows[model]["value"] == pytest.approx((VAL[model].mean() + SHIFT[model].mean()) / 2)
         assert (rows[model]["low"], rows[model]["high"]) == (pytest.approx(place.low), pytest.approx(place.high))
         ranks = [each["rank"] for each in rows[model]["eval_settings"]]

@@ -112,11 +112,11 @@ def test_the_metrics_of_an_evaluation_are_printed(db: Db, build: Any) -> None:
     assert headline[0].strip() == f"evaluation {evaluation.id}"
     assert headline[1:3] == ["4 samples", "float32"]
     assert headline[3].endswith("UTC")
-    assert printed[2].split() == ["metric", "slice", "value", "±", "standard", "error", "n"]
+    assert printed[2].split() == ["metric", "slice", *"value ± standard error 95 % interval n".split()]
     rows = sorted(" ".join(line.split()) for line in printed[4:])
     assert rows == [
         *("loss overall 2.25 nats", "top1 hard 100.00 % 1"),
-        *("top1 overall 50.00 ± 25.00 % 4", "top5 overall not defined 4"),
+        *("top1 overall 50.00 ± 25.00 % [-29.56, 129.56] 4", "top5 overall not defined 4"),
     ]
     said = db("--print-eval", "net", "val")
     assert said.code == 0
@@ -140,6 +140,9 @@ def test_the_metrics_of_an_evaluation_as_json(db: Db, build: Any) -> None:
         "value": 0.5,
         "n": 4,
         "stderr": 0.25,
+        "low": pytest.approx(0.5 - 0.25 * 3.182446, abs=1e-6),  # Student's t with 3 degrees of freedom
+        "high": pytest.approx(0.5 + 0.25 * 3.182446, abs=1e-6),
+        "clusters": None,
         "unit": "fraction",
         "better": None,
         "lowest": None,

@@ -61,7 +61,9 @@ def test_the_commands_of_the_tutorial_print_what_it_says(world):
     assert ": resize 64, crop 64," in second
     assert accuracy(second) > accuracy(first) + 40
     metrics = next(told)
-    assert re.search(rf"^top1 +overall +{accuracy(second):.2f} ± [\d.]+ % +80$", metrics, flags=re.MULTILINE)
+    assert re.search(
+        rf"^top1 +overall +{accuracy(second):.2f} ± [\d.]+ % +\[[\d.]+, [\d.]+\] +80$", metrics, flags=re.MULTILINE
+    )
     assert re.search(r"^top1 +class/2-two ", metrics, flags=re.MULTILINE)
     corrupted = next(told)
     assert "2 cells: 2 complete." in corrupted

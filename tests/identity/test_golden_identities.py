@@ -21,7 +21,7 @@ import pytest
 import sqlalchemy as sa
 from golden import ASSETS, SCORED, golden_catalog
 
-from testbed.db.store import Store
+from testbed.db.store import Store, upgrade
 from testbed.entities import Metric
 from testbed.errors import DataError, MissingExtraError, TestbedError
 from testbed.graph.options import RunOptions
@@ -149,11 +149,14 @@ def test_whatever_is_registered_keeps_its_identity(kind: str) -> None:
 
 
 def told(metrics: Iterable[Metric]) -> list[str]:
-    return sorted(repr((each.scorer, each.name, each.slice, each.value, each.n, each.stderr)) for each in metrics)
+    return sorted(
+        repr((each.scorer, each.name, each.slice, each.value, each.n, each.stderr or None)) for each in metrics
+    )
 
 
 def test_the_metrics_of_a_kept_store_are_computed_from_its_outputs_to_the_bit(tmp_path: Path) -> None:
     url = str(shutil.copy(ASSETS / "golden_store.db", tmp_path / "store.db"))
+    upgrade(url)
     catalog, computed = golden_catalog(), 0
     with Store.open(url) as store:
         assert list(store.maintenance.check()) == []

@@ -10,9 +10,10 @@ import scipy.stats
 
 from testbed.metric_specs import rate
 from testbed.metrics.inference.clusters import cluster_sums, clusters_of
+from testbed.metrics.inference.intervals import interval
 from testbed.metrics.inference.paired import compare
 from testbed.metrics.inference.ranks import rank_models
-from testbed.metrics.inference.statistics import clustered_mean_and_stderr, interval, wilson
+from testbed.metrics.inference.statistics import clustered_mean_and_stderr, wilson
 
 RUNS = 250
 RATE = rate("accuracy", zero_one=True)

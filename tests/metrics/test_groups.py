@@ -46,7 +46,7 @@ def test_of_a_loss_the_worst_group_is_the_largest():
     found = by_group(losses, ["a", "a", "b", "b", "c"], larger_is_better=False)
     assert (found.worst.name, found.best.name) == ("b", "a")
     assert found.gap == pytest.approx(2.8)
-    half = 1.959964 * scipy.stats.sem([2.0, 4.0])
+    half = scipy.stats.t.ppf(0.975, 1) * scipy.stats.sem([2.0, 4.0])
     assert (found.worst.low, found.worst.high) == (pytest.approx(3 - half), pytest.approx(3 + half))
     (alone,) = [each for each in found.groups if each.name == "c"]
     assert (alone.low, alone.high) == (None, None)

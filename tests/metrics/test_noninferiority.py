@@ -8,6 +8,7 @@ import scipy.stats
 from scipy.optimize import minimize_scalar
 
 from testbed.metrics.inference.noninferiority import POWER, change
+from testbed.metrics.inference.paired import compare
 
 DRAWN = 10_000
 ALPHA = 0.05
@@ -44,6 +45,13 @@ def test_rates_are_tested_as_tango_defines_it(won, lost, n, margin):
     assert score_test(won, lost, n, found.low) == pytest.approx(ALPHA, abs=1e-5)
     assert score_test(won, lost, n, found.high) == pytest.approx(1 - ALPHA, abs=1e-5)
     assert found.low < found.gain < found.high
+
+
+@pytest.mark.parametrize(("won", "lost", "n"), [(0, 1, 20), (3, 0, 20), (12, 2, 44), (300, 340, 10_000)])
+def test_compare_has_the_interval_that_tango_defines(won, lost, n):
+    found = compare(*pair(won, lost, n - won - lost, 0))
+    assert score_test(won, lost, n, found.low) == pytest.approx(0.025, abs=1e-5)
+    assert score_test(won, lost, n, found.high) == pytest.approx(0.975, abs=1e-5)
 
 
 def test_without_a_margin_it_is_mcnemars_test_of_large_samples():

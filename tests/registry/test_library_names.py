@@ -1,12 +1,11 @@
-"""The names that libraries know: asked in a process of their own, once per version, and kept."""
+"""The model names of installed libraries: read from their files, as the libraries themselves give them."""
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,176 +14,185 @@ import pytest
 from testbed.errors import DataError, PluginError
 from testbed.registry import library_names as module
 from testbed.registry.library_names import library_names, places_of_weights
+from testbed.registry.static_values import UNKNOWN, StaticModule
 
-# A package that is installed wherever testbed is, and answers at once.
-LIBRARY = "click"
-ANSWER = {"group": ["b", "a"], "command": []}
-HUB = {"owner/name": ["group.b"]}
+LIBRARIES = ("torchvision", "timm", "open_clip_torch")
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty cache folder, and nothing remembered by this process."""
-    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path))
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "cache"))
     module._answers.cache_clear()
-    yield tmp_path
+    yield tmp_path / "cache"
     module._answers.cache_clear()
 
 
 @pytest.fixture
-def asked(cache: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The processes that were started, by their scripts. The library answers what is asked of it at the moment."""
-    started: list[str] = []
-    run = subprocess.run
-
-    def noted(command: list[str], **options: Any) -> Any:
-        started.append(command[-1])
-        return run(command, **options)
-
-    monkeypatch.setattr(module.subprocess, "run", noted)
-    monkeypatch.setitem(module._QUESTIONS, LIBRARY, f"import {LIBRARY}\nanswer = {ANSWER!r}\nhub |= {HUB!r}\n")
-    return started
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that takes the place of each library's; a library that is asked gives one name of its own."""
+    monkeypatch.setattr(module, "_folder", lambda package: tmp_path / "package")
+    for library in LIBRARIES:
+        monkeypatch.setitem(module._ASKED, library, lambda: ({"asked": ["tag"]}, {"place": ["asked.tag"]}))
+    (tmp_path / "package" / "models").mkdir(parents=True)
+    return tmp_path / "package"
 
 
-@pytest.fixture
-def new_process() -> Callable[[], dict[str, list[str]]]:
-    """Asks as the next process would, which remembers nothing."""
-
-    def ask() -> dict[str, list[str]]:
-        module._answers.cache_clear()
-        return library_names(LIBRARY)
-
-    return ask
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_names_and_places_are_those_that_the_library_gives(library: str, cache: Path) -> None:
+    names, hub = module._ASKED[library]()
+    assert len(names) > 50
+    assert list(library_names(library).items()) == list(names.items())
+    assert places_of_weights(library) == hub
 
 
-def only_file(cache: Path) -> Path:
+def test_nothing_is_imported_and_no_process_started(tmp_path: Path) -> None:
+    script = """
+import subprocess, sys
+subprocess.Popen.__init__ = None
+from testbed.registry.library_names import library_names
+for library in ("torchvision", "timm", "open_clip_torch"):
+    assert len(library_names(library)) > 50
+print({"torch", "torchvision", "timm", "open_clip"} & set(sys.modules))
+"""
+    environment = {"TESTBED_CACHE": str(tmp_path), "PATH": "/usr/bin"}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_files_are_read_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    reader = module._READERS["torchvision"][1]
+    counted = ("torchvision", lambda folder: read.append("torchvision") or reader(folder))
+    monkeypatch.setitem(module._READERS, "torchvision", counted)
+    first = library_names("torchvision")
+    module._answers.cache_clear()
+    assert library_names("torchvision") == first
+    assert read == ["torchvision"]
     (path,) = (path for path in cache.rglob("*") if path.is_file())
-    return path
+    assert json.loads(path.read_text())[0] == first
 
 
-def test_a_library_is_asked_once_and_the_answer_is_kept(
-    cache: Path, asked: list[str], new_process: Callable[[], Any]
-) -> None:
-    assert new_process() == ANSWER
-    assert library_names(LIBRARY) == ANSWER
-    assert new_process() == ANSWER
-    assert len(asked) == 1
-    assert places_of_weights(LIBRARY) == HUB
-    assert json.loads(only_file(cache).read_text()) == [ANSWER, HUB]
+@pytest.mark.parametrize("content", ["", "{", "[]", '["a"]', '[{"a": "b"}, {}]', '[{"a": [1]}, {}]', "null"])
+def test_a_damaged_cache_file_is_written_anew(content: str, cache: Path) -> None:
+    found = library_names("torchvision")
+    (path,) = (path for path in cache.rglob("*") if path.is_file())
+    path.write_text(content)
+    module._answers.cache_clear()
+    assert library_names("torchvision") == found
+    assert json.loads(path.read_text())[0] == found
 
 
-def test_the_order_of_architectures_and_weights_is_kept(asked: list[str], new_process: Callable[[], Any]) -> None:
-    for _ in range(2):
-        assert [(name, weights) for name, weights in new_process().items()] == list(ANSWER.items())
-
-
-def test_a_new_version_of_a_library_is_asked_anew(
-    cache: Path, asked: list[str], new_process: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    version = importlib.metadata.version(LIBRARY)
-    new_process()
-    assert version in only_file(cache).name
-    monkeypatch.setattr(importlib.metadata, "version", lambda distribution: "999.0")
-    assert new_process() == ANSWER
-    assert len(asked) == 2
-    monkeypatch.setattr(importlib.metadata, "version", lambda distribution: version)
-    assert new_process() == ANSWER
-    assert len(asked) == 2
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b'{"group": ["b"',
-        b"\xff\xfe\x00",
-        b"\0" * 20,
-        b"null",
-        b"[]",
-        b'[{"group": 5}, {}]',
-        b'{"group": ["b"]}',
-    ],
-    ids=ascii,
-)
-def test_a_corrupt_file_in_the_cache_is_healed(
-    cache: Path, asked: list[str], new_process: Callable[[], Any], content: bytes
-) -> None:
-    new_process()
-    only_file(cache).write_bytes(content)
-    assert new_process() == ANSWER
-    assert places_of_weights(LIBRARY) == HUB
-    assert json.loads(only_file(cache).read_text()) == [ANSWER, HUB]
-    assert len(asked) == 2
-
-
-def test_a_library_that_is_not_installed_has_no_names(cache: Path, asked: list[str]) -> None:
+def test_a_library_that_is_not_installed_has_no_names(cache: Path) -> None:
     assert library_names("no-such-library-at-all") == {}
-    assert asked == []
-
-
-def test_a_library_that_cannot_be_imported_is_named_with_the_reason(
-    cache: Path, asked: list[str], new_process: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(module._QUESTIONS, LIBRARY, "raise ImportError('libcuda.so.1 is missing')")
-    for _ in range(2):
-        with pytest.raises(PluginError) as raised:
-            new_process()
-        assert LIBRARY in str(raised.value)
-        assert "libcuda.so.1 is missing" in str(raised.value)
-        assert "\n" not in str(raised.value)
-    assert not [path for path in cache.rglob("*") if path.is_file()], "a failure is not an answer to keep"
-
-
-def test_a_library_that_dies_without_a_word_is_named(
-    asked: list[str], new_process: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(module._QUESTIONS, LIBRARY, "import os\nos._exit(3)")
-    with pytest.raises(PluginError, match=LIBRARY):
-        new_process()
-
-
-def test_what_a_library_prints_and_warns_of_while_it_is_imported_is_no_part_of_the_answer(
-    asked: list[str], new_process: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    noise = "import warnings\nprint('welcome to click, settings: {}')\nwarnings.warn('old')\n"
-    monkeypatch.setitem(module._QUESTIONS, LIBRARY, f"{noise}answer = {ANSWER!r}\nhub |= {HUB!r}\n")
-    assert new_process() == ANSWER
-
-
-def test_what_lies_in_the_working_folder_is_not_taken_for_the_library(
-    asked: list[str], new_process: Callable[[], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "a checkout of the library"
-    folder.mkdir()
-    (folder / f"{LIBRARY}.py").write_text("KIND = 'another version'\n")
-    monkeypatch.setitem(
-        module._QUESTIONS, LIBRARY, f"import {LIBRARY}\nanswer = {{getattr({LIBRARY}, 'KIND', 'the library'): []}}\n"
-    )
-    monkeypatch.chdir(folder)
-    assert new_process() == {"the library": []}
 
 
 def test_a_cache_folder_that_cannot_be_made_is_told_with_the_variable_to_set(
-    asked: list[str], new_process: Callable[[], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "file" / "cache"))
     with pytest.raises(DataError, match="TESTBED_CACHE"):
-        new_process()
+        library_names("torchvision")
 
 
-def test_torchvision_s_names_are_those_that_torchvision_gives_itself() -> None:
-    script = """
-import json
-from torchvision import models
-names = models.list_models(module=models)
-weights = {name: [each.name for each in models.get_model_weights(name)] for name in names}
-weights["vgg16"].remove("IMAGENET1K_FEATURES")  # which classify nothing
-print(json.dumps([names, weights]))
+TIMM = """
+def _cfg(url='', **kwargs):
+    return {'url': url, 'num_classes': 1000, **kwargs}
+
+default_cfgs = generate_default_cfgs({
+    'net.b_in1k': _cfg(hf_hub_id='timm/'),
+    'net.a_in1k': _cfg(url='https://x/a.pth', hf_hub_id='owner/a@v1'),
+    'net.best*': _cfg(hf_hub_id='timm/'),
+    'net.untrained': _cfg(),
+    **{f'{name}.tag': dict(((k, v) for k, v in _cfg(hf_hub_id='timm/').items() if k != 'url'), first='x')
+       for name in ('other', 'third') if name != 'third'},
+})
+
+@register_model
+def net(pretrained=False, **kwargs):
+    return None
+
+@register_model
+def other(pretrained=False, **kwargs):
+    return None
+
+@register_model
+def bare(pretrained=False, **kwargs):
+    return None
+
+def helper():
+    return None
 """
-    finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=300)
-    names, weights = json.loads(finished.stdout)
-    found = library_names("torchvision")
-    assert sorted(found) == sorted(names)
-    assert found == weights
-    assert found["resnet50"] == ["IMAGENET1K_V1", "IMAGENET1K_V2"]
+
+
+def test_timms_tables_are_read_with_their_defaults_calls_and_comprehensions(cache: Path, package: Path) -> None:
+    (package / "models" / "net.py").write_text(TIMM)
+    assert library_names("timm") == {"bare": [], "net": ["best", "a_in1k", "b_in1k"], "other": ["tag"]}
+    assert places_of_weights("timm") == {
+        "timm/net.best": ["timm/net.best"],
+        "timm/net.b_in1k": ["timm/net.b_in1k"],
+        "owner/a": ["timm/net.a_in1k"],
+        "https://x/a.pth": ["timm/net.a_in1k"],
+        "timm/other.tag": ["timm/other.tag"],
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "default_cfgs = generate_default_cfgs(made_by_code())",
+        "table = {}\nfor name in names():\n    table[name] = {}\ndefault_cfgs = generate_default_cfgs(table)",
+        "table = {'net.a': {'url': 'x'}}\ntable.update(more)\ndefault_cfgs = generate_default_cfgs(table)",
+        "default_cfgs = generate_default_cfgs({'net.a': _cfg(url=PLACE)})\ndef _cfg(**x):\n    return dict(**x)",
+        "this is not Python",
+        "",
+    ],
+)
+def test_a_library_whose_tables_are_made_by_code_is_asked_itself(text: str, cache: Path, package: Path) -> None:
+    registered = "@register_model\ndef net(pretrained=False, **kwargs):\n    return None\n" if "=" in text else ""
+    (package / "models" / "net.py").write_text(f"{text}\n{registered}")
+    assert library_names("timm") == {"asked": ["tag"]}
+    assert places_of_weights("timm") == {"place": ["asked.tag"]}
+
+
+def test_a_library_that_cannot_be_asked_is_named_with_the_reason(
+    cache: Path, package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> Any:
+        raise ImportError("libcuda.so.1 is missing")
+
+    monkeypatch.setitem(module._ASKED, "timm", broken)
+    with pytest.raises(PluginError, match=r"timm is installed .* libcuda.so.1 is missing"):
+        library_names("timm")
+    assert not [path for path in cache.rglob("*") if path.is_file()], "a failure is not an answer to keep"
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("{'a': 1, **B, 'c': 'x' + 'y'}", {"a": 1, "b": [1, 2], "c": "xy"}),
+        ("dict(B, c=None)", {"b": [1, 2], "c": None}),
+        ("made(2)", {"one": 2, "two": 5}),
+        ("made(2, two=3)", {"one": 2, "two": 3}),
+        ("[f'{name}!' for name in ('a', 'b') if name not in ('b',)]", ["a!"]),
+        ("{key: 1 if key == 'b' else 2 for key, _ in B.items()}", {"b": 1}),
+        ("'a.b'.split('.')[1]", "b"),
+        ("'a.b'.split('.')[7]", UNKNOWN),
+        ("looped", UNKNOWN),
+        ("open('file').read()", UNKNOWN),
+        ("made_by(2)", UNKNOWN),
+        ("endless(1)", UNKNOWN),
+        ("1 if looped else 2", UNKNOWN),
+    ],
+)
+def test_constants_are_read_and_code_is_not_run(expression: str, value: Any, tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(
+        f"B = {{'b': (1, 2)}}\nlooped = looped + 1\n"
+        "def made(one, two=5):\n    '''Text.'''\n    return {'one': one, 'two': two}\n"
+        "def made_by(one):\n    print(one)\n    return one\n"
+        "def endless(one):\n    return endless(one)\n"
+        f"found = {expression}\n"
+    )
+    assert StaticModule(path).named("found") == value

@@ -54,9 +54,9 @@
     const unit = rate ? " %" : meta.unit ? ` ${meta.unit}` : "", p = found.p < 0.001 ? found.p.toExponential(2) : found.p.toPrecision(3);
     const counted = found.n.toLocaleString("en") + (found.clusters ? ` in ${found.clusters.toLocaleString("en")} groups` : "");
     const rows = [["samples", counted], [`${score} of A`, shown(found.first) + unit], [`${score} of B`, shown(found.second) + unit],
-      ["A − B", `${shown(found.difference, true)}${rate ? " points" : unit}`], ["better", verdict(found, meta)], ["95 % interval", `${shown(found.low, true)} to ${shown(found.high, true)}`], ["p", p]];
+      ["A − B", `${shown(found.difference, true)}${rate ? " points" : unit}`], ["better", verdict(found, meta)], ["95 % interval", isFinite(found.low) ? `${shown(found.low, true)} to ${shown(found.high, true)}` : "–"], ["p", p]];
     return E("div", {}, E("dl", { class: "facts", id: "statistics" }, ...rows.flatMap(([name, value]) => [E("dt", {}, name), E("dd", {}, value)])),
-      E("p", { class: "note" }, found.binary && !found.clusters ? "p: McNemar’s exact test. Interval: paired bootstrap, 10,000 draws." : `p: random signs. Interval: paired bootstrap (with more than 1,000 ${found.clusters ? "groups" : "samples"}, the normal limits of both).${found.clusters ? " The groups of samples of the data set are drawn and tested as wholes." : ""}`,
+      E("p", { class: "note" }, found.binary && !found.clusters ? "p: McNemar’s exact test. Interval: Tango’s score interval." : `p: random signs (with more than 1,000 ${found.clusters ? "groups" : "samples"}, their normal limit). Interval: Student’s t.${found.clusters ? " The groups of samples of the data set are drawn and tested as wholes." : ""}`,
         " Both are of the samples that the filters leave; one comparison, so without Holm’s correction."));
   }
   function controls(found, meta, query, logits) {

@@ -46,15 +46,17 @@
   }
   function unpack(doc, number, own) {
     const scale = doc.percent ? 100 : 1, of = (list, at) => (Array.isArray(list) ? list[at] : list);
-    const value = new Float64Array(number).fill(NaN), n = new Float64Array(number).fill(NaN), error = new Float64Array(number).fill(NaN), id = new Int32Array(number), origin = new Array(number).fill("");
+    const value = new Float64Array(number).fill(NaN), n = new Float64Array(number).fill(NaN), error = new Float64Array(number).fill(NaN), low = new Float64Array(number).fill(NaN), high = new Float64Array(number).fill(NaN), id = new Int32Array(number), origin = new Array(number).fill("");
     doc.models.forEach((model, at) => {
       value[model] = doc.values[at] === null ? NaN : doc.values[at] * scale;
       n[model] = of(doc.n, at) ?? NaN;
       error[model] = (of(doc.stderr, at) ?? NaN) * scale;
+      low[model] = (doc.low[at] ?? NaN) * scale;
+      high[model] = (doc.high[at] ?? NaN) * scale;
       id[model] = of(doc.evaluations, at) || 0;
       origin[model] = of(doc.origins, at) || "average";
     });
-    return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, better: doc.better, range: doc.range.map((end) => (end === null ? null : end * scale)), rate: doc.rate, value, n, error, id, origin, origins: [doc.origins].flat(), published: doc.published, unread: doc.unread, order: doc.order, count: doc.models.length };
+    return { name: own.name, metric: doc.metric, percent: doc.percent, unit: doc.unit, better: doc.better, range: doc.range.map((end) => (end === null ? null : end * scale)), rate: doc.rate, value, n, error, low, high, id, origin, origins: [doc.origins].flat(), published: doc.published, unread: doc.unread, order: doc.order, count: doc.models.length };
   }
   /* A value's text for a cell of a table. Marked are values that are published, those that differ from what is published, and
      those with samples that could not be read; pointing at one says which. */
@@ -67,14 +69,8 @@
   /* Which way values are better: 1 up, −1 down, 0 if neither, or if it is not known; and in words. */
   const direction = (of) => ({ higher: 1, lower: -1 })[of.better] || 0;
   const directed = (of) => (direction(of) ? `${of.better} is better` : of.better === "neither" ? "neither higher nor lower is better" : "direction unknown");
-  /* The 95 % interval of a model's value: Wilson's where each sample is right or wrong (of as many samples as have that standard error, where they come in clusters), else 1.96 standard errors within the range. */
-  function interval(of, model) {
-    const value = of.value[model], n = of.n[model];
-    if (of.rate && n > 0) return T.wilson(value, T.effective(value / 100, of.error[model] / 100, n));
-    const half = 1.959963985 * of.error[model];
-    const [least, most] = of.range, within = (end) => Math.min(Math.max(end, least ?? -Infinity), most ?? Infinity);
-    return half >= 0 ? [within(value - half), within(value + half)] : [NaN, NaN];
-  }
+  /* The 95 % interval of a model's value, as testbed.metrics.inference.intervals gives it; NaN where nothing is known about the spread. */
+  const interval = (of, model) => [of.low[model], of.high[model]];
 
   // Search -----------------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 "use strict";
-/* Two models on the same samples, as testbed.metrics.paired: McNemar's exact test, the bootstrap interval of the difference. */
+/* Two models on the same samples, as testbed.metrics.paired: McNemar's exact test, the interval of the difference. */
 (() => {
-  const DRAWS = 10000, LEVEL = 0.95;
+  const DRAWS = 10000, LEVEL = 0.95, FEW = 1000, Z = 1.959963984540054;
 
   /* Uniform numbers in (0, 1) from a seed (mulberry32), so that a page says the same each time. */
   function generator(seed) {
@@ -30,28 +30,6 @@
     }
     return Math.min(1, 2 * tail);
   }
-  /* A binomial number: by inversion for few expected, else by rejection (Hörmann 1993, BTRS). */
-  function binomial(n, p, random) {
-    if (n <= 0 || p <= 0) return 0;
-    if (p >= 1) return n;
-    if (p > 0.5) return n - binomial(n, 1 - p, random);
-    if (n * p < 10) {
-      const ratio = p / (1 - p);
-      let chance = Math.exp(n * Math.log1p(-p)), u = random(), k = 0;
-      while (u > chance && k < n) { u -= chance; k += 1; chance *= (ratio * (n - k + 1)) / k; }
-      return k;
-    }
-    const spread = Math.sqrt(n * p * (1 - p)), b = 1.15 + 2.53 * spread, a = -0.0873 + 0.0248 * b + 0.01 * p, c = n * p + 0.5, vr = 0.92 - 4.2 / b;
-    const alpha = (2.83 + 5.1 / b) * spread, mode = Math.floor((n + 1) * p), odds = Math.log(p / (1 - p));
-    for (;;) {
-      const u = random() - 0.5, us = 0.5 - Math.abs(u), k = Math.floor((2 * a / us + b) * u + c);
-      if (k < 0 || k > n) continue;
-      let v = random();
-      if (us >= 0.07 && v <= vr) return k;
-      v = Math.log((v * alpha) / (a / (us * us) + b));
-      if (v <= logFactorial(mode) + logFactorial(n - mode) - logFactorial(k) - logFactorial(n - k) + (k - mode) * odds) return k;
-    }
-  }
   function percentiles(means) {
     const sorted = Float64Array.from(means).sort(), at = (share) => {
       const place = share * (sorted.length - 1), low = Math.floor(place), rest = place - low;
@@ -59,29 +37,43 @@
     };
     return [at((1 - LEVEL) / 2), at((1 + LEVEL) / 2)];
   }
-  function binaryInterval(first, second, n) {
-    const random = generator(n * 31 + first), means = new Float64Array(DRAWS);
-    for (let draw = 0; draw < DRAWS; draw += 1) {
-      const more = binomial(n, first / n, random), less = binomial(n - more, n > first ? second / (n - first) : 0, random);
-      means[draw] = (more - less) / n;
+  /* Where a growing function is 0, between two places. */
+  function root(of, low, high) {
+    for (let step = 0; step < 80; step += 1) {
+      const middle = (low + high) / 2;
+      if (of(middle) < 0) low = middle; else high = middle;
     }
-    return percentiles(means);
+    return (low + high) / 2;
   }
-  /* Of other scores than 0 and 1, and where samples come in clusters, clusters are drawn, or with many of them the normal limit of that is taken. */
-  const FEW = 1000;
-  function interval(sums, sizes) {
-    const n = sums.length, size = total(sizes), mean = total(sums) / size;
-    if (n > FEW) {
-      const half = 1.959963984540054 * Math.sqrt(sums.reduce((all, each, at) => all + (each - mean * sizes[at]) ** 2, 0)) / size;
-      return [mean - half, mean + half];
-    }
-    const random = generator(n), means = new Float64Array(DRAWS);
-    for (let draw = 0; draw < DRAWS; draw += 1) {
-      let sum = 0, drawn = 0;
-      for (let each = 0; each < n; each += 1) { const at = Math.floor(random() * n); sum += sums[at]; drawn += sizes[at]; }
-      means[draw] = sum / drawn;
-    }
-    return percentiles(means);
+  /* Tango's score interval (1998) of the difference of two models that are right alone so often, of n samples. */
+  function tango(won, lost, n) {
+    const score = (value) => {
+      const middle = -won - lost + (2 * n - won + lost) * value, share = (Math.sqrt(Math.max(0, middle * middle + 8 * n * lost * value * (1 - value))) - middle) / (4 * n);
+      const variance = n * (2 * share + value * (1 - value)), apart = won - lost - n * value;
+      return variance > 0 ? -apart / Math.sqrt(variance) : apart === 0 ? 0 : apart > 0 ? -Infinity : Infinity;
+    };
+    return [root((value) => score(value) + Z, -1, 1), root((value) => score(value) - Z, -1, 1)];
+  }
+  /* The share of Student's distribution below t, and its 97.5 % quantile, as in testbed.metrics.inference.intervals. */
+  function studentBelow(t, freedom) {
+    const angle = Math.atan(t / Math.sqrt(freedom)), squared = Math.cos(angle) ** 2, odd = freedom % 2;
+    let term = freedom > 1 ? (odd ? Math.cos(angle) : 1) : 0, sum = term;
+    for (let step = 2 + odd; step < freedom - 1; step += 2) { term *= squared * (step - 1) / step; sum += term; }
+    return (1 + (odd ? (2 / Math.PI) * (angle + Math.sin(angle) * sum) : Math.sin(angle) * sum)) / 2;
+  }
+  function student(freedom) {
+    if (freedom <= 100) return root((t) => studentBelow(t, freedom) - (1 + LEVEL) / 2, 0, 16);
+    const powers = [(Z ** 3 + Z) / 4, (5 * Z ** 5 + 16 * Z ** 3 + 3 * Z) / 96, (3 * Z ** 7 + 19 * Z ** 5 + 17 * Z ** 3 - 15 * Z) / 384];
+    return powers.reduce((sum, term, at) => sum + term / freedom ** (at + 1), Z);
+  }
+  /* The interval of a mean difference: Tango's for scores of 0 and 1, else Student's over clusters; see testbed.metrics.inference.paired.difference_interval. */
+  function interval(differences, sums, sizes, binary) {
+    const n = sums.length, size = total(sizes), mean = total(sums) / size, alone = n === size, first = differences[0];
+    const right = (number) => tango(first > 0 ? number : 0, first < 0 ? number : 0, number);
+    if (binary && alone) return tango(differences.filter((each) => each > 0).length, differences.filter((each) => each < 0).length, n);
+    const error = n > 1 ? Math.sqrt(n / (n - 1) * sums.reduce((all, each, at) => all + (each - mean * sizes[at]) ** 2, 0)) / size : 0;
+    if (error > 1e-12 * Math.abs(mean)) { const half = student(n - 1) * error; return [mean - half, mean + half]; }
+    return binary && differences.every((each) => each === first) ? right(n) : [NaN, NaN];
   }
   const total = (values) => values.reduce((sum, each) => sum + each, 0);
   /* The sums of values over clusters, and their sizes; of samples that are alone the values themselves. */
@@ -126,7 +118,7 @@
     const more = differences.filter((each) => each > 0).length, less = differences.filter((each) => each < 0).length;
     const [sums, sizes] = collapsed(differences, clusters), alone = sums.length === n;
     const mean = (scores) => (n ? scores.reduce((sum, each) => sum + each, 0) / n : NaN);
-    const [low, high] = !n ? [NaN, NaN] : binary && alone ? binaryInterval(more, less, n) : interval(sums, sizes);
+    const [low, high] = !n ? [NaN, NaN] : interval(differences, sums, sizes, binary);
     return { n, binary, first: mean(first), second: mean(second), difference: mean(differences), low, high, p: !n ? NaN : binary && alone ? mcnemar(more, less) : signFlips(sums), only_first: more, only_second: less, clusters: alone ? null : sums.length };
   };
 })();

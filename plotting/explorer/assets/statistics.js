@@ -26,17 +26,6 @@
     const q = p - 0.5, r = q * q;
     return (poly(a, r) * q) / (poly(b, r) * r + 1);
   }
-  /* How many independent samples tell as much of a rate as n samples with this standard error: n at most. */
-  function effective(rate, error, n) {
-    const alone = n > 1 ? (rate * (1 - rate)) / (n - 1) : 0;
-    return !(error ** 2 > alone * (1 + 1e-9)) || alone <= 0 ? n : (n * alone) / error ** 2;
-  }
-  /* Wilson's interval of a rate in percent. */
-  function wilson(p, n) {
-    const z2 = 1.959963985 ** 2, q = p / 100;
-    const middle = q + z2 / (2 * n), half = Math.sqrt(z2 * (q * (1 - q) / n + z2 / (4 * n * n))), whole = 1 + z2 / n;
-    return [100 * (middle - half) / whole, 100 * (middle + half) / whole];
-  }
   /* The line through points { x, y }, fitted on a scale; null if there are too few. */
   function fit(points, scale) {
     const [to, from] = SCALES[scale], used = points.map(({ x, y }) => [to(x), to(y)]).filter(([x, y]) => isFinite(x) && isFinite(y));
@@ -75,5 +64,5 @@
     const rough = (high - low) / parts, power = 10 ** Math.floor(Math.log10(rough)), step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
     return Array.from({ length: Math.floor(high / step) - Math.ceil(low / step) + 1 }, (_, at) => Number(((Math.ceil(low / step) + at) * step).toPrecision(12)));
   }
-  Object.assign(T, { SCALES, effective, wilson, fit, band, ticks, round });
+  Object.assign(T, { SCALES, fit, band, ticks, round });
 })();

@@ -16,6 +16,7 @@ from testbed.answers.reports.scored import Labels, Scored, by_columns, mean, sli
 from testbed.answers.verdict import Answered
 from testbed.entities import Metric
 from testbed.metric_specs import LOWER, NEITHER, PREFERRED, MetricSpec, rate
+from testbed.metrics.inference.clusters import cluster_count
 from testbed.metrics.inference.statistics import ratio_and_stderr
 
 WORST_CASE, GIVEN_ATTEMPTED, F1 = (rate(name) for name in ("worst_case", "accuracy_given_attempted", "f1"))
@@ -158,6 +159,7 @@ def simple_vqa(answered: Answered, scorer: str) -> list[Metric]:
     right = kept.scores == 1
     silent = np.array([each in (None, "not attempted") for each in kept.extracted], dtype=bool) & ~right
     attempted, attempted_error = ratio_and_stderr(right, ~silent, kept.clusters)
+    of = cluster_count(kept.clusters[~silent])
     accuracy = mean(kept, ACCURACY, scorer)
     f1 = None
     if accuracy.value is not None:
@@ -169,7 +171,7 @@ def simple_vqa(answered: Answered, scorer: str) -> list[Metric]:
             mean(replace(kept, scores=each.astype(np.float64)), spec, scorer)
             for spec, each in ((INCORRECT, ~right & ~silent), (NOT_ATTEMPTED, silent))
         ),
-        GIVEN_ATTEMPTED.metric(attempted, int((~silent).sum()), attempted_error, scorer=scorer),
+        GIVEN_ATTEMPTED.metric(attempted, int((~silent).sum()), attempted_error, scorer=scorer, clusters=of),
         F1.metric(f1, len(kept), scorer=scorer),
         *by_columns(kept, ACCURACY, scorer, ("language", CATEGORY)),
     ]

@@ -11,7 +11,7 @@ import numpy as np
 from testbed.answers.verdict import Answered
 from testbed.entities import OVERALL, Metric
 from testbed.metric_specs import MetricSpec
-from testbed.metrics.inference.clusters import clusters_of
+from testbed.metrics.inference.clusters import cluster_count, clusters_of
 from testbed.metrics.inference.statistics import clustered_mean_and_stderr
 
 Array = np.ndarray[Any, Any]
@@ -127,7 +127,7 @@ def mean(rows: Scored, spec: MetricSpec, scorer: str, part: str = OVERALL) -> Me
     """The mean score of rows; None without an answer."""
     counted = rows.counted
     value, stderr = clustered_mean_and_stderr(rows.scores[counted], rows.clusters[counted])
-    return spec.metric(value, int(counted.sum()), stderr, part, scorer)
+    return spec.metric(value, int(counted.sum()), stderr, part, scorer, clusters=cluster_count(rows.clusters[counted]))
 
 
 def sliced(rows: Scored, spec: MetricSpec, scorer: str, what: str, labels: Labels, *within: str) -> list[Metric]:
@@ -170,4 +170,4 @@ def mean_of_means(rows: Scored, spec: MetricSpec, scorer: str, labels: Labels, p
     stderr = None
     if sizes.min() > 1 and len(sums) > 1:
         stderr = float(np.sqrt(len(sums) / (len(sums) - 1) * np.square(sums).sum()))
-    return spec.metric(float(means.mean()), len(kept), stderr, part, scorer)
+    return spec.metric(float(means.mean()), len(kept), stderr, part, scorer, clusters=cluster_count(cluster))

@@ -24,6 +24,7 @@ from testbed.answers.verdict import Answered
 from testbed.entities import OVERALL, Metric
 from testbed.errors import DataError
 from testbed.metric_specs import HIGHER, LOWER, NEITHER, NEVER, PREFERRED, MetricSpec, rate
+from testbed.metrics.inference.clusters import cluster_count
 from testbed.metrics.inference.statistics import mean_and_stderr, ratio_and_stderr
 
 PERCEPTION = ("OCR", "artwork", "celebrity", "color", "count", "existence", "landmark", "position", "posters", "scene")
@@ -99,7 +100,8 @@ def _sum(name: str, parts: Sequence[Metric | None], scorer: str) -> Metric:
     """The sum of categories, which are independent; None if all are missing."""
     known = [each for each in parts if each is not None and each.value is not None]
     value = sum(each.value or 0.0 for each in known) if known else None
-    errors = [each.stderr for each in known if each.stderr is not None]
+    # A category of several pictures with equal points adds no known error.
+    errors = [each.stderr or 0.0 for each in known if each.stderr is not None or (each.n or 0) > 2]
     stderr = math.sqrt(sum(error**2 for error in errors)) if known and len(errors) == len(known) else None
     headline = PREFERRED if name == "total" else 0
     spec = MetricSpec(name, "points", HIGHER, 0, _MOST * len(parts), headline)
@@ -174,7 +176,8 @@ def _yes(rows: Scored, scorer: str, part: str, exactly: bool = False) -> list[Me
     metrics = [mean(rows, ACCURACY, scorer, part)]
     for spec, above, below in shares:
         value, stderr = ratio_and_stderr(above, below, rows.clusters)
-        metrics.append(spec.metric(value, int((below > 0).sum()), stderr, part, scorer))
+        of = cluster_count(rows.clusters[below > 0])
+        metrics.append(spec.metric(value, int((below > 0).sum()), stderr, part, scorer, clusters=of))
     return metrics
 
 

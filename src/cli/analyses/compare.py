@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -63,8 +64,8 @@ def command(
     footnote(
         f"{_described(found.spec, all(row.comparison.binary for row in found.rows))} of each sample,"
         f" {count(len(found.rows), 'comparison')};"
-        " intervals: 95 %, paired bootstrap; p: McNemar's exact test (for scores other than 0 and 1, random signs),"
-        " then Holm's correction over the whole table; tied: p ≥ 0.05"
+        " intervals: 95 %, Tango's score interval (for scores other than 0 and 1, Student's t); p: McNemar's exact test"
+        " (likewise, random signs), then Holm's correction over the whole table; tied: p ≥ 0.05"
         + (f"; {CLUSTERED}, by random signs" if any(row.comparison.clusters for row in found.rows) else "")
     )
     return 0
@@ -115,7 +116,7 @@ def _latex(found: Pairs) -> str:
     lines: list[list[str | Cell]] = []
     for row in found.rows:
         each, tied = row.comparison, row.verdict == "tied" and sign != 0
-        half = scale * (each.high - each.low) / 2
+        half = math.nan if each.low is None or each.high is None else scale * (each.high - each.low) / 2
         first, second = (
             Cell(scale * value, half, shows_half=False, percent=percent, best=gain >= 0 != sign, tied=tied)
             for value, gain in ((each.first, sign * each.difference), (each.second, -sign * each.difference))
@@ -129,6 +130,8 @@ def _latex(found: Pairs) -> str:
 
 
 def _interval(comparison: Comparison, in_percent: bool) -> str:
+    if comparison.low is None or comparison.high is None:
+        return "–"
     low, high = (difference(each, in_percent) for each in (comparison.low, comparison.high))
     return f"[{low.removesuffix(' points')}, {high}]"
 

@@ -165,17 +165,18 @@ def _results(
 def _cells(store: Store, loaded: Grid, name: str, values: dict[str, float], is_setting: bool) -> dict[str, Cell]:
     """The results of a column by model. Of an average no interval is known: its samples are not independent."""
     from testbed.analyses.ties import tied_with_best
-    from testbed.metrics.inference.statistics import interval
+    from testbed.metrics.inference.intervals import interval
 
     spec, metric = loaded.specs[name], loaded.others.get(name, loaded.metric)
     found = store.results.find(list(values), [name], [metric], [OVERALL]) if is_setting else []
     errors = {each.model: each.stderr for each in found if each.stderr is not None}
+    clusters = {each.model: each.clusters for each in found}
     sizes = {model: int(n) for model, n in loaded.sizes[name].dropna().items() if model in values and is_setting}
     best, tied = tied_with_best(store, name, spec, values, errors, sizes)
     scale = 100 if spec.unit == FRACTION else 1
     cells = {}
     for model, value in values.items():
-        ends = interval(spec, value, errors.get(model), sizes.get(model))
+        ends = interval(spec, value, errors.get(model), sizes.get(model), clusters.get(model))
         half = scale * (ends[1] - ends[0]) / 2 if ends else math.nan
         cells[model] = Cell(scale * value, half, percent=spec.unit == FRACTION, best=model in best, tied=model in tied)
     return cells

@@ -54,7 +54,7 @@ def command(
         return 0
     click.echo(_table(found))
     first = found.rows[0][1]
-    interval = "Wilson" if found.binary else "1.96 standard errors"
+    interval = "Wilson" if found.binary else "Student's t"
     footnote(
         f"{with_unit(found.spec, found.binary)} on {setting} by {found.by}: {len(first.groups):,} groups, {first.n:,}"
         f" samples; intervals: 95 %, {interval}, for a single group, not corrected for choosing the worst or best;"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from testbed.console.output import (
 if TYPE_CHECKING:
     from testbed.analyses.ranking import Ranked, Ranking
     from testbed.entities import Better
+    from testbed.metrics.inference.ranks import Place
 
 
 @store_command
@@ -70,8 +72,8 @@ def command(
     where = settings[0] if len(settings) == 1 else f"the mean over {count(len(settings), 'setting')}"
     footnote(
         f"{with_unit(found.spec, found.binary)} on {where}, {counted} samples that all {len(found.rows)} models have;"
-        f" {order}; intervals: 95 %, paired bootstrap; tied with: ranks of the models without a significant difference"
-        " (p ≥ 0.05, Holm's correction over all pairs)"
+        f" {order}; intervals: 95 %, of ranks by a paired bootstrap; tied with: ranks of the models without a"
+        " significant difference (p ≥ 0.05, Holm's correction over all pairs)"
         + ("" if found.clusters is None else f"; {CLUSTERED}, {found.clusters:,} of them")
     )
     return 0
@@ -83,10 +85,15 @@ def _table(found: Ranking, score: str, settings: int) -> str:
     header.insert(4, "95 % interval")
     lines = []
     for row, (places, mean_rank, tied) in zip(found.rows, _places(found, settings), strict=True):
-        low, high = (mean_score(end, shown) for end in (row.place.low, row.place.high))
         value = mean_score(row.place.value, shown)
-        lines.append([*places, row.model, value, f"[{low}, {high}]", *mean_rank, tied])
+        lines.append([*places, row.model, value, _interval(row.place, shown), *mean_rank, tied])
     return table(header, lines, right=[0, 1, *range(3, len(header) - 1)])
+
+
+def _interval(place: Place, shown: bool) -> str:
+    if place.low is None or place.high is None:
+        return "–"
+    return f"[{mean_score(place.low, shown)}, {mean_score(place.high, shown)}]"
 
 
 def _latex(found: Ranking, score: str, settings: int) -> str:
@@ -97,7 +104,8 @@ def _latex(found: Ranking, score: str, settings: int) -> str:
     best = found.rows[0]
     lines: list[list[str | Cell]] = []
     for row, (places, mean_rank, tied) in zip(found.rows, _places(found, settings), strict=True):
-        half = scale * (row.place.high - row.place.low) / 2
+        low, high = row.place.low, row.place.high
+        half = math.nan if low is None or high is None else scale * (high - low) / 2
         is_best = row.place.rank == best.place.rank
         cell = Cell(scale * row.place.value, half, percent=shown, best=is_best, tied=row.model in best.tied_with)
         lines.append([*places, row.model, cell, *mean_rank, tied])

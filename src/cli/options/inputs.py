@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from testbed.inputs import Inputs, Preprocessing
+from testbed.inputs import STORED, Inputs, Preprocessing
 from testbed.models.loading.class_order import NATURAL, SETTING, SORTED
 from testbed.paths import expanded
 
@@ -24,6 +24,7 @@ class InputOptions:
     checkpoints: str | None = None
     lmu_data: str | None = None
     max_megapixels: int | None = None
+    exif: str = STORED
     classnames_file: Path | None = None
     templates_file: Path | None = None
     load_clfs: tuple[Path, ...] = ()
@@ -53,7 +54,7 @@ class InputOptions:
             templates=prompts.templates_file(templates) if templates is not None else None,
             heads=self.load_clfs,
         )
-        return replace(inputs, preprocessing=self._preprocessing(), class_order=self._class_order())
+        return replace(inputs, exif=self.exif, preprocessing=self._preprocessing(), class_order=self._class_order())
 
     def _preprocessing(self) -> Preprocessing:
         size = self.image_size

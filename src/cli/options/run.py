@@ -13,7 +13,7 @@ import click
 from testbed.console.completion import registered
 from testbed.console.options import DATA_ROOT, DB_URL, PLUGIN, ManyWords, Option
 from testbed.errors import shortened
-from testbed.inputs import ENV_CHECKPOINTS, ENV_LMU_DATA, ENV_PREDICTIONS, MAX_MEGAPIXELS
+from testbed.inputs import ENV_CHECKPOINTS, ENV_LMU_DATA, ENV_PREDICTIONS, MAX_MEGAPIXELS, STORED, TURN
 from testbed.models.base.definition import PRECISIONS
 
 D = TypeVar("D")
@@ -162,6 +162,14 @@ def _options() -> list[click.Parameter]:
         metavar="N",
         help="Do not decode images of more than N million pixels; they count as unreadable."
         f"  [default: {MAX_MEGAPIXELS}]",
+    )
+    add(
+        "--exif",
+        type=click.Choice([STORED, TURN]),
+        default=STORED,
+        show_default=True,
+        help="Read images as they are stored, or turned by their EXIF orientation, as viewers show them; the results"
+        " differ, and are stored apart.",
     )
     add(
         "--image-size",

@@ -17,7 +17,8 @@ import numpy as np
 
 from testbed.entities import Metric
 from testbed.metric_specs import HIGHER, MAIN, MetricSpec, rate
-from testbed.metrics.inference.statistics import clustered_mean_and_stderr, mean_and_stderr
+from testbed.metrics.inference.clusters import cluster_count
+from testbed.metrics.inference.statistics import mean_and_stderr
 from testbed.metrics.similarity import fixed_point, pair_similarities
 
 Array = np.ndarray[Any, Any]
@@ -108,12 +109,10 @@ def _metric(spec: MetricSpec, values: Array, clusters: Array | None, scorer: str
         shape = None if clusters is None else np.shape(clusters)
         raise ValueError(f"{spec.name}: expected values [n] and clusters [n], got {values.shape} and {shape}")
     scored = ~np.isnan(values)
-    if clusters is None:
-        mean, stderr = mean_and_stderr(values[scored])
-    else:
-        mean, stderr = clustered_mean_and_stderr(values[scored], np.asarray(clusters)[scored])
+    together = None if clusters is None else np.asarray(clusters)[scored]
+    mean, stderr = mean_and_stderr(values[scored], together)
     value = None if mean is None else max(mean, 0.0)
-    return spec.metric(value, int(scored.sum()), stderr, scorer=scorer)
+    return spec.metric(value, int(scored.sum()), stderr, scorer=scorer, clusters=cluster_count(together))
 
 
 def ref_clip_score(image_cosines: Array, reference_cosines: Sequence[Array] | Array) -> Array:

@@ -30,6 +30,12 @@ def clusters_of(groups: Iterable[Hashable | None]) -> Array | None:
     return np.array([numbers[key] for key in keys], dtype=np.int64) if len(numbers) < len(keys) else None
 
 
+def cluster_count(clusters: Array | None) -> int | None:
+    """The number of clusters, from the cluster of each sample, array [n]; None if each sample is one."""
+    number = 0 if clusters is None else len(np.unique(clusters))
+    return None if clusters is None or number == len(clusters) else number
+
+
 def cluster_sums(values: Array, clusters: Array | None) -> tuple[Array, Array]:
     """The sum over each cluster, and its size.
 

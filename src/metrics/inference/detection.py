@@ -25,7 +25,7 @@ import numpy as np
 
 from testbed.metric_specs import rate
 from testbed.metrics.detection import TPR
-from testbed.metrics.inference.statistics import Z, interval
+from testbed.metrics.inference.intervals import Z, interval
 
 Array = np.ndarray[Any, Any]
 

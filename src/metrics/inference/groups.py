@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from testbed.metric_specs import MetricSpec
-from testbed.metrics.inference.statistics import clustered_mean_and_stderr, interval
+from testbed.metrics.inference.clusters import cluster_count
+from testbed.metrics.inference.intervals import interval
+from testbed.metrics.inference.statistics import clustered_mean_and_stderr
 
 Array = np.ndarray[Any, Any]
 
@@ -22,9 +24,9 @@ class GroupMean:
         name: The group.
         n: Its number of samples.
         value: The mean of their scores.
-        low: Lower end of the mean's 95 % interval: Wilson's for scores of 0 and 1, else mean ± 1.96 standard errors;
-            where samples belong together, with the standard error of clusters.
-        high: Its upper end. Both None for one sample of another score than 0 or 1.
+        low: Lower end of the mean's 95 % interval: see
+            `testbed.metrics.inference.intervals.interval`.
+        high: Its upper end. Both None where samples of other scores than 0 and 1 are all equal.
     """
 
     name: str
@@ -114,5 +116,5 @@ def by_group(
 def _mean(name: str, values: Array, clusters: Array, spec: MetricSpec) -> GroupMean:
     mean, stderr = clustered_mean_and_stderr(values, clusters)
     assert mean is not None
-    low, high = interval(spec, mean, stderr, len(values)) or (None, None)
+    low, high = interval(spec, mean, stderr, len(values), cluster_count(clusters)) or (None, None)
     return GroupMean(name, len(values), mean, low, high)

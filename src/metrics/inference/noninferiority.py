@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from testbed.metric_specs import known_error
 from testbed.metrics.inference.statistics import clustered_mean_and_stderr
 
 Array = np.ndarray[Any, Any]
@@ -84,7 +85,7 @@ def change(
     gain = a - b if larger_is_better else b - a
     number = len(gain) if clusters is None else len(np.unique(clusters))
     binary = bool(np.isin(a, (0, 1)).all() and np.isin(b, (0, 1)).all())
-    test = _Rates(gain) if binary and number == len(gain) else _Means(gain, clusters)
+    test = PairedRates(gain) if binary and number == len(gain) else PairedMeans(gain, clusters)
     most = math.inf if not binary else float(b.mean() if larger_is_better else 1 - b.mean())
     return Change(
         n=len(gain),
@@ -101,7 +102,7 @@ def change(
     )
 
 
-class _Rates:
+class PairedRates:
     """Tango's test, of samples whose gain is 1, 0 or −1: float array [n]."""
 
     def __init__(self, gain: Array) -> None:
@@ -147,14 +148,18 @@ class _Rates:
         return float(ndtr(value))
 
 
-class _Means:
+class PairedMeans:
     """The t test of a mean gain [n] with clusters [n] or without; without two clusters that differ it shows nothing."""
 
     def __init__(self, gain: Array, clusters: Array | None) -> None:
         given = np.arange(len(gain)) if clusters is None else clusters
         mean, error = clustered_mean_and_stderr(gain, given)
         assert mean is not None
-        self._mean, self._error, self._freedom = mean, error or math.inf, max(len(np.unique(given)) - 1, 1)
+        self._mean, self._error, self._freedom = (
+            mean,
+            known_error(error, mean) or math.inf,
+            max(len(np.unique(given)) - 1, 1),
+        )
 
     def p(self, value: float) -> float:
         """The p-value of this gain or less."""
@@ -183,7 +188,7 @@ class _Means:
         return float(stdtr(self._freedom, value))
 
 
-def _detectable(test: _Rates | _Means, margin: float, alpha: float, most: float) -> float | None:
+def _detectable(test: PairedRates | PairedMeans, margin: float, alpha: float, most: float) -> float | None:
     """The least loss, up to ``most``, that the test shows to exceed the margin with a power of 80 %."""
 
     def shown(loss: float) -> bool:

@@ -6,13 +6,15 @@ are "right or wrong".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from testbed.metrics.inference.clusters import cluster_sums
+from testbed.metrics.inference.clusters import cluster_count, cluster_sums
+from testbed.metrics.inference.noninferiority import PairedMeans, PairedRates
 
 Array = np.ndarray[Any, Any]
 
@@ -32,8 +34,8 @@ class Comparison:
         first: The mean score of the first model.
         second: That of the second.
         difference: The first less the second.
-        low: Lower end of the 95 % interval of the difference (paired bootstrap over clusters, percentiles).
-        high: Its upper end.
+        low: Lower end of the 95 % interval of the difference; see `difference_interval`.
+        high: Its upper end. Both None if nothing is known about the spread.
         p: Two-sided p-value of no difference: McNemar's exact test for scores of 0 and 1, else a sign-flip test, as
             always where clusters have several samples.
         only_first: Samples on which the first scores higher.
@@ -50,8 +52,8 @@ class Comparison:
     first: float
     second: float
     difference: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     p: float
     only_first: int
     only_second: int
@@ -67,7 +69,7 @@ def compare(first: Array, second: Array, seed: int = 0, clusters: Array | None =
     Args:
         first: Scores of the first model, float array [n].
         second: Scores of the second on the same samples, [n].
-        seed: Of the resampling.
+        seed: Of the random signs.
         clusters: Integer array [n]: which samples belong together; see `testbed.metrics.inference.clusters`.
 
     Raises:
@@ -82,7 +84,7 @@ def compare(first: Array, second: Array, seed: int = 0, clusters: Array | None =
     rng = np.random.Generator(np.random.Philox(seed))
     sums, sizes = cluster_sums(difference, clusters)
     alone = bool((sizes == 1).all())
-    low, high = _bootstrap(sums, sizes, binary and alone, rng)
+    low, high = difference_interval(difference, binary, clusters) or (None, None)
     return Comparison(
         n=len(a),
         binary=binary,
@@ -169,30 +171,33 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return found
 
 
-def _bootstrap(difference: Array, sizes: Array, binary: bool, rng: np.random.Generator) -> tuple[float, float]:
-    """The percentile interval of the mean over clusters drawn with replacement.
+def difference_interval(difference: Array, binary: bool, clusters: Array | None = None) -> tuple[float, float] | None:
+    """The 95 % interval of a mean difference of two models on the same samples.
+
+    Tango's score interval (1998) for scores of 0 and 1, which is not empty if both models agree everywhere. Else, and
+    where samples come in clusters, Student's with the standard error of clusters; if clusters all differ by the same 1,
+    0 or −1, Tango's of as many samples.
 
     Args:
-        difference: Float array [G]: the sum over each cluster.
-        sizes: Integer array [G].
-        binary: Whether each is a sample with the difference 1, 0 or −1.
-        rng: Where random numbers come from.
+        difference: Differences of scores, float array [n], n > 0.
+        binary: Whether the scores are 0 or 1.
+        clusters: Integer array [n]: which samples belong together; None: each is alone.
+
+    Returns:
+        The lower and the upper end; None if nothing is known about the spread: all differences are equal.
     """
-    n = len(difference)
-    if binary:  # each draw is one of +1, 0, −1, so that their numbers are multinomial
-        counts = np.array([(difference > 0).sum(), (difference < 0).sum(), (difference == 0).sum()])
-        drawn = rng.multinomial(n, counts / n, size=RESAMPLES)
-        means = (drawn[:, 0] - drawn[:, 1]) / n
-    else:
-        at_once = max(1, _BLOCK // n)
-        means = np.empty(RESAMPLES)
-        for start in range(0, RESAMPLES, at_once):
-            drawn_clusters = rng.integers(n, size=(min(at_once, RESAMPLES - start), n))
-            of_drawn = difference[drawn_clusters].mean(axis=1) / sizes[drawn_clusters].mean(axis=1)
-            means[start : start + len(of_drawn)] = of_drawn
-    tail = 50 * (1 - LEVEL)
-    low, high = np.percentile(means, [tail, 100 - tail])
-    return float(low), float(high)
+    number = cluster_count(clusters)
+    test: PairedRates | PairedMeans = PairedRates(difference)
+    if not binary or number is not None:
+        means = PairedMeans(difference, clusters)
+        if math.isfinite(means.error(0.0)):
+            test = means
+        elif not binary or np.unique(difference).size > 1:
+            return None
+        elif number is not None:
+            test = PairedRates(difference[:number])
+    tail = (1 - LEVEL) / 2
+    return test.gain_at(tail), test.gain_at(1 - tail)
 
 
 def _sign_flips(difference: Array, rng: np.random.Generator) -> float:

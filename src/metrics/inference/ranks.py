@@ -7,6 +7,7 @@ that sum to 1 over all settings. Samples are resampled within each stratum, for 
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,8 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from testbed.metrics.inference.clusters import cluster_sums
+from testbed.metric_specs import MetricSpec
+from testbed.metrics.inference.clusters import cluster_count, cluster_sums
+from testbed.metrics.inference.intervals import interval
 from testbed.metrics.inference.paired import LEVEL, RESAMPLES, SIGNIFICANT, holm, mcnemar_p_values, sign_flip_bound
+from testbed.metrics.inference.statistics import mean_and_stderr
 
 Array = np.ndarray[Any, Any]
 Progress = Callable[[str, float], None]  # what is done, and the share of it that is
@@ -38,8 +42,8 @@ class Place:
 
     Attributes:
         value: What it is ranked by: the mean over samples, and over settings where there are several.
-        low: Lower end of the value's 95 % interval (paired bootstrap, percentiles).
-        high: Its upper end.
+        low: Lower end of the value's 95 % interval; see `testbed.metrics.inference.intervals.interval`.
+        high: Its upper end. Both None if nothing is known about the spread.
         rank: 1 + the number of models that are better; equal ones share a rank.
         rank_low: The best rank of the 95 % interval: 2.5 % of the resamples rank the model better.
         rank_high: The worst; where models are equal in a resample, each may have any of the ranks that they share.
@@ -47,8 +51,8 @@ class Place:
     """
 
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     rank: int
     rank_low: int
     rank_high: int
@@ -98,6 +102,8 @@ def rank_models(
     progress: Progress = _silent,
     drawn: Drawn | None = None,
     clusters: Sequence[Array | None] | None = None,
+    spec: MetricSpec | None = None,
+    shares: Sequence[float] | None = None,
 ) -> list[Place]:
     """Ranks models.
 
@@ -113,6 +119,8 @@ def rank_models(
         progress: Shows how far it is.
         drawn: Resamples of other tables, which may be used again.
         clusters: For each stratum an integer array [n]: which samples belong together; None: each is alone.
+        spec: What the score declares, for the intervals of values; by default that each sample is 0 or 1, if it is.
+        shares: The weight of each stratum, which its scores have in them; by default equal ones.
 
     Returns:
         The place of each model, in the order of the columns.
@@ -135,7 +143,8 @@ def rank_models(
         draws += bootstrap_means(each, rng, drawn=drawn, sizes=of)
     progress("ranking resamples", 0.0)
     tail = 50 * (1 - LEVEL)
-    low, high = np.percentile(draws, [tail, 100 - tail], axis=0)
+    spec = spec or MetricSpec("score", "", zero_one=len(tables) == 1 and bool(np.isin(tables[0], (0, 1)).all()))
+    ends = value_intervals(tables, clusters or [None] * len(tables), spec, shares or [1.0] * len(tables))
     best, worst = ranks(draws, larger_is_better)
     rank_low = np.percentile(best, tail, axis=0, method="inverted_cdf")
     rank_high = np.percentile(worst, 100 - tail, axis=0, method="inverted_cdf")
@@ -144,8 +153,8 @@ def rank_models(
     return [
         Place(
             value=float(values[model]),
-            low=float(low[model]),
-            high=float(high[model]),
+            low=ends[model][0],
+            high=ends[model][1],
             rank=int(own[0, model]),
             rank_low=int(rank_low[model]),
             rank_high=int(rank_high[model]),
@@ -153,6 +162,44 @@ def rank_models(
         )
         for model in range(len(values))
     ]
+
+
+def value_intervals(
+    strata: Sequence[Array], clusters: Sequence[Array | None], spec: MetricSpec, shares: Sequence[float]
+) -> list[tuple[float, float] | tuple[None, None]]:
+    """The 95 % intervals of what `rank_models` ranks by: of one setting, those that are shown everywhere.
+
+    Of several strata the variances add up. If each sample is 0 or 1 in each setting, the value is taken as that of as
+    many samples as say as much, at most those that there are.
+
+    Args:
+        strata: Scores, float arrays [n, models].
+        clusters: For each stratum an integer array [n], or None.
+        spec: What the score declares.
+        shares: The weight of each stratum.
+
+    Returns:
+        For each model the lower and the upper end, or None twice.
+    """
+    n = _kish([len(each) for each in strata], shares)
+    counts = [cluster_count(of) for of in clusters]
+    together = None
+    if any(of is not None for of in counts):
+        together = _kish([of or len(each) for each, of in zip(strata, counts, strict=True)], shares)
+    found: list[tuple[float, float] | tuple[None, None]] = []
+    for model in range(strata[0].shape[1]):
+        parts = [mean_and_stderr(each[:, model], of) for each, of in zip(strata, clusters, strict=True)]
+        value = sum(mean or 0.0 for mean, _ in parts)
+        value = min(value, 1.0) if spec.zero_one else value  # the weights may add up to a little more than 1
+        error = math.sqrt(sum((stderr or 0.0) ** 2 for _, stderr in parts))
+        found.append(interval(spec, value, error, n, together) or (None, None))
+    return found
+
+
+def _kish(sizes: Sequence[int], weights: Sequence[float]) -> int:
+    """How many samples say as much about a mean as strata of these sizes with these weights (Kish 1965)."""
+    total = sum(weights)
+    return max(1, round(1 / sum((weight / total) ** 2 / size for size, weight in zip(sizes, weights, strict=True))))
 
 
 def ranks(values: Array, larger_is_better: bool = True) -> tuple[Array, Array]:

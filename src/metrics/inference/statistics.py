@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from testbed.metric_specs import MetricSpec
+from testbed.metrics.inference import intervals
 
 Array = np.ndarray[Any, Any]
-
-Z = 1.959963984540054  # 97.5 % of a normal distribution lie below
 
 
 def mean_and_stderr(values: Array, clusters: Array | None = None) -> tuple[float | None, float | None]:
@@ -97,40 +95,6 @@ def ratio_and_stderr(
     return ratio, math.sqrt(number / (number - 1) * float(np.square(sums).sum())) / total
 
 
-def interval(spec: MetricSpec, value: float | None, stderr: float | None, n: int | None) -> tuple[float, float] | None:
-    """The 95 % interval of a metric, within the range that it declares.
-
-    Wilson's interval where each sample is 0 or 1, else 1.96 standard errors. Where the standard error is that of
-    clusters, and so larger than that of n samples drawn one by one, Wilson's is that of as many samples as would have
-    that standard error (Korn and Graubard 1998).
-
-    Args:
-        spec: What the metric declares.
-        value: The metric.
-        stderr: Its standard error; None if it is not known.
-        n: Its number of samples; None if it is not known.
-
-    Returns:
-        The lower and the upper end, in the unit of the metric; None where nothing is known about the spread.
-    """
-    if value is None or not math.isfinite(value):
-        return None
-    if spec.zero_one and n:
-        low, high = wilson(value, _effective_size(value, stderr, n))
-        return float(low), float(high)
-    if stderr is None or not math.isfinite(stderr):
-        return None
-    return spec.clip(value - Z * stderr, value + Z * stderr)
-
-
-def _effective_size(rate: float, stderr: float | None, n: int) -> float:
-    """How many independent samples tell as much of a rate as n samples with this standard error: n at most."""
-    alone = rate * (1 - rate) / (n - 1) if n > 1 else 0.0
-    if stderr is None or not math.isfinite(stderr) or stderr**2 <= alone * (1 + 1e-9) or alone <= 0:
-        return n
-    return n * alone / stderr**2
-
-
 def wilson(value: Any, n: Any, confidence: float = 0.95) -> tuple[Array, Array]:
     """Wilson's interval of a rate (1927): of all rates those that a score test would not reject.
 
@@ -145,8 +109,5 @@ def wilson(value: Any, n: Any, confidence: float = 0.95) -> tuple[Array, Array]:
     from scipy.special import ndtri
 
     value, n = np.asarray(value, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    z2 = float(ndtri((1 + confidence) / 2)) ** 2
-    middle = value + z2 / (2 * n)
-    half = np.sqrt(z2 * (value * (1 - value) / n + z2 / (4 * n**2)))
-    low, high = (middle - half) / (1 + z2 / n), (middle + half) / (1 + z2 / n)
+    low, high = intervals.wilson(value, n, float(ndtri((1 + confidence) / 2)))
     return np.clip(low, 0, 1), np.clip(high, 0, 1)

@@ -20,12 +20,13 @@ from testbed.metrics.classification import (
     sample_scores,
     topk_correct,
 )
-from testbed.metrics.inference.clusters import clusters_of
+from testbed.metrics.inference.clusters import cluster_count, clusters_of
 from testbed.metrics.inference.statistics import clustered_mean_and_stderr, mean_and_stderr
 
 SCORER = "classification@2"
 F1_SCORER = "f1@1"  # came later: stores without it lack nothing
 TOP_K = (1, 5)
+FEWEST_IN_CLASS = 10  # samples, or clusters, for the standard error of macro F1; benchmarks/coverage.py
 MEAN_PER_CLASS_RECALL = rate("mean_per_class_recall")
 MACRO_F1 = rate("macro_f1")
 NLL = MetricSpec("nll", "nats", LOWER, lowest=0)
@@ -85,10 +86,19 @@ def _one_class_each(
 
 
 def _macro_f1(predicted: Array, targets: Array, clusters: Array | None) -> Metric:
-    """The mean F1 of the classes that have samples, with its standard error by linearisation."""
+    """The mean F1 of the classes that have samples, with its standard error by linearisation.
+
+    None with few samples in a class: where its F1 is 0 or 1, the derivative is 0, and the error would be too small.
+    """
     found = f1_of_classes(predicted, targets)
-    _, stderr = mean_and_stderr(found.errors * len(targets), clusters)
-    return MACRO_F1.metric(float(found.f1.mean()), len(targets), stderr, scorer=F1_SCORER)
+    sizes = np.unique(targets, return_counts=True)[1]
+    if clusters is not None:
+        sizes = np.unique(np.unique(np.stack([targets, clusters]), axis=1)[0], return_counts=True)[1]
+    enough = sizes.min() >= FEWEST_IN_CLASS
+    stderr = mean_and_stderr(found.errors * len(targets), clusters)[1] if enough else None
+    return MACRO_F1.metric(
+        float(found.f1.mean()), len(targets), stderr, scorer=F1_SCORER, clusters=cluster_count(clusters)
+    )
 
 
 def right_classes(sample: SampleInfo, classes: int, what: str) -> list[int]:
@@ -122,7 +132,7 @@ def _top_k(ranks: Array, counted: Array, classes: int, clusters: Array | None) -
         correct = topk_correct(ranks, k)
         value, stderr = mean_and_stderr(correct, together)
         scores.append(top(k).score(_spread(correct, counted), SCORER))
-        metrics.append(top(k).metric(value, len(ranks), stderr, scorer=SCORER))
+        metrics.append(top(k).metric(value, len(ranks), stderr, scorer=SCORER, clusters=cluster_count(together)))
     return scores, metrics
 
 
@@ -146,7 +156,7 @@ def _probabilities(found: SampleScores, correct: Array, scores: list[Score], clu
     metrics, together = [], _of(clusters, known)
     for spec, values in ((NLL, found.nll), (BRIER, found.brier), (ECE, gaps)):
         value, stderr = mean_and_stderr(values, together)
-        metrics.append(spec.metric(value, len(values), stderr, scorer=SCORER))
+        metrics.append(spec.metric(value, len(values), stderr, scorer=SCORER, clusters=cluster_count(together)))
     scores.append(NLL.score(_spread(found.nll, known), SCORER))
     scores.append(CONFIDENCE.score(_spread(found.confidence, known), SCORER))
     return metrics
@@ -167,14 +177,23 @@ def _per_class(
         variances = np.square(np.asarray([error or 0.0 for error in errors]))
         number = np.asarray([len(np.unique(clusters[each])) for each in rows])
     slices = [
-        top(1).metric(value, size, float(np.sqrt(variance)) if several > 1 else None, slice=name, scorer=SCORER)
+        top(1).metric(
+            *(value, size, float(np.sqrt(variance)) if several > 1 else None),
+            slice=name,
+            scorer=SCORER,
+            clusters=several if several < size else None,
+        )
         for name, value, size, several, variance in zip(
-            slice_names(present.tolist(), class_names), means.tolist(), sizes.tolist(), number, variances, strict=True
+            slice_names(present.tolist(), class_names),
+            *(means.tolist(), sizes.tolist(), number.tolist(), variances),
+            strict=True,
         )
     ]
     # The classes are independent, so the variances of their means add up.
     stderr = float(np.sqrt(np.sum(variances))) / len(means) if min(number) > 1 else None
-    mean = MEAN_PER_CLASS_RECALL.metric(float(np.mean(means)), len(correct), stderr, scorer=SCORER)
+    mean = MEAN_PER_CLASS_RECALL.metric(
+        float(np.mean(means)), len(correct), stderr, scorer=SCORER, clusters=cluster_count(clusters)
+    )
     return [mean, *slices]
 
 

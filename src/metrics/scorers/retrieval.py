@@ -12,6 +12,7 @@ from testbed.entities import Metric, SampleInfo, Score
 from testbed.errors import DataError
 from testbed.metric_specs import HIGHER, LOWER, MAIN, MetricSpec, rate
 from testbed.metrics.classification import NEVER
+from testbed.metrics.inference.clusters import cluster_count
 from testbed.metrics.inference.statistics import clustered_mean_and_stderr
 from testbed.metrics.retrieval import retrieval_ranks
 
@@ -118,14 +119,14 @@ def _rank(name: str) -> MetricSpec:
 
 
 def _metrics(direction: str, ranks: Array, clusters: Array, ks: Sequence[int]) -> list[Metric]:
-    metrics = []
+    metrics, of = [], cluster_count(clusters)
     for k in ks:
         value, stderr = clustered_mean_and_stderr(ranks <= k, clusters)
-        metrics.append(recall(direction, k).metric(value, len(ranks), stderr, scorer=SCORER))
+        metrics.append(recall(direction, k).metric(value, len(ranks), stderr, scorer=SCORER, clusters=of))
     median = float(np.median(ranks)) if len(ranks) else np.inf
     known = median if np.isfinite(median) else None
     metrics.append(_rank(f"{direction}_median_rank").metric(known, len(ranks), scorer=SCORER))
     value, stderr = clustered_mean_and_stderr(1 / ranks, clusters)
     reciprocal = MetricSpec(f"{direction}_mean_reciprocal_rank", "", HIGHER, 0, 1)
-    metrics.append(reciprocal.metric(value, len(ranks), stderr, scorer=SCORER))
+    metrics.append(reciprocal.metric(value, len(ranks), stderr, scorer=SCORER, clusters=of))
     return metrics

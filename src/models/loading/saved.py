@@ -13,7 +13,7 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from testbed.models.loading.class_order import (
     class_names_in,
     listed,
 )
+from testbed.registry.remembered_facts import remembered
 
 CONFIG = "config.json"
 ENTRIES = ("pretrained_cfg", "config", "args", "hyper_parameters")
@@ -142,7 +143,9 @@ def _options(path: Path, architecture: str, whole: bool = False) -> list[tuple[s
     """Where options may be, the nearest to the weights first; with ``whole``, first of all the file's own entries."""
     try:
         stamp = os.stat(path)
-        _, entries, names = _opened(path, stamp.st_mtime_ns, stamp.st_size)
+        key = [str(path), stamp.st_mtime_ns, stamp.st_ctime_ns, stamp.st_ino, stamp.st_size]
+        read = partial(_opened, path, stamp.st_mtime_ns, stamp.st_size)
+        entries, names = remembered("saved", key, ["torch", "safetensors"], __file__, lambda: read()[1:])
     except (OSError, WeightsError):
         return []
     found = [(f"{name} in {path.name}", entries[name]) for name in ENTRIES if name in entries]

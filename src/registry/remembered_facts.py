@@ -1,0 +1,72 @@
+"""Facts that take importing a large library to find, remembered between processes.
+
+A fact is found again if a library has another version, or if the code that finds it has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from testbed.paths import cache_dir, write_atomically
+
+
+def remembered(kind: str, key: Sequence[Any], libraries: Sequence[str], code: str, find: Callable[[], Any]) -> Any:
+    """A fact, from the cache folder if it is there.
+
+    Args:
+        kind: What it is, for the name of the file.
+        key: What it is about: plain values.
+        libraries: The distributions whose versions it depends on.
+        code: The source file that finds it, ``__file__``.
+        find: Finds it. What it returns is remembered if JSON keeps it as it is; tuples become lists.
+
+    Returns:
+        The result of ``find``, always with lists for tuples.
+    """
+    known = {"key": list(key), "libraries": [_version(each) for each in libraries], "code": _content(code)}
+    text = json.dumps(known, default=str)
+    path = cache_dir("facts") / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
+    try:
+        stored = json.loads(path.read_bytes())
+        if stored["known"] == text:
+            return stored["fact"]
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    fact = find()
+    try:
+        written = json.dumps({"known": text, "fact": fact}, allow_nan=False)
+    except (TypeError, ValueError):  # it has more than plain values
+        return fact
+    plain = json.loads(written)["fact"]
+    if plain == _listed(fact):
+        try:
+            write_atomically(path, written.encode())
+        except OSError:
+            pass  # not remembered
+    return _listed(fact)
+
+
+def _listed(value: Any) -> Any:
+    """A value with lists for tuples."""
+    if isinstance(value, dict):
+        return {key: _listed(each) for key, each in value.items()}
+    return [_listed(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+@cache
+def _version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+@cache
+def _content(path: str) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
