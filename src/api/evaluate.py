@@ -6,8 +6,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from testbed.api.data_at_hand import setting_names
+from testbed.api.models_at_hand import model_names
 from testbed.api.results import Results
 from testbed.errors import RunError
 from testbed.inputs import AnyPath, Inputs, Preprocessing, using
@@ -130,8 +132,8 @@ def evaluate(
     )
     with using(inputs):
         registry.load(options.plugins)
-        chosen_models = select(registry.models, registry.model_collections, _names(models, registry.add_model))
-        named = _names(eval_settings, registry.add_eval_setting)
+        chosen_models = select(registry.models, registry.model_collections, model_names(models))
+        named = setting_names(eval_settings)
         words, inputs = settings_of_folders(registry, named, inputs)
     with using(inputs):
         chosen_settings = select(registry.eval_settings, registry.eval_setting_collections, words)
@@ -169,27 +171,6 @@ def _until(
     )
     ok = not found.interrupted and not any(each.why for each in found.cells)
     return Results.of_looks(options.db_url, found), ok, found.interrupted
-
-
-def _names(given: Any, register: Any) -> list[str]:
-    """The words that name what is given; definitions are registered first."""
-    several = [given] if isinstance(given, str | Path) or hasattr(given, "name") else list(given)
-    names = []
-    for each in several:
-        if isinstance(each, str | Path):
-            names.append(str(each))
-        else:
-            _register(each, register)
-            names.append(each.name)
-    return names
-
-
-def _register(definition: Any, register: Any) -> None:
-    """Registers a definition, unless it is what the registry has under its name."""
-    known = registry.models if hasattr(definition, "capabilities") else registry.eval_settings
-    name = getattr(definition, "name", None)
-    if not (isinstance(name, str) and name in known and known.get(name) is definition):
-        register(definition)
 
 
 def progress_here() -> Progress:
