@@ -35,7 +35,7 @@ class FileImages(ImageSource):
 
     def digests(self, positions: Sequence[int]) -> list[str]:
         """A digest of each file's bytes, cached while its size and times stay the same."""
-        return ImageDigests(self.root).digests(list(map(self.path_of, positions)))
+        return ImageDigests(self.root).of_samples(list(map(self.path_of, positions)))
 
 
 class ListedImages(FileImages):
