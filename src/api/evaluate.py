@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from testbed.execution.progress import Progress
     from testbed.graph.options import RunOptions
     from testbed.models.model_base import ModelDefinition
+    from testbed.trackers.mirrors import Mirror
 
 
 def evaluate(
@@ -54,6 +56,7 @@ def evaluate(
     interpolation: str | None = None,
     payload_url: str | None = None,
     until: float | str | None = None,
+    log: Sequence[str] = (),
     raise_on_failure: bool = False,
     progress: bool = True,
 ) -> Results:
@@ -63,7 +66,8 @@ def evaluate(
 
     Args:
         models: Names, patterns, collections or definitions: one, or several.
-        eval_settings: Names, patterns, collections, definitions, or folders of images with one folder per class.
+        eval_settings: Names, patterns, collections, definitions, paths of data, or objects that hold images and labels
+            (`docs/python.md`): one, several, or a mapping from names for people to objects.
         data_root: The folder with the data sets. Default: ``$TESTBED_DATA``, or the parent of a folder of images.
         db: The store: a file or a database URL. Default: ``$TESTBED_DB``, else ``testbed.db`` in the working folder.
         plugins: Definition files.
@@ -93,6 +97,8 @@ def evaluate(
             points (``0.5``), or it is decided which model is better (``"better:MODEL"``); ``"METRIC:0.5"`` and
             ``"METRIC:better:MODEL"`` are about another metric. `Results.until` says how far each model came, and the
             results are of the samples until then.
+        log: Experiment trackers that get the metrics: ``"tensorboard:DIR"``, ``"wandb"``, ``"wandb:PROJECT"``,
+            ``"mlflow"``, ``"mlflow:URI"``.
         raise_on_failure: Whether a cell that fails raises an error after the others are done. Otherwise its reason is
             in `Results.failed` and in `Results.frame`.
         progress: Whether to show the progress.
@@ -138,6 +144,7 @@ def evaluate(
     with using(inputs):
         chosen_settings = select(registry.eval_settings, registry.eval_setting_collections, words)
     options = replace(options, inputs=inputs)
+    trackers = _trackers([log] if isinstance(log, str) else log, options, until)
     shown = progress_here() if progress else None
     try:
         if until is not None:
@@ -145,6 +152,7 @@ def evaluate(
         else:
             report = run(registry, options, chosen_models, chosen_settings, shown)
             results, ok, interrupted = Results.of_run(options.db_url, report), report.ok, report.interrupted
+            _log(options, trackers, report.evaluations)
     finally:
         if shown is not None:
             shown.close()
@@ -153,6 +161,29 @@ def evaluate(
     if interrupted:
         raise KeyboardInterrupt
     return results
+
+
+def _trackers(words: Sequence[str], options: RunOptions, until: float | str | None) -> list[Mirror]:
+    """The trackers, known to be installed before anything is computed."""
+    if not words:
+        return []
+    from testbed.trackers.results import mirrors_of
+
+    if until is not None:
+        raise RunError("until runs on ever more samples; it cannot be used with log")
+    return mirrors_of(words, options.db_url)
+
+
+def _log(options: RunOptions, trackers: Sequence[Mirror], evaluations: Sequence[int]) -> None:
+    """Logs results; a tracker that is not reached is a warning, since the results are stored."""
+    if not trackers:
+        return
+    from testbed.db.store import Store
+    from testbed.trackers.results import log_evaluations
+
+    with Store.open(options.db_url, mode="write") as store:
+        for problem in log_evaluations(store, trackers, evaluations):
+            warnings.warn(f"{problem}; the results are stored, and the same call logs them", stacklevel=3)
 
 
 def _until(

@@ -217,7 +217,7 @@ def _parquet(path: Path) -> Table:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
-        raise MissingExtraError("pyarrow", "hf", "reading parquet files") from error
+        raise MissingExtraError("pyarrow", "parquet", "reading parquet files") from error
     try:
         table = parquet.read_table(str(path), memory_map=True)
     except ArrowException as error:
