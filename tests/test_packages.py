@@ -20,8 +20,8 @@ PACKAGES = """
     redaction errors process devices calls visible jsontext spreadsheet samples entities metric_specs identity
     plugins inputs paths tracing registry corruptions data models metrics answers compat.vlmevalkit.standin db
     eval_settings compat.imagenet_testbed provenance graph tasks planning published.names published.agreement
-    scoring workers execution runner analyses watching exchange compat published explain console plotting api cli
-    __main__
+    scoring workers execution runner analyses trackers watching exchange compat published explain console plotting api
+    cli __main__
 """.split()
 
 

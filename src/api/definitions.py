@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from testbed.registry import registry
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.models.model_base import ModelDefinition
+    from testbed.registry import Registry
 
 
 def register_model(model: ModelDefinition, collections: Iterable[str] = ()) -> ModelDefinition:
@@ -41,3 +43,16 @@ def register_eval_setting(eval_setting: EvalSetting, collections: Iterable[str] 
     """
     registry.load()
     return registry.add_eval_setting(eval_setting, collections)
+
+
+def items_of(given: Any) -> list[Any]:
+    """The models or the eval settings that `evaluate` is given: one, or several."""
+    return [given] if isinstance(given, str | Path) or hasattr(given, "name") else list(given)
+
+
+def registered(definition: Any, known: Registry[Any], add: Callable[[Any], Any]) -> str:
+    """The name of a definition, which is added unless it is what the registry has under its name."""
+    name = getattr(definition, "name", None)
+    if not (isinstance(name, str) and name in known and known.get(name) is definition):
+        add(definition)
+    return str(definition.name)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from testbed.api.data_at_hand import setting_names
+from testbed.api.models_at_hand import model_names
 from testbed.api.results import Results
 from testbed.errors import RunError
 from testbed.inputs import AnyPath, Inputs, Preprocessing, using
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from testbed.execution.progress import Progress
     from testbed.graph.options import RunOptions
     from testbed.models.model_base import ModelDefinition
+    from testbed.trackers.mirrors import Mirror
 
 
 def evaluate(
@@ -52,6 +56,7 @@ def evaluate(
     interpolation: str | None = None,
     payload_url: str | None = None,
     until: float | str | None = None,
+    log: Sequence[str] = (),
     raise_on_failure: bool = False,
     progress: bool = True,
 ) -> Results:
@@ -61,7 +66,8 @@ def evaluate(
 
     Args:
         models: Names, patterns, collections or definitions: one, or several.
-        eval_settings: Names, patterns, collections, definitions, or folders of images with one folder per class.
+        eval_settings: Names, patterns, collections, definitions, paths of data, or objects that hold images and labels
+            (`docs/python.md`): one, several, or a mapping from names for people to objects.
         data_root: The folder with the data sets. Default: ``$TESTBED_DATA``, or the parent of a folder of images.
         db: The store: a file or a database URL. Default: ``$TESTBED_DB``, else ``testbed.db`` in the working folder.
         plugins: Definition files.
@@ -91,6 +97,8 @@ def evaluate(
             points (``0.5``), or it is decided which model is better (``"better:MODEL"``); ``"METRIC:0.5"`` and
             ``"METRIC:better:MODEL"`` are about another metric. `Results.until` says how far each model came, and the
             results are of the samples until then.
+        log: Experiment trackers that get the metrics: ``"tensorboard:DIR"``, ``"wandb"``, ``"wandb:PROJECT"``,
+            ``"mlflow"``, ``"mlflow:URI"``.
         raise_on_failure: Whether a cell that fails raises an error after the others are done. Otherwise its reason is
             in `Results.failed` and in `Results.frame`.
         progress: Whether to show the progress.
@@ -130,12 +138,13 @@ def evaluate(
     )
     with using(inputs):
         registry.load(options.plugins)
-        chosen_models = select(registry.models, registry.model_collections, _names(models, registry.add_model))
-        named = _names(eval_settings, registry.add_eval_setting)
+        chosen_models = select(registry.models, registry.model_collections, model_names(models))
+        named = setting_names(eval_settings)
         words, inputs = settings_of_folders(registry, named, inputs)
     with using(inputs):
         chosen_settings = select(registry.eval_settings, registry.eval_setting_collections, words)
     options = replace(options, inputs=inputs)
+    trackers = _trackers([log] if isinstance(log, str) else log, options, until)
     shown = progress_here() if progress else None
     try:
         if until is not None:
@@ -143,6 +152,7 @@ def evaluate(
         else:
             report = run(registry, options, chosen_models, chosen_settings, shown)
             results, ok, interrupted = Results.of_run(options.db_url, report), report.ok, report.interrupted
+            _log(options, trackers, report.evaluations)
     finally:
         if shown is not None:
             shown.close()
@@ -151,6 +161,29 @@ def evaluate(
     if interrupted:
         raise KeyboardInterrupt
     return results
+
+
+def _trackers(words: Sequence[str], options: RunOptions, until: float | str | None) -> list[Mirror]:
+    """The trackers, known to be installed before anything is computed."""
+    if not words:
+        return []
+    from testbed.trackers.results import mirrors_of
+
+    if until is not None:
+        raise RunError("until runs on ever more samples; it cannot be used with log")
+    return mirrors_of(words, options.db_url)
+
+
+def _log(options: RunOptions, trackers: Sequence[Mirror], evaluations: Sequence[int]) -> None:
+    """Logs results; a tracker that is not reached is a warning, since the results are stored."""
+    if not trackers:
+        return
+    from testbed.db.store import Store
+    from testbed.trackers.results import log_evaluations
+
+    with Store.open(options.db_url, mode="write") as store:
+        for problem in log_evaluations(store, trackers, evaluations):
+            warnings.warn(f"{problem}; the results are stored, and the same call logs them", stacklevel=3)
 
 
 def _until(
@@ -169,27 +202,6 @@ def _until(
     )
     ok = not found.interrupted and not any(each.why for each in found.cells)
     return Results.of_looks(options.db_url, found), ok, found.interrupted
-
-
-def _names(given: Any, register: Any) -> list[str]:
-    """The words that name what is given; definitions are registered first."""
-    several = [given] if isinstance(given, str | Path) or hasattr(given, "name") else list(given)
-    names = []
-    for each in several:
-        if isinstance(each, str | Path):
-            names.append(str(each))
-        else:
-            _register(each, register)
-            names.append(each.name)
-    return names
-
-
-def _register(definition: Any, register: Any) -> None:
-    """Registers a definition, unless it is what the registry has under its name."""
-    known = registry.models if hasattr(definition, "capabilities") else registry.eval_settings
-    name = getattr(definition, "name", None)
-    if not (isinstance(name, str) and name in known and known.get(name) is definition):
-        register(definition)
 
 
 def progress_here() -> Progress:

@@ -26,6 +26,7 @@ from testbed.cli.run.progress import command_progress
 from testbed.cli.run.recorded_files import with_recorded
 from testbed.cli.run.report import not_finite, print_ended, print_report, unexpected
 from testbed.cli.run.thumbnails import thumbnails_of
+from testbed.cli.run.trackers import log_to_trackers, trackers
 from testbed.cli.run.until import check_no_other, goal_of, run_and_print
 from testbed.console.model_lines import models_as_objects
 from testbed.console.options import (
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from testbed.cli.run.log_file import LogFile
     from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
+    from testbed.trackers.mirrors import Mirror
 
 
 def evaluate(
@@ -69,6 +71,7 @@ def evaluate(
     until: str | None,
     logdir: Path | None,
     log_file: Path | None,
+    logs: Sequence[str],
     dry_run: bool,
     as_json: bool,
     **given: Any,
@@ -92,6 +95,8 @@ def evaluate(
     require_amount(options.verify)
     if thumbnails and not db:
         raise click.UsageError("--thumbnails stores pictures; it cannot be used with --no-db")
+    if logs and not db:
+        raise click.UsageError("--log notes in the store what was logged; it cannot be used with --no-db")
     if options.store_dtype and options.dtype not in (FLOAT32, TF32):
         raise click.UsageError(f"--store-dtype is for --dtype float32; outputs of {options.dtype} are as small already")
     if until is not None:
@@ -104,6 +109,7 @@ def evaluate(
                 "--clip-cc": clip_cc is not None,
                 "--save-clf": save_clf is not None,
                 "--logdir": logdir is not None,
+                "--log": bool(logs),
                 "--thumbnails": thumbnails,
                 "--fail-on-disagreement": fail_on_disagreement,
             }
@@ -137,6 +143,7 @@ def evaluate(
         download_missing(chosen_settings, download)
     if dry_run:
         return show_plan(registry, options, chosen_models, chosen_settings, as_json)
+    mirrors = trackers(logs, options.db_url)
     goal = None if until is None else goal_of(until, registry, chosen_models)
     with open_log(log_file, chosen_models, chosen_settings) as log:
         run = partial(
@@ -150,6 +157,7 @@ def evaluate(
             bench=bench,
             log=log,
             fail_on_disagreement=fail_on_disagreement,
+            mirrors=mirrors,
         )
         if goal is not None:
             run = partial(run_and_print, registry, chosen_models, chosen_settings, goal, as_json=as_json, log=log)
@@ -256,6 +264,7 @@ def _run(
     thumbnails: bool = False,
     log: LogFile | None = None,
     fail_on_disagreement: bool = False,
+    mirrors: Sequence[Mirror] = (),
 ) -> int:
     from testbed.cli.run.clip_cc_log import log_outcomes, logged
     from testbed.cli.run.other_sizes import as_objects, other_sizes, print_other_sizes
@@ -320,6 +329,7 @@ def _run(
         if bench is not None:
             partial = options.limit is not None
             export_run(store, report.finished, bench.results, partial, bench.scale, bench.form)
+    logged_all = log_to_trackers(options.db_url, mirrors, report)
     if thumbnails and not report.interrupted:
         thumbnails_of(catalog, options, report)
     if report.interrupted:
@@ -332,7 +342,7 @@ def _run(
         differ = "1 number differs" if len(disagreeing) == 1 else f"{len(disagreeing):,} numbers differ"
         click.echo(f"--fail-on-disagreement: {differ} from published ones, so the exit status is 1", err=True)
     objected = lacking or disagreeing or (options.strict and broken)
-    return 0 if report.ok and not objected else EXIT_ERROR
+    return 0 if report.ok and logged_all and not objected else EXIT_ERROR
 
 
 def main() -> None:

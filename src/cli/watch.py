@@ -43,6 +43,7 @@ SHARED = {
     "class_order": ("ORDER", "Likewise: the order of the classes."),
     "gpus": ("ID", "GPUs to use.  [default: all, else the CPU]"),
     "executor": ("NAME", "Where cells are computed: processes, inline, ray."),
+    "logs": ("WHERE", "Log results to tensorboard:DIR, wandb[:PROJECT], mlflow[:URI]."),
 }
 
 
@@ -100,13 +101,6 @@ class Seconds(click.ParamType[float]):
     metavar="COMMAND",
     help="Run on each new best one, without a shell; {path}, {run}, {step}, {setting}, {metric}, {value} are replaced.",
 )
-@click.option(
-    "--log",
-    "logs",
-    cls=ManyWords,
-    metavar="WHERE",
-    help="Log results to tensorboard:DIR, wandb[:PROJECT], mlflow[:URI].",
-)
 def command(
     files: Sequence[str],
     arch: str,
@@ -135,12 +129,11 @@ def command(
       testbed watch 'runs/*/epoch_*.pt' --arch resnet50 --on val imagenetv2 --until 90
     """
     from testbed.cli.run.progress import command_progress
-    from testbed.db.connection.urls import display_url, resolve_url
     from testbed.graph.options import RunOptions
+    from testbed.trackers.results import mirrors_of
     from testbed.watching.files import Files
     from testbed.watching.hook import run_hook, words_of
     from testbed.watching.loop import Teller, Wanted, Watch
-    from testbed.watching.mirrors import mirror_of
     from testbed.watching.steps import compiled
 
     words = None if on_new_best is None else words_of(on_new_best)
@@ -169,7 +162,7 @@ def command(
         rows=_json_lines if as_json else _lines,
         best_on=chosen,
         new_best=on_best if words else None,
-        mirrors=[mirror_of(each, display_url(resolve_url(db_url))) for each in logs],
+        mirrors=mirrors_of(logs, db_url),
         progress=lambda: command_progress(options),
     )
     wanted = Wanted(tuple(files), arch, tuple(settings), regex, marker, until, idle)

@@ -43,6 +43,15 @@ def file_digest(path: Path, stop: Stop | None = None) -> str:
     return hasher.hexdigest()[:32]
 
 
+def of_missing(what: str) -> str:
+    """The digest of a sample that cannot be read: another one for each, so that no error is taken for another's.
+
+    Args:
+        what: What is missing, such as the path of a file.
+    """
+    return digest_bytes(f"{MISSING}: {what}".encode("utf-8", "surrogateescape"))
+
+
 class ContentDigests:
     """Caches the digests of the files below a folder.
 
@@ -122,6 +131,14 @@ class ImageDigests(ContentDigests):
     """Caches the digests of image files; see `testbed.data.decode.marked`."""
 
     FOLDER = "images"
+
+    def of_samples(self, names: Sequence[str]) -> list[str]:
+        """As `digests`, with `of_missing` for files that cannot be read."""
+        digests = self.digests(names)
+        return [
+            of_missing(str(self.root / name)) if digest == MISSING else digest
+            for name, digest in zip(names, digests, strict=True)
+        ]
 
     def _digest(self, name: str, stop: Stop) -> str:
         digest = super()._digest(name, stop)

@@ -1,4 +1,4 @@
-"""``--on path/to/folder``: a folder of images in place of the name of a setting."""
+"""``--on PATH``: a folder of images, or a data file, in place of the name of a setting."""
 
 from __future__ import annotations
 
@@ -10,37 +10,41 @@ from typing import Any
 from testbed.errors import DataError, UnknownNameError
 from testbed.inputs import Inputs, absolute, is_url
 from testbed.paths import expanded
+from testbed.registry import data_files
 from testbed.registry.select import WILDCARDS
 
 PREFIX = "folder/"  # the settings of image folders
 
 
 def settings_of_folders(registry: Any, words: Sequence[str], inputs: Inputs) -> tuple[Sequence[str], Inputs]:
-    """Words and inputs with the paths of folders written as settings, ``folder/NAME`` below the data root.
+    """Words and inputs with paths written as settings, ``folder/NAME`` and ``file/NAME`` below the data root.
 
-    Without a data root, the folder's parent becomes the data root. A name that is registered stays what it is.
+    Without a data root, the parent of the folder or file becomes the data root. A name that is registered stays what
+    it is, and so does a file with a list of names.
 
     Raises:
-        DataError: If a folder is not below the data root.
-        UnknownNameError: If a word is neither a name nor a folder.
+        DataError: If a folder or file is not below the data root.
+        UnknownNameError: If a word is neither a name nor a path.
     """
     known, found = registry.eval_settings, list(words)
     for index, word in enumerate(words):
         if word in registry.eval_setting_collections or word in known:
             continue
-        if not _is_folder(word):
+        data = data_files.data_path(word)
+        if data is None and not _is_folder(word):
             _check_no_path(known, word)
             continue
-        path = Path(absolute(word))
+        what, prefix = ("folder", PREFIX) if data is None else ("file", data_files.PREFIX)
+        path = Path(absolute(data or word))
         if inputs.data_root is None:
             inputs = inputs.but(data_root=path.parent)
         root = inputs.data_root or ""
         base = Path(absolute(root))
         if is_url(root) or "{" in root or base not in path.parents:
             raise DataError(
-                f"the folder {word} is not below the data root {root}; give --data-root {path.parent}, or run it alone"
+                f"the {what} {word} is not below the data root {root}; give --data-root {path.parent}, or run it alone"
             )
-        found[index] = PREFIX + path.relative_to(base).as_posix()
+        found[index] = prefix + path.relative_to(base).as_posix()
     return found, inputs
 
 
@@ -55,7 +59,7 @@ def _check_no_path(known: Any, word: str) -> None:
     path = expanded(word)
     if not _exists(path) and not _resembles(word, known.names()):
         raise UnknownNameError(
-            f"{word} is not an eval setting, and the folder {path.absolute()} does not exist;"
+            f"{word} is not an eval setting, and there is no file or folder {path.absolute()};"
             f" {known.listing} lists the eval settings"
         )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from testbed.analyses.checkpoints import checkpoints, told_of
 from testbed.db.parts.evaluations import UNIDENTIFIED
 from testbed.db.store import Store
-from testbed.entities import OVERALL, CellRecord, Checkpoint
+from testbed.entities import CellRecord, Checkpoint
 from testbed.errors import DataError, StoreError, TestbedError, WeightsError
 from testbed.execution.progress import Progress, SilentProgress
 from testbed.execution.report import Outcome, Report
@@ -21,10 +21,11 @@ from testbed.models.loading.checkpoint_file import open_checkpoint
 from testbed.paths import expanded
 from testbed.registry.catalog import Catalog
 from testbed.runner.run import run
+from testbed.trackers.mirrors import Mirror, Point
+from testbed.trackers.results import log_once
 from testbed.watching.files import REFUSED, Files, Stamp
-from testbed.watching.mirrors import Mirror
 from testbed.watching.pairing import Paired, paired
-from testbed.watching.steps import Found, checkpoint_of
+from testbed.watching.steps import Found, checkpoint_of, label_of
 
 LOOK_SECONDS = 2.0
 TOLD = "told"  # what is claimed of an evaluation before its line is printed
@@ -314,22 +315,10 @@ class Watch:
         return bool(rows)
 
     def _mirror(self, store: Store, mirror: Mirror, checkpoint: Checkpoint, ids: Mapping[str, int]) -> None:
-        """Logs what a mirror does not have. It is claimed before, so that no point is there twice after a kill."""
-        claimed = [each for each in ids.values() if store.checkpoints.claim(each, mirror.name)]
-        if not claimed:
-            return
-        values = {
-            f"{each.eval_setting}/{each.metric}": each.value
-            for each in store.results.of(claimed)
-            if each.slice == OVERALL and each.value is not None
-        }
-        try:
-            mirror.log(checkpoint, values)
-        except Exception as error:  # of a library or a server: the watch goes on
-            for each in claimed:
-                store.checkpoints.unclaim(each, mirror.name)
-            said = f"{type(error).__name__}: {error}"
-            self.teller.line(f"{checkpoint.label} of {checkpoint.run} is not in {mirror.name}: {said}")
+        """Logs what a mirror does not have."""
+        point = Point(checkpoint.run, label_of(checkpoint.run), checkpoint.step, checkpoint.unit)
+        if problem := log_once(store, mirror, point, list(ids.values())):
+            self.teller.line(f"{checkpoint.label} of {checkpoint.run} is not in {mirror.name}: {problem}")
 
     def close(self) -> None:
         """Ends the mirrors."""

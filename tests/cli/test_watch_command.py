@@ -218,12 +218,12 @@ class Board:
 
 def test_a_mirror_gets_each_point_once_in_all_watches(quick, monkeypatch):
     boards = [Board(fails_at=2), Board()]
-    monkeypatch.setattr("testbed.watching.mirrors.mirror_of", lambda word, store: boards[0])
+    monkeypatch.setattr("testbed.trackers.results.mirror_of", lambda word, store: boards[0])
     done = quick("--until", "3", "--log", "board")
     assert done.returncode == 0
     assert f"step 2 of {quick.folder} is not in board: OSError: no network" in done.stderr
     assert boards[0].points == [(1, 0.5), (3, 0.795), "closed"]
-    monkeypatch.setattr("testbed.watching.mirrors.mirror_of", lambda word, store: boards[1])
+    monkeypatch.setattr("testbed.trackers.results.mirror_of", lambda word, store: boards[1])
     quick("--until", "5", "--log", "board")
     assert boards[1].points == [(2, 0.8), (4, 0.55), (5, 0.805), "closed"]
 

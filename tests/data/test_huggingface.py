@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from at_hand_world import MODEL
 from PIL import Image
 from torchvision_world import pixels, save
 
+import testbed
 from testbed.data.libraries.huggingface import HuggingFaceImages, columns, parse_name, split_names
 from testbed.errors import DataError, MissingExtraError, SampleError
 
@@ -165,9 +167,31 @@ def test_an_image_is_never_fetched_and_never_outside(path, root):
     save(root.parent / "outside.png", 1)
     source = HuggingFaceImages("hf/a/b", "test")
     source.images = [{"image": {"bytes": None, "path": path}}]
-    with pytest.raises(SampleError):
+    with pytest.raises(SampleError) as raised:
         source.image(0)
-    assert source.digests([0]) == ["missing"]
+    assert path == "gone.png" or "save_to_disk" in str(raised.value)
+    other = HuggingFaceImages("hf/a/b", "test")
+    other.images, other.name = source.images, "hf/a/c"
+    assert len({*source.digests([0]), *other.digests([0])}) == 1 + (path != "gone.png")
+
+
+def test_the_error_of_one_data_set_is_not_shown_for_another(root):
+    """Both name the same pictures outside of their folders, as ``to_parquet`` writes them."""
+    import datasets
+
+    save(root.parent / "outside.png", 1)
+    features = datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(names=["cat", "dog"])})
+    outside = {"image": [str(root.parent / "outside.png")], "label": [0]}
+    for name in ("b", "c"):
+        (root / "hf/a" / name / "data").mkdir(parents=True)
+        datasets.Dataset.from_dict(outside, features=features).to_parquet(
+            str(root / "hf/a" / name / "data/test.parquet")
+        )
+    found = testbed.evaluate(MODEL, ["hf/a/b", "hf/a/c"], data_root=root, db=root / "results.db", executor="inline")
+    reasons = dict(zip(found.failed.eval_setting, found.failed.reason, strict=True))
+    assert "outside of " + str(root / "hf/a/b") in reasons["hf/a/b"]
+    assert "outside of " + str(root / "hf/a/c") in reasons["hf/a/c"]
+    assert "save_to_disk" in reasons["hf/a/c"]
 
 
 def test_what_is_not_there_is_not_downloaded(root, monkeypatch):

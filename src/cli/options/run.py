@@ -342,6 +342,13 @@ def _options() -> list[click.Parameter]:
         help="Append what happens to this file, as JSON lines: passes, their progress, messages, and how each cell"
         " ended.",
     )
+    add(
+        "--log",
+        "logs",
+        cls=ManyWords,
+        metavar="WHERE",
+        help="Also log the metrics to tensorboard:DIR, wandb[:PROJECT] or mlflow[:URI], a run there for each model.",
+    )
     add("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
     add("-v", "--verbose", is_flag=True, help="Print more; show where errors come from.")
     return made

@@ -35,7 +35,7 @@ class FileImages(ImageSource):
 
     def digests(self, positions: Sequence[int]) -> list[str]:
         """A digest of each file's bytes, cached while its size and times stay the same."""
-        return ImageDigests(self.root).digests(list(map(self.path_of, positions)))
+        return ImageDigests(self.root).of_samples(list(map(self.path_of, positions)))
 
     def losses(self, positions: Sequence[int]) -> list[list[str]]:
         """What decoding loses of each file, by its header, cached as digests are."""

@@ -29,7 +29,7 @@ from testbed.inputs import active
 from testbed.paths import expanded
 
 IMAGENET = "imagenet1k"
-PREFIXES = ("wds/", "vtab/", "tfds/", "hf/", "folder/")
+PREFIXES = ("wds/", "vtab/", "tfds/", "hf/", "folder/", "file/", "object/")
 # Languages that published files spell in two ways.
 _SPELLINGS = {"zh": ("zh", "cn"), "cn": ("cn", "zh"), "ja": ("ja", "jp"), "jp": ("jp", "ja")}
 _PACKAGE = "clip_benchmark"

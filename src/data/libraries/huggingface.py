@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.data.class_lists import places, union
+from testbed.data.content import of_missing
 from testbed.data.decode import decode_bytes, decode_file, image_digest
 from testbed.data.left_out import HIDDEN, NO_IMAGES, OTHER_EXTENSION, Leaving, LeftOut, is_hidden, merged
 from testbed.data.source import ImageSource
@@ -28,6 +29,11 @@ _NAME = re.compile(r"hf/([\w-][\w.-]*/[\w-][\w.-]*)(?:@([\w-][\w.-]*))?")
 _VALIDATION = ("validation", "valid", "dev", "val")
 _IMAGE_COLUMNS = ("image", "img")
 _LABEL_COLUMNS = ("label", "labels", "fine_label", "target", "class")
+
+# ``to_parquet`` writes the paths of local images, not the images.
+_REMEDY = (
+    "; write the data set with save_to_disk, which has the bytes of the images inside, or pass it to testbed.evaluate"
+)
 
 
 class HuggingFaceImages(ImageSource):
@@ -74,8 +80,8 @@ class HuggingFaceImages(ImageSource):
         try:
             data = self._data(position)
             return image_digest(data.read_bytes() if isinstance(data, Path) else data)
-        except (OSError, SampleError):
-            return "missing"
+        except (OSError, SampleError) as error:
+            return of_missing(str(error))
 
     def _data(self, position: int) -> bytes | Path:
         """An image's bytes, or its file, which must be below the data set's folder."""
@@ -84,10 +90,10 @@ class HuggingFaceImages(ImageSource):
             return bytes(entry["bytes"])
         path = str(entry.get("path") or "")
         if not path or "://" in path or self.folder is None:
-            raise SampleError(f"{self.name}: {self.ids[position]} has no image, only {path or 'nothing'!r}")
+            raise SampleError(f"{self.name}: {self.ids[position]} has no image, only {path or 'nothing'!r}{_REMEDY}")
         file = (self.folder / path).resolve()
         if not file.is_relative_to(self.folder.resolve()):
-            raise SampleError(f"{self.name}: {self.ids[position]} refers to {path}, outside of {self.folder}")
+            raise SampleError(f"{self.name}: {self.ids[position]} refers to {path}, outside of {self.folder}{_REMEDY}")
         return file
 
 

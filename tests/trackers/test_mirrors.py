@@ -7,9 +7,9 @@ import struct
 
 import pytest
 
-from testbed.entities import Checkpoint
 from testbed.errors import DataError, MissingExtraError
-from testbed.watching.mirrors import mirror_of
+from testbed.trackers.mirrors import Point, mirror_of
+from testbed.watching.steps import label_of
 
 STORE = "sqlite:////store.db"
 POINTS = {1: 0.25, 3: 0.75, 2: 0.5}  # step → value, out of order as checkpoints may be
@@ -19,7 +19,7 @@ def log(word, run, points):
     """What one watch logs."""
     mirror = mirror_of(word, STORE)
     for step, value in points.items():
-        mirror.log(Checkpoint(str(run), step, "epoch", step), {"digits/top1": value})
+        mirror.log(Point(str(run), label_of(str(run)), step, "epoch"), {"digits/top1": value})
     mirror.close()
     return mirror.name
 

@@ -6,19 +6,35 @@ import hashlib
 import importlib
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, Protocol
 
-from testbed.entities import Checkpoint
 from testbed.errors import DataError, MissingExtraError
 from testbed.paths import expanded
-from testbed.watching.steps import label_of
 
 PROJECT = "testbed"  # of Weights & Biases, and the experiment of MLflow
 
 
+@dataclass(frozen=True)
+class Point:
+    """What metrics are logged for.
+
+    Attributes:
+        run: The training run, or the model: each has a run of the tracker.
+        label: The same for people.
+        step: Where on the axis they are.
+        unit: What the axis counts, such as ``"epoch"``.
+    """
+
+    run: str
+    label: str
+    step: int
+    unit: str
+
+
 class Mirror(Protocol):
-    """Shows the results of checkpoints elsewhere.
+    """Shows results elsewhere.
 
     Attributes:
         name: What it is, and where: a point is logged once under the same name.
@@ -26,11 +42,11 @@ class Mirror(Protocol):
 
     name: str
 
-    def log(self, checkpoint: Checkpoint, values: Mapping[str, float]) -> None:
-        """Logs the metrics of a checkpoint, so that they are kept if this process is killed.
+    def log(self, point: Point, values: Mapping[str, float]) -> None:
+        """Logs the metrics of a point, so that they are kept if this process is killed.
 
         Args:
-            checkpoint: The checkpoint.
+            point: The point.
             values: SETTING/METRIC → the metric; rates as fractions.
         """
         ...
@@ -69,7 +85,7 @@ def _required(module: str, package: str, extra: str) -> Any:
 
 
 class TensorBoard:
-    """Event files in a folder, a folder in it for each training run."""
+    """Event files in a folder, a folder in it for each run."""
 
     def __init__(self, folder: str) -> None:
         self._folder = expanded(folder).absolute()
@@ -77,17 +93,17 @@ class TensorBoard:
         _required("tensorboard", "tensorboard", "tensorboard")
         self._writers: dict[str, Any] = {}
 
-    def log(self, checkpoint: Checkpoint, values: Mapping[str, float]) -> None:
+    def log(self, point: Point, values: Mapping[str, float]) -> None:
         """See `Mirror`."""
         from torch.utils.tensorboard import SummaryWriter
 
-        if checkpoint.run not in self._writers:
-            label = PurePath(label_of(checkpoint.run))
+        if point.run not in self._writers:
+            label = PurePath(point.label)
             folder = Path(self._folder, *(part for part in label.parts if part not in (label.anchor, "..")))
-            self._writers[checkpoint.run] = SummaryWriter(str(folder))
-        writer = self._writers[checkpoint.run]
+            self._writers[point.run] = SummaryWriter(str(folder))
+        writer = self._writers[point.run]
         for tag, value in values.items():
-            writer.add_scalar(tag, value, checkpoint.step)
+            writer.add_scalar(tag, value, point.step)
         writer.flush()
 
     def close(self) -> None:
@@ -97,7 +113,7 @@ class TensorBoard:
 
 
 class WandB:
-    """Runs of Weights & Biases, one for each training run; a later watch goes on with them."""
+    """Runs of Weights & Biases, one for each training run or model; later ones go on with them."""
 
     def __init__(self, project: str, store: str) -> None:
         self._entity, _, self._project = project.rpartition("/")
@@ -107,24 +123,24 @@ class WandB:
         self._wandb = _required("wandb", "wandb", "wandb")
         self._runs: dict[str, Any] = {}
 
-    def log(self, checkpoint: Checkpoint, values: Mapping[str, float]) -> None:
+    def log(self, point: Point, values: Mapping[str, float]) -> None:
         """See `Mirror`."""
-        if checkpoint.run not in self._runs:
-            self._runs[checkpoint.run] = self._begun(checkpoint)
-        self._runs[checkpoint.run].log({checkpoint.unit: checkpoint.step, **values})
+        if point.run not in self._runs:
+            self._runs[point.run] = self._begun(point)
+        self._runs[point.run].log({point.unit: point.step, **values})
 
-    def _begun(self, checkpoint: Checkpoint) -> Any:
+    def _begun(self, point: Point) -> Any:
         run = self._wandb.init(
             project=self._project,
             entity=self._entity or None,
-            id=hashlib.sha256(f"{self._store}\0{checkpoint.run}".encode()).hexdigest()[:16],
-            name=label_of(checkpoint.run),
-            config={"run": checkpoint.run, "store": self._store},
+            id=hashlib.sha256(f"{self._store}\0{point.run}".encode()).hexdigest()[:16],
+            name=point.label,
+            config={"run": point.run, "store": self._store},
             resume="allow",
             reinit="create_new",
             settings=self._wandb.Settings(console="off", silent=True),
         )
-        run.define_metric("*", step_metric=checkpoint.unit)  # checkpoints may come out of order
+        run.define_metric("*", step_metric=point.unit)  # points may come out of order
         return run
 
     def close(self) -> None:
@@ -134,7 +150,7 @@ class WandB:
 
 
 class MLflow:
-    """Runs of MLflow, one for each training run; a later watch goes on with them."""
+    """Runs of MLflow, one for each training run or model; later ones go on with them."""
 
     def __init__(self, uri: str, store: str) -> None:
         self._store = store
@@ -142,23 +158,23 @@ class MLflow:
         self._client = _required("mlflow.tracking", "mlflow-skinny", "mlflow").MlflowClient(tracking_uri=uri or None)
         self._runs: dict[str, str] = {}
 
-    def log(self, checkpoint: Checkpoint, values: Mapping[str, float]) -> None:
+    def log(self, point: Point, values: Mapping[str, float]) -> None:
         """See `Mirror`."""
-        if checkpoint.run not in self._runs:
-            self._runs[checkpoint.run] = self._begun(checkpoint.run)
+        if point.run not in self._runs:
+            self._runs[point.run] = self._begun(point)
         for key, value in values.items():
             name = re.sub(r"[^\w./ -]", "_", key)  # what MLflow takes
-            self._client.log_metric(self._runs[checkpoint.run], name, value, step=checkpoint.step)
+            self._client.log_metric(self._runs[point.run], name, value, step=point.step)
 
-    def _begun(self, run: str) -> str:
+    def _begun(self, point: Point) -> str:
         """The id of MLflow's run, made if it is not there."""
         experiment = self._client.get_experiment_by_name(PROJECT)
         number = experiment.experiment_id if experiment is not None else self._client.create_experiment(PROJECT)
-        tags = {"testbed.run": run, "testbed.store": self._store}
+        tags = {"testbed.run": point.run, "testbed.store": self._store}
         for each in self._client.search_runs([number], max_results=10_000):
             if all(each.data.tags.get(name) == value for name, value in tags.items()):
                 return str(each.info.run_id)
-        return str(self._client.create_run(number, tags=tags, run_name=label_of(run)).info.run_id)
+        return str(self._client.create_run(number, tags=tags, run_name=point.label).info.run_id)
 
     def close(self) -> None:
         """See `Mirror`."""

@@ -1,0 +1,1 @@
+"""Results in experiment trackers: TensorBoard, Weights & Biases, MLflow."""

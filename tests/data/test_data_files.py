@@ -1,0 +1,283 @@
+"""Data files in place of a setting's name: tables, archives and shards; each gives the numbers of plain torch."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import shutil
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from at_hand_world import COUNT, RIGHT, evaluated, make_pictures, right_of
+
+from testbed.data.at_hand.files import open_file
+from testbed.errors import DataError, UnknownNameError
+from testbed.paths import cache_dir
+from testbed.registry.data_files import braces_expanded, data_path, form_of, in_braces
+
+ALL = (RIGHT, COUNT)
+
+
+@pytest.fixture
+def pictures(tmp_path, monkeypatch):
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "cache"))
+    return make_pictures(tmp_path / "in" / "pictures")
+
+
+def table(pictures, line, head=""):
+    return head + "".join(
+        f"{line.format(path=path.name, label=label)}\n" for path, label in zip(*pictures[2:0:-1], strict=True)
+    )
+
+
+TABLES = {
+    "labels.csv": ("pictures/{path},{label}", "path,label\n"),
+    "other.csv": ("7;{label};pictures/{path}", "id;class_id;file_name\n"),
+    "bare.csv": ("pictures/{path},{label}", ""),
+    "quoted.csv": ('"{label}","pictures/{path}"', '"y","image"\n'),
+    "marked.csv": ("pictures/{path},{label}", "\ufeffImage Path,Label\r\n"),
+    "labels.tsv": ("{label}.0\tpictures/{path}", "target\tfilename\n"),
+    "val_map.txt": ("pictures/{path} {label}", ""),
+    "labels.jsonl": ('{{"image": "pictures/{path}", "label": {label}}}', ""),
+    "text.jsonl": ('{{"label": "{label}", "file": "pictures/{path}", "note": null}}', "\n"),
+}
+
+
+def test_tables_of_paths(pictures, tmp_path):
+    folder = tmp_path / "in"
+    for name, (line, head) in TABLES.items():
+        (folder / name).write_text(table(pictures, line, head))
+    rows = [{"image": str(path), "label": label} for path, label in zip(pictures.paths, pictures.labels, strict=True)]
+    (folder / "list.json").write_text(json.dumps(rows))
+    files = [*TABLES, "list.json"]
+    found = evaluated([folder / name for name in files], tmp_path)
+    assert found.failed.empty
+    rows = found.frame.query("metric == 'top1' and slice == 'overall'")
+    right = {row.eval_setting: (round(row.value * row.n), row.n) for row in rows.itertuples()}
+    assert right == {f"file/{name}": ALL for name in files}
+    assert not (tmp_path / "cache" / "data").exists()  # they are read in place
+
+
+def test_the_command_line_takes_them_and_a_perturbation(pictures, tmp_path):
+    (tmp_path / "in" / "labels.csv").write_text(table(pictures, *TABLES["labels.csv"]))
+    found = evaluated("file/labels.csv+imagenet-c.contrast.1", tmp_path, data_root=tmp_path / "in")
+    assert found.failed.empty
+    assert right_of(f"csv:{tmp_path / 'in' / 'labels.csv'}", tmp_path) == ALL
+
+
+def test_a_list_of_names_stays_one(tmp_path):
+    for name in ("names.txt", "names.csv", "names"):
+        (tmp_path / name).write_text("# chosen\ndigits\ndigits-c.contrast.1 # harder\nbabel_imagenet,fr\n")
+        assert form_of(tmp_path / name) is None
+        assert data_path(str(tmp_path / name)) is None
+    with pytest.raises(UnknownNameError, match="has one field in each line"):
+        data_path(f"csv:{tmp_path / 'names.csv'}")
+    with pytest.raises(UnknownNameError, match="there is no file"):
+        data_path(f"csv:{tmp_path / 'none.csv'}")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,2\n", "has the columns a, b; which one has the images?"),
+        ("path,x,z\na.png,1,2\n", "which one has the labels?"),
+        ("path,label\na.png,1,2\n", "line 2 has 3 fields, the first has 2"),
+        ("path,path\na.png,1\n", "has two columns of one name"),
+        ("path,label\na.png,1\nb.png,\n", "sample 1 has the label ''; "),
+        ("path,label\ngone.png,1\n", "none of the 1 images exist; the first would be .*gone.png; relative paths are"),
+        ("path,label\nhttps://example.org/a.png,1\n", "nothing is downloaded"),
+        ("path,label\n", "x.csv has no images"),
+        ('{"image": "a.png"\n', "line 1 is not JSON"),
+        ('{"image": "a.png", "label": 1}\n[]\n', "line 2 is not an object"),
+    ],
+)
+def test_faulty_tables_are_one_clear_line(text, message, tmp_path, monkeypatch):
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "x.csv").write_text(text)
+    with pytest.raises(DataError, match=message):
+        open_file(str(tmp_path / "x.csv"), "x")
+
+
+# Archives ---------------------------------------------------------------------------------------------------------
+
+
+def write_folders(pictures, folder):
+    """Class folders, and junk as macOS leaves it."""
+    for path, label in zip(pictures.paths, pictures.labels, strict=True):
+        (folder / f"{label:02d}" / "deeper").mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, folder / f"{label:02d}" / "deeper" / path.name)
+    (folder / "__MACOSX").mkdir()
+    (folder / "__MACOSX" / "._p00.png").write_bytes(b"x")
+    (folder / "readme.md").write_text("x")
+
+
+@pytest.mark.parametrize("form", ["zip", "tar", "gztar", "xztar"])
+@pytest.mark.parametrize("above", [True, False], ids=["a folder above", "none above"])
+def test_archives_of_class_folders_are_what_their_folder_is(form, above, pictures, tmp_path):
+    from testbed.data.formats.image_folder import ImageFolder
+
+    folder = tmp_path / "folders" / "mine"
+    write_folders(pictures, folder)
+    root = folder.parent if above else folder
+    file = shutil.make_archive(str(tmp_path / "in" / "archive"), form, root, "mine" if above else ".")
+    found, expected = open_file(file, "x"), ImageFolder(folder, "x")
+    assert (list(found.ids), found.targets, found.class_names) == (expected.ids, expected.targets, expected.class_names)
+    assert found.digests(range(COUNT)) == expected.digests(range(COUNT))
+    assert [found.image(n).tobytes() for n in range(COUNT)] == [expected.image(n).tobytes() for n in range(COUNT)]
+    assert {each.reason for each in found.left_out} == {
+        "files with other extensions left out",
+        "hidden or system files left out",
+    }
+    (kept,) = cache_dir("data").iterdir()
+    assert (kept / "images").exists() == (form != "tar")  # a plain tar file is read in place
+    before = kept.stat().st_mtime_ns
+    assert open_file(file, "x").ids == found.ids
+    assert kept.stat().st_mtime_ns == before
+
+
+def test_an_archive_that_changes_is_read_again(pictures, tmp_path):
+    for number in (3, 5):
+        folder = tmp_path / f"folders{number}"
+        for path in pictures.paths[:number]:
+            (folder / "ant").mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, folder / "ant")
+        shutil.make_archive(str(tmp_path / "in" / "archive"), "zip", folder)
+        assert len(open_file(str(tmp_path / "in" / "archive.zip"), "x")) == number
+
+
+def zipped(path, members):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return path
+
+
+def tarred(path, members, mode="w"):
+    with tarfile.open(path, mode) as archive:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return path
+
+
+@pytest.mark.parametrize("write", [zipped, tarred])
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["../a/x.png"], "its member '../a/x.png' leaves it"),
+        (["/a/x.png"], "its member '/a/x.png' leaves it"),
+        (["x.png", "y.png"], "neither class folders .* nor labels"),
+        (["a/x.txt"], "has no images"),
+        (["train/a/x.png", "val/b/x.png"], r"a folder for each split \(train, val\); unpack it"),
+        (["a/x.png", "a/x.cls", "a/y.png"], "the sample a/y has no label; expected a/y.cls"),
+        (["a/x.png", "a/x.jpg", "a/x.cls"], "the sample a/x has two images"),
+    ],
+)
+def test_archives_that_are_refused(write, names, message, pictures, tmp_path):
+    file = write(
+        tmp_path / "in" / "x",
+        {name: b"0" if name.endswith("cls") else pictures.paths[0].read_bytes() for name in names},
+    )
+    with pytest.raises(DataError, match=message):
+        open_file(str(file), "x")
+    assert list(cache_dir("data").iterdir()) == []
+
+
+@pytest.mark.parametrize("form", ["zip", "tar", "gztar"])
+def test_damaged_archives_are_named(form, pictures, tmp_path):
+    write_folders(pictures, tmp_path / "folders")
+    file = tmp_path / "in" / "archive"
+    made = shutil.make_archive(str(file), form, tmp_path / "folders")
+    data = Path(made).read_bytes()
+    file.write_bytes(data[: len(data) * 2 // 3])
+    with pytest.raises(DataError, match="archive"):
+        open_file(str(file), "x")
+    assert not list(cache_dir("data").iterdir())
+
+
+def test_an_encrypted_zip_and_a_link_in_a_tar(pictures, tmp_path):
+    image = pictures.paths[0].read_bytes()
+    file = zipped(tmp_path / "in" / "x.zip", {"a/x.png": image})
+    data = bytearray(file.read_bytes())
+    data[data.index(b"PK\x01\x02") + 8] |= 1  # the flag in the directory
+    file.write_bytes(data)
+    with pytest.raises(DataError, match="is encrypted; unpack it"):
+        open_file(str(file), "x")
+    with tarfile.open(tmp_path / "in" / "x.tar", "w") as archive:
+        archive.add(pictures.paths[0], "a/x.png")
+        link = tarfile.TarInfo("a/y.png")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    found = open_file(str(tmp_path / "in" / "x.tar"), "x")
+    assert list(found.ids) == ["a/x.png"]
+    assert any("links" in each.reason for each in found.left_out)
+
+
+# Shards -----------------------------------------------------------------------------------------------------------
+
+
+def write_shards(pictures, folder, count=2, label="cls", image="png", mode="w"):
+    """As webdataset's TarWriter writes them."""
+    folder.mkdir(parents=True)
+    for shard in range(count):
+        members = {}
+        for place in range(shard, COUNT, count):
+            number = pictures.labels[place]
+            members[f"s{place:03d}.{image}"] = pictures.paths[place].read_bytes()
+            members[f"s{place:03d}.{label}"] = (
+                json.dumps({"label": number, "caption": "x"}) if label.endswith("json") else str(number)
+            ).encode()
+            members[f"s{place:03d}.txt"] = b"words"
+        tarred(folder / f"x-{shard:06d}.tar{'.gz' if mode == 'w:gz' else ''}", members, mode)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, ["x-{000000..000001}.tar", "x-*.tar", "x-00000[01].tar", "x-{000000,000001}.tar", ""]),
+        ({"count": 1, "label": "json"}, ["x-000000.tar"]),
+        ({"count": 1, "image": "input.png", "label": "target.cls"}, ["x-000000.tar", "*.tar"]),
+        ({"mode": "w:gz"}, ["x-{000000..000001}.tar.gz", ""]),
+    ],
+    ids=["cls", "json", "longer extensions", "compressed"],
+)
+def test_shards_as_webdataset_writes_them(options, words, pictures, tmp_path):
+    write_shards(pictures, tmp_path / "in" / "shards", **options)
+    for word in words:
+        assert right_of(str(tmp_path / "in" / "shards" / word), tmp_path) == ALL
+
+
+def test_a_missing_shard_is_said(pictures, tmp_path):
+    write_shards(pictures, tmp_path / "in" / "shards")
+    with pytest.raises(UnknownNameError, match=r"names 4 files, of which 2 are missing: .*x-000002.tar"):
+        evaluated(str(tmp_path / "in" / "shards" / "x-{000000..000003}.tar"), tmp_path)
+    with pytest.raises(UnknownNameError, match="no file matches"):
+        evaluated(str(tmp_path / "in" / "shards" / "y-*.tar"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [["a"], ["a0", "a1"], ["s/x-09.tar", "s/x-10.tar", "s/x-11.tar"], ["x1.tar", "x3.tar"], ["ab", "b"], ["a", "ab"]],
+)
+def test_braces_are_read_as_they_are_written(paths):
+    assert braces_expanded(in_braces(paths)) == paths
+
+
+def test_braces():
+    assert braces_expanded("a{1..3}{x,y}") == ["a1x", "a1y", "a2x", "a2y", "a3x", "a3y"]
+    assert braces_expanded("{08..11}") == ["08", "09", "10", "11"]
+    with pytest.raises(UnknownNameError, match="is not a range"):
+        braces_expanded("{9..1}")
+
+
+def test_other_files_are_not_data(tmp_path):
+    (tmp_path / "x.gz").write_bytes(gzip.compress(b"digits"))
+    (tmp_path / "x.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    for name in ("x.gz", "x.png"):
+        assert form_of(tmp_path / name) is None
+    with pytest.raises(DataError, match="is not data in a known form; expected a table"):
+        open_file(str(tmp_path / "x.png"), "x")
