@@ -53,6 +53,11 @@ _METRICS = """
     ORDER BY name, slice <> 'overall', slice
 """
 _UNREADABLE = "SELECT count(*) AS samples FROM sample_errors WHERE evaluation_id = ?"
+_PAIRS = """
+    SELECT DISTINCT m.name AS model, s.name AS eval_setting
+    FROM evaluations e JOIN models m ON m.id = e.model_id JOIN eval_settings s ON s.id = e.eval_setting_id
+    WHERE s.node = '' AND e.status = 'complete' AND e.hidden_at IS NULL
+"""
 _NAMES = """
     SELECT id, name, {extra}, coalesce(counted.evaluations, 0) AS evaluations
     FROM {table} LEFT JOIN (
@@ -93,6 +98,15 @@ def complete_cells(url: str | None, model: str, eval_setting: str) -> list[Store
 def names(url: str | None, kind: Kind) -> list[Named] | None:
     """The result of `Store.names.all`; None if that has to be called."""
     return _asked(url, lambda ask: [Named(hidden=False, **row) for row in ask(_NAMES_OF[kind], ())])
+
+
+def all_stored(url: str | None, models: Sequence[str], eval_settings: Sequence[str]) -> bool:
+    """Whether each of the models has a complete evaluation on each of the settings, as far as a look can tell.
+
+    They may be outdated, or limited to some samples.
+    """
+    found = _asked(url, lambda ask: {(row["model"], row["eval_setting"]) for row in ask(_PAIRS, ())})
+    return found is not None and all((model, setting) in found for model in models for setting in eval_settings)
 
 
 def has_claims(url: str | None, eval_setting: str) -> bool:

@@ -41,6 +41,7 @@ from testbed.console.options import (
     version_option,
 )
 from testbed.console.output import print_json
+from testbed.db.connection.lookup import all_stored
 from testbed.errors import TestbedError
 from testbed.models.base.definition import FLOAT32, TF32
 from testbed.paths import expanded
@@ -125,8 +126,6 @@ def evaluate(
         _require(models, eval_settings, base_dir)
     inputs = options.inputs or inputs
     use(inputs)
-    if not dry_run:
-        executor_kind(options.executor).start_ahead()  # while this process imports the same, and plans
     registry.load(options.plugins)
     eval_settings, inputs = settings_of_folders(registry, eval_settings, inputs)
     use(inputs)
@@ -137,6 +136,8 @@ def evaluate(
     require_checkpoints(inputs, chosen_models)
     chosen_settings = as_tasks(select(registry.eval_settings, registry.eval_setting_collections, eval_settings), task)
     chosen_settings = as_scored(registry, chosen_settings, scorers, scoring)
+    if not dry_run and (options.override or not all_stored(options.db_url, chosen_models, chosen_settings)):
+        executor_kind(options.executor).start_ahead()  # while this process imports the same, and plans
     for line in (*replaced(registry.models, chosen_models), *replaced(registry.eval_settings, chosen_settings)):
         click.echo(line, err=True)
     if download is not None and not dry_run:

@@ -245,3 +245,16 @@ def test_looking_at_postgres_can_change_nothing(postgres_url: str, postgres_temp
         assert ask("SELECT name FROM models WHERE name = ?", ["net"]) == []
         with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
             ask("DELETE FROM evaluations", [])
+
+
+def test_whether_cells_are_stored_is_known_by_names(store_url: str, build: Any) -> None:
+    for model, setting in (("net", "val"), ("net", "more"), ("other", "val")):
+        build.complete(model, setting)
+    for models, settings, expected in (
+        (["net"], ["val", "more"], True),
+        (["net", "other"], ["val"], True),
+        (["net", "other"], ["val", "more"], False),
+        (["unknown"], ["val"], False),
+    ):
+        assert lookup.all_stored(store_url, models, settings) is expected
+    assert lookup.all_stored(f"{store_url}-nothing", ["net"], ["val"]) is False
