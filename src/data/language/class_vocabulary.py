@@ -11,9 +11,10 @@ import difflib
 import importlib.util
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
 from testbed.data.sets.imagenet import information
 
@@ -27,6 +28,7 @@ SUBSETS = {
     "ImageNet-22k": "imagenet22k_synsets.txt",
     "ImageNet-22k (Microsoft)": "imagenet22k_ms_synsets.txt",
 }
+READ_AS = "read_as"  # in what determines metrics: what outputs are, and whether all of them count
 _WORDNET_ID = re.compile(r"(?<![a-z0-9])n\d{8}(?![a-z0-9])", re.IGNORECASE)
 _NUMBERED = re.compile(r"\d+[\s._-]+(?=\D)")  # "022.bald_eagle"
 _NEAR = 0.75
@@ -56,6 +58,11 @@ class Vocabulary:
         self._names = tuple(tuple(each) for each in names)
         self._synonyms = tuple(tuple(each) for each in synonyms) or ((),) * len(self.ids)
         self._numbered = numbered
+
+    @property
+    def published(self) -> bool:
+        """Whether it is one of `SUBSETS`, which its title names."""
+        return self.title in SUBSETS
 
     def __len__(self) -> int:
         """The number of classes."""
@@ -93,7 +100,8 @@ class Vocabulary:
             return (exact,)
         told = {each.lower() for each in _WORDNET_ID.findall(name)}
         if told:
-            return tuple(sorted(self._by_id[each] for each in told if each in self._by_id))
+            ids = [{self._by_id[each]} if each in self._by_id else self._by_synonym.get(each, set()) for each in told]
+            return tuple(sorted(set().union(*ids)))
         for text in (name, _NUMBERED.sub("", name.strip(), count=1)):
             for table in (self._by_name, self._by_synonym):
                 if found := table.get(plain(text)):
@@ -158,9 +166,39 @@ def imagenet(subset: str = IMAGENET_1K) -> Vocabulary:
     return Vocabulary(subset, ids, first, synonyms)
 
 
+def names_read(view: Mapping[str, Any]) -> list[str] | None:
+    """The names, for people, of the outputs that a view of logits has; None if classes were not matched by name.
+
+    Args:
+        view: What determines the metrics of an evaluation.
+    """
+    read = view.get(READ_AS)
+    if read is None:
+        return None
+    outputs = read["outputs"]
+    known = imagenet(outputs) if isinstance(outputs, str) else vocabulary_of(tuple(outputs))
+    return [known.display(each) for each in view["class_sublist"]]
+
+
 def subset_of(classes: int | None) -> str | None:
     """The published set of ImageNet's classes that has so many; None if there is none."""
     return _sizes().get(classes) if classes is not None else None
+
+
+@lru_cache(maxsize=64)
+def vocabulary_of(names: tuple[str, ...]) -> Vocabulary:
+    """The vocabulary of a list of names: ImageNet's own where it is ImageNet's, class by class, in whatever spelling.
+
+    A listed class is also found by what else ImageNet's lists call it.
+    """
+    subset = subset_of(len(names))
+    if subset is not None and all(index in imagenet(subset).candidates(name) for index, name in enumerate(names)):
+        return imagenet(subset)
+    known = imagenet()
+    places = [known.candidates(name) for name in names]
+    others = [[known.wnid(each[0]), *known.names(each[0])] if len(each) == 1 else [] for each in places]
+    numbered = not any(name.strip().isdigit() for name in names)
+    return Vocabulary("the listed classes", names, [(name,) for name in names], others, numbered)
 
 
 @lru_cache(maxsize=1)
