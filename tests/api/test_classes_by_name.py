@@ -467,3 +467,18 @@ def test_labels_without_names_are_numbers_of_outputs_and_the_run_says_so(tmp_pat
     said = next(line for line in done.preprocessing if line.startswith("Classes: listed"))
     assert "numbers of the outputs" in said
     assert "22 = bald eagle" in said
+
+
+@pytest.mark.parametrize("labels", [WNIDS, ("bald_eagle", "Goose", "dung beetle", "jeep"), PRESENT])
+def test_a_table_with_some_of_the_classes(labels: Sequence[Any], tmp_path: Path) -> None:
+    images(tmp_path / "flat", WNIDS, each=2)
+    label_of = dict(zip(WNIDS, labels, strict=True))
+    rows = [f"flat/{file.parent.name}/{file.name},{label_of[file.parent.name]}" for file in tmp_path.glob("flat/*/*")]
+    (tmp_path / "labels.csv").write_text("\n".join(["path,label", *sorted(rows)]) + "\n")
+    done = run(model(1000), tmp_path / "labels.csv", tmp_path)
+    expected = by_hand(tmp_path / "flat", network(1000), dict(zip(WNIDS, PRESENT, strict=True)))
+    frame = done.frame[done.frame["slice"] == "overall"]
+    values = dict(zip(frame["metric"], frame["value"], strict=True))
+    assert values["nll"] == pytest.approx(expected["nll"], rel=1e-4)
+    said = next(line for line in done.preprocessing if line.startswith("Classes: file/labels.csv"))
+    assert "the 1,000 classes of ImageNet-1k (assumed from their number)" in said
