@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from testbed.data.language.class_vocabulary import names_read, wordnet_names
 from testbed.db.store import Store
 from testbed.entities import DatasetInfo, Evaluation
 from testbed.errors import StoreError
@@ -98,13 +99,17 @@ def class_names(identity: dict[str, Any], dataset: DatasetInfo, classes: int | N
         known = groups or view.get("class_sublist") or prompts or dataset.class_names or ()
         classes = len(known)
     names = viewed_class_names(identity, dataset.class_names, classes)
+    names = wordnet_names(names) or names
     numbers = names == [str(index) for index in range(classes)]
     return ClassNames(_distinct(names), 0 if numbers else 1 + prompted)
 
 
 def best_names(given: Iterable[ClassNames]) -> ClassNames:
-    """The most readable names; with ties the first."""
-    return max(given, key=lambda each: each.worth, default=ClassNames([], 0))
+    """The most readable names; with ties the first. Classes that only other models know are named by these."""
+    lists = list(given)
+    best = max(lists, key=lambda each: each.worth, default=ClassNames([], 0))
+    longest = max(lists, key=lambda each: len(each.names), default=best)
+    return ClassNames([*best.names, *longest.names[len(best.names) :]], best.worth)
 
 
 def has_logits(store: Store, evaluation: Evaluation) -> bool:
@@ -123,6 +128,8 @@ def _distinct(names: list[str]) -> list[str]:
 def viewed_class_names(identity: dict[str, Any], dataset_names: Sequence[str] | None, classes: int) -> list[str]:
     """The names of the classes that targets index, or their numbers if there are no names."""
     view = identity.get("view", {})
+    if (read := names_read(view)) is not None:
+        return read
     sublist = view.get("class_sublist")
     of_prompts = (identity.get("forward", {}).get("prompts") or {}).get("class_names")
     if view.get("class_groups"):  # prompts name the members of the groups; the data set names the groups

@@ -93,13 +93,20 @@ class Results(Estimates):
     @classmethod
     def of_run(cls, db: str | None, report: Report) -> Results:
         """The results of a run."""
+        from testbed.console.class_lines import lines_of_numbers, lines_of_parts, lines_of_readings
         from testbed.console.model_lines import lines_of_models
         from testbed.planning.left_out import lines_of
 
         with Store.open(db) as store:
             done = [each.evaluation_id for each in report.of(*DONE) if each.evaluation_id is not None]
             found = store.results.of(done)
-        return cls(db, found, report.outcomes, lines_of_models(report), lines_of(report.left_out))
+        return cls(
+            db,
+            found,
+            report.outcomes,
+            [*lines_of_models(report), *lines_of_readings(report), *lines_of_numbers(report), *lines_of_parts(report)],
+            lines_of(report.left_out),
+        )
 
     @classmethod
     def of_looks(cls, db: str | None, found: Looks) -> Results:
@@ -159,10 +166,12 @@ class Results(Estimates):
 
     @property
     def failure(self) -> str:
-        """The first failure, in a line; empty if there is none."""
+        """The first failure, in a line; empty if there is none. Unsupported cells count if no cell has a result."""
+        statuses = ("failed", "incomplete") if len(self) else ("failed", "incomplete", "unsupported")
         for each in self.outcomes:
-            if each.status in ("failed", "incomplete"):
-                return f"{each.model} on {each.setting} {each.status}: {each.reason}"
+            if each.status in statuses:
+                said = "is unsupported" if each.status == "unsupported" else each.status
+                return f"{each.model} on {each.setting} {said}: {each.reason}"
         return ""
 
     def samples(self, model: str, eval_setting: str) -> pd.DataFrame:

@@ -28,6 +28,7 @@ from testbed.cli.run.report import not_finite, print_ended, print_report, unexpe
 from testbed.cli.run.thumbnails import thumbnails_of
 from testbed.cli.run.trackers import log_to_trackers, trackers
 from testbed.cli.run.until import check_no_other, goal_of, run_and_print
+from testbed.console.class_lines import as_run, readings_as_objects
 from testbed.console.model_lines import models_as_objects
 from testbed.console.options import (
     EXIT_ERROR,
@@ -289,6 +290,7 @@ def _run(
             raise
         finally:
             progress.close()
+        settings = as_run(report, settings)
         with Store.open(options.db_url) as store:
             results = store.results.of(report.evaluations)
         sizes = other_sizes(catalog, options, report, results)
@@ -313,6 +315,7 @@ def _run(
                         for outcome in report.outcomes
                     ],
                     "models": models_as_objects(report),
+                    "classes": readings_as_objects(report),
                     "other_sizes": as_objects(sizes),
                     "results": [asdict(result) for result in results],
                     "left_out": as_object(report.left_out),

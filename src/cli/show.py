@@ -13,6 +13,7 @@ from testbed.cli.run.unread import unreadable_in_words
 from testbed.console.columns import prose
 from testbed.console.options import store_command
 from testbed.console.output import bare_value, count, metric_value, print_json, table
+from testbed.data.language.class_vocabulary import wordnet_names
 from testbed.data.left_out import LeftOut
 from testbed.db.connection import lookup
 from testbed.db.connection.lookup import StoredCell, complete_cells_of
@@ -219,7 +220,7 @@ def _metrics_table(metrics: list[Metric]) -> str:
     rows = [
         [
             metric.name,
-            metric.slice,
+            _slice_in_words(metric.slice),
             metric_value(metric.value, metric.unit, metric.stderr),
             _interval(metric),
             "" if metric.n is None else f"{metric.n:,}",
@@ -233,6 +234,13 @@ def _interval(metric: Metric) -> str:
     """The 95 % interval, in the unit of the value; empty if nothing is known about the spread."""
     ends = interval_of(metric)
     return f"[{', '.join(bare_value(end, metric.unit) for end in ends)}]" if ends else ""
+
+
+def _slice_in_words(slice: str) -> str:
+    """A slice, the class of a WordNet id by its name."""
+    kind, _, name = slice.partition("/")
+    names = wordnet_names([name]) if kind == "class" else None
+    return slice if names is None else f"{kind}/{name} ({names[0]})"
 
 
 def _prompt_lines(prompts: dict[str, Any] | None) -> list[str]:

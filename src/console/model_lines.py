@@ -11,14 +11,12 @@ from testbed.console.output import count, percent, say
 from testbed.entities import OVERALL
 from testbed.models.base.transform import LazyTransform, StandardNormalization
 from testbed.models.base.weights import LocalFiles
-from testbed.models.loading.class_order import NATURAL, OPTION, folders_of, natural_key
 
 if TYPE_CHECKING:
     from testbed.execution.report import Report
     from testbed.graph.cells import Cell, OpenedModel
 
 SHOWN = 12
-FIRST = 5  # class names that a line shows
 DIGEST = 12  # characters of a digest that a line shows
 DEVIATIONS = 2  # above chance, in standard errors, up to which a result looks like chance
 FEWEST = 20  # samples from which that is worth telling
@@ -30,6 +28,9 @@ def models_as_objects(report: Report) -> list[dict[str, Any]]:
     for cell in report.plan.cells:
         if cell.opened_model is not None and cell.model not in found:
             found[cell.model] = _as_object(cell.model, cell.opened_model, report.dtype)
+        read = cell.opened_setting.read if cell.opened_setting is not None else None
+        if read is not None and found[cell.model]["class_order"]:
+            found[cell.model]["class_order"] = f"outputs: {read.known.words}"
     return list(found.values())
 
 
@@ -109,31 +110,6 @@ def _value(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-# The order of classes ---------------------------------------------------------------------------------------------
-
-
-def print_class_orders(report: Report) -> None:
-    """Prints for which cells nobody said the order of the classes, though programs differ in it."""
-    for cell in report.plan.cells:
-        order = cell.opened_model.definition.class_order if cell.opened_model is not None else None
-        if order is None or cell.opened_setting is None:
-            continue
-        folders = folders_of(cell.opened_setting.setting)
-        names = folders or list(cell.opened_setting.dataset.class_names or ())
-        other = sorted(names, key=natural_key)
-        if other == names or order.is_known(bool(folders)) or not (folders or order.where):
-            continue
-        say(
-            f"Class order? Nothing says in which order {cell.model} has the classes of {cell.setting}; the setting's"
-            f" was taken: {_first(names)}. timm trains in the order {_first(other)}: if it was trained so, run again"
-            f" with {OPTION} {NATURAL}"
-        )
-
-
-def _first(names: Sequence[str]) -> str:
-    return ", ".join(names[:FIRST]) + (" …" if len(names) > FIRST else "")
-
-
 # Chance -----------------------------------------------------------------------------------------------------------
 
 
@@ -172,5 +148,7 @@ def _classes(cell: Cell) -> int | None:
         return None
     if setting.class_sublist is not None:
         return len(setting.class_sublist)
+    if opened.read is not None:
+        return len(opened.read.columns(setting.among_present))
     names = getattr(opened.source, "class_names", None)
     return setting.num_classes or (len(names) if names else None)

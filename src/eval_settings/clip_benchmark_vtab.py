@@ -226,6 +226,9 @@ def hf_benchmark(name: str) -> BenchmarkDataset:
 # Image folders ----------------------------------------------------------------------------------------------------
 
 FOLDER_PREFIX = "folder/"
+# The folders that may be splits, those first that are evaluated where nobody names one.
+EVALUATED = ("test", "val", "valid", "validation")
+FOLDER_SPLITS = (*EVALUATED, "train", "trainval")
 
 
 class ClassFolders:
@@ -249,7 +252,7 @@ class ClassFolders:
         root, found = self._place(), self._splits()
         if self.split in found:
             return root / self.split
-        if found or self.split != SPLITS[0]:
+        if found or self.split != EVALUATED[0]:
             raise DataError(
                 f"{FOLDER_PREFIX}{self.name} has no split {self.split!r}: {root / self.split} should hold one folder"
                 f" per class; there is {', '.join(found) or 'no folder for any split'}"
@@ -299,12 +302,18 @@ class ClassFolders:
             raise DataError(f"{FOLDER_PREFIX}{self.name}: what follows {FOLDER_PREFIX} is a folder below the data root")
         return place(self.name)
 
+    def splits(self) -> list[str]:
+        """All splits, the one that is evaluated first: of those that are there, the first of `EVALUATED`."""
+        there = set(self._splits()) if data_root() is not None and self._place().is_dir() else set()
+        first = next((split for split in EVALUATED if split in there), EVALUATED[0])
+        return [first, *(split for split in FOLDER_SPLITS if split != first)]
+
     def _splits(self) -> list[str]:
         """The splits that have folders of their own."""
         from testbed.data.formats.image_folder import class_folders
 
         root = self._place()
-        return [split for split in SPLITS if (root / split).is_dir() and class_folders(root / split)]
+        return [split for split in FOLDER_SPLITS if (root / split).is_dir() and class_folders(root / split)]
 
 
 def _class_folders(name: str, split: str, language: str) -> Dataset:
@@ -323,12 +332,13 @@ def folder_benchmark(name: str) -> BenchmarkDataset:
         DataError: If the folder has no folders for classes.
     """
     own = name.removeprefix(FOLDER_PREFIX)
-    folders = ClassFolders(own, SPLITS[0])
+    folders = ClassFolders(own, EVALUATED[0])
+    splits = tuple(folders.splits())
     count = len(folders.folders()) if data_root() is not None and place(own).is_dir() else None
     if count == 0:
         folders.open()  # says what is there instead
     return declare(
-        Prompts(name, count, own=True, folders=partial(_folder_of, own)), partial(_class_folders, own), splits=SPLITS
+        Prompts(name, count, own=True, folders=partial(_folder_of, own)), partial(_class_folders, own), splits=splits
     )
 
 

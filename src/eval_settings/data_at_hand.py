@@ -32,6 +32,8 @@ class DataFile:
         name: The setting's name, ``file/`` and the path.
     """
 
+    named_when_opened = True  # its classes are known by name once it is open
+
     def __init__(self, name: str) -> None:
         self.name = name
 
@@ -61,6 +63,8 @@ class KeptObject:
     Args:
         name: The setting's name, ``object/`` and a name with a digest of the content.
     """
+
+    named_when_opened = True  # see `DataFile`
 
     def __init__(self, name: str) -> None:
         self.name = name

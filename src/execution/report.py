@@ -128,7 +128,9 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether every supported cell has a result that no check contradicts."""
+        """Whether every supported cell has a result that no check contradicts, and any cell has one."""
         replaced = {each.evaluation_id for each in self.of("stored")}
         contradicted = [each for each in self.checks if each.result == "differs" and each.evaluation in replaced]
-        return not self.interrupted and not self.of("failed", "incomplete", "stopped") and not contradicted
+        nothing = bool(self.of("unsupported")) and not self.finished
+        lacking = nothing or bool(self.of("failed", "incomplete", "stopped"))
+        return not self.interrupted and not lacking and not contradicted

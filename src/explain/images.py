@@ -18,7 +18,7 @@ from testbed.explain.table import Array
 from testbed.explain.texts import Network, stored_texts
 from testbed.models.base.capability import EMBED_IMAGE, LOGITS
 from testbed.models.loading.checkpoint_network import with_entry
-from testbed.models.loading.class_order import class_columns
+from testbed.models.loading.class_reading import class_columns
 from testbed.models.model_base import LoadOptions
 
 if TYPE_CHECKING:

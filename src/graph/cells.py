@@ -16,6 +16,7 @@ from testbed.graph.nodes import Built, Items, Reads, Rows
 from testbed.identity.fingerprints import model_identity, precise_identity
 from testbed.models.base.capability import DEVICE
 from testbed.models.base.weights import Weights
+from testbed.models.loading.class_reading import Reading
 from testbed.models.model_base import ModelDefinition
 
 LeftOuts = Mapping[str, Sequence[LeftOut]]
@@ -61,6 +62,7 @@ class OpenedSetting:
         dataset: The samples at these positions.
         files: The source files of the data set's definition.
         remarks: What is lost where the samples are read, and which of them are the same.
+        read: How its classes are read as outputs of the model; None where their order tells.
     """
 
     setting: EvalSetting
@@ -70,6 +72,7 @@ class OpenedSetting:
     dataset: DatasetInfo
     files: frozenset[str] = frozenset()
     remarks: tuple[LeftOut, ...] = ()
+    read: Reading | None = None
 
     @cached_property
     def distinct(self) -> int:

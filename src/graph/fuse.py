@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any
 
 from testbed.graph.cells import Cell, ItemNode, OpenedModel, OpenedSetting
 from testbed.graph.decoding import pixels_key
@@ -113,9 +114,20 @@ def group(members: Sequence[Member], batch_size: int | None, share: bool, cached
 def _pixels(member: Member) -> str:
     """Equal for cells that read the same samples through the same transforms."""
     opened, transform = member.opened, member.model.definition.transform
-    targets = opened.dataset.fingerprint if opened.setting.full_targets else None  # perturbations may take them
+    targets: Any = opened.dataset.fingerprint if opened.setting.full_targets else None  # perturbations may take them
+    targets = targets if opened.read is None else opened.read.outputs
     positions = str(opened.positions) if isinstance(opened.positions, range) else list(opened.positions)
     return digest([opened.source_key, positions, opened.setting.transform, transform, targets])
+
+
+def _targets(opened: OpenedSetting) -> Sequence[Any]:
+    """The target of each sample, as perturbations take it: an output of the model."""
+    given = opened.dataset.targets
+    return given if opened.read is None else [_as_output(each, opened.read.outputs) for each in given]
+
+
+def _as_output(target: Any, outputs: Sequence[int]) -> Any:
+    return [_as_output(each, outputs) for each in target] if isinstance(target, list) else outputs[target]
 
 
 def _batch_size(member: Member, override: int | None) -> int:
@@ -162,7 +174,7 @@ def _image_pass(number: int, members: Sequence[Member], batch_size: int, cached:
         cells=tuple(_pass_cell(each) for each in members),
         source=opened.source,
         positions=opened.positions,
-        targets=opened.dataset.targets,
+        targets=_targets(opened),
         batch_size=batch_size,
         chunk=chunk_size(batch_size, MIN_CHUNK),
         alone=any(each.lacks_artifacts for each in members),

@@ -42,6 +42,7 @@ class Values:
         restricted: Whether the model has restricted the logits to the setting's ``class_sublist`` itself.
         unreadable: Positions of unreadable samples, which count as wrong.
         class_names: The class names of the data set.
+        among: The logits that count, where a setting has only the classes of its data to choose from.
     """
 
     def __init__(
@@ -51,12 +52,14 @@ class Values:
         restricted: bool = False,
         unreadable: Sequence[int] = (),
         class_names: Sequence[str] | None = None,
+        among: Sequence[int] | None = None,
     ) -> None:
         self._outputs = outputs
         self.samples = samples
         self.restricted = restricted
         self.unreadable = unreadable
         self.class_names = class_names
+        self.among = among
 
     @property
     def outputs(self) -> Any:

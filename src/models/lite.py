@@ -95,7 +95,7 @@ class LiteFamily:
         """The definition, with the preprocessing of timm's configuration of the network."""
         network, top1 = NETWORKS[name]
         base = TimmFamily().build(str(TimmFamily().canonical(f"timm/{network}")))
-        return Model(
+        model = Model(
             name=name,
             transform=base.transform,
             normalization=base.normalization,
@@ -108,6 +108,8 @@ class LiteFamily:
             architecture={"library": "timm", "model": network, "tensors": "by order"},
             weights=PackageWeights(name),
         )
+        model.class_set = base.class_set
+        return model
 
 
 registry.add_model_family(LiteFamily())

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from testbed.data.language.class_vocabulary import subset_of
 from testbed.errors import WeightsError
 from testbed.models.base.transform import LazyTransform, Transform
+from testbed.models.loading.class_order import listed
 from testbed.models.loading.hub import hash_in_name, hub_file, torch_hub_path, url_file
 from testbed.models.model_base import ImageEncoder, Model, ModelDefinition, StandardNormalization
 from testbed.registry import registry
@@ -113,6 +115,7 @@ def _facts(plain: str, size: str) -> dict[str, Any]:
     return {
         "data": {name: data[name] for name in used},
         "num_classes": config.num_classes,
+        "label_names": list(config.label_names or ()),
         "fixed_input_size": bool(config.fixed_input_size),
     }
 
@@ -183,7 +186,12 @@ class TimmFamily:
         }
         if classes == 0:
             return ImageEncoder(encoder_loader=trained, **shared)
-        return Model(classifier_loader=trained, num_classes=classes, **shared)
+        model = Model(classifier_loader=trained, num_classes=classes, **shared)
+        if facts["label_names"]:
+            model.class_order = listed(facts["label_names"], f"timm's label_names of {plain}", classes)
+        elif (found := subset_of(classes)) is not None:
+            model.class_set = (found, "timm's configuration")
+        return model
 
 
 registry.add_model_family(TimmFamily())

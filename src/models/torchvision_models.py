@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from testbed.data.language.class_vocabulary import IMAGENET_1K, torchvision_names
 from testbed.models.base.published import Published
 from testbed.models.base.weights import only_weights
 from testbed.models.loading.hub import hash_in_name, torch_hub_path, url_file
@@ -83,7 +84,7 @@ class TorchvisionFamily:
 
             return models.get_model(architecture, weights=None)
 
-        return Model(
+        model = Model(
             name=name,
             transform=StandardTransform(facts["resize"], facts["crop"], interpolation=facts["interpolation"]),
             normalization=StandardNormalization(mean, std),
@@ -97,6 +98,9 @@ class TorchvisionFamily:
             architecture={"library": "torchvision", "architecture": architecture},
             weights=TorchvisionWeights(name),
         )
+        if facts["imagenet"]:
+            model.class_set = (IMAGENET_1K, "torchvision's categories of the weights")
+        return model
 
 
 def _facts(name: str) -> dict[str, Any]:
@@ -110,6 +114,7 @@ def _facts(name: str) -> dict[str, Any]:
         "mean": preset.mean,
         "std": preset.std,
         "classes": len(weights.meta["categories"]),
+        "imagenet": tuple(weights.meta["categories"]) == torchvision_names(),
         "published": _published(weights),
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,10 +20,13 @@ from testbed.identity import source_code
 from testbed.identity.describe import SCHEME, describe, describe_fields, digest
 from testbed.identity.fingerprints import cell_fingerprint, forward_fingerprint
 from testbed.models.base.capability import EMBED_IMAGE, NETWORK
+from testbed.models.loading.class_reading import reading
+from testbed.models.made.derived import DerivedModel
 from testbed.models.model_base import ModelDefinition
-from testbed.planning.item_nodes import SCORED_BY, as_recorded
+from testbed.planning.item_nodes import SCORED_BY, as_recorded, view_of_reading
 from testbed.planning.opening import Opener, attempt
 from testbed.registry.catalog import Catalog
+from testbed.registry.references import PRESENT
 from testbed.tasks.image_embedding import ImageEmbeddings
 from testbed.tasks.task_base import check_options, get_task, require
 
@@ -85,6 +89,11 @@ class Identifier:
         if isinstance(model, str) or isinstance(setting, str):
             cell.action, cell.reason = Action.FAILED, model if isinstance(model, str) else str(setting)
             return
+        try:
+            setting = _read(model.definition, setting)
+        except UnsupportedError as error:
+            cell.action, cell.reason = Action.UNSUPPORTED, str(error)
+            return
         cell.opened_model, cell.opened_setting = model, setting
         cell.files |= model.files | setting.files
         specs = attempt(partial(self._specs, cell, model, setting))
@@ -125,6 +134,8 @@ class Identifier:
             with contextlib.suppress(IdentityError):
                 forward["source"] = describe(source, cell.files)
         view = view_of(definition, cell.files)
+        if setting.read is not None:
+            view |= view_of_reading(setting.read, definition.among_present)
         cell.items = [
             self._item_node(role, each, cell, model)
             for role, each in cell.built.inputs.items()
@@ -147,7 +158,8 @@ class Identifier:
         """What determines the outputs; those of another cell are described by that one's definition."""
         names = setting.dataset.class_names
         forward = outputs.op.spec(model.definition, definition, names, self.options.seed)
-        forward["restricted"] = outputs.op.restricts(model.definition, definition)
+        derived = setting.read is not None and outputs.op.reads is Reads.OUTPUTS  # of logits that are seen already
+        forward["restricted"] = outputs.op.restricts(model.definition, definition) or derived
         fitted_on = self.opener.fitted_on(setting, others(outputs))
         if embedded := {role: self._embedded(each, fitted_on[role], model) for role, each in others(outputs).items()}:
             forward["embedded"] = embedded
@@ -203,6 +215,31 @@ class Identifier:
         if isinstance(opened, str):
             raise TestbedError(f"the judge {judge} is not available: {opened}")
         return opened
+
+
+def _read(model: ModelDefinition, opened: OpenedSetting) -> OpenedSetting:
+    """A setting with its classes read as outputs of the model, where they are matched by name.
+
+    Raises:
+        UnsupportedError: If that is not possible, or the members of a model have other outputs for them.
+    """
+    setting, names = opened.setting, opened.dataset.class_names
+    found = [reading(each, setting, names) for each in _networks(model)]
+    first = next((each for each in found if each is not None), None)
+    seen = {None if each is None else each.known.vocabulary.ids for each in found}
+    if len(seen) > 1 and not setting.among_present:
+        raise UnsupportedError(
+            f"the members of {model.name} have different outputs for the classes of {setting.name}; combine them among"
+            f" the present classes: {setting.name}{PRESENT}"
+        )
+    return opened if first is None else replace(opened, read=first)
+
+
+def _networks(model: ModelDefinition) -> list[ModelDefinition]:
+    """The models whose outputs a model combines, or itself."""
+    if not isinstance(model, DerivedModel):
+        return [model]
+    return [network for member in model.members for network in _networks(member)]
 
 
 def _model(model: OpenedModel) -> dict[str, Any]:

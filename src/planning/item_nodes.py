@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from testbed.data.language.class_vocabulary import READ_AS
 from testbed.graph.cells import ItemNode
+from testbed.models.loading.class_reading import Reading
 
 SCORED_BY = "scored_by"  # in what determines the metrics: the judge, as it was
+SUBLIST = "class_sublist"
 TEXTS, ITEMS, IMAGES = "texts", "items", "images"
 
 
@@ -47,6 +50,28 @@ def recorded_nodes(identity: Mapping[str, Any]) -> dict[str, str]:
 
 
 def recorded_view(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of what determines the metrics that stays when an evaluation is scored again: the same judge."""
-    found = scorer_of(identity)
-    return {} if found is None else {SCORED_BY: found}
+    """The part of what determines the metrics that stays when an evaluation is scored again.
+
+    That is the judge, and the outputs that the classes of the data were read as.
+    """
+    found, view = scorer_of(identity), identity.get("view") or {}
+    read = {key: view[key] for key in (SUBLIST, READ_AS)} if READ_AS in view else {}
+    return read if found is None else {SCORED_BY: found, **read}
+
+
+def view_of_reading(read: Reading, among_present: bool) -> dict[str, Any]:
+    """The part of what determines the metrics that says which outputs the classes of the data are."""
+    vocabulary = read.known.vocabulary
+    return {
+        SUBLIST: read.columns(among_present),
+        READ_AS: {
+            "outputs": vocabulary.title if vocabulary.published else list(vocabulary.ids),
+            "among": "present" if among_present else "all",
+        },
+    }
+
+
+def outputs_read(identity: Mapping[str, Any]) -> list[int] | None:
+    """The outputs that count, where the classes of the data were matched to them by name."""
+    view = identity.get("view") or {}
+    return view[SUBLIST] if READ_AS in view else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from testbed.db.parts.records import SET_ASIDE
@@ -119,7 +119,7 @@ class Planner:
         What was opened for an earlier plan stays open, so that planning again is quick.
         """
         self._cells = {}
-        plan = Plan([self._cell(*pair) for pair in dict.fromkeys(pairs)])
+        plan = Plan([self._asked(*pair) for pair in dict.fromkeys(pairs)])
         for cell in plan.cells:
             cell.owned = True
         self._look_up()
@@ -129,6 +129,20 @@ class Planner:
         plan.others = [cell for cell in self._cells.values() if id(cell) not in asked]
         self.planned = True
         return plan
+
+    def _asked(self, model: str, setting: str) -> Cell:
+        """The cell of a pair; where only a part of the setting's data is there, that of the part, by its own name."""
+        cell = self._cell(model, setting)
+        if cell.action is not Action.FAILED or cell.opened_setting is not None:
+            return cell
+        reference = SettingReference.parse(setting)
+        part = str(replace(reference, part=True))
+        if reference.part or not self.catalog.contains_eval_setting(part):
+            return cell
+        if not isinstance(self.opener.setting(setting), str) or isinstance(self.opener.setting(part), str):
+            return cell
+        del self._cells[model, setting]
+        return self._cell(model, part)
 
     # The graph ----------------------------------------------------------------------------------------------------
 

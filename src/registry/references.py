@@ -1,21 +1,23 @@
 """The names of settings: one grammar, by which they are taken apart and put together.
 
-    NAME[.vlmevalkit][+CORRUPTION][.anchors:FILE.json|.random-K][[.WORD…]@JUDGE[&JUDGE…]][.NODE]
+    NAME[.vlmevalkit][.part][.among-present][+CORRUPTION][.anchors:FILE.json|.random-K][[.WORD…]@JUDGE[&JUDGE…]][.NODE]
 
 NAME is registered: a definition, or one of a family, whose own words (``cifar10.linear_probe.k5``) belong to it. The
-rest says what is made of it: other rules for the answers, perturbed images, some of the samples (those that a file
-chooses, or the first K in random order), a judge, a node of its graph.
+rest says what is made of it: other rules for the answers, the part of a data set that is there, only the classes of the
+data to choose from, perturbed images, some of the samples (those that a file chooses, or the first K in random order),
+a judge, a node of its graph.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.errors import DefinitionError, unknown_name
+from testbed.errors import DataError, DefinitionError, unknown_name
 from testbed.inputs import active
 from testbed.paths import expanded
 from testbed.registry import discovery
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.models.model_base import ModelDefinition
 
+PART = ".part"  # those of a data set's samples that are there
+PRESENT = ".among-present"  # a classifier chooses from the classes of the data alone
 RULES, PLUS, RANDOM, JUDGED, AND = ".vlmevalkit", "+", ".random-", "@", "&"
 LABELS = "labels:"  # in place of a judge, before the path of a file of labels
 ANCHORS = ".anchors:"  # before the path of a file of samples
@@ -51,6 +55,8 @@ class SettingReference:
     Attributes:
         name: What is registered.
         rules: Whether VLMEvalKit's published rules read the answers.
+        part: Whether it is what is there of a data set, which is less than the whole.
+        present: Whether a classifier chooses from the classes of the data alone, not from all that it knows.
         corruption: The setting whose perturbation changes the images; empty for none.
         words: How the judge scores, in the order of `WORDS`.
         judge: The model that scores captions or answers, or several with ``&`` between them; empty for none.
@@ -67,9 +73,14 @@ class SettingReference:
     node: str = ""
     first: int = 0
     anchors: str = ""
+    present: bool = False
+    part: bool = False
 
     def __str__(self) -> str:
-        made = self.name + (RULES if self.rules else "") + (PLUS + self.corruption if self.corruption else "")
+        made = (
+            self.name + (RULES if self.rules else "") + (PART if self.part else "") + (PRESENT if self.present else "")
+        )
+        made += PLUS + self.corruption if self.corruption else ""
         made += ANCHORS + self.anchors if self.anchors else ""
         made += f"{RANDOM}{self.first}" if self.first else ""
         if self.judge:
@@ -117,8 +128,11 @@ class SettingReference:
         drawn = _DRAWN.fullmatch(before)
         before, first = (drawn[1], int(drawn[2])) if drawn else (before, 0)
         before, _, corruption = before.partition(PLUS)
+        before, present = before.removesuffix(PRESENT), before.endswith(PRESENT)
+        before, part = before.removesuffix(PART), before.endswith(PART)
         rules = before.endswith(RULES)
-        found = cls(name[:start] + before.removesuffix(RULES), rules, corruption, tuple(words), judge, node, first)
+        own = name[:start] + before.removesuffix(RULES)
+        found = cls(own, rules, corruption, tuple(words), judge, node, first, present=present, part=part)
         return found if str(found.setting) == name else cls(name, node=node)
 
 
@@ -135,6 +149,19 @@ def says_parts(pattern: str) -> bool:
 def anchored(name: str, path: Path) -> str:
     """The name of those samples of a setting that a file of anchors chooses."""
     return str(replace(SettingReference.parse(name), anchors=str(expanded(path).absolute())))
+
+
+def among_present(settings: Settings, names: Sequence[str]) -> list[str]:
+    """The names of settings in which a classifier chooses from the classes of the data alone.
+
+    Raises:
+        DefinitionError: If a setting has no such view.
+    """
+    found = [replace(settings.reference(name) or SettingReference(name), present=True) for name in names]
+    for each in found:
+        with contextlib.suppress(DataError):  # which the run reports
+            settings.get(str(each))
+    return list(dict.fromkeys(map(str, found)))
 
 
 class Settings(Registry["EvalSetting"]):
@@ -249,6 +276,11 @@ class Settings(Registry["EvalSetting"]):
         return self._with_rules(text)
 
     def _with_rules(self, text: str) -> SettingReference | None:
+        for mark, field in ((PRESENT, "present"), (PART, "part")):
+            if text.endswith(mark) and not self.defines(text):
+                found = self._with_rules(text.removesuffix(mark))
+                again = found is None or found.present or getattr(found, field)
+                return None if again else replace(found, **{field: True})
         rules = text.endswith(RULES) and not self.defines(text)
         known = self.plain(text.removesuffix(RULES) if rules else text)
         return None if known is None else SettingReference(known, rules)

@@ -15,7 +15,7 @@ from testbed.identity.describe import digest
 from testbed.identity.fingerprints import model_identity
 from testbed.metric_specs import LOWER, NEVER, rate
 from testbed.models.base.capability import Message
-from testbed.planning.item_nodes import recorded_nodes, scorer_of
+from testbed.planning.item_nodes import outputs_read, recorded_nodes, scorer_of
 from testbed.tasks.image_embedding import KIND
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ class EvaluationValues(LateValues):
             restricted=bool(self._identity.get("forward", {}).get("restricted")),
             unreadable=sorted(unreadable),
             class_names=dataset.class_names,
+            among=outputs_read(self._identity),
         )
 
     def replies(self, role: str, messages: Sequence[Message]) -> list[dict[str, Any] | None]:

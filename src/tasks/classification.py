@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.data.perturbation import parameters
 from testbed.entities import Metric, Score
-from testbed.errors import UnsupportedError
+from testbed.errors import DataError, UnsupportedError
 from testbed.eval_settings.base.metric import as_metrics, checked
 from testbed.graph.nodes import IMAGES, Built, Op, Steps
 from testbed.graph.ops import image_spec
 from testbed.graph.texts import text_language
 from testbed.metrics.scorers.classification import SCORER, score_classes
 from testbed.models.base.capability import EMBED_IMAGE, EMBED_TEXT, GRADIENTS, LOGITS
-from testbed.models.loading.class_order import class_columns
+from testbed.models.loading.class_reading import class_columns, known_outputs, reading, unknown_outputs
 from testbed.models.made.derived import DerivedModel
 from testbed.tasks.image_embedding import FEATURES
 from testbed.tasks.parts import derived, zero_shot
@@ -170,7 +170,9 @@ class Classification(Task):
         self, values: Values, setting: EvalSetting, model: ModelDefinition | None
     ) -> tuple[list[Score], list[Metric]]:
         """Accuracies, calibration and proper scores, or what the setting's own ``metrics_fn`` returns."""
-        logits = viewed_logits(values.outputs, setting.class_sublist, setting.grouping, values.restricted, setting.name)
+        _check_width(values, setting)
+        sublist = setting.class_sublist if values.among is None else values.among
+        logits = viewed_logits(values.outputs, sublist, setting.grouping, values.restricted, setting.name)
         if setting.metrics_fn is not None:
             return _own_metrics(logits, values, setting, model)
         return score_classes(logits, values.samples, values.class_names, setting.name)
@@ -181,8 +183,37 @@ task = Classification()
 
 def _check_classes(model: ModelDefinition, setting: EvalSetting) -> None:
     wanted, given = setting.num_classes, model.num_classes
-    if wanted is not None and given is not None and wanted != given and setting.metrics_fn is None:
-        raise UnsupportedError(f"{setting.name} has {wanted} classes; {model.name} returns {given} logits")
+    if wanted is None or given is None or wanted == given or setting.metrics_fn is not None:
+        return
+    if _read_early(model, setting):
+        return
+    raise UnsupportedError(unknown_outputs(model, setting, wanted))
+
+
+def _check_width(values: Values, setting: EvalSetting) -> None:
+    """Checks the number of logits of a model that did not say it, against the number of a setting's classes.
+
+    Raises:
+        DataError: If they differ, so that nothing says which class a logit is.
+    """
+    chosen = (values.among, setting.class_sublist, setting.class_groups, setting.metrics_fn)
+    wanted, given = setting.num_classes, values.outputs.shape[1]
+    if wanted is not None and wanted != given and all(each is None for each in chosen):
+        raise DataError(
+            f"{setting.name} has {wanted:,} classes, but the model returned {given:,} logits; define it with"
+            f" num_classes={given}, so that the classes are matched by name, or use a model of these classes"
+        )
+
+
+def _read_early(model: ModelDefinition, setting: EvalSetting) -> bool:
+    """Whether the names of a setting's classes, known without opening its data, are outputs of a classifier.
+
+    Raises:
+        UnsupportedError: If some are and others are not.
+    """
+    if getattr(setting.dataset, "named_when_opened", False) and known_outputs(model) is not None:
+        return True
+    return reading(model, setting, setting.names_if_known()) is not None
 
 
 def with_wrong_rows(

@@ -179,6 +179,7 @@ def test_preprocessing_that_a_training_script_saved_is_taken(program, mine, netw
 
 def test_a_head_of_another_size_than_the_data_is_said_before_anything_is_computed(program, mine):
     torch.save(models.resnet18(num_classes=7).state_dict(), mine / "seven.pth")
-    done = program("eval.py", "--models", "resnet18,seven.pth", "--eval-settings", "mine", "--executor", "inline")
+    words = ("--models", "resnet18,seven.pth", "--eval-settings", "mine", "--executor", "inline")
+    done = program("eval.py", *words, code=1)
     assert f"folder/mine has 4 classes; resnet18,{mine}/seven.pth returns 7 logits" in done.stdout
     assert "images" not in done.stderr

@@ -291,10 +291,16 @@ def test_what_members_cannot_do_is_said_in_one_line(lab: Any, catalog: Any) -> N
     catalog.add_eval_setting(setting("attacked", adversarial_attack={"perturbation": "pgd"}))
     catalog.add_eval_setting(setting("groups", class_groups=[[0, 1], list(range(2, CLASSES))]))
     catalog.add_eval_setting(setting("free", num_classes=None))
+    ways = (
+        "give the names of the outputs (--class-order FILE, for checkpoints), fine-tune the model on these classes, or"
+        " use a dual encoder"
+    )
+    said = f"five returns 5 logits, and nothing says which of them these classes are: {ways}"
     reasons = {
-        ("ensemble:a+five", "val"): "val has 10 classes; five returns 5 logits",
+        ("ensemble:a+five", "val"): f"val has 10 classes; {said}",
         ("ensemble:a+five", "free"): (
-            "the members of ensemble:a+five have different numbers of classes: a returns 10 and five returns 5 logits"
+            "the members of ensemble:a+five have different numbers of classes: a returns 10 and five returns 5 logits;"
+            " if they know the classes by name: free.among-present"
         ),
         ("a@prior=em", "groups"): "groups groups classes; a@prior=em would need the share of each class",
     }

@@ -497,6 +497,7 @@ def test_unsupported_cells_say_why_and_are_rows(lab):
         "toy-all": "complete",
     }
     assert report.ok  # nothing went wrong
+    assert not lab.run(catalog, settings=["attack", "more-classes"]).ok  # nothing has a result
     with lab.open() as store:
         rows = {each.eval_setting: (each.status, each.error) for each in store.evaluations.find()}
     assert rows["attack"][0] == "unsupported"

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from testbed.cli.options.tasks import AMONG
 from testbed.console.completion import registered
 from testbed.console.options import DATA_ROOT, DB_URL, PLUGIN, ManyWords, Option
 from testbed.errors import shortened
@@ -84,6 +85,13 @@ def _options() -> list[click.Parameter]:
         " choose another metric.",
     )
     add("--task", type=click.Choice(TASKS), help="The task on named data sets.  [default: their own]")
+    add(
+        "--among",
+        type=click.Choice(AMONG),
+        help="What a classifier chooses from where the data have only some of its classes: all of its outputs, or those"
+        " of the classes that are present (a setting by itself, NAME.among-present, from the same outputs)."
+        "  [default: all]",
+    )
     add("--language", cls=ManyWords, metavar="CODE", help="Languages of named data sets.")
     add("--split", metavar="NAME", help="The split of named data sets to evaluate.")
     add("--recall-k", cls=ManyWords, type=_POSITIVE, metavar="K", help="Retrieval: values of k in recall@k.")

@@ -11,6 +11,9 @@ from typing import Any
 
 from testbed.errors import DataError, DefinitionError
 
+AMONG_PRESENT = "present"
+AMONG = ("all", AMONG_PRESENT)
+
 
 @dataclass(frozen=True)
 class TaskOptions:
@@ -30,6 +33,7 @@ class TaskOptions:
     val_split: str | None = None
     val_proportion: float | None = None
     normalize: bool | None = None
+    among: str | None = None
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -61,6 +65,12 @@ def as_tasks(settings: Sequence[str], given: TaskOptions) -> list[str]:
     Raises:
         DefinitionError: If an option does not apply to a setting.
     """
+    if given.among is not None:
+        from testbed.registry import registry
+        from testbed.registry.references import among_present
+
+        named = as_tasks(settings, replace(given, among=None))
+        return among_present(registry.eval_settings, named) if given.among == AMONG_PRESENT else named
     if given in (TaskOptions(), TaskOptions("auto")):
         return list(settings)
     names: dict[str, None] = {}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.data.formats.image_folder import ImageFolder
+from testbed.data.left_out import NO_IMAGES, Leaving, merged
 from testbed.data.source import ImageSource
 from testbed.errors import DataError
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=1)
-def _information() -> Path:
+def information() -> Path:
     """timm's folder with information about ImageNet; found without importing timm."""
     found = importlib.util.find_spec("timm")
     if found is None or found.origin is None:
@@ -31,19 +32,19 @@ def _information() -> Path:
 @lru_cache(maxsize=1)
 def synsets() -> tuple[str, ...]:
     """The WordNet ids of the 1,000 classes, sorted, which is the order of the logits."""
-    return tuple((_information() / "imagenet_synsets.txt").read_text(encoding="utf-8").split())
+    return tuple((information() / "imagenet_synsets.txt").read_text(encoding="utf-8").split())
 
 
 @lru_cache(maxsize=1)
 def synsets_21k() -> tuple[str, ...]:
     """The WordNet ids of the 21,843 classes of Google's ImageNet-21k models, in the order of their logits."""
-    return tuple((_information() / "imagenet21k_goog_synsets.txt").read_text(encoding="utf-8").split())
+    return tuple((information() / "imagenet21k_goog_synsets.txt").read_text(encoding="utf-8").split())
 
 
 @lru_cache(maxsize=4)
 def listed_classes(which: str) -> tuple[int, ...]:
     """The classes of ImageNet-A (``"a"``) or ImageNet-R (``"r"``), 200 each, ascending."""
-    text = (_information() / f"imagenet_{which}_indices.txt").read_text(encoding="utf-8")
+    text = (information() / f"imagenet_{which}_indices.txt").read_text(encoding="utf-8")
     return tuple(sorted(int(word) for word in text.split()))
 
 
@@ -53,7 +54,7 @@ def real_labels() -> list[list[int]]:
 
     The n-th list is that of ILSVRC2012_val_{n + 1:08d}; 3,163 are empty.
     """
-    labels: list[list[int]] = json.loads((_information() / "imagenet_real_labels.json").read_text(encoding="utf-8"))
+    labels: list[list[int]] = json.loads((information() / "imagenet_real_labels.json").read_text(encoding="utf-8"))
     return labels
 
 
@@ -67,20 +68,28 @@ class ImageNetFolder(ImageFolder):
         root: The folder with the class folders.
         name: The data set's name, for messages.
         classes: The required classes; None means all 1,000.
+        part: Whether some of them may be missing.
 
     Raises:
         DataError: If it has other folders.
     """
 
-    def __init__(self, root: Path, name: str, classes: Sequence[int] | None = None) -> None:
+    def __init__(self, root: Path, name: str, classes: Sequence[int] | None = None, part: bool = False) -> None:
         super().__init__(root, name)
         wanted = list(range(len(synsets()))) if classes is None else list(classes)
         by_name = {synsets()[label]: index for index, label in enumerate(wanted)}
         by_number = {str(index): index for index in range(len(wanted))}
         found = list(self.class_names or ())
-        places = next((each for each in (by_name, by_number) if set(found) == set(each)), None)
+        fits = set.issubset if part else set.__eq__
+        places = next((each for each in (by_name, by_number) if fits(set(found), set(each))), None)
         if places is None:
             raise DataError(self._difference(found, by_name))
+        missing = [name for name in places if name not in set(found)]
+        if missing:
+            leaving = Leaving()
+            for each in missing:
+                leaving.out(each, NO_IMAGES, expected=True)
+            self.left_out = merged([*self.left_out, *leaving.found()])
         self.targets = [places[found[target]] for target in self.targets]
         self.class_names = list(by_name)
 
@@ -167,7 +176,8 @@ def with_real_labels(source: ImageSource) -> Selected:
     targets = []
     for sample_id in source.ids:
         number = Path(sample_id).stem.rpartition("_")[2]
-        if not (number.isascii() and number.isdigit() and 1 <= int(number) <= len(labels)):
+        digits = number.isascii() and number.isdigit() and len(number) == len("00000001")
+        if not (digits and 1 <= int(number) <= len(labels)):
             raise DataError(
                 f"data set {source.name!r}: ReaL labels require files named ILSVRC2012_val_00000001 to"
                 f" ILSVRC2012_val_00050000, unlike {sample_id}"

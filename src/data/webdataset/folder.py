@@ -27,6 +27,8 @@ class WebDatasetFolder:
         root: A folder with such a data set, or its URL. Give either a name or a root.
     """
 
+    named_when_opened = True  # its classes are known by name once it is open
+
     def __init__(self, name: str | None = None, split: str = "test", root: str | Path | None = None) -> None:
         if bool(name) == bool(root):
             raise DefinitionError(f"WebDatasetFolder takes either a name or a root, got name={name!r}, root={root!r}")

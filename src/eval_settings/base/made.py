@@ -68,6 +68,10 @@ def made(reference: SettingReference, settings: Settings) -> EvalSetting:
     if reference.corruption:
         other = settings.get(settings.corruption(reference.corruption) or reference.corruption)
         return _perturbed(str(reference), settings.get(str(replace(reference, corruption=""))), other)
+    if reference.present:
+        return _among_present(str(reference), settings.get(str(replace(reference, present=False))))
+    if reference.part:
+        return _part_of(str(reference), settings.get(str(replace(reference, part=False))))
     return _with_published_rules(settings.get(reference.name))
 
 
@@ -156,6 +160,34 @@ def _with_published_rules(setting: EvalSetting) -> EvalSetting:
         raise DefinitionError(f"{name}: {setting.name} asks no questions that rules could score")
     options = {"data_set": setting.name, **setting.task_options, "rules": "vlmevalkit"}
     return _like(setting, name, f"questions of {setting.name}, read by VLMEvalKit's rules", task_options=options)
+
+
+def _part_of(name: str, base: EvalSetting) -> EvalSetting:
+    """What is there of a setting's data set: some of its classes, or some of their images."""
+    partly = getattr(base.dataset, "partly", None)
+    whole = max([base.size or 0, *base.other_sizes])
+    if not callable(partly) or base.idx_subsample_list is not None or not whole:
+        raise DefinitionError(
+            f"{name}: {base.name} has no part by that name; .part is for ImageNet's data sets, of which some classes or"
+            " images are not there"
+        )
+    samples = replace(base.samples, setting=name, size=None, other_sizes=(), part_of=whole)
+    return _like(
+        base, name, f"the part of {base.name} that is there", dataset=partly(), samples=samples, image_set=name
+    )
+
+
+def _among_present(name: str, base: EvalSetting) -> EvalSetting:
+    """A setting in which a classifier chooses from the classes of the data alone: a view of the same outputs."""
+    if base.task != "classification" or base.class_sublist is not None or base.class_groups is not None:
+        raise DefinitionError(
+            f"{name}: only a classification setting whose classes are matched by name has present classes; {base.name}"
+            f" {'lists its classes' if base.task == 'classification' else f'is a setting for {base.task}'}"
+        )
+    if base.metrics_fn is not None or base.perturbation.attacks or base.perturbation.needs_targets:
+        raise DefinitionError(f"{name}: {base.name} has its own metric or attacks a model, which takes all outputs")
+    description = f"{base.name} among the classes of the data alone"
+    return _like(base, name, description, among_present=True)
 
 
 def _perturbed(name: str, base: EvalSetting, other: EvalSetting) -> EvalSetting:

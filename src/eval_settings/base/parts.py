@@ -34,6 +34,7 @@ class Samples:
         subset: Their positions in the data set; None for all of it. One that is repeated counts as often.
         distinct: Whether each counts once all the same.
         anchors: The path of a file that chooses some of them (`testbed.metrics.estimates.anchor_file`); empty for all.
+        part_of: Of how many samples they are a part, where the data set is not there as a whole; 0 where it is.
         first: How many of them, in the random order of `testbed.data.random_order`; 0 for all, in their own order.
     """
 
@@ -44,6 +45,7 @@ class Samples:
     distinct: bool = False
     anchors: str = ""
     first: int = 0
+    part_of: int = 0
 
     @classmethod
     def of(cls, setting: str, size: Any, other_sizes: Sequence[Any], subset: Sequence[Any] | None) -> Samples:
@@ -108,6 +110,11 @@ class Samples:
             raise DataError(
                 f"{self.setting}: {expected} samples are expected, {len(source):,} were found in the data set"
                 f" {source.name}{f' ({root})' if root is not None else ''}; it is incomplete or the wrong data set"
+            )
+        if self.part_of and len(source) >= self.part_of:
+            raise DataError(
+                f"{self.setting}: {len(source):,} samples were found in the data set {source.name}, which has"
+                f" {self.part_of:,}; name the setting without .part, for the whole"
             )
         return range(len(source))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from testbed.data.perturbation import parameters
 from testbed.entities import MEAN_PROBABILITY
-from testbed.errors import DataError, DefinitionError
+from testbed.errors import DataError, DefinitionError, TestbedError
 from testbed.eval_settings.base.metric import accuracy_topk
 from testbed.eval_settings.base.parts import Names, Perturbation, Prompts, Samples, Templates, check_different
 from testbed.inputs import ENV_DATA
@@ -218,6 +218,7 @@ class EvalSetting:
         self.task_options = dict(task_options or {})
         self.scoring = scoring
         self.description = description
+        self.among_present = False  # see `testbed.registry.references.PRESENT`
         self._check()
 
     def _check(self) -> None:
@@ -362,6 +363,14 @@ class EvalSetting:
         given = self._num_classes() if callable(self._num_classes) else self._num_classes
         names = self.prompts.class_names
         return given if given is not None or names is None or callable(names) else len(names)
+
+    def names_if_known(self) -> Sequence[str] | None:
+        """The class names, where they can be told without opening the data set; else None."""
+        try:
+            given = self.prompts.class_names
+            return given() if callable(given) else given
+        except TestbedError:
+            return None
 
     def __repr__(self) -> str:
         return f"EvalSetting(name={self.name!r})"

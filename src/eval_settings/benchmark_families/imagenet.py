@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from testbed.data.sets.imagenet import class_names, templates
+from testbed.errors import DefinitionError
 from testbed.eval_settings.base.setting import Dataset, EvalSetting, StandardDataset
 
 if TYPE_CHECKING:
@@ -64,16 +66,38 @@ class ImageNetDataset(StandardDataset):
     def __init__(self, name: str, classes: Callable[[], Sequence[int]] | None = None) -> None:
         super().__init__(name=name)
         self.classes = classes
+        self.part = False
+
+    def partly(self) -> Self:
+        """The same data set where some of its classes, or of their images, may be missing."""
+        other = copy.copy(self)
+        other.part = True
+        return other
 
     def spec(self) -> dict[str, Any]:
         """Where the folder is, and which classes it has."""
-        return {**super().spec(), "imagenet_classes": list(self.classes()) if self.classes is not None else "all"}
+        classes = list(self.classes()) if self.classes is not None else "all"
+        return {**super().spec(), "imagenet_classes": classes, **({"part": True} if self.part else {})}
 
     def open(self) -> ImageSource:
         """The images."""
         from testbed.data.sets.imagenet import ImageNetFolder
 
-        return ImageNetFolder(self.get_root(), str(self.name), self.classes() if self.classes is not None else None)
+        classes = self.classes() if self.classes is not None else None
+        return ImageNetFolder(self.get_root(), str(self.name), classes, self.part)
+
+
+def parted(dataset: Dataset) -> Dataset:
+    """A data set of which only a part may be there.
+
+    Raises:
+        DefinitionError: If it is there as a whole or not at all.
+    """
+    partly = getattr(dataset, "partly", None)
+    if not callable(partly):
+        raise DefinitionError(f"{type(dataset).__name__} is there as a whole or not at all")
+    found: Dataset = partly()
+    return found
 
 
 class OfClasses:
@@ -87,6 +111,10 @@ class OfClasses:
     def __init__(self, dataset: Dataset, groups: Callable[[], Groups]) -> None:
         self.dataset = dataset
         self.groups = groups
+
+    def partly(self) -> OfClasses:
+        """The same of a data set of which a part is there."""
+        return OfClasses(parted(self.dataset), self.groups)
 
     def spec(self) -> dict[str, Any]:
         """The other data set and the groups."""
@@ -107,6 +135,10 @@ class ShareOfEachClass:
         self.dataset = dataset
         self.one_of = one_of
 
+    def partly(self) -> ShareOfEachClass:
+        """The same of a data set of which a part is there."""
+        return ShareOfEachClass(parted(self.dataset), self.one_of)
+
     def spec(self) -> dict[str, Any]:
         """The other data set and the share."""
         return {"of": self.dataset.spec(), "one_of": self.one_of}
@@ -124,6 +156,10 @@ class RealLabels:
 
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
+
+    def partly(self) -> RealLabels:
+        """The same of a data set of which a part is there."""
+        return RealLabels(parted(self.dataset))
 
     def spec(self) -> dict[str, Any]:
         """The other data set; the labels are part of the samples."""

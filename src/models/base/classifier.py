@@ -122,7 +122,7 @@ class Model(ModelDefinition):
             the CPU.
         """
         from testbed.models.base.runtime import ImageClassifier, prepared
-        from testbed.models.loading.class_order import class_columns
+        from testbed.models.loading.class_reading import class_columns
 
         options = LoadOptions()
         network = prepared(self._network(options), options)

@@ -78,6 +78,8 @@ class ModelDefinition(ABC):
     remarks: tuple[str, ...] = ()
     # Which class each logit stands for; None for the setting's order, as published weights have it.
     class_order: ClassOrder | None = None
+    # The published set of classes that the logits are of, as `class_vocabulary.SUBSETS` names it, and who says so.
+    class_set: tuple[str, str] | None = None
     # Where transform and normalization come from, if not from the definition itself; printed by every run.
     preprocessing_from: str = ""
     # Whether nobody said which size of images the weights were trained on: that of the architecture's published ones.

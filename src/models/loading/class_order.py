@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.data.language.class_vocabulary import vocabulary_of
 from testbed.errors import DataError
 
 if TYPE_CHECKING:
@@ -93,6 +94,10 @@ class ClassOrder:
                 if (folders and whole) or listed != sorted(listed):
                     raise DataError(self._unmatched(model, setting, candidates[0] if candidates else None))
                 return None
+            if len(set(listed)) < len(listed):
+                if labels == listed:
+                    return None
+                raise DataError(self._unmatched(model, setting, labels))
         else:
             # A rule for folders that a file implies says nothing of class names that are none.
             asked = candidates[0] if candidates and self.where.startswith(OPTION) else None
@@ -114,17 +119,21 @@ class ClassOrder:
         )
 
 
-def class_columns(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None) -> list[int] | None:
-    """The output of a classifier for each class of a setting; None where both have one order.
+def class_orders_columns(
+    order: ClassOrder, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None
+) -> list[int] | None:
+    """The output of a classifier for each class of a setting, by the classifier's order; None if it is the setting's.
 
     Raises:
         DataError: If the classifier's classes have other names than the setting's.
     """
-    order = model.class_order
-    if order is None:
-        return None
     whole = setting.class_sublist is None and setting.class_groups is None
     return order.columns(model.name, setting.name, folders_of(setting), class_names, whole)
+
+
+def matches_as_set(names: Sequence[str], listed: Sequence[str]) -> bool:
+    """Whether two lists have the same names, in whatever order."""
+    return sorted(_plain(names)) == sorted(_plain(listed))
 
 
 def folders_of(setting: EvalSetting) -> list[str] | None:
@@ -170,8 +179,8 @@ def listed(names: Any, where: str, classes: int | None) -> ClassOrder:
     Raises:
         DataError: If it does not give each output one name.
     """
-    found = _in_order(names)
-    if not found or len(set(found)) < len(found) or not all(isinstance(each, str) and each for each in found):
+    found = in_order(names)
+    if not found or not all(isinstance(each, str) and each for each in found) or _has_twins(tuple(found)):
         raise DataError(
             f"{where} should have a name for each class, in the order of the outputs or with their numbers from 0;"
             f" found {str(names)[:60]!r}"
@@ -181,7 +190,13 @@ def listed(names: Any, where: str, classes: int | None) -> ClassOrder:
     return ClassOrder(LISTED, where, tuple(found))
 
 
-def _in_order(names: Any) -> list[Any]:
+def _has_twins(names: tuple[str, ...]) -> bool:
+    """Whether two outputs have one name, other than in ImageNet's own list, which has two cranes."""
+    return len(set(names)) < len(names) and vocabulary_of(names).ids == names
+
+
+def in_order(names: Any) -> list[Any]:
+    """The names in a list, or in a mapping between names and the numbers from 0 on; empty if it is neither."""
     if isinstance(names, list | tuple):
         return list(names)
     if not isinstance(names, dict):

@@ -30,6 +30,8 @@ from testbed.models.loading.class_order import (
     class_names_in,
     listed,
 )
+from testbed.models.loading.saved_names import __file__ as names_file
+from testbed.models.loading.saved_names import name_lists, named_outputs
 from testbed.registry.remembered_facts import remembered
 
 CONFIG = "config.json"
@@ -82,7 +84,8 @@ def shapes(path: Path) -> FoundState | None:
 def saved_class_order(path: Path, architecture: str, classes: int | None) -> ClassOrder | None:
     """The order of a checkpoint's outputs as it was saved with it; None if it was not.
 
-    A list of class names comes first; else the arguments of timm's training script say how its reader sorted them.
+    A list of class names comes first, wherever it is if it has a name for each output; else the arguments of timm's
+    training script say how its reader sorted them.
 
     Args:
         path: The checkpoint.
@@ -102,10 +105,24 @@ def saved_class_order(path: Path, architecture: str, classes: int | None) -> Cla
                 if where.startswith("pretrained_cfg") and len(value) != classes:
                     continue  # of the weights that it was fine-tuned from
                 return listed(dict(value) if isinstance(value, Mapping) else value, place, classes)
+    if (found := _named_outputs(path, classes)) is not None:
+        return found
     for where, options in _options(path, architecture):
         if "class_map" in options:
             return _readers_order(options, where, path, classes)
     return None
+
+
+def _named_outputs(path: Path, classes: int | None) -> ClassOrder | None:
+    """The order that a list of names elsewhere in a checkpoint gives, such as ultralytics' ``names``."""
+    try:
+        stamp = os.stat(path)
+        key = [str(path), stamp.st_mtime_ns, stamp.st_ctime_ns, stamp.st_ino, stamp.st_size, classes]
+        read = partial(open_checkpoint, path, content=False)
+        found = remembered("names", key, ["torch", "safetensors"], names_file, lambda: name_lists(read(), classes))
+    except (OSError, WeightsError):
+        return None
+    return named_outputs(found, path.name, classes)
 
 
 def _flat(value: Any) -> list[Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.errors import DataError, UnsupportedError
 from testbed.graph.build import Graph
 from testbed.graph.nodes import FITTED, OWN, Given, OutputsOf, OutputsOp, Rows
+from testbed.models.loading.class_reading import seen_outputs
 from testbed.models.made.derived import (
     MEAN_LOGITS,
     PRIOR_BY_EM,
@@ -18,6 +19,7 @@ from testbed.models.made.derived import (
     TEMPERATURE,
     DerivedModel,
 )
+from testbed.registry.references import PRESENT
 from testbed.tasks.parts.logits import viewed_logits
 from testbed.tasks.task_base import get_task
 
@@ -44,7 +46,10 @@ class DerivedLogits(OutputsOp):
         self, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None, seed: int
     ) -> dict[str, Any]:
         """The evaluated classes; the rule is in the model's identity, and the inputs in the graph's."""
-        return {"task": "derived", "class_sublist": setting.class_sublist}
+        assert isinstance(model, DerivedModel)
+        seen = [seen_outputs(each, setting, class_names) for each in model.members]
+        read = {"outputs_read": seen} if any(each is not None for each in seen) else {}
+        return {"task": "derived", "class_sublist": setting.class_sublist, **read}
 
     def restricts(self, model: ModelDefinition, setting: EvalSetting) -> bool:
         """Always, where the setting has a list of classes."""
@@ -56,7 +61,10 @@ class DerivedLogits(OutputsOp):
         correct, said = _fitted(model, given)
 
         def combine(inputs: Mapping[str, Any]) -> Array:
-            logits = [_viewed(each, inputs[str(place)], given.setting) for place, each in enumerate(model.members)]
+            names = given.class_names
+            logits = [
+                _viewed(each, inputs[str(place)], given.setting, names) for place, each in enumerate(model.members)
+            ]
             widths = {each.shape[1] for each in logits}
             if len(widths) > 1:
                 told = " and ".join(map(str, sorted(widths)))
@@ -96,10 +104,18 @@ def route(model: DerivedModel, setting: EvalSetting, of_member: Callable[[ModelD
     if model.fitted_on is not None and model.rule == PRIOR_OF_SETTING:
         _require_same_classes(model, setting, model.fitted_on)
     classes = {each.name: each.num_classes for each in model.members if each.num_classes is not None}
-    if len(set(classes.values())) > 1:
+    if len(set(classes.values())) > 1 and not setting.among_present:
         told = " and ".join(f"{name} returns {number}" for name, number in classes.items())
-        raise UnsupportedError(f"the members of {model.name} have different numbers of classes: {told} logits")
+        raise UnsupportedError(
+            f"the members of {model.name} have different numbers of classes: {told} logits{_remedy(setting)}"
+        )
     return "derived"
+
+
+def _remedy(setting: EvalSetting) -> str:
+    """What else can be done with members of different classes, for a message."""
+    by_name = setting.class_sublist is None and setting.class_groups is None and setting.metrics_fn is None
+    return f"; if they know the classes by name: {setting.name}{PRESENT}" if by_name else ""
 
 
 def _require_same_classes(model: DerivedModel, setting: EvalSetting, on: EvalSetting) -> None:
@@ -234,14 +250,19 @@ def _counted(model: DerivedModel, given: Given, on: EvalSetting, where: str) -> 
 # Logits of members ----------------------------------------------------------------------------------------------------
 
 
-def _viewed(model: ModelDefinition, logits: Array, setting: EvalSetting, groups: bool = False) -> Array:
+def _viewed(
+    model: ModelDefinition, logits: Array, setting: EvalSetting, class_names: Sequence[str] | None, groups: bool = False
+) -> Array:
     """A member's logits of the classes that a setting evaluates, in float64."""
     import numpy as np
 
     outputs = get_task(setting.task).build(Graph(model, setting)).outputs
     restricted = isinstance(outputs, Rows) and outputs.op.restricts(model, setting)
     class_groups = setting.grouping if groups else None
-    found = viewed_logits(logits, setting.class_sublist, class_groups, restricted, setting.name)
+    sublist = setting.class_sublist
+    if sublist is None and not isinstance(model, DerivedModel):
+        sublist = seen_outputs(model, setting, class_names)
+    found = viewed_logits(logits, sublist, class_groups, restricted, setting.name)
     return np.asarray(found, dtype=np.float64)
 
 
@@ -250,7 +271,7 @@ def _readable(model: DerivedModel, given: Given, setting: EvalSetting) -> tuple[
     import numpy as np
 
     rows = given.rows(FITTED)
-    logits = _viewed(model.members[0], rows.values, setting, groups=True)
+    logits = _viewed(model.members[0], rows.values, setting, given.names(FITTED), groups=True)
     known: Array = np.asarray(np.isfinite(logits).all(axis=1))
     return logits[known], [sample.target for sample, there in zip(rows.samples, known, strict=True) if there]
 
