@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from testbed.data.formats.folder_level import FOLDER_PREFIX, check_level
 from testbed.data.language import prompts
 from testbed.data.language.prompt_files import CLASS_NAMES_FILE
 from testbed.data.libraries.torchvision_sets import place
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from testbed.data.source import ImageSource
 
 SPLITS = ("test", "train", "val", "trainval")
+FOLDER_SPLITS = ("test", "train", "val", "valid", "trainval")
 
 
 class Task(NamedTuple):
@@ -225,8 +227,6 @@ def hf_benchmark(name: str) -> BenchmarkDataset:
 
 # Image folders ----------------------------------------------------------------------------------------------------
 
-FOLDER_PREFIX = "folder/"
-
 
 class ClassFolders:
     """An image folder, ``<data root>/<name>/<class>/…`` or ``<data root>/<name>/<split>/<class>/…``.
@@ -249,10 +249,11 @@ class ClassFolders:
         root, found = self._place(), self._splits()
         if self.split in found:
             return root / self.split
-        if found or self.split != SPLITS[0]:
+        if found or self.split != FOLDER_SPLITS[0]:
+            there = f"name one of its splits: {', '.join(f'{FOLDER_PREFIX}{self.name}.{each}' for each in found)}"
             raise DataError(
                 f"{FOLDER_PREFIX}{self.name} has no split {self.split!r}: {root / self.split} should hold one folder"
-                f" per class; there is {', '.join(found) or 'no folder for any split'}"
+                f" per class; {there if found else 'there is no folder for any split'}"
             )
         return root
 
@@ -294,6 +295,17 @@ class ClassFolders:
         """The number of classes."""
         return len(self.folders())
 
+    def check(self) -> None:
+        """Checks that the folders are those of classes.
+
+        Raises:
+            DataError: If they are not; names the folder that is meant.
+        """
+        root, splits = self._place(), self._splits()
+        for each in splits or [""]:
+            where = f"{FOLDER_PREFIX}{self.name}{'/' if each else ''}{each}"
+            check_level(root / each, where, FOLDER_SPLITS)
+
     def _place(self) -> Path:
         if ".." in Path(self.name).parts or Path(self.name).is_absolute():
             raise DataError(f"{FOLDER_PREFIX}{self.name}: what follows {FOLDER_PREFIX} is a folder below the data root")
@@ -304,7 +316,7 @@ class ClassFolders:
         from testbed.data.formats.image_folder import class_folders
 
         root = self._place()
-        return [split for split in SPLITS if (root / split).is_dir() and class_folders(root / split)]
+        return [split for split in FOLDER_SPLITS if (root / split).is_dir() and class_folders(root / split)]
 
 
 def _class_folders(name: str, split: str, language: str) -> Dataset:
@@ -323,12 +335,15 @@ def folder_benchmark(name: str) -> BenchmarkDataset:
         DataError: If the folder has no folders for classes.
     """
     own = name.removeprefix(FOLDER_PREFIX)
-    folders = ClassFolders(own, SPLITS[0])
-    count = len(folders.folders()) if data_root() is not None and place(own).is_dir() else None
+    folders = ClassFolders(own, FOLDER_SPLITS[0])
+    count = None
+    if data_root() is not None and place(own).is_dir():
+        folders.check()
+        count = len(folders.folders())
     if count == 0:
         folders.open()  # says what is there instead
     return declare(
-        Prompts(name, count, own=True, folders=partial(_folder_of, own)), partial(_class_folders, own), splits=SPLITS
+        Prompts(name, count, own=True, folders=partial(_folder_of, own)), partial(_class_folders, own), splits=FOLDER_SPLITS
     )
 
 
