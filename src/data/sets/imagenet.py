@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=1)
-def _information() -> Path:
+def information() -> Path:
     """timm's folder with information about ImageNet; found without importing timm."""
     found = importlib.util.find_spec("timm")
     if found is None or found.origin is None:
@@ -32,19 +32,19 @@ def _information() -> Path:
 @lru_cache(maxsize=1)
 def synsets() -> tuple[str, ...]:
     """The WordNet ids of the 1,000 classes, sorted, which is the order of the logits."""
-    return tuple((_information() / "imagenet_synsets.txt").read_text(encoding="utf-8").split())
+    return tuple((information() / "imagenet_synsets.txt").read_text(encoding="utf-8").split())
 
 
 @lru_cache(maxsize=1)
 def synsets_21k() -> tuple[str, ...]:
     """The WordNet ids of the 21,843 classes of Google's ImageNet-21k models, in the order of their logits."""
-    return tuple((_information() / "imagenet21k_goog_synsets.txt").read_text(encoding="utf-8").split())
+    return tuple((information() / "imagenet21k_goog_synsets.txt").read_text(encoding="utf-8").split())
 
 
 @lru_cache(maxsize=4)
 def listed_classes(which: str) -> tuple[int, ...]:
     """The classes of ImageNet-A (``"a"``) or ImageNet-R (``"r"``), 200 each, ascending."""
-    text = (_information() / f"imagenet_{which}_indices.txt").read_text(encoding="utf-8")
+    text = (information() / f"imagenet_{which}_indices.txt").read_text(encoding="utf-8")
     return tuple(sorted(int(word) for word in text.split()))
 
 
@@ -54,7 +54,7 @@ def real_labels() -> list[list[int]]:
 
     The n-th list is that of ILSVRC2012_val_{n + 1:08d}; 3,163 are empty.
     """
-    labels: list[list[int]] = json.loads((_information() / "imagenet_real_labels.json").read_text(encoding="utf-8"))
+    labels: list[list[int]] = json.loads((information() / "imagenet_real_labels.json").read_text(encoding="utf-8"))
     return labels
 
 

@@ -1,0 +1,247 @@
+"""The classes of a network's outputs by their names: WordNet ids, ImageNet's names and synonyms, numbers.
+
+Names come from the tables of installed libraries, which are read as files: timm's WordNet ids and lemmas, open_clip's
+names (OpenAI's) and torchvision's categories. Nothing is imported and nothing is copied.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib.util
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from testbed.data.sets.imagenet import information
+
+IMAGENET_1K = "ImageNet-1k"
+# timm's file of WordNet ids of each published set of classes, in the order of the logits.
+SUBSETS = {
+    IMAGENET_1K: "imagenet_synsets.txt",
+    "ImageNet-12k": "imagenet12k_synsets.txt",
+    "ImageNet-21k (Google)": "imagenet21k_goog_synsets.txt",
+    "ImageNet-21k-P (MIIL)": "imagenet21k_miil_synsets.txt",
+    "ImageNet-22k": "imagenet22k_synsets.txt",
+    "ImageNet-22k (Microsoft)": "imagenet22k_ms_synsets.txt",
+}
+_WORDNET_ID = re.compile(r"(?<![a-z0-9])n\d{8}(?![a-z0-9])", re.IGNORECASE)
+_NUMBERED = re.compile(r"\d+[\s._-]+(?=\D)")  # "022.bald_eagle"
+_NEAR = 0.75
+
+
+class Vocabulary:
+    """What each output of a network stands for, and by which names it is known.
+
+    Args:
+        title: Of the set of classes, for messages.
+        ids: A unique name of each class, such as its WordNet id: what is stored.
+        names: The names of each class that come first, the one to show first.
+        synonyms: Further names of each class; they give way to other classes' first names.
+        numbered: Whether a number stands for the class at that place.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        ids: Sequence[str],
+        names: Sequence[Sequence[str]],
+        synonyms: Sequence[Sequence[str]] = (),
+        numbered: bool = True,
+    ) -> None:
+        self.title = title
+        self.ids = tuple(ids)
+        self._names = tuple(tuple(each) for each in names)
+        self._synonyms = tuple(tuple(each) for each in synonyms) or ((),) * len(self.ids)
+        self._numbered = numbered
+
+    def __len__(self) -> int:
+        """The number of classes."""
+        return len(self.ids)
+
+    def wnid(self, index: int) -> str:
+        """The id of a class, which is its WordNet id if it is one of ImageNet's."""
+        return self.ids[index]
+
+    def display(self, index: int) -> str:
+        """The name of a class for people; two classes never share one."""
+        return self.displayed[index]
+
+    def names(self, index: int) -> list[str]:
+        """All names of a class besides its id."""
+        return list(dict.fromkeys((*self._names[index], *self._synonyms[index])))
+
+    def resolve(self, name: str) -> int | tuple[int, ...]:
+        """The class that a name stands for.
+
+        Args:
+            name: A WordNet id, alone or with more beside it (``n01614925-bald_eagle``); a name or synonym in any case,
+                with spaces, underscores, hyphens or apostrophes or without; a class number (``22``, ``0022``).
+
+        Returns:
+            The index of the class; or the indices of all that it may stand for: several, or none.
+        """
+        found = self.candidates(name)
+        return found[0] if len(found) == 1 else found
+
+    def candidates(self, name: str) -> tuple[int, ...]:
+        """All classes that a name may stand for, ascending: none, one or several."""
+        exact = self._by_id.get(_composed(name))
+        if exact is not None:
+            return (exact,)
+        told = {each.lower() for each in _WORDNET_ID.findall(name)}
+        if told:
+            return tuple(sorted(self._by_id[each] for each in told if each in self._by_id))
+        for text in (name, _NUMBERED.sub("", name.strip(), count=1)):
+            for table in (self._by_name, self._by_synonym):
+                if found := table.get(plain(text)):
+                    return tuple(sorted(found))
+        return self._of_all_synonyms(name) or self._of_number(name)
+
+    def nearest(self, name: str, most: int = 3) -> list[str]:
+        """The names of classes that resemble an unknown one, the nearest first."""
+        key = plain(name)
+        known = {**self._by_synonym, **self._by_name}
+        near = difflib.get_close_matches(key, known, n=most, cutoff=_NEAR)
+        near += [each for each in known if len(key) > 3 and key in each and each not in near]
+        return list(dict.fromkeys(self.display(min(known[each])) for each in near))[:most]
+
+    @cached_property
+    def displayed(self) -> tuple[str, ...]:
+        """The name of each class for people."""
+        return tuple(_distinct(self._names, self.ids))
+
+    @cached_property
+    def _by_id(self) -> dict[str, int]:
+        return {_composed(each): index for index, each in enumerate(self.ids)}
+
+    @cached_property
+    def _by_name(self) -> dict[str, set[int]]:
+        return _index(zip(self.ids, strict=True), self._names)
+
+    @cached_property
+    def _by_synonym(self) -> dict[str, set[int]]:
+        return _index(self._synonyms)
+
+    def _of_all_synonyms(self, name: str) -> tuple[int, ...]:
+        """The class of a list such as ``tench, Tinca tinca``: the one that has all of these names."""
+        parts = [plain(each) for each in name.split(",") if plain(each)]
+        if len(parts) < 2:
+            return ()
+        each = [self._by_name.get(part, set()) | self._by_synonym.get(part, set()) for part in parts]
+        return tuple(sorted(set.intersection(*each)))
+
+    def _of_number(self, name: str) -> tuple[int, ...]:
+        text = name.strip()
+        if not self._numbered or not (text.isascii() and text.isdigit()):
+            return ()
+        return (int(text),) if int(text) < len(self) else ()
+
+
+@lru_cache(maxsize=8)
+def imagenet(subset: str = IMAGENET_1K) -> Vocabulary:
+    """The classes of one of `SUBSETS`.
+
+    Raises:
+        DataError: If timm, which has the tables, is not installed.
+    """
+    ids = (information() / SUBSETS[subset]).read_text(encoding="utf-8").split()
+    lemmas = [_lemmas().get(each, "") for each in ids]
+    synonyms = [[part.strip() for part in each.split(",") if part.strip()] for each in lemmas]
+    first: list[list[str]] = [each[:1] for each in synonyms]
+    if subset == IMAGENET_1K:
+        ours, theirs = openai_names(), torchvision_names()
+        lists = [each for each in (ours, theirs) if len(each) == len(ids)]
+        first = [[each[index] for each in lists] + first[index] for index in range(len(ids))]
+    return Vocabulary(subset, ids, first, synonyms)
+
+
+def subset_of(classes: int | None) -> str | None:
+    """The published set of ImageNet's classes that has so many; None if there is none."""
+    return _sizes().get(classes) if classes is not None else None
+
+
+@lru_cache(maxsize=1)
+def _sizes() -> dict[int, str]:
+    return {len((information() / file).read_text(encoding="utf-8").split()): name for name, file in SUBSETS.items()}
+
+
+@lru_cache(maxsize=1)
+def _lemmas() -> dict[str, str]:
+    """The WordNet lemmas of each id, with commas between them."""
+    lines = (information() / "imagenet_synset_to_lemma.txt").read_text(encoding="utf-8").splitlines()
+    return {key: lemmas.strip('"') for key, _, lemmas in (line.partition("\t") for line in lines)}
+
+
+def openai_names() -> tuple[str, ...]:
+    """OpenAI's names of the 1,000 classes, from open_clip's file; empty if it is not installed."""
+    return _constant("open_clip", "zero_shot_metadata.py", "IMAGENET_CLASSNAMES")
+
+
+def torchvision_names() -> tuple[str, ...]:
+    """torchvision's categories of its published weights; empty if it is not installed."""
+    return _constant("torchvision", "models/_meta.py", "_IMAGENET_CATEGORIES")
+
+
+@lru_cache(maxsize=4)
+def _constant(package: str, file: str, name: str) -> tuple[str, ...]:
+    """A list of texts that a module assigns, without importing it: that would take seconds."""
+    found = importlib.util.find_spec(package)
+    if found is None or found.origin is None:
+        return ()
+    try:
+        tree = ast.parse((Path(found.origin).parent / file).read_text(encoding="utf-8"))
+        for node in tree.body:
+            if isinstance(node, ast.Assign) and [getattr(each, "id", "") for each in node.targets] == [name]:
+                return tuple(str(each) for each in ast.literal_eval(node.value))
+    except (OSError, SyntaxError, ValueError):
+        return ()
+    return ()
+
+
+def plain(name: str) -> str:
+    """A name as it compares equal: letters and digits alone, without accents and case."""
+    return "".join(each for each in unicodedata.normalize("NFKD", name).casefold() if each.isalnum())
+
+
+def wordnet_names(ids: Sequence[str]) -> list[str] | None:
+    """Names for people in place of WordNet ids; None if some of these are something else."""
+    if not ids or not all(_WORDNET_ID.fullmatch(each) for each in ids):
+        return None
+    known = imagenet()
+    place = {each: index for index, each in enumerate(known.ids)}
+    names = [
+        known.display(place[each]) if each in place else _lemmas().get(each, "").partition(",")[0].strip()
+        for each in (id.lower() for id in ids)
+    ]
+    return list(_distinct([(name,) for name in names], ids)) if all(names) else None
+
+
+def _composed(name: str) -> str:
+    return unicodedata.normalize("NFC", name)
+
+
+def _index(*names: Iterable[Sequence[str]]) -> dict[str, set[int]]:
+    found: dict[str, set[int]] = {}
+    for lists in names:
+        for index, each in enumerate(lists):
+            for name in each:
+                if key := plain(name):
+                    found.setdefault(key, set()).add(index)
+    return found
+
+
+def _distinct(names: Sequence[Sequence[str]], ids: Sequence[str]) -> list[str]:
+    """One name for each class: its first; where classes share it, its last one, and else with the id behind it."""
+    shown = [each[0] if each else id for each, id in zip(names, ids, strict=True)]
+    shared = _more_than_once(shown)
+    shown = [names[index][-1] if each in shared else each for index, each in enumerate(shown)]
+    shared = _more_than_once(shown)
+    return [f"{each} ({ids[index]})" if each in shared else each for index, each in enumerate(shown)]
+
+
+def _more_than_once(names: Sequence[str]) -> set[str]:
+    seen: set[str] = set()
+    return {each for each in names if each in seen or seen.add(each)}  # type: ignore[func-returns-value]
