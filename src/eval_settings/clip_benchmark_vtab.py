@@ -20,6 +20,7 @@ from testbed.errors import DataError
 from testbed.eval_settings.benchmark_families.benchmark import add_benchmark, add_open_benchmarks
 from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
 from testbed.eval_settings.benchmark_families.clip_benchmark import VTAB_PLUS, Prompts, declare
+from testbed.eval_settings.benchmark_families.folder_prompts import FolderPrompts
 from testbed.eval_settings.eval_setting_base import Dataset
 from testbed.paths import data_root
 
@@ -342,9 +343,8 @@ def folder_benchmark(name: str) -> BenchmarkDataset:
         count = len(folders.folders())
     if count == 0:
         folders.open()  # says what is there instead
-    return declare(
-        Prompts(name, count, own=True, folders=partial(_folder_of, own)), partial(_class_folders, own), splits=FOLDER_SPLITS
-    )
+    found = FolderPrompts(name, count, own=True, folders=partial(_folder_of, own), classes=folders.folders)
+    return declare(found, partial(_class_folders, own), splits=FOLDER_SPLITS, about_prompts=found.about)
 
 
 _add_vtab()

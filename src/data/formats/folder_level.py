@@ -62,7 +62,9 @@ def _above(root: Path, name: str) -> str:
     if root.name.lower() in SPLIT_WORDS or len(list(islice(beside, 2))) < 2:
         return f"; it should contain one folder per class with the images in it: {root}/CLASS/IMAGE.jpg"
     above = Path(name.removeprefix(FOLDER_PREFIX)).parent.as_posix()
-    setting = f"{FOLDER_PREFIX}{above} ({root.parent})" if name.startswith(FOLDER_PREFIX) and above != "." else root.parent
+    setting = (
+        f"{FOLDER_PREFIX}{above} ({root.parent})" if name.startswith(FOLDER_PREFIX) and above != "." else root.parent
+    )
     return f"; the folder above has several folders of images: did you mean {setting}?"
 
 
