@@ -71,18 +71,22 @@ def as_tasks(settings: Sequence[str], given: TaskOptions) -> list[str]:
     if given in (TaskOptions(), TaskOptions("auto")):
         return list(settings)
     names: dict[str, None] = {}
-    lacking: dict[str, list[str]] = {}
+    lacking: dict[tuple[str, str], dict[str, None]] = {}
     for setting in settings:
+        lacked = []
         for language in given.language or (None,):
             try:
                 names.setdefault(_with(setting, given, language))
             except LanguageError as error:
-                lacking.setdefault(str(error), []).append(str(language))
-    said = [f"{', '.join(languages)}: {why}" for why, languages in lacking.items()]
+                lacked.append(str(language))
+                has = str(error)
+        if lacked:
+            lacking.setdefault((", ".join(lacked), has), {})[setting] = None
+    said = [f"{_some(list(sets))} in {lacked}: there {has}" for (lacked, has), sets in lacking.items()]
     if not names:
-        raise DefinitionError("; ".join(said))
+        raise DefinitionError(f"none of the settings is in a language that is asked for: {'; '.join(said)}")
     for line in said:
-        click.echo(f"Not in the language {line}; what there is runs", err=True)
+        click.echo(f"Left out: {line}", err=True)
     return list(names)
 
 
@@ -150,7 +154,8 @@ def _is_setting(wanted: BenchmarkName, language: str) -> bool:
 def _languages_of(name: str) -> str:
     from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
 
-    return f"{name} has {_some(BENCHMARKS.dataset(name).languages)}"
+    known = BENCHMARKS.dataset(name).languages
+    return f"are the languages {_some(known)}" if len(known) > 1 else f"is the language {known[0]} alone"
 
 
 def _fits(dataset: str, task: str | None, split: str | None) -> bool:
