@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.options.clip_benchmark_words import HINTS
+from testbed.cli.options import clip_benchmark_words, vlmevalkit_words
 from testbed.cli.options.download import download_missing
 from testbed.cli.options.inputs import InputOptions, require_checkpoints
 from testbed.cli.options.run import MODELS, OPTIONS, SETTINGS, picked
@@ -183,7 +183,7 @@ def _command(
         name,
         callback=evaluate,
         params=[*own, *OPTIONS],
-        hints={**hints, **HINTS},
+        hints={**hints, **vlmevalkit_words.HINTS, **clip_benchmark_words.HINTS},
         help=f"""Run models on eval settings, and store every output and metric.
 
 All GPUs are used. Stored results are not computed again. To resume an interrupted run, give the same command again.
