@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -43,7 +42,7 @@ from testbed.console.options import (
 from testbed.console.output import print_json
 from testbed.errors import TestbedError
 from testbed.models.base.definition import FLOAT32, TF32
-from testbed.paths import expanded
+from testbed.paths import expanded, own_temporary
 from testbed.registry.folders import settings_of_folders
 
 if TYPE_CHECKING:
@@ -163,7 +162,7 @@ def evaluate(
             run = partial(run_and_print, registry, chosen_models, chosen_settings, goal, as_json=as_json, log=log)
         if db:
             return run(options=options, thumbnails=thumbnails)
-        with tempfile.TemporaryDirectory(prefix="testbed-") as folder:
+        with own_temporary() as folder:
             kept_here = replace(options, db_url=str(Path(folder) / "results.db"), payload_url="")
             return run(options=kept_here, kept=False)
 
