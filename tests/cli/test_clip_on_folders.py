@@ -65,9 +65,17 @@ def test_a_run_needs_no_file_and_says_what_it_took(program, tmp_path):
     assert "'polar bear' (polar bear, polar_bear) is the name of more than one class" in " ".join(told.split())
     (tmp_path / "pets/templates.txt").write_text("an x-ray of a {c}\n")
     told = " ".join(program("testbed", *run, "--executor", "inline").stdout.split())
-    assert (
-        "Prompts of folder/pets: templates from a file, with the folders' names as they are, such as 'my_cat'" in told
-    )
+    assert "Prompts of folder/pets: templates from a file, with the class names as they are, such as 'my_cat'" in told
+
+
+def test_a_table_of_pictures_needs_no_file_either(tmp_path):
+    plant(tmp_path / "pets", ["my_cat", "my_dog"])
+    (tmp_path / "pets.csv").write_text("path,label\npets/my_cat/x.png,my_cat\npets/my_dog/x.png,my_dog\n")
+    with using(Inputs(data_root=str(tmp_path))):
+        setting = registry.get_eval_setting("file/pets.csv")
+        found = setting.prompts.texts(setting.dataset.open().class_names)
+        assert found == [["a photo of a my cat."], ["a photo of a my dog."]]
+        assert "my cat (my_cat)" in setting.prompts.about()[0]
 
 
 def test_names_and_templates_of_folders(tmp_path):

@@ -1,4 +1,4 @@
-"""Class names and templates of an own folder of images, which need no file."""
+"""Class names and templates of an own folder of images, or of other data at hand, which need no file."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ class FolderPrompts(Prompts):
         if given is not None or language != _ENGLISH:
             return given
         words, found = self._words(), self._found(language)
+        if not words.folders:
+            return None  # labels that are numbers
         by_class = (
             isinstance(found, dict) and not found.keys() >= set(words.folders) and found.keys() >= set(words.names)
         )
@@ -49,21 +51,23 @@ class FolderPrompts(Prompts):
         if language != _ENGLISH:
             return []
         words, given, found = self._words(), super().class_names(language), self._found(language)
-        place = f" in {where[0]}" if (where := self._folders()) else ""
+        if not words.folders:
+            return []
+        place = next((str(each) for each in self._folders()), "")
+        where = f"{place}/{CLASS_NAMES_FILE}, " if place else ""
+        files = f"{place}/{TEMPLATE_FILES[-1]}, {where}" if place else ""
         if found is None:
             made = self._words().templates()
             said = f"the template {made[0]!r}" if len(made) == 1 else f"OpenAI's {len(made)} templates for ImageNet"
             names = "class names from a file" if given is not None else f"the class names {_shown(words)}"
-            files = f"{TEMPLATE_FILES[-1]} and {CLASS_NAMES_FILE}{place}"
             return [
-                f"Prompts of {self.name}: {said}, with {names}. To change them: {files}, or --templates-file and"
-                " --classnames-file"
+                f"Prompts of {self.name}: {said}, with {names}. Others by: {files}--templates-file, --classnames-file"
             ]
         if given is None and words.changed and isinstance(found, list):
             first, name = next(iter(words.changed.items()))
             return [
-                f"Prompts of {self.name}: templates from a file, with the folders' names as they are, such as {first!r}"
-                f". For others, such as {name!r}: {CLASS_NAMES_FILE}{place}, or --classnames-file"
+                f"Prompts of {self.name}: templates from a file, with the class names as they are, such as {first!r};"
+                f" others, such as {name!r}, by: {where}--classnames-file"
             ]
         return []
 
