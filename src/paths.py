@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import stat
+import tempfile
 import threading
 from pathlib import Path
 from typing import BinaryIO
@@ -19,9 +20,16 @@ ENV_DB = "TESTBED_DB"
 ENV_CACHE = "TESTBED_CACHE"
 ENV_PAYLOADS = "TESTBED_PAYLOADS"
 
+# Begins the names of testbed's own temporary folders. What is in one is an input of no result, whoever reads it.
+OWN_TEMPORARY = "testbed-scratch-"
 _LONGEST = 100  # two names, their hashes and a suffix must stay under the 255 characters of a file name
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 _RESERVED = {"con", "prn", "aux", "nul", *(f"com{i}" for i in range(10)), *(f"lpt{i}" for i in range(10))}
+
+
+def own_temporary() -> tempfile.TemporaryDirectory[str]:
+    """A temporary folder of testbed's own, for what is handed to code that takes files, removed when it is left."""
+    return tempfile.TemporaryDirectory(prefix=OWN_TEMPORARY)
 
 
 def cache_dir(*parts: str) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.options.clip_benchmark_words import HINTS
+from testbed.cli.options import clip_benchmark_words, vlmevalkit_words
 from testbed.cli.options.download import download_missing
 from testbed.cli.options.inputs import InputOptions, require_checkpoints
 from testbed.cli.options.run import MODELS, OPTIONS, SETTINGS, picked
@@ -45,7 +44,7 @@ from testbed.console.output import print_json
 from testbed.db.connection.lookup import all_stored
 from testbed.errors import TestbedError
 from testbed.models.base.definition import FLOAT32, TF32
-from testbed.paths import expanded
+from testbed.paths import expanded, own_temporary
 from testbed.registry.folders import settings_of_folders
 
 if TYPE_CHECKING:
@@ -165,7 +164,7 @@ def evaluate(
             run = partial(run_and_print, registry, chosen_models, chosen_settings, goal, as_json=as_json, log=log)
         if db:
             return run(options=options, thumbnails=thumbnails)
-        with tempfile.TemporaryDirectory(prefix="testbed-") as folder:
+        with own_temporary() as folder:
             kept_here = replace(options, db_url=str(Path(folder) / "results.db"), payload_url="")
             return run(options=kept_here, kept=False)
 
@@ -185,7 +184,7 @@ def _command(
         name,
         callback=evaluate,
         params=[*own, *OPTIONS],
-        hints={**hints, **HINTS},
+        hints={**hints, **vlmevalkit_words.HINTS, **clip_benchmark_words.HINTS},
         help=f"""Run models on eval settings, and store every output and metric.
 
 All GPUs are used. Stored results are not computed again. To resume an interrupted run, give the same command again.

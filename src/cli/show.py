@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.options.stored import model_argument, setting_argument
+from testbed.cli.options.stored import STORED_SETTING, model_argument
 from testbed.cli.run.checks import certificate_as_object, describe_certificate, describe_samples
 from testbed.cli.run.report import describe_not_finite
 from testbed.cli.run.unread import unreadable_in_words
 from testbed.console.columns import prose
-from testbed.console.options import store_command
+from testbed.console.options import Argument, store_command
 from testbed.console.output import bare_value, count, metric_value, print_json, table
 from testbed.data.language.class_vocabulary import wordnet_names
 from testbed.data.left_out import LeftOut
@@ -30,7 +30,7 @@ MOST_UNREAD = 5  # samples that are named
 
 @store_command
 @model_argument
-@setting_argument
+@click.argument("setting", cls=Argument, required=False, **STORED_SETTING)
 @click.option(
     "--all",
     "everything",
@@ -42,7 +42,7 @@ MOST_UNREAD = 5  # samples that are named
 @click.option("--profile", is_flag=True, help="Also what testbed run --profile measured; with --json, this alone.")
 def command(
     model: str,
-    setting: str,
+    setting: str | None,
     everything: bool,
     slices: bool,
     prompts: bool,
@@ -51,6 +51,8 @@ def command(
     as_json: bool,
 ) -> int:
     """Every metric of a model on a setting."""
+    if setting is None:
+        raise click.UsageError(_one_word(db_url, model))
     cells = lookup.complete_cells(db_url, model, setting)
     if cells is None:
         cells = _ask_store(db_url, model, setting)
@@ -142,6 +144,27 @@ def _labels_and_prompts(db_url: str | None, cells: list[StoredCell]) -> dict[int
     with Store.open(db_url) as store:
         found = labels(store, evaluations)
         return {each.id: (found[each.id], prompts(store, each)) for each in evaluations}
+
+
+def _one_word(db_url: str | None, word: str) -> str:
+    """What to say of a single name: whether it is a setting or a model, and what it can be shown with."""
+    from testbed.db.store import Store
+
+    with Store.open(db_url) as store:
+        done = [each for each in store.evaluations.find() if each.status == "complete"]
+    models = list(dict.fromkeys(each.model for each in done if each.eval_setting == word))
+    settings = list(dict.fromkeys(each.eval_setting for each in done if each.model == word))
+    both = "testbed show takes a model and a setting"
+    for names, kind, option, example in (
+        (models, "setting", "--on", f"testbed show '{models[0] if models else ''}' '{word}'"),
+        (settings, "model", "--models", f"testbed show '{word}' '{min(settings, key=len, default='')}'"),
+    ):
+        if names:
+            return (
+                f"{both}; {word} is a {kind} with {count(len(names), 'stored result')}: {example} shows one,"
+                f" testbed list results {option} '{word}' lists all"
+            )
+    return f"{both}: testbed show MODEL SETTING; testbed list results lists what is stored"
 
 
 def _ask_store(db_url: str | None, model: str, eval_setting: str) -> list[StoredCell]:

@@ -17,6 +17,7 @@ import click
 from testbed import __version__
 from testbed.console import streams
 from testbed.console.ending import ending_at_once
+from testbed.console.nearest import nearest_commands, other_names
 from testbed.console.streams import visible_output
 from testbed.errors import TestbedError
 from testbed.inputs import ENV_DATA, Inputs, using
@@ -69,7 +70,8 @@ class Command(click.Command):
     """A command whose `ManyWords` options take all words up to the next option, and whose names may have underscores.
 
     Args:
-        hints: What to say of options that it does not have, by name; of several, the first of these is told.
+        hints: What to say of options that it does not have, by name; of several, the first of these is told. Besides
+            these, `OTHER_NAMES` names the option of a command that other commands call otherwise.
     """
 
     def __init__(self, *arguments: Any, hints: Mapping[str, str] | None = None, **keywords: Any) -> None:
@@ -91,8 +93,9 @@ class Command(click.Command):
         """Writes ``--models a b`` as ``--models a --models b``, which click understands."""
         known = {name for each in self.params for name in (*each.opts, *each.secondary_opts)}
         args = [with_dashes(each, known) for each in args]
-        given = {with_dashes(each, set(self.hints)).partition("=")[0] for each in args} - known
-        for name, hint in self.hints.items():
+        hints = {**self.hints, **other_names(known, self.hints)}
+        given = {with_dashes(each, set(hints)).partition("=")[0] for each in args} - known
+        for name, hint in hints.items():
             if name in given and not ctx.resilient_parsing:
                 raise UnknownOption(f"there is no option {name}; {hint}")
         ctx.meta[_WORDS] = args
@@ -124,7 +127,7 @@ class Argument(click.Argument):
 
 
 class UnknownOption(click.ClickException):
-    """An option that a command does not have, and what to use in its place."""
+    """An option or a command that there is not, and what to use in its place."""
 
     exit_code = 2
 
@@ -152,6 +155,23 @@ class Group(click.Group):
                 command: click.Command = getattr(import_module(module), attribute or "command")
                 return command
         return None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first word names.
+
+        Raises:
+            UnknownOption: If there is none; names the nearest one, also of other groups.
+        """
+        word = args[0] if args else ""
+        if ctx.resilient_parsing or not word or word.startswith("-") or word in self.list_commands(ctx):
+            return super().resolve_command(ctx, args)
+        near = nearest_commands(ctx.find_root().command, ctx.command_path, word)
+        meant = f"did you mean {' or '.join(near)}? " if near else ""
+        raise UnknownOption(
+            f"there is no command {ctx.command_path} {word}; {meant}{ctx.command_path} --help lists the commands"
+        )
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the commands under their headings."""

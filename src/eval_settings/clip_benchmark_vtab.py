@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from testbed.data.formats.folder_level import FOLDER_PREFIX, check_level
 from testbed.data.language import prompts
 from testbed.data.language.prompt_files import CLASS_NAMES_FILE
 from testbed.data.libraries.torchvision_sets import place
@@ -19,6 +20,7 @@ from testbed.errors import DataError
 from testbed.eval_settings.benchmark_families.benchmark import add_benchmark, add_open_benchmarks
 from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
 from testbed.eval_settings.benchmark_families.clip_benchmark import VTAB_PLUS, Prompts, declare
+from testbed.eval_settings.benchmark_families.folder_prompts import FolderPrompts
 from testbed.eval_settings.eval_setting_base import Dataset
 from testbed.paths import data_root
 
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from testbed.data.source import ImageSource
 
 SPLITS = ("test", "train", "val", "trainval")
+# The folders that may be splits, those first that are evaluated where nobody names one.
+EVALUATED = ("test", "val", "valid", "validation")
+FOLDER_SPLITS = (*EVALUATED, "train", "trainval")
 
 
 class Task(NamedTuple):
@@ -225,11 +230,6 @@ def hf_benchmark(name: str) -> BenchmarkDataset:
 
 # Image folders ----------------------------------------------------------------------------------------------------
 
-FOLDER_PREFIX = "folder/"
-# The folders that may be splits, those first that are evaluated where nobody names one.
-EVALUATED = ("test", "val", "valid", "validation")
-FOLDER_SPLITS = (*EVALUATED, "train", "trainval")
-
 
 class ClassFolders:
     """An image folder, ``<data root>/<name>/<class>/…`` or ``<data root>/<name>/<split>/<class>/…``.
@@ -253,9 +253,10 @@ class ClassFolders:
         if self.split in found:
             return root / self.split
         if found or self.split != EVALUATED[0]:
+            there = f"name one of its splits: {', '.join(f'{FOLDER_PREFIX}{self.name}.{each}' for each in found)}"
             raise DataError(
                 f"{FOLDER_PREFIX}{self.name} has no split {self.split!r}: {root / self.split} should hold one folder"
-                f" per class; there is {', '.join(found) or 'no folder for any split'}"
+                f" per class; {there if found else 'there is no folder for any split'}"
             )
         return root
 
@@ -297,6 +298,17 @@ class ClassFolders:
         """The number of classes."""
         return len(self.folders())
 
+    def check(self) -> None:
+        """Checks that the folders are those of classes.
+
+        Raises:
+            DataError: If they are not; names the folder that is meant.
+        """
+        root, splits = self._place(), self._splits()
+        for each in splits or [""]:
+            where = f"{FOLDER_PREFIX}{self.name}{'/' if each else ''}{each}"
+            check_level(root / each, where, FOLDER_SPLITS)
+
     def _place(self) -> Path:
         if ".." in Path(self.name).parts or Path(self.name).is_absolute():
             raise DataError(f"{FOLDER_PREFIX}{self.name}: what follows {FOLDER_PREFIX} is a folder below the data root")
@@ -334,12 +346,14 @@ def folder_benchmark(name: str) -> BenchmarkDataset:
     own = name.removeprefix(FOLDER_PREFIX)
     folders = ClassFolders(own, EVALUATED[0])
     splits = tuple(folders.splits())
-    count = len(folders.folders()) if data_root() is not None and place(own).is_dir() else None
+    count = None
+    if data_root() is not None and place(own).is_dir():
+        folders.check()
+        count = len(folders.folders())
     if count == 0:
         folders.open()  # says what is there instead
-    return declare(
-        Prompts(name, count, own=True, folders=partial(_folder_of, own)), partial(_class_folders, own), splits=splits
-    )
+    found = FolderPrompts(name, count, own=True, folders=partial(_folder_of, own), classes=folders.folders)
+    return declare(found, partial(_class_folders, own), splits=splits, about_prompts=found.about)
 
 
 _add_vtab()

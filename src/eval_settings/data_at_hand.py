@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from testbed.errors import DataError
 from testbed.eval_settings.benchmark_families.benchmark import add_open_benchmarks
 from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
-from testbed.eval_settings.benchmark_families.clip_benchmark import Prompts
+from testbed.eval_settings.benchmark_families.folder_prompts import FolderPrompts
 from testbed.eval_settings.eval_setting_base import Dataset
 from testbed.paths import data_root
 from testbed.registry.data_files import PREFIX
@@ -95,13 +96,27 @@ class _Counted:
         return self.number
 
 
+@dataclass(frozen=True)
+class _Named:
+    """The names of the classes of a data set, which is read for that when they are first asked for."""
+
+    dataset: _Data
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.dataset.open().class_names or ())
+
+    def __call__(self) -> tuple[str, ...]:
+        return self.names
+
+
 def _dataset(made: _Data, split: str, language: str) -> Dataset:
     return made
 
 
 def _benchmark(name: str, made: _Data) -> BenchmarkDataset:
     """The data set of a name. Labels that are numbers are class indices of the model: their number is not known."""
-    prompts = Prompts(name, own=True, folders=list)
+    prompts = FolderPrompts(name, own=True, folders=list, classes=_Named(made))
     return BenchmarkDataset(
         name,
         "classification",
@@ -109,6 +124,7 @@ def _benchmark(name: str, made: _Data) -> BenchmarkDataset:
         class_names=prompts.class_names,  # type: ignore[arg-type]
         templates=prompts.templates,
         num_classes=_Counted(made),  # type: ignore[arg-type]
+        about_prompts=prompts.about,
     )
 
 

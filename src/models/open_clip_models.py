@@ -31,6 +31,7 @@ from testbed.registry import registry
 from testbed.registry.library_names import library_names
 
 EVAL_BATCH_SIZE = 128
+_SHOWN = 5  # tags in a message
 TEXT_REVISION = 2  # of how text towers are run; raised when the same text gets another embedding
 PREFIX = "open_clip/"
 HUB = "hf-hub:"
@@ -191,6 +192,18 @@ class OpenClipFamily:
 
         shared = TorchvisionFamily().canonical(architecture) is not None  # which takes checkpoints too
         return f"{PREFIX if shared else ''}{architecture},{expanded(tag).absolute()}"
+
+    def explain(self, name: str) -> str | None:
+        """What to write for an architecture without weights."""
+        tags = tags_of(name.removeprefix(PREFIX)) if "," not in name else None
+        if tags is None:
+            return None
+        known = f"{name},{tags[0]} for published weights" + (f" ({', '.join(tags[:_SHOWN])})" if tags[1:] else "")
+        ways = [*([known] if tags else []), f"{name},/path/to/checkpoint for your own"]
+        return (
+            f"this is an architecture of open_clip; write {', '.join(ways)}, or '{name},' with --random-weights to"
+            " run it untrained"
+        )
 
     def build(self, name: str) -> DualEncoder:
         """The definition, with the preprocessing that its weights were trained with."""

@@ -148,6 +148,13 @@ class TimmFamily:
         chosen = tag or (tags[0] if tags else "")
         return f"{PREFIX}{architecture}.{chosen}" if chosen else f"{PREFIX}{architecture}"
 
+    def explain(self, name: str) -> str | None:
+        """The prefix that a name of timm's needs here."""
+        plain = name.partition(",")[0].partition(AT)[0]
+        if "/" in plain or plain.partition(".")[0] not in library_names("timm"):
+            return None
+        return f"this is a name of timm's; write {PREFIX}{name}"
+
     def build(self, name: str) -> ModelDefinition:
         """The definition, with the preprocessing of the name's configuration; without a head it embeds images."""
         plain, _, size = name.partition(AT)

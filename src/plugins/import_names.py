@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -37,6 +38,9 @@ _IN_PLACE = {
 VLMEVALKIT, _STANDING_IN = "vlmeval", "testbed.compat.vlmevalkit.standin"
 _LEVELS = 3  # how many folders up from a file its neighbour packages are looked for
 
+_ORIGINALS = re.compile(rf"^\s*(from|import)\s+({'|'.join((*PACKAGES, VLMEVALKIT))})\b".encode(), re.MULTILINE)
+_HOME = Path(__file__).parents[1]  # testbed's own folder
+
 _paths: dict[str, Path] = {}  # the modules of plug-ins, by name
 
 
@@ -46,6 +50,19 @@ def module_name(path: Path) -> str:
     name = f"{PLUGIN_PREFIX}{place.stem}_{hashlib.sha256(str(place).encode()).hexdigest()[:8]}"
     _paths[name] = path
     return name
+
+
+def add_module(name: str, path: Path) -> None:
+    """Lets the imports of a file mean what those of a plug-in mean; its module keeps its own name."""
+    _paths[name] = path
+
+
+def is_for_originals(path: Path) -> bool:
+    """Whether a file imports names of ImageNet-testbed or VLMEvalKit: ``from registry import registry``."""
+    try:
+        return _ORIGINALS.search(path.read_bytes()) is not None
+    except OSError:
+        return False
 
 
 def module_path(name: str) -> Path | None:
@@ -70,6 +87,8 @@ def meant(name: str, file: str | Path) -> str:
     top, _, rest = name.partition(".")
     if top == VLMEVALKIT:
         return name if _is_installed(top) else _vlmevalkit(rest) or _in_tree(rest, path) or name
+    if _HOME in path.parents:  # a definition file: what lies beside it is testbed's
+        return (_OURS.get(name) or _IN_PLACE.get(name) or _testbeds(name) or name) if top in PACKAGES else name
     if top in PACKAGES:
         return _OURS.get(name) or _beside_package(top, rest, path) or _IN_PLACE.get(name) or _testbeds(name) or name
     beside = _beside(path.parent, name, path)

@@ -16,7 +16,7 @@ from typing import Any
 
 from testbed.identity.source_code import PLUGIN_PREFIX
 from testbed.plugins import own_sources
-from testbed.plugins.import_names import PACKAGES, VLMEVALKIT, in_full, meant, module_name, module_path
+from testbed.plugins.import_names import PACKAGES, VLMEVALKIT, add_module, in_full, meant, module_name, module_path
 
 _beside: set[str] = set()  # modules that plug-ins have imported, rather than plug-ins themselves
 
@@ -73,6 +73,31 @@ def run_plugin(path: Path) -> ModuleType:
         sys.modules[name] = module
         assert spec.loader is not None
         spec.loader.exec_module(module)
+    return module
+
+
+def run_definitions(name: str, path: Path) -> ModuleType:
+    """Runs a definition file of testbed's packages, whose imports mean what those of a plug-in mean.
+
+    Args:
+        name: The name of its module, such as ``testbed.models.new_model``; one that is imported is not run again.
+        path: The file.
+    """
+    if name in sys.modules:
+        return sys.modules[name]
+    install()
+    add_module(name, path)
+    spec = _spec(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        assert spec.loader is not None
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    package, _, stem = name.rpartition(".")
+    setattr(sys.modules[package], stem, module)
     return module
 
 

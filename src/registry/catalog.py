@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.models.model_base import ModelDefinition
+
+log = logging.getLogger("testbed")
 
 Members = Sequence[str] | Callable[[], Sequence[str]]
 
@@ -66,8 +70,10 @@ class Catalog:
     """
 
     def __init__(self, packages: Sequence[str] | None = None, entry_points: bool = True) -> None:
+        self.faults: dict[str, str] = {}  # definition files that could not be loaded → why
         self.models: Registry[ModelDefinition] = Registry("model", "testbed list models")
         self.eval_settings = Settings(self.models)
+        self.models.faults = self.eval_settings.faults = self.faults
         self.model_collections = Collections("model")
         self.eval_setting_collections = Collections("eval setting")
         self.plugins: list[Path] = []
@@ -75,6 +81,7 @@ class Catalog:
         self._entry_points = entry_points
         self._entered: list[EntryPoint] = []
         self._state = "empty"
+        self._failed: dict[str, int | None] = {}  # definition files that failed → when they were changed
 
     # Adding -------------------------------------------------------------------------------------------------------
 
@@ -175,8 +182,12 @@ class Catalog:
     def load(self, plugins: Iterable[str | Path] = ()) -> Catalog:
         """Loads the definition files and installed plug-ins once, then the given plug-in files that are not loaded yet.
 
+        A definition file in testbed's packages that cannot be loaded defines nothing: a line says so, and again where
+        a name is unknown. It is loaded again once it has changed.
+
         Raises:
-            PluginError: If a file or a plug-in cannot be loaded, with its name and the reason.
+            PluginError: If a plug-in cannot be loaded, with its name and the reason.
+            DuplicateNameError: If two files define one name.
         """
         if self._state == "empty":
             self._state = "own definitions"  # definition files may use the registry while they load
@@ -188,6 +199,8 @@ class Catalog:
                 self._state = "empty"
                 raise
             self._state = "loaded"
+        elif self._state == "loaded" and self._failed:
+            self._load_definitions([each for each, when in self._failed.items() if discovery.changed(each) != when])
         for plugin in plugins:
             path = expanded(plugin).resolve()
             if path not in self.plugins:
@@ -198,9 +211,22 @@ class Catalog:
 
     def _load_rooms(self) -> None:
         for package in self._packages:
-            for module in discovery.package_modules(package):
+            self._load_definitions(discovery.package_modules(package))
+
+    def _load_definitions(self, modules: Iterable[str]) -> None:
+        for module in modules:
+            self._failed.pop(module, None)
+            self.faults.pop(module, None)
+            try:
                 with self._all_or_nothing():
                     discovery.import_definitions(module)
+            except DuplicateNameError:
+                raise
+            except DefinitionError as error:
+                self._failed[module] = discovery.changed(module)
+                self.faults[module] = str(error)
+                if multiprocessing.parent_process() is None:  # which says it once
+                    log.warning("%s; it defines nothing", error)
 
     def _load_entry_points(self) -> None:
         for entry_point in discovery.entry_points() if self._entry_points else ():

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.calls import first_line, reason_of
 from testbed.errors import DefinitionError, DuplicateNameError, PluginError, TestbedError
 from testbed.plugins import own_sources, plugin_imports
+from testbed.plugins.import_names import is_for_originals
 from testbed.tracing import access_log
 from testbed.tracing.audit import see_safetensors
 
@@ -43,9 +44,26 @@ def package_modules(name: str) -> list[str]:
 
 
 def import_definitions(module: str) -> None:
-    """Imports a definition module, which registers what it defines."""
-    with clear_faults(f"the definition file {module}", _origin(module)), access_log.watch(access_log.SHARED):
-        importlib.import_module(module)
+    """Imports a definition module, which registers what it defines; it may be written for ImageNet-testbed.
+
+    Raises:
+        DefinitionError: If it fails; names the line.
+    """
+    origin = _origin(module)
+    with clear_faults(f"the definition file {module}", origin), access_log.watch(access_log.SHARED):
+        if origin is not None and module.startswith(PACKAGES) and is_for_originals(Path(origin)):
+            plugin_imports.run_definitions(module, Path(origin))
+        else:
+            importlib.import_module(module)
+
+
+def changed(module: str) -> int | None:
+    """When the file of a module was changed, in nanoseconds; None if it has none."""
+    origin = _origin(module)
+    try:
+        return None if origin is None else os.stat(origin).st_mtime_ns
+    except OSError:
+        return None
 
 
 def entry_points() -> Iterable[importlib.metadata.EntryPoint]:

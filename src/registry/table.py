@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
@@ -89,6 +89,7 @@ class Registry(Generic[T]):
         self._sources: dict[str, Source] = {}
         self._families: dict[str, Family[T]] = {}
         self._built: dict[tuple[str, Inputs], T] = {}
+        self.faults: Mapping[str, str] = {}  # definition files that could not be loaded → why
 
     def add(self, name: str, item: T, source: Source | None = None) -> T:
         """Registers one definition. One of a notebook's cell replaces an earlier one of that name, as cells run again.
@@ -204,7 +205,9 @@ class Registry(Generic[T]):
         reason = self.explain(name)
         if reason is not None:
             return UnknownNameError(f"{self.noun} {name!r}: {reason}")
-        return unknown_name(self.noun, name, [*self.names(), *others], "the registry", self.listing)
+        error = unknown_name(self.noun, name, [*self.names(), *others], "the registry", self.listing)
+        failed = "".join(f"; {why}" for why in self.faults.values())
+        return UnknownNameError(f"{error}{failed}") if failed else error
 
     def names(self) -> list[str]:
         """All listed names, in natural order."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,6 +24,7 @@ from testbed.graph.nodes import Reads, Rows
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Check
 from testbed.graph.reuse import depends_on_batch
+from testbed.paths import own_temporary
 from testbed.planning.identify import others
 from testbed.planning.opening import Opener
 from testbed.planning.plan import Plan, Planner
@@ -158,7 +158,7 @@ class Recomputation:
         self, candidates: Sequence[StaleCandidate], amount: Amount, batches: bool = False
     ) -> list[Certificate | str]:
         chosen = self._chosen(candidates, amount, batches)
-        with tempfile.TemporaryDirectory(prefix="testbed-check-") as folder:
+        with own_temporary() as folder:
             url = str(Path(folder) / "scratch.db")
             options = replace(self.options, db_url=url, payload_url="", override=False, limit=None, strict=False)
             with Store.create(url, "") as scratch:

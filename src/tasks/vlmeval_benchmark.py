@@ -7,7 +7,6 @@ import io
 import json
 import logging
 import re
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from testbed.graph.nodes import Built
 from testbed.metrics.scorers.caption_status import STATUS, shares
 from testbed.metrics.scorers.reported import flat, reported_metrics
 from testbed.models.base.capability import GenerationConfig
+from testbed.paths import own_temporary
 from testbed.tasks.captioning import require_some
 from testbed.tasks.parts.generation import TextTask, texts_and_status
 from testbed.tasks.parts.options import as_options
@@ -96,7 +96,7 @@ class VLMEvalBenchmarkTask(TextTask):
         ]
         name = f"{'model' if model is None else model.name}_{made.dataset_name}"
         printed = io.StringIO()
-        with tempfile.TemporaryDirectory(prefix="testbed-") as folder, contextlib.redirect_stdout(printed):
+        with own_temporary() as folder, contextlib.redirect_stdout(printed):
             path = write_answers(rows, Path(folder), re.sub(r"[^\w.+-]+", "_", name))
             report = made.evaluate(str(path), **_judge(setting))
             primary = _primary(made, report)

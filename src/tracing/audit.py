@@ -11,11 +11,12 @@ from typing import Any
 from urllib.parse import unquote
 
 from testbed.errors import TestbedError
-from testbed.paths import cache_root
+from testbed.paths import OWN_TEMPORARY, cache_root
 from testbed.tracing import access_log
 from testbed.tracing.access_log import EXISTS, FILE, FOLDER, MODULE, VARIABLE, add, code, now
 
 _IGNORED = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/lib/", "/lib/")
+_OWN_TEMPORARY = f"{os.sep}{OWN_TEMPORARY}"
 _MEMORY = "/dev/shm/"  # where people keep data, too
 _STANDARD = f"{os.path.dirname(os.__file__)}{os.sep}"
 _PACKAGE = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"
@@ -258,7 +259,12 @@ def _is_users(owner: str | None) -> bool:
 
 
 def _is_apart(file: str) -> bool:
-    """Whether a file is none of those that definitions depend on: of the system, of a library, of testbed's cache."""
+    """Whether a file is none of those that definitions depend on.
+
+    These are files of the system, of a library, of testbed's cache and of its own temporary folders.
+    """
+    if _OWN_TEMPORARY in file:
+        return True
     if file.startswith(_IGNORED) and not file.startswith(_MEMORY):
         return True
     if file.startswith(_PACKAGE) and file.endswith(".py"):

@@ -55,6 +55,9 @@ def names(settings: list[str], *words: str) -> list[str]:
             ["fgvc_aircraft.linear_probe.val-val"],
         ),
         (["imagenet1k"], "--language en --language zh", ["imagenet1k", "imagenet1k.zeroshot.zh"]),
+        (["cifar10", "cifar100"], "--language en --language jp", ["cifar10", "cifar100"]),
+        (["cifar10", "imagenet1k"], "--language jp", ["imagenet1k.zeroshot.jp"]),
+        (["digits.train"], "--language en --language fr", ["digits.train"]),
         (["cifar10"], "--split train --task zeroshot_classification", ["cifar10.train"]),
         (["digits-captions"], "--recall-k 10 --recall-k 1", ["digits-captions.recall1-10"]),
         (["digits-captions"], "--task zeroshot_retrieval", ["digits-captions"]),
@@ -71,9 +74,12 @@ def test_options_become_names(settings: list[str], words: str, expected: list[st
     ("settings", "words", "message"),
     [
         (["val"], "--task linear_probe", "val is not a named data set"),
-        (["digits"], "--language zz", "languages en"),
+        (["digits"], "--language zz", "digits in zz: there is the language en alone"),
         (["digits"], "--split nowhere", "digits has no split 'nowhere'; there are test, train"),
         (["digits"], "--fewshot-k 5", "require --task linear_probe"),
+        (["digits"], "--fewshot-k 5 --language zz", "require --task linear_probe"),
+        (["cifar10", "val"], "--language jp", "val is not a named data set"),
+        (["cifar10", "cifar100"], "--language xx", "cifar10, cifar100 in xx: there is the language en alone"),
         (["digits-captions"], "--task linear_probe", "a data set for retrieval"),
         (["digits"], "--recall-k 5", "a data set for classification"),
         (["digits"], "--task zeroshot_retrieval", "a data set for classification"),
@@ -129,3 +135,17 @@ def test_a_task_that_a_webdataset_is_not_for_is_refused(
 
 def test_a_missing_webdataset_is_left_to_the_run(webdatasets: None) -> None:
     assert names(["wds/cars"], "--task", "zeroshot_classification") == ["wds/cars"]
+
+
+def test_what_exists_in_a_language_runs_and_the_rest_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    as_tasks(["cifar10", "cifar100", "imagenet1k"], TaskOptions(language=("en", "jp", "xx")))
+    told = capsys.readouterr().err
+    assert "Left out: cifar10, cifar100 in jp, xx: there is the language en alone" in told
+    assert "Left out: imagenet1k in xx: there are the languages en" in told
+    assert "few-shot" not in told
+
+
+def test_few_shot_options_are_named_where_one_was_given() -> None:
+    with pytest.raises(DefinitionError) as error:
+        names(["digits"], "--task", "captioning")
+    assert "few-shot" not in str(error.value)

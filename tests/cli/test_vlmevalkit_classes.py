@@ -168,3 +168,55 @@ def test_a_table_that_is_missing_is_told_and_not_downloaded(evaluate: Any, lmu_d
         f"Colours: the table {lmu_data}/Colours.tsv is missing; download https://example.com/Colours.tsv,"
         " or set LMUData"
     )
+
+
+READING = """
+import json
+import os
+
+from vlmeval.dataset.image_base import ImageBaseDataset
+from vlmeval.smp import dump, load
+
+from testbed.eval_settings.eval_setting_base import VLMEvalBenchmark
+from testbed.registry import registry
+from testbed.tracing import access_log
+
+
+class Colours(ImageBaseDataset):
+    TYPE = "VQA"
+    DATASET_URL = {"Colours": "https://x/Colours.tsv"}
+    DATASET_MD5 = {"Colours": None}
+
+    def evaluate(self, eval_file, **judge_kwargs):
+        data = load(eval_file)
+        again = eval_file.replace(".xlsx", "_again.xlsx")
+        dump(data, again)
+        load(again)
+        os.listdir(os.path.dirname(eval_file))
+        os.path.exists(eval_file + ".json")
+        if not (child := os.fork()):
+            open(eval_file, "rb").close()
+            os._exit(0)
+        os.waitpid(child, 0)
+        open(os.environ["POINTS"]).close()
+        with open(os.environ["POINTS"] + ".seen", "w") as file:
+            json.dump([os.path.dirname(eval_file), sorted(read[2] for read in access_log.noted())], file)
+        return {"Overall": 50.0}
+
+
+registry.add_eval_setting(VLMEvalBenchmark("Colours", Colours))
+"""
+
+
+def test_the_files_of_answers_that_testbed_makes_are_no_input_of_any_result(
+    evaluate: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever reads them: else another cell, stored meanwhile, would depend on a file that is gone at once."""
+    (tmp_path / "reading.py").write_text(READING)
+    (tmp_path / "points").write_text("1")
+    monkeypatch.setenv("POINTS", str(tmp_path / "points"))
+    told = evaluate("plain", benchmark=str(tmp_path / "reading.py"))
+    assert [each["status"] for each in told["outcomes"]] == ["complete"]
+    folder, read = json.loads((tmp_path / "points.seen").read_text())
+    assert not [each for each in read if each.startswith(folder)]
+    assert str(tmp_path / "points") in read

@@ -17,7 +17,7 @@ from original_files import ORIGINAL_MODEL, ORIGINAL_SETTING
 
 import testbed.models.model_base as model_base
 import testbed.registry as registry_package
-from testbed.errors import DefinitionError, DuplicateNameError, PluginError
+from testbed.errors import DefinitionError, DuplicateNameError, PluginError, UnknownNameError
 from testbed.registry import Catalog, discovery
 
 Write = Callable[[str, str], Path]
@@ -117,25 +117,34 @@ KINDS = {"interpolation": DefinitionError}  # of the others it is a PluginError
 
 @pytest.mark.parametrize(("text", "reason", "line"), BROKEN.values(), ids=BROKEN)
 def test_a_broken_file_of_a_package_is_named_with_its_line(
-    make_package: MakePackage, make_catalog: MakeCatalog, tmp_path: Path, text: str, reason: str, line: int
+    make_package: MakePackage, make_catalog: MakeCatalog, tmp_path: Path, caplog, text: str, reason: str, line: int
 ) -> None:
-    package = make_package({"broken.py": text})
-    with pytest.raises(KINDS.get(reason, PluginError)) as raised:
-        make_catalog(package).load()
-    message = str(raised.value)
-    assert f"{package}.broken" in message
-    assert reason in message
-    assert f"{tmp_path / package / 'broken.py'}:{line}" in message
-    assert "\n" not in message
+    package = make_package({"broken.py": text, "sound.py": definition("a")})
+    catalog = make_catalog(package)
+    with caplog.at_level("WARNING", "testbed"):
+        assert catalog.model_names() == ["a"]
+        assert catalog.model_names() == ["a"]
+    (told,) = [each.getMessage() for each in caplog.records]
+    with pytest.raises(UnknownNameError) as raised:
+        catalog.get_model("b")
+    for message in (told, str(raised.value)):
+        assert f"{package}.broken" in message
+        assert reason in message
+        assert f"{tmp_path / package / 'broken.py'}:{line}" in message
+        assert "\n" not in message
 
 
-def test_a_package_that_failed_fails_again_rather_than_being_half_there(
-    make_package: MakePackage, make_catalog: MakeCatalog
+def test_a_file_of_a_package_that_failed_is_loaded_once_it_is_mended(
+    make_package: MakePackage, make_catalog: MakeCatalog, tmp_path: Path
 ) -> None:
-    catalog = make_catalog(make_package({"a_sound.py": definition("a"), "broken.py": "1 / 0\n"}))
-    for _ in range(2):
-        with pytest.raises(PluginError, match="division by zero"):
-            catalog.model_names()
+    package = make_package({"sound.py": definition("a"), "broken.py": definition("half") + "1 / 0\n"})
+    catalog = make_catalog(package)
+    assert catalog.model_names() == ["a"]
+    path = tmp_path / package / "broken.py"
+    path.write_text(definition("whole"))
+    os.utime(path, ns=(1, 1))
+    assert catalog.model_names() == ["a", "whole"]
+    assert catalog.faults == {}
 
 
 def test_a_file_of_a_package_may_ask_the_registry_while_it_loads(

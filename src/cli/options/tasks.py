@@ -7,10 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from testbed.errors import DataError, DefinitionError
 
+if TYPE_CHECKING:
+    from testbed.eval_settings.benchmark_families.benchmark_names import BenchmarkName
+
+LINEAR_PROBE = "linear_probe"
 AMONG_PRESENT = "present"
 AMONG = ("all", AMONG_PRESENT)
 
@@ -56,14 +62,14 @@ class TaskOptions:
 
 
 def as_tasks(settings: Sequence[str], given: TaskOptions) -> list[str]:
-    """Applies the options to the names of settings.
+    """Applies the options to the names of settings; prints which of the languages a data set is not in.
 
     Args:
         settings: Canonical names.
         given: The options.
 
     Raises:
-        DefinitionError: If an option does not apply to a setting.
+        DefinitionError: If an option does not apply to a setting, or no setting is in any of the languages.
     """
     if given.among is not None:
         from testbed.registry import registry
@@ -74,10 +80,27 @@ def as_tasks(settings: Sequence[str], given: TaskOptions) -> list[str]:
     if given in (TaskOptions(), TaskOptions("auto")):
         return list(settings)
     names: dict[str, None] = {}
+    lacking: dict[tuple[str, str], dict[str, None]] = {}
     for setting in settings:
+        lacked = []
         for language in given.language or (None,):
-            names.setdefault(_with(setting, given, language))
+            try:
+                names.setdefault(_with(setting, given, language))
+            except LanguageError as error:
+                lacked.append(str(language))
+                has = str(error)
+        if lacked:
+            lacking.setdefault((", ".join(lacked), has), {})[setting] = None
+    said = [f"{_some(list(sets))} in {lacked}: there {has}" for (lacked, has), sets in lacking.items()]
+    if not names:
+        raise DefinitionError(f"none of the settings is in a language that is asked for: {'; '.join(said)}")
+    for line in said:
+        click.echo(f"Left out: {line}", err=True)
     return list(names)
+
+
+class LanguageError(DefinitionError):
+    """A data set has no class names, templates or captions in a language."""
 
 
 def as_captioners(models: Sequence[str], task: str | None) -> list[str]:
@@ -97,7 +120,7 @@ def as_captioners(models: Sequence[str], task: str | None) -> list[str]:
 
 def _with(setting: str, given: TaskOptions, language: str | None) -> str:
     from testbed.eval_settings.benchmark_families.benchmark import parse_name
-    from testbed.eval_settings.benchmark_families.benchmark_names import OTHER_TASKS, BenchmarkName
+    from testbed.eval_settings.benchmark_families.benchmark_names import OTHER_TASKS
     from testbed.registry import registry
 
     name = parse_name(setting)
@@ -123,8 +146,25 @@ def _with(setting: str, given: TaskOptions, language: str | None) -> str:
         written = f"{written}.{task}"
     canonical = registry.eval_settings.canonical(written)
     if canonical is None or not _fits(name.dataset, task, given.split):
-        raise DefinitionError(_why_not(name.dataset, written, given.split))
+        if language is not None and _fits(name.dataset, task, given.split) and _is_setting(wanted, language):
+            raise LanguageError(_languages_of(name.dataset))
+        raise DefinitionError(_why_not(name.dataset, written, given))
     return canonical
+
+
+def _is_setting(wanted: BenchmarkName, language: str) -> bool:
+    """Whether a name is one of a setting if it is without this language."""
+    from testbed.registry import registry
+
+    written = str(replace(wanted, language=None))
+    return wanted.language == language and registry.eval_settings.canonical(written) is not None
+
+
+def _languages_of(name: str) -> str:
+    from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
+
+    known = BENCHMARKS.dataset(name).languages
+    return f"are the languages {_some(known)}" if len(known) > 1 else f"is the language {known[0]} alone"
 
 
 def _fits(dataset: str, task: str | None, split: str | None) -> bool:
@@ -141,17 +181,18 @@ def _fits(dataset: str, task: str | None, split: str | None) -> bool:
     return found.kind in kinds_of(task) and split in (None, *found.splits)
 
 
-def _why_not(name: str, written: str, split: str | None) -> str:
+def _why_not(name: str, written: str, given: TaskOptions) -> str:
     """The message for a name that is not a setting."""
     from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
 
     dataset = BENCHMARKS.dataset(name)
-    if split is not None and split not in dataset.splits:
-        return f"{dataset.name} has no split {split!r}; there are {', '.join(dataset.splits)}"
+    if given.split is not None and given.split not in dataset.splits:
+        return f"{dataset.name} has no split {given.split!r}; there are {', '.join(dataset.splits)}"
+    few_shot = given.attributes.keys() - {"split"} and given.task != LINEAR_PROBE
     return (
         f"{written} is not a setting: {dataset.name} is a data set for {dataset.kind}, with the splits"
-        f" {', '.join(dataset.splits)} and the languages {_some(dataset.languages)}; few-shot options require --task"
-        " linear_probe"
+        f" {', '.join(dataset.splits)} and the languages {_some(dataset.languages)}"
+        + ("; few-shot options require --task linear_probe" if few_shot else "")
     )
 
 

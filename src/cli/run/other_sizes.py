@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.console.output import percent, say
 from testbed.entities import OVERALL
+from testbed.paths import own_temporary
 
 if TYPE_CHECKING:
     from testbed.execution.report import Report
@@ -105,7 +105,7 @@ def _tried(
     if inputs is None:
         return
     asked = replace(inputs.preprocessing, resize=_resize(crop), crop=crop)
-    with tempfile.TemporaryDirectory(prefix="testbed-") as folder:
+    with own_temporary() as folder:
         trial = replace(
             options,
             db_url=str(Path(folder) / "results.db"),

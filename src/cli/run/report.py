@@ -16,6 +16,7 @@ from testbed.cli.run.unread import silence_in_words, silences, unreadable_in_wor
 from testbed.console.class_lines import print_classes
 from testbed.console.model_lines import print_chance, print_models
 from testbed.console.output import cell_value, count, grid, percent, say
+from testbed.console.prompt_lines import print_prompts
 from testbed.entities import NOT_FINITE, OVERALL
 from testbed.errors import TestbedError
 from testbed.metric_specs import MetricSpec, main_metric, spec_of
@@ -54,6 +55,7 @@ def print_report(
     _print_table(report, results, models, settings)
     print_models(report)
     print_classes(report)
+    print_prompts(report)
     print_chance(report, results)
     _print_left_out(report.left_out)
     _print_unreadable(report, results, unreadable)

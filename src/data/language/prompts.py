@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.data.language.prompt_files import CLASS_NAMES_FILE, TEMPLATE_FILES
+from testbed.data.language.template_places import has_place, with_places
 from testbed.errors import DataError
 from testbed.inputs import active
 from testbed.paths import expanded
@@ -161,7 +162,26 @@ def templates(
     same_as: str | None = None,
     classes: Sequence[str] | None = None,
 ) -> Templates:
-    """The prompt templates of a data set in a language.
+    """The prompt templates of a data set in a language; see `find_templates`.
+
+    Raises:
+        DataError: If there are none. ImageNet's are not taken for other data sets, nor those of another language.
+    """
+    found = find_templates(name, language, folders=folders, same_as=same_as, classes=classes)
+    if found is None:
+        raise DataError(_missing("prompt templates", "--templates-file", name, language, folders, TEMPLATE_FILES))
+    return found
+
+
+def find_templates(
+    name: str,
+    language: str = "en",
+    *,
+    folders: Sequence[Path] = (),
+    same_as: str | None = None,
+    classes: Sequence[str] | None = None,
+) -> Templates | None:
+    """The prompt templates of a data set in a language, as files have them.
 
     Args:
         name: The data set's name.
@@ -171,27 +191,18 @@ def templates(
         classes: The class names, where they are known: what tells whether a file of ``{class: [prompts]}`` is meant.
 
     Returns:
-        Templates with ``{c}``, or a dictionary of class name to prompts.
+        Templates with ``{c}``, or a dictionary of class name to prompts; None if there are none.
 
     Raises:
-        DataError: If there are none. ImageNet's are not taken for other data sets, nor those of another language.
+        DataError: If a file is not in a known form.
     """
     keys = [*lookup_keys(name), *([same_as] if same_as else [])]
-    found = _find_templates(keys, language, folders, classes)
-    if found is None:
-        raise DataError(_missing("prompt templates", "--templates-file", name, language, folders, TEMPLATE_FILES))
-    return found
-
-
-def _find_templates(
-    keys: Sequence[str], language: str, folders: Sequence[Path], classes: Sequence[str] | None
-) -> Templates | None:
     if found := _given_templates(keys, classes):
         return found
     for folder in folders:
         for file in [folder / in_language(each, language) for each in TEMPLATE_FILES]:
             if file.is_file():
-                return _templates_of(file, "", read_lines(file))
+                return template_lines(file)
     for packaged in _packaged(language, "zeroshot_classification_templates"):
         content = _read(packaged)
         for key in keys:
@@ -232,7 +243,7 @@ def _given_templates(keys: Sequence[str], classes: Sequence[str] | None) -> Temp
 def _is_by_class(content: Mapping[str, Any]) -> bool:
     """Whether a file is ``{class: [prompts]}``: whole prompts, none of them to be filled in."""
     texts = [each for prompts in content.values() if isinstance(prompts, list) for each in prompts]
-    return all(isinstance(each, list) for each in content.values()) and not any("{c}" in str(each) for each in texts)
+    return all(isinstance(each, list) for each in content.values()) and not any(has_place(str(each)) for each in texts)
 
 
 # Babel-ImageNet ---------------------------------------------------------------------------------------------------
@@ -278,7 +289,7 @@ def babel_templates(language: str, folders: Sequence[Path] = ()) -> Templates:
             f"{file} has no prompt templates in the language {language!r}, which Babel-ImageNet's authors give none"
             f' for; give some with --templates-file FILE: {{"{BABEL}": ["… {{c}} …"]}}'
         )
-    return [template.replace("{}", "{c}") for template in _strings(file, language.upper(), entry)]
+    return _templates_of(file, language.upper(), _strings(file, language.upper(), entry))
 
 
 def _babel_file(name: str, folders: Sequence[Path]) -> Path:
@@ -331,11 +342,24 @@ def _parse(path: Path, size: int, changed: int) -> Mapping[str, Any]:
     return content
 
 
+def template_lines(path: Path) -> list[str]:
+    """The templates of a text file, one per line; blank lines are none.
+
+    Raises:
+        DataError: If the file cannot be read, has none, or a line has no place for the class name.
+    """
+    lines = {number: line for number, line in enumerate(read_lines(path), start=1) if line}
+    if not lines:
+        raise DataError(f"{path} has no prompt templates; it should have one per line, such as: a photo of a {{c}}.")
+    numbers = list(lines)
+    return with_places(list(lines.values()), lambda index: f"{path}: line {numbers[index]}")
+
+
 def _templates_of(path: Path, key: str, value: Any) -> Templates:
-    """Templates, of which some must have a place for the class name; or a dictionary of prompts."""
+    """Templates, each with a place for the class name; or a dictionary of prompts."""
     found = _texts(path, key, value)
-    if isinstance(found, list) and not any("{c}" in template for template in found):
-        raise DataError(f"{path}: no template has the place {{c}} for the class name; the first is {found[0]!r}")
+    if isinstance(found, list):
+        return with_places(found, lambda index: f"{path}: template {index + 1} of {key!r}")
     return found
 
 

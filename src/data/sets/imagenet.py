@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.data.formats.folder_level import check_level
 from testbed.data.formats.image_folder import ImageFolder
 from testbed.data.left_out import NO_IMAGES, Leaving, merged
 from testbed.data.source import ImageSource
@@ -75,6 +76,7 @@ class ImageNetFolder(ImageFolder):
     """
 
     def __init__(self, root: Path, name: str, classes: Sequence[int] | None = None, part: bool = False) -> None:
+        check_level(root, f"data set {name!r}")
         super().__init__(root, name)
         wanted = list(range(len(synsets()))) if classes is None else list(classes)
         by_name = {synsets()[label]: index for index, label in enumerate(wanted)}

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.data.language.template_places import with_places
 from testbed.data.perturbation import check_cpu_call, gpu_call, sample_seed
 from testbed.data.random_order import first_drawn
 from testbed.errors import DataError, DefinitionError
@@ -193,11 +194,13 @@ class Prompts:
         setting: The name of the setting, for messages.
         class_names: A name for each logit; None for those of the data set.
         templates: Prompts with ``{c}`` for the class name, or class name → prompts; None for a setting without.
+        about: Lines for a run's report: where the prompts come from, where no file has them.
     """
 
     setting: str
     class_names: Names | None
     templates: Templates | None
+    about: Callable[[], Sequence[str]] | None = None
 
     def names(self, dataset_classes: Sequence[str] | None) -> list[str]:
         """The setting's class names, else those of the data set; empty if neither has any."""
@@ -222,7 +225,13 @@ class Prompts:
             )
         if isinstance(templates, Mapping):
             return {"class_names": names, "templates": {name: list(templates.get(name, ())) for name in names}}
-        return {"class_names": names, "templates": list(templates)}
+        return {"class_names": names, "templates": self._with_places(list(templates))}
+
+    def _with_places(self, templates: list[str]) -> list[str]:
+        try:
+            return with_places(templates, lambda index: f"eval setting {self.setting!r}: template {index + 1}")
+        except DataError as error:
+            raise DefinitionError(str(error)) from None
 
     def texts(self, dataset_classes: Sequence[str] | None) -> list[list[str]]:
         """For each class its prompts.

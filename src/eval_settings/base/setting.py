@@ -83,9 +83,12 @@ class StandardDataset:
 
     def open(self) -> ImageSource:
         """The images of the folder."""
+        from testbed.data.formats.folder_level import check_level
         from testbed.data.formats.image_folder import ImageFolder
 
-        return ImageFolder(Path(self.get_root()), self.name or str(self.path))
+        root, name = Path(self.get_root()), self.name or str(self.path)
+        check_level(root, f"data set {name!r}")
+        return ImageFolder(root, name)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import tempfile
 import types
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -17,6 +16,7 @@ from testbed.errors import DataError, DefinitionError, SampleError, TestbedError
 from testbed.eval_settings.base.frame_rows import FrameRows
 from testbed.eval_settings.base.setting import EvalSetting
 from testbed.identity import source_code
+from testbed.paths import own_temporary
 
 # What of a class decides the questions, with all that these use.
 _ASKING = ("__init__", "load_data", "prepare_tsv", "post_build", "dump_image", "build_prompt")
@@ -155,7 +155,7 @@ class Benchmark:
         """
         made, line = self.made, self._rows.line(row)
         root = getattr(made, "img_root", None)
-        with tempfile.TemporaryDirectory(prefix="testbed-") as folder:
+        with own_temporary() as folder:
             if row.pictures and "image" not in line:
                 line["image_path"] = write_pictures(row.pictures, Path(folder))
             made.img_root = folder

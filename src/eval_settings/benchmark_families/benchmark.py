@@ -160,7 +160,7 @@ def _own_task(dataset: BenchmarkDataset, name: BenchmarkName) -> EvalSetting:
         options["recall_k"] = list(name.recall)
     if name.prefix:
         options["prefix"] = PHOTO_DEPICTS
-    return EvalSetting(
+    setting = EvalSetting(
         name=str(name),
         dataset=dataset.dataset(split, language),
         size=dataset.sizes.get(split),
@@ -172,6 +172,9 @@ def _own_task(dataset: BenchmarkDataset, name: BenchmarkName) -> EvalSetting:
         description=dataset.description,
         **_prompts(dataset, language),
     )
+    if dataset.about_prompts is not None:
+        setting.prompts = replace(setting.prompts, about=partial(dataset.about_prompts, language))
+    return setting
 
 
 def _linear_probe(dataset: BenchmarkDataset, name: BenchmarkName) -> EvalSetting:

@@ -35,6 +35,7 @@ class BenchmarkDataset:
         description: A one-line description.
         num_classes: The number of classes, or a function of the language that gives it; what a classifier's logits are
             compared with. None where it is not known.
+        about_prompts: From a language to lines for a run's report, where class names or templates are in no file.
     """
 
     name: str
@@ -49,6 +50,7 @@ class BenchmarkDataset:
     collections: tuple[str, ...] = ()
     description: str = ""
     num_classes: int | Callable[[str], int] | None = None
+    about_prompts: Callable[[str], Sequence[str]] | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from testbed.models.base.text_encoder import REVISION, TextEncoder
 from testbed.models.base.weights import Weights
 from testbed.models.loading.decoder_kinds import EVAL_BATCH_SIZE, KINDS, DecoderKind
 from testbed.models.loading.hub_folder import HubFolder, content_of
+from testbed.paths import own_temporary
 
 EXTRA = "decoders"
 SENTENCES = "sentence-transformers"
@@ -257,7 +257,7 @@ def _modules(definition: FolderEncoder, options: LoadOptions) -> Any:
     folder = files.folder(weights=not random)
     assert folder is not None
     _require_positions(definition, folder)
-    with tempfile.TemporaryDirectory() as temporary:
+    with own_temporary() as temporary:
         if random:
             folder = _untrained(files, folder, Path(temporary))
         else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from testbed.errors import DefinitionError, RunError, SampleError, UnsupportedEr
 from testbed.models.base.capability import NETWORK, Generation, GenerationConfig, Message
 from testbed.models.base.definition import LoadOptions
 from testbed.models.base.generator import Generator, LoadedGenerator
+from testbed.paths import own_temporary
 
 if TYPE_CHECKING:
     from testbed.data.rows import Picture, Row
@@ -101,7 +101,7 @@ class LoadedVLMEvalModel(LoadedGenerator):
         use = getattr(self.model, "use_custom_prompt", None)
         if not callable(use) or not use(data_set):
             return None
-        with tempfile.TemporaryDirectory(prefix="testbed-") as folder:
+        with own_temporary() as folder:
             self._pictures = write_pictures(row.pictures, Path(folder))
             try:
                 made = self.model.build_prompt(line_of(row), dataset=data_set)
@@ -123,7 +123,7 @@ class _Asked:
 
     def _answer(self, message: Message) -> Generation | Exception:
         try:
-            with tempfile.TemporaryDirectory(prefix="testbed-") as folder:
+            with own_temporary() as folder:
                 return self._generation(self._asked(message, Path(folder)))
         except Exception as error:  # the class is the user's own code, and may raise anything
             return error

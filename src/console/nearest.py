@@ -1,0 +1,75 @@
+"""What an unknown command or option may mean."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator, Mapping
+
+import click
+
+# Options that some commands have under one name and some under another: a name → what it may be called instead.
+OTHER_NAMES = {
+    "--metric": ("--score",),
+    "--score": ("--metric",),
+    "--eval-settings": ("--on",),
+    "--settings": ("--on",),
+    "--setting": ("--on",),
+    "--dataset": ("--on",),
+    "--db": ("--db-url",),
+    "--store": ("--db-url",),
+}
+
+
+def other_names(known: Collection[str], hints: Mapping[str, str]) -> dict[str, str]:
+    """What to say of the names in `OTHER_NAMES` that a command does not have and says nothing of itself."""
+    found = {
+        name: next((each for each in others if each in known), None)
+        for name, others in OTHER_NAMES.items()
+        if name not in known and name not in hints
+    }
+    return {name: f"use {option}" for name, option in found.items() if option is not None}
+
+
+# What other programs call these commands.
+_SYNONYMS = {
+    **dict.fromkeys(("eval", "evaluate", "test", "bench", "benchmark", "validate", "predict"), "run"),
+    **dict.fromkeys(("results", "ls"), "list results"),
+    **dict.fromkeys(("delete", "rm"), "store remove"),
+    **dict.fromkeys(("plot", "draw"), "figures"),
+    **dict.fromkeys(("ui", "dashboard", "view"), "serve"),
+    "leaderboard": "rank",
+    "diff": "compare",
+}
+_NEAR = 0.6
+
+
+def nearest_commands(root: click.Command, group: str, word: str) -> list[str]:
+    """The commands that an unknown word may mean.
+
+    Args:
+        root: The program.
+        group: The words before it: the program's name, and that of a group.
+        word: The word.
+
+    Returns:
+        Whole commands, the nearest first: of this group, or of another one, whose command has exactly this name.
+    """
+    program, _, inner = group.partition(" ")
+    if not inner and word.lower() in _SYNONYMS:
+        return [f"{program} {_SYNONYMS[word.lower()]}"]
+    known = list(_commands(root, program))
+    own = {each.rpartition(" ")[2]: each for each in known if each.rpartition(" ")[0] == group}
+    near = difflib.get_close_matches(word.lower(), own, n=2, cutoff=_NEAR)
+    same = [each for each in known if each.rpartition(" ")[2] == word.lower()]
+    return list(dict.fromkeys([*same, *(own[each] for each in near)]))
+
+
+def _commands(group: click.Command, path: str) -> Iterator[str]:
+    """All commands of a program, with the words that call them."""
+    for section in getattr(group, "sections", {}).values():
+        for name, module in section.items():
+            yield f"{path} {name}"
+            if ":" in module and isinstance(group, click.Group):  # it may be a group itself
+                inner = group.get_command(click.Context(group), name)
+                if inner is not None:
+                    yield from _commands(inner, f"{path} {name}")

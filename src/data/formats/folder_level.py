@@ -1,0 +1,124 @@
+"""Folders of images given one level too high or too low: which folder is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import islice
+from pathlib import Path
+
+from testbed.data.decode import IMAGE_EXTENSIONS
+from testbed.data.formats.image_folder import class_folders, entries, image_files
+from testbed.data.left_out import Leaving, is_hidden, printable
+from testbed.errors import DataError
+
+FOLDER_PREFIX = "folder/"
+# What people call the parts of a data set. A class may have such a name; its folder then has images of its own.
+SPLIT_WORDS = frozenset(
+    ("train", "training", "trainval", "val", "valid", "validation", "dev", "eval", "evaluation", "test", "testing")
+)
+_PREFERRED = ("test", "testing", "val", "valid", "validation", "eval", "evaluation", "dev")
+_DEEPEST = 8  # folders that hold one folder each
+
+
+def check_level(root: Path, name: str, splits: Collection[str] = ()) -> None:
+    """Checks that the folders in a folder are classes, rather than folders of classes.
+
+    A folder is one level too high if all images are in one folder that has no images of its own but several folders
+    of images, or if its folders are called like splits and have no images of their own. Folders without images, such as
+    one of annotations, do not count. A class may have its images in folders of their own (``cat/indoor``,
+    ``cat/outdoor``) where there is another class beside it. A folder is one level too low if it has images and no
+    folders.
+
+    Args:
+        root: The folder with a folder for each class. One that does not exist passes.
+        name: The data set's name, for messages.
+        splits: The folders that are read as splits where the name of the folder above is given.
+
+    Raises:
+        DataError: Names the folder that is meant.
+    """
+    if not root.is_dir():
+        return
+    if _own_images(root) and next(_with_images(root), None) is None:
+        raise DataError(f"{name} has images without class folders, and so without labels{_above(root, name)}")
+    found = _meant(root, splits)
+    if found is None:
+        return
+    folder, through = found
+    if through:
+        number = f"one folder, {printable(through[0])}" if len(class_folders(root)) == 1 else ""
+        path = "/".join(map(printable, through))
+        number = number if len(through) == 1 and number else f"images only in the folder {path}"
+        about = f"has {number}, which has {_folders_in_words(folder, splits)}"
+    else:
+        names = ", ".join(map(printable, _with_images(root)))
+        about = f"has folders of splits ({names}), and these have the folders of classes"
+    raise DataError(f"{name} {about}: did you mean {_said(folder, root, name)}?")
+
+
+def _above(root: Path, name: str) -> str:
+    """The end of a message about a folder that seems to be a class: the folder above."""
+    beside = (each for each in class_folders(root.parent) if _own_images(root.parent / each))
+    if root.name.lower() in SPLIT_WORDS or len(list(islice(beside, 2))) < 2:
+        return f"; it should contain one folder per class with the images in it: {root}/CLASS/IMAGE.jpg"
+    above = Path(name.removeprefix(FOLDER_PREFIX)).parent.as_posix()
+    setting = (
+        f"{FOLDER_PREFIX}{above} ({root.parent})" if name.startswith(FOLDER_PREFIX) and above != "." else root.parent
+    )
+    return f"; the folder above has several folders of images: did you mean {setting}?"
+
+
+def _meant(root: Path, splits: Collection[str]) -> tuple[Path, tuple[str, ...]] | None:
+    """The folder whose folders are the classes, and the names that lead to it where each is the only one."""
+    folder, through = root, []
+    for _ in range(_DEEPEST):
+        inner = list(islice(_with_images(folder), 2))
+        if len(inner) != 1 or _own_images(folder / inner[0]):
+            break
+        folder = folder / inner[0]
+        through.append(inner[0])
+    if len(inner) < 2:
+        return None  # a single class
+    if _are_splits(folder):
+        names = list(_with_images(folder))
+        if not (through and set(names) & set(splits)):
+            parts = [each for each in names if not _own_images(folder / each)]
+            ranked = sorted(parts, key=lambda each: (*[each.lower() != word for word in _PREFERRED], each))
+            return folder / ranked[0], tuple(through) and (*through, ranked[0])
+    return (folder, tuple(through)) if through else None
+
+
+def _are_splits(folder: Path) -> bool:
+    """Whether all folders of images are called like splits, and one or more have folders instead of images."""
+    first = list(islice(_with_images(folder), len(SPLIT_WORDS) + 1))
+    named = all(each.lower() in SPLIT_WORDS for each in first)
+    return named and any(not _own_images(folder / each) for each in first)
+
+
+def _folders_in_words(folder: Path, splits: Collection[str]) -> str:
+    held = list(_with_images(folder))
+    if _are_splits(folder):
+        return f"the splits {', '.join(each for each in held if each in splits)}"
+    return f"{len(held):,} folders of images"
+
+
+def _said(folder: Path, root: Path, name: str) -> str:
+    """The setting that is meant, and the folder, which may stand in its place."""
+    if not name.startswith(FOLDER_PREFIX):
+        return str(folder)
+    return f"{name}/{folder.relative_to(root).as_posix()} ({folder})"
+
+
+def _with_images(folder: Path) -> Iterator[str]:
+    """The folders in a folder that have an image in them, at any depth; in the order of their names."""
+    for each in class_folders(folder):
+        if next(image_files(folder / each, Leaving()), None) is not None:
+            yield each
+
+
+def _own_images(folder: Path) -> bool:
+    """Whether a folder has images itself."""
+    return any(
+        each.name.lower().endswith(IMAGE_EXTENSIONS) and not is_hidden(each.name) and not each.is_dir()
+        for each in entries(folder)
+    )
