@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from testbed.contracts.borrowed import remember
+from testbed.contracts.modes import refuse_training_programs, set_mode
 from testbed.devices import sent, tensor_float_32
 from testbed.errors import RunError
 from testbed.models.base.definition import FLOAT32, TF32
@@ -35,6 +37,8 @@ def autocast(options: LoadOptions) -> contextlib.AbstractContextManager[Any]:
 def prepared(network: Any, options: LoadOptions, *compiled: str) -> Any:
     """Puts a network on its device, in evaluation mode, its weights frozen; leaves other objects alone.
 
+    Within a `testbed.contracts.borrowed.Loan` this is undone when it ends.
+
     Args:
         network: What a loader returned.
         options: Device, and how it is made faster.
@@ -42,7 +46,10 @@ def prepared(network: Any, options: LoadOptions, *compiled: str) -> Any:
     """
     if not isinstance(network, nn.Module):
         return network
-    network.eval().to(options.device)
+    remember(network, "_compiled_call_impl", *compiled)
+    refuse_training_programs(network)
+    set_mode(network, training=False)
+    network.to(options.device)
     for parameter in network.parameters():
         parameter.requires_grad_(False)
     if options.channels_last:
@@ -137,7 +144,8 @@ class LoadedClassifier:
         made = ImageClassifier(
             self.definition, self.network, self.options, class_sublist, adversarial_attack, self.columns
         )
-        return made.eval()
+        made.training = False  # what it contains is in evaluation mode
+        return made
 
     def logits(self, images: torch.Tensor) -> torch.Tensor:
         """Images [B, 3, H, W] in [0, 1] to logits [B, C]."""
