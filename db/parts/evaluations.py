@@ -198,6 +198,16 @@ class Evaluations(Part):
             )
 
     @retried
+    def add(self, evaluation_id: int, scores: Sequence[Score], metrics: Sequence[Metric]) -> None:
+        """Adds scores and metrics to those of a complete evaluation, which stay as they are."""
+        if not scores and not metrics:
+            return
+        with self.writing() as session:
+            insert_new(session, ScoreRow, [score_row(evaluation_id, score) for score in scores])
+            insert_new(session, MetricRow, [metric_row(evaluation_id, metric) for metric in metrics])
+            evaluation_row(session, evaluation_id).updated_at = now()
+
+    @retried
     def confirm(self, evaluation_ids: Iterable[int]) -> None:
         """Notes that complete evaluations are those of today's definitions, so that they are reported.
 
