@@ -170,8 +170,8 @@ def test_a_deep_check_lists_what_is_new_and_finds_what_differs(lab, upgrade):
 
 
 def test_metrics_are_compared_one_by_one():
-    def metric(name: str, value: float | None = 1.0, scorer: str = "a@1", part: str = OVERALL, n: int = 5) -> Metric:
-        return Metric(scorer, name, value, "", n=n, slice=part)
+    def metric(name: str, value: float | None = 1.0, scorer: str = "a@1", part: str = OVERALL, count: int = 5) -> Metric:
+        return Metric(name, value, count, slice=part, scorer=scorer)
 
     before = [
         metric("same"),
@@ -185,7 +185,7 @@ def test_metrics_are_compared_one_by_one():
         metric("same", 1.0 + 1e-9),
         metric("undefined", None),
         metric("value", 2.0),
-        metric("count", n=6),
+        metric("count", count=6),
         metric("old", scorer="a@2"),
         metric("new"),
         metric("same", part="class/1"),
