@@ -27,6 +27,7 @@ FRACTION = "fraction"
 JUDGE_SLICE = "judge"  # what slices of the metric `unread` begin with that say why a judge gave no verdict
 # The metric that says for which share of the outputs a model gave no finite numbers; absent where all are finite.
 NOT_FINITE = "not_finite"
+REMARKS = "remarks"  # in the environment of an evaluation: lines about its outputs
 DIFFERING = "differing_samples"  # in the environment of a certificate: the ids of samples that differ
 NEW_METRICS, METRIC_CHANGES = "new_metrics", "metric_changes"  # there, too: names of metrics, and how others differ
 MEAN_PROBABILITY = "mean_probability"  # how a group of classes has one logit, other than by its largest

@@ -29,7 +29,7 @@ from testbed.db.tables import (
     ScoreRow,
     now,
 )
-from testbed.entities import CellRecord, Evaluation, Metric, Score, Status
+from testbed.entities import REMARKS, CellRecord, Evaluation, Metric, Score, Status
 from testbed.errors import StoreError
 
 # The fingerprint of a cell that failed before it could be identified, such as one with missing data.
@@ -91,6 +91,18 @@ class Evaluations(Part):
         session.execute(sa.delete(chunk).where(*of_them))
         session.execute(sa.delete(errors).where(errors.evaluation_id == evaluation_id))
         return files
+
+    @retried
+    def remark(self, evaluation_id: int, text: str) -> bool:
+        """Adds a line about its outputs to the environment of an evaluation; returns False if it is there already."""
+        with self.writing() as session:
+            row = evaluation_row(session, evaluation_id)
+            environment = dict(row.environment or {})
+            known = environment.get(REMARKS, [])
+            if text in known:
+                return False
+            row.environment = {**environment, REMARKS: [*known, text]}
+            return True
 
     @retried
     def note_times(self, evaluation_ids: Sequence[int], times: Mapping[str, Any]) -> None:

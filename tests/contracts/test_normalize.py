@@ -148,9 +148,7 @@ def test_others_are_left_as_they_are(transform):
 
 
 def test_images_are_not_normalized_twice():
-    with pytest.raises(
-        DefinitionError, match=r"model 'any': its transform ends with .* leave one of them out"
-    ):
+    with pytest.raises(DefinitionError, match=r"model 'any': its transform ends with .* leave one of them out"):
         model(ENDING["compose"](), StandardNormalization(MEAN, STD))
     nothing = transforms.Compose([transforms.ToTensor(), transforms.Normalize([0] * 3, [1] * 3)])
     assert model(nothing, StandardNormalization(MEAN, STD)).normalization.mean == MEAN
