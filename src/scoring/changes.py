@@ -63,7 +63,7 @@ def compared(
     old = {(each.scorer, each.name, each.slice): each for each in before}
     if details and not differing:
         both = [(old[key], each) for each in metrics if (key := (each.scorer, each.name, each.slice)) in old]
-        differing = [new.name for was, new in both if was.unit != new.unit or not _close(known_error(was.stderr), known_error(new.stderr))]
+        differing = [new.name for was, new in both if was.unit != new.unit or not _same_error(was, new)]
     then = {name: (scorer, values) for (scorer, name), values in stored.items()}
     now = {each.name: each for each in scores}
     for name, (scorer, values) in sorted(then.items()):
@@ -100,6 +100,10 @@ def _told(metric: Metric) -> str:
 
 def _same_metric(before: Metric, now: Metric) -> bool:
     return _close(before.value, now.value) and before.n == now.n
+
+
+def _same_error(before: Metric, now: Metric) -> bool:
+    return _close(known_error(before.stderr), known_error(now.stderr))
 
 
 def _close(before: float | None, now: float | None) -> bool:

@@ -17,7 +17,7 @@ from torchvision.transforms import v2
 from testbed.errors import DefinitionError
 from testbed.identity.describe import digest
 from testbed.models.base.definition import ModelDefinition
-from testbed.models.loading.normalize import SAID
+from testbed.models.loading.normalize import SPLIT_OFF
 from testbed.models.model_base import DualEncoder, ImageEncoder, Model, StandardNormalization, StandardTransform
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
@@ -84,7 +84,7 @@ def test_the_normalization_is_split_off_and_said(picture, kind):
     made = model(transform)
     assert made.normalization is not None
     assert (made.normalization.mean, made.normalization.std) == (MEAN, STD)
-    assert made.remarks == (SAID,)
+    assert made.remarks == (SPLIT_OFF,)
     image = made.transform(picture)
     assert 0 <= image.min() < image.max() <= 1
     torch.testing.assert_close(made.normalization(image[None])[0], torch.as_tensor(transform(picture)), rtol=0, atol=0)
@@ -118,7 +118,7 @@ def test_encoders_as_well(definition):
 def test_another_transform_of_a_model_is_split_as_well():
     made = model(StandardTransform(8, 8)).under_name("other", transform=ENDING["compose"]())
     assert made.normalization.mean == MEAN
-    assert made.remarks == (SAID,)
+    assert made.remarks == (SPLIT_OFF,)
 
 
 class Doubled(transforms.Normalize):

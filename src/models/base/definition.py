@@ -15,7 +15,7 @@ from testbed.models.base.published import Published
 from testbed.models.base.transform import StandardNormalization, Transform
 from testbed.models.base.weights import LocalFiles, Weights, WeightsSource, loading, no_downloads, of_files, of_network
 from testbed.models.loading.class_order import ClassOrder
-from testbed.models.loading.normalize import SAID, split
+from testbed.models.loading.normalize import SPLIT_OFF, split
 
 FLOAT32, TF32 = "float32", "tf32"
 PRECISIONS = (FLOAT32, TF32, "bfloat16", "float16")
@@ -138,7 +138,7 @@ class ModelDefinition(ABC):
         self.transform, self.normalization = transform, normalization
         if self.capabilities & {LOGITS, EMBED_IMAGE}:
             self.transform, self.normalization, found = split(self.name, transform, normalization)
-            self.remarks = (*self.remarks, SAID) if found and SAID not in self.remarks else self.remarks
+            self.remarks = (*self.remarks, SPLIT_OFF) if found and SPLIT_OFF not in self.remarks else self.remarks
 
     def batch_size(self, adversarial: bool, override: int | None = None) -> int:
         """The batch size: ``override``, else the definition's; under attack the definition's smaller one.

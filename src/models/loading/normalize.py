@@ -13,7 +13,7 @@ from typing import Any
 from testbed.errors import DefinitionError
 from testbed.models.base.transform import INTERPOLATIONS, StandardNormalization, StandardTransform
 
-SAID = "the Normalize at the end of its transform is used as the normalization"
+SPLIT_OFF = "the Normalize at the end of its transform is used as the normalization"
 _LIBRARY = "torchvision.transforms"
 _DOING = {"forward", "__call__", "transform", "_transform"}  # the methods of which a class defines one
 _NOTHING = ("Identity", "ToPureTensor")  # steps after Normalize that change no number

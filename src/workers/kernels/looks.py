@@ -32,7 +32,8 @@ class Looks:
     def __init__(self, context: Context, fail: Callable[[int, str], None]) -> None:
         self._context = context
         self._fail = fail
-        self._said: set[str] = set()
+        self._said: set[int] = set()
+        self._noted: set[str] = set()
         self._perturbed: set[str] = set()
         self._outputs: set[int] = set()
 
@@ -52,12 +53,12 @@ class Looks:
                     cell.cell.evaluation_id,
                     f"the transform of {name} returns {said}, and {setting} perturbs images in [0, 1]: {how}",
                 )
-            elif name not in self._said:
-                self._said.add(name)
-                self._context.note(
-                    f"{name}: its transform returns {said}, not images in [0, 1]; settings that perturb images refuse"
-                    f" it: {how}"
+            elif cell.cell.evaluation_id not in self._said:
+                self._said.add(cell.cell.evaluation_id)
+                text = (
+                    f"its transform returns {said}, not images in [0, 1]; settings that perturb images refuse it: {how}"
                 )
+                self._remark(cell, text, f"{name}: {text}")
         return [cell for cell in cells if not cell.perturbs]
 
     def at_perturbed(self, looks: list[Look], cell: ReadyCell, images: torch.Tensor) -> None:
@@ -93,12 +94,15 @@ class Looks:
         if own or cell.setting.task != "classification" or LOGITS not in cell.model.capabilities:
             return
         doubt = returned.doubts_about_logits(outputs) if outputs.ndim == 2 else ""
-        if doubt and self._context.store.evaluations.remark(
-            cell.cell.evaluation_id,
-            f"the outputs {doubt}; nll, brier, ece and confidence are those of logits, and wrong here: leave out the"
-            " softmax or sigmoid, or return its logarithm",
-        ):
-            self._context.note(
-                f"{cell.model.name}: the outputs on {cell.setting.name} {doubt}; top1 is right, but nll, brier, ece and"
-                " confidence take logits, and are wrong: leave out the softmax or sigmoid, or return its logarithm"
+        if doubt:
+            text = (
+                f"{doubt}; top1 is right, but nll, brier, ece and confidence take logits, and are wrong: leave out the"
+                " softmax or sigmoid, or return its logarithm"
             )
+            self._remark(cell, f"the outputs {text}", f"{cell.model.name}: the outputs on {cell.setting.name} {text}")
+
+    def _remark(self, cell: ReadyCell, stored: str, said: str) -> None:
+        """Stores a line with an evaluation, and says it, unless another worker has done so."""
+        if self._context.store.evaluations.remark(cell.cell.evaluation_id, stored) and said not in self._noted:
+            self._noted.add(said)
+            self._context.note(said)
