@@ -170,8 +170,8 @@ def test_a_deep_check_lists_what_is_new_and_finds_what_differs(lab, upgrade):
 
 
 def test_metrics_are_compared_one_by_one():
-    def metric(name: str, value: float | None = 1.0, scorer: str = "a@1", part: str = OVERALL, count: int = 5) -> Metric:
-        return Metric(name, value, count, slice=part, scorer=scorer)
+    def metric(name: str, value: float | None = 1.0, count: int = 5, **other: str) -> Metric:
+        return Metric(name, value, count, **{"scorer": "a@1", **other})
 
     before = [
         metric("same"),
@@ -188,7 +188,7 @@ def test_metrics_are_compared_one_by_one():
         metric("count", count=6),
         metric("old", scorer="a@2"),
         metric("new"),
-        metric("same", part="class/1"),
+        metric("same", slice="class/1"),
     ]
     new, differing = compared_metrics(before, now)
     assert [(each.name, each.slice) for each in new] == [("new", OVERALL), ("same", "class/1")]
