@@ -27,7 +27,9 @@ FRACTION = "fraction"
 JUDGE_SLICE = "judge"  # what slices of the metric `unread` begin with that say why a judge gave no verdict
 # The metric that says for which share of the outputs a model gave no finite numbers; absent where all are finite.
 NOT_FINITE = "not_finite"
+REMARKS = "remarks"  # in the environment of an evaluation: lines about its outputs
 DIFFERING = "differing_samples"  # in the environment of a certificate: the ids of samples that differ
+NEW_METRICS, METRIC_CHANGES = "new_metrics", "metric_changes"  # there, too: names of metrics, and how others differ
 MEAN_PROBABILITY = "mean_probability"  # how a group of classes has one logit, other than by its largest
 TEXTS = "texts"  # its slice for the embeddings of texts
 CHECKPOINT = "checkpoint"  # in the environment of an evaluation: which step of which training run its model is
@@ -354,13 +356,31 @@ class Certificate:
     @property
     def differing_samples(self) -> list[str]:
         """The ids of samples that differ, as far as they are known."""
-        ids = self.environment.get(DIFFERING) if isinstance(self.environment, dict) else None
-        return [str(each) for each in ids] if isinstance(ids, list) else []
+        return self._noted(DIFFERING)
+
+    @property
+    def new_metrics(self) -> list[str]:
+        """The names of metrics that today's code adds to the stored ones."""
+        return self._noted(NEW_METRICS)
+
+    @property
+    def metric_changes(self) -> list[str]:
+        """How stored metrics differ from those that are computed from the same outputs; for people."""
+        return self._noted(METRIC_CHANGES)
+
+    def _noted(self, name: str) -> list[str]:
+        found = self.environment.get(name) if isinstance(self.environment, dict) else None
+        return [str(each) for each in found] if isinstance(found, list) else []
 
     @property
     def flip_rate(self) -> float | None:
         """The share of the samples with a different answer."""
         return None if self.flips is None or not self.samples else self.flips / self.samples
+
+
+def are_new(names: Sequence[str]) -> str:
+    """A line about new metrics; empty without any."""
+    return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} new" if names else ""
 
 
 def current(evaluations: Iterable[Evaluation]) -> list[Evaluation]:

@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from findings import Findings, part
 
+from testbed.contracts.surroundings import configured
 from testbed.data.sets.imagenet import class_names, templates
 from testbed.metrics.scorers.retrieval import RECALL_K, score_retrieval
 from testbed.models.base.runtime import LoadedDualEncoder, ZeroShotClassifier
 from testbed.models.model_base import DualEncoder, LoadOptions, StandardTransform
 from testbed.models.networks.open_clip_texts import shorten
 from testbed.tasks.parts.zero_shot import make_head
-from testbed.workers.start import prepare_process
 
 SEED = 0
 HEAD = 1e-4  # how much components of a head, or relative to 100, of logits, may differ between devices
@@ -64,13 +64,13 @@ def work(findings: Findings) -> None:
     from a text tower of ViT-B/32's size with random weights; components on the device and on the CPU may differ by
     1e-4, logits by 1e-4 of their scale of 100.
     """
-    prepare_process(findings.device, torch.get_num_threads())
-    sizes = TINY if findings.tiny else FULL
-    retrieval(findings, sizes)
-    head = heads(findings, sizes)
-    if head is None:
-        head = torch.nn.functional.normalize(_normal(sizes.width, sizes.classes), dim=0)
-    logits(findings, sizes, head)
+    with configured(findings.device, torch.get_num_threads()):
+        sizes = TINY if findings.tiny else FULL
+        retrieval(findings, sizes)
+        head = heads(findings, sizes)
+        if head is None:
+            head = torch.nn.functional.normalize(_normal(sizes.width, sizes.classes), dim=0)
+        logits(findings, sizes, head)
 
 
 def timed(findings: Findings, compute: Callable[[], Any]) -> tuple[float, Any]:

@@ -29,7 +29,7 @@ from testbed.db.tables import (
     ScoreRow,
     now,
 )
-from testbed.entities import CellRecord, Evaluation, Metric, Score, Status
+from testbed.entities import REMARKS, CellRecord, Evaluation, Metric, Score, Status
 from testbed.errors import StoreError
 
 # The fingerprint of a cell that failed before it could be identified, such as one with missing data.
@@ -91,6 +91,18 @@ class Evaluations(Part):
         session.execute(sa.delete(chunk).where(*of_them))
         session.execute(sa.delete(errors).where(errors.evaluation_id == evaluation_id))
         return files
+
+    @retried
+    def remark(self, evaluation_id: int, text: str) -> bool:
+        """Adds a line about its outputs to the environment of an evaluation; returns False if it is there already."""
+        with self.writing() as session:
+            row = evaluation_row(session, evaluation_id)
+            environment = dict(row.environment or {})
+            known = environment.get(REMARKS, [])
+            if text in known:
+                return False
+            row.environment = {**environment, REMARKS: [*known, text]}
+            return True
 
     @retried
     def note_times(self, evaluation_ids: Sequence[int], times: Mapping[str, Any]) -> None:
@@ -196,6 +208,16 @@ class Evaluations(Part):
                     EvaluationRow.fingerprint == UNIDENTIFIED,
                 )
             )
+
+    @retried
+    def add(self, evaluation_id: int, scores: Sequence[Score], metrics: Sequence[Metric]) -> None:
+        """Adds scores and metrics to those of a complete evaluation, which stay as they are."""
+        if not scores and not metrics:
+            return
+        with self.writing() as session:
+            insert_new(session, ScoreRow, [score_row(evaluation_id, score) for score in scores])
+            insert_new(session, MetricRow, [metric_row(evaluation_id, metric) for metric in metrics])
+            evaluation_row(session, evaluation_id).updated_at = now()
 
     @retried
     def confirm(self, evaluation_ids: Iterable[int]) -> None:

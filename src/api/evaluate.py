@@ -110,6 +110,7 @@ def evaluate(
         TestbedError: If a name is not known, or the run as a whole cannot start or go on. What was stored is kept.
     """
     from testbed.graph.options import RunOptions
+    from testbed.models.loading.normalize import SPLIT_OFF
     from testbed.runner.run import run
 
     resize, crop = image_size if isinstance(image_size, tuple) else (image_size, image_size)
@@ -153,6 +154,9 @@ def evaluate(
             report = run(registry, options, chosen_models, chosen_settings, shown)
             results, ok, interrupted = Results.of_run(options.db_url, report), report.ok, report.interrupted
             _log(options, trackers, report.evaluations)
+            if shown is not None:
+                for line in [each for each in results.preprocessing if SPLIT_OFF in each]:
+                    shown.note(line)
     finally:
         if shown is not None:
             shown.close()

@@ -51,6 +51,8 @@ def command(
     if as_json:
         print_json([vars(one) for one in done])
     else:
+        for why in dict.fromkeys(one.reason for one in done if one.status == "added"):
+            say(f"{why}: added to the stored metrics of {count(sum(one.reason == why for one in done), 'evaluation')}")
         said = ", ".join(f"{number:,} {status}" for status, number in sorted(counts(done).items()))
         say(f"{count(len(done), 'evaluation')}: {said}" if done else "there are no outputs to score")
     return EXIT_ERROR if any(one.status == "failed" for one in done) else 0

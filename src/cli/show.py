@@ -17,7 +17,7 @@ from testbed.data.language.class_vocabulary import wordnet_names
 from testbed.data.left_out import LeftOut
 from testbed.db.connection import lookup
 from testbed.db.connection.lookup import StoredCell, complete_cells_of
-from testbed.entities import NOT_FINITE, OVERALL, Certificate, Evaluation, Metric, current
+from testbed.entities import NOT_FINITE, OVERALL, REMARKS, Certificate, Evaluation, Metric, current
 from testbed.errors import StoreError, UnknownNameError
 from testbed.metrics.inference.intervals import interval_of
 
@@ -85,6 +85,8 @@ def command(
         if prompts:
             click.echo("\n".join(prose(f"  {line}") for line in _prompt_lines(own)))
         for line in _left_out(cell.evaluation):
+            click.echo(prose(f"  {line}"))
+        for line in (cell.evaluation.environment or {}).get(REMARKS, ()):
             click.echo(prose(f"  {line}"))
         for certificate in cell.certificates[-1:]:
             click.echo(prose(f"  {_verified(certificate)}"))

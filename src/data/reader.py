@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch.utils.data import default_collate
 
+from testbed.contracts.returned import Range, far_outside, perturbed, range_of, transformed, widest
 from testbed.data.decoded import DecodedImages
 from testbed.data.perturbation import sample_seed
 from testbed.data.source import ImageSource
@@ -69,6 +70,7 @@ class Item:
     shard: int
     index: int
     image: torch.Tensor | None = None
+    range: Range | None = None
     perturbed: dict[str, torch.Tensor] = field(default_factory=dict)
     error: str | None = None
     faults: dict[str, str] = field(default_factory=dict)
@@ -90,6 +92,7 @@ class Batch:
         faults: Setting → why its ``perturbation_fn_cpu`` failed.
         reads: Files and variables that the code read for the first time.
         seconds: How long a data worker took, by stage, if that is measured.
+        range: The smallest and the largest number of the transformed images.
     """
 
     shard: int
@@ -101,6 +104,7 @@ class Batch:
     faults: dict[str, str]
     reads: set[access_log.Read] = field(default_factory=set)
     seconds: dict[str, float] = field(default_factory=dict)
+    range: Range | None = None
 
     def pin_memory(self) -> Batch:
         """Moves the images to pinned memory; called by torch's DataLoader."""
@@ -173,7 +177,7 @@ class Reader:
                 return
             if self.decoded is not None:
                 self.decoded.put(self.digests[item.index], image)
-        item.image = image if self.plain else None
+        item.image, item.range = image if self.plain else None, range_of(image)
         for index, perturbation in enumerate(self.perturbations):
             with access_log.watch(access_log.setting(perturbation.setting)), profiling.stage("perturb"):
                 self._perturb(item, index, perturbation, image, self.source.ids[position])
@@ -187,10 +191,7 @@ class Reader:
             if self.setting_transform is not None:
                 picture = self._resolved("setting_transform")(picture)
             image = self._resolved("transform")(picture)
-        if not isinstance(image, torch.Tensor) or image.ndim != 3 or len(image) != 3 or not image.is_floating_point():
-            found = f"{image.dtype} {tuple(image.shape)}" if isinstance(image, torch.Tensor) else type(image).__name__
-            raise RunError(f"the transform must return a float tensor [3, H, W] in [0, 1]; it returned {found}")
-        return image
+        return transformed(image)
 
     def _perturb(
         self, item: Item, place: int, perturbation: CpuPerturbation, image: torch.Tensor, sample_id: str
@@ -202,10 +203,10 @@ class Reader:
             self.perturbations[place] = perturbation
         seed_everything(sample_seed(perturbation.noise_key, sample_id, self.seed))
         try:
-            result = torch.as_tensor(perturbation.function(image.clone()))
-            if result.shape != image.shape:
-                raise ValueError(f"it returned shape {tuple(result.shape)} for an image {tuple(image.shape)}")
-            item.perturbed[perturbation.setting] = result.to(torch.float32)
+            result = perturbed("perturbation_fn_cpu", perturbation.function(image.clone()), image)
+            if why := far_outside("perturbation_fn_cpu", range_of(result)):
+                raise ValueError(why)
+            item.perturbed[perturbation.setting] = result
         except Exception as error:  # a user's function: its errors fail only its setting
             item.faults[perturbation.setting] = f"perturbation_fn_cpu failed: {type(error).__name__}: {error}"
 
@@ -248,6 +249,7 @@ def collate(items: Sequence[Item]) -> Batch:
         faults=faults,
         reads={read for item in items for read in item.reads},
         seconds=dict(sum((Counter(item.seconds) for item in items), Counter())),
+        range=widest([item.range for item in good if item.range is not None]),
     )
 
 

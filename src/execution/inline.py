@@ -80,19 +80,16 @@ class InlineExecutor:
         self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: Events, progress: Progress
     ) -> None:
         """See `testbed.execution.executors.Executor`."""
-        import torch
+        from testbed.contracts.surroundings import configured
 
-        from testbed.workers.start import prepare_process
-
-        prepare_process(self.device, job.threads)
         with Interrupts() as interrupts, contextlib.ExitStack() as stack:
+            stack.enter_context(configured(self.device, job.threads))
             channel = InlineChannel(scheduler, events, progress, interrupts)
             checked = stack.enter_context(Store.open(job.check.db_url)) if job.check is not None else None
-            stack.enter_context(torch.no_grad())
             while not scheduler.finished:
                 before = scheduler.shards_done
                 try:
-                    Worker(job, catalog, store, channel, self.device, checked).run()
+                    Worker(job, catalog, store, channel, self.device, checked, borrows=True).run()
                 except KeyboardInterrupt:
                     raise KeyboardInterrupt("a second Ctrl-C ended the computation before it was stored") from None
                 channel.handle_written()  # the last values are stored only now, and may turn out not to be all

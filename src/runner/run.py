@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from testbed.contracts.surroundings import same_random_numbers
 from testbed.db.payloads.locations import refuse_memory
 from testbed.db.store import Store
 from testbed.errors import TestbedError
@@ -50,7 +51,18 @@ def run(
         TestbedError: If the run as a whole cannot start or go on; what was stored before that is kept. Its attribute
             ``report`` says how far the run had come.
     """
-    options, progress = options.resolved(), progress or SilentProgress()
+    with same_random_numbers():
+        return _run_all(catalog, options.resolved(), models, settings, progress or SilentProgress(), pairs)
+
+
+def _run_all(
+    catalog: Catalog,
+    options: RunOptions,
+    models: Sequence[str],
+    settings: Sequence[str],
+    progress: Progress,
+    pairs: Sequence[tuple[str, str]] | None,
+) -> Report:
     with using(options.inputs or active()):
         catalog.load(options.plugins)
         options = _where_known(catalog, options, models, settings, progress)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from testbed.calls import reason_of
 from testbed.db.store import Store
-from testbed.entities import Certificate, Evaluation
+from testbed.entities import METRIC_CHANGES, NEW_METRICS, Certificate, Evaluation
 from testbed.execution.progress import Progress
 from testbed.execution.records import Records
 from testbed.execution.report import Checked
@@ -20,7 +21,8 @@ from testbed.provenance.manifest import described
 from testbed.registry.catalog import Catalog
 from testbed.runner.recompute import Amount, Recomputation
 from testbed.runner.stale_candidates import StaleCandidate, find_stale_candidates, in_order
-from testbed.scoring.finish import compute_scores, same_scores
+from testbed.scoring.changes import SHOWN, ScoreChanges
+from testbed.scoring.finish import changes
 from testbed.tasks.task_base import get_task
 
 # Complete evaluations that one run checks; the next ones stay in doubt, and the run says so.
@@ -183,9 +185,15 @@ class StalenessChecker:
 
     def _with_metrics(self, candidate: StaleCandidate, certificate: Certificate) -> Certificate:
         because = tuple(candidate.differences)
+        noted: dict[str, Any] = {}
         if self._metrics_in_doubt(candidate) and certificate.equal:
-            certificate = replace(certificate, same_metrics=self._same_metrics(candidate))
-        return replace(certificate, because=because, environment=self.environment)
+            found = self._metric_changes(candidate)
+            certificate = replace(certificate, same_metrics=found.same)
+            noted = {NEW_METRICS: found.new, METRIC_CHANGES: list(found.differing[:SHOWN])}
+            if found.same:
+                self.store.evaluations.add(candidate.evaluation.id, found.new_scores, found.new_metrics)
+        environment = {**self.environment, **{key: value for key, value in noted.items() if value}}
+        return replace(certificate, because=because, environment=environment)
 
     def _apply(self, candidate: StaleCandidate, certificate: Certificate) -> bool:
         """Applies the outcome of a check to the store; returns whether a new plan is needed."""
@@ -233,13 +241,12 @@ class StalenessChecker:
             or self.records.today.code_differs(candidate.record)
         )
 
-    def _same_metrics(self, candidate: StaleCandidate) -> bool:
-        """Whether today's code computes the stored metrics from the stored outputs."""
+    def _metric_changes(self, candidate: StaleCandidate) -> ScoreChanges:
+        """How the metrics that today's code computes from the stored outputs compare with the stored ones."""
         try:
-            scores, metrics = compute_scores(self.store, self.catalog, candidate.evaluation.id)
-        except Exception:  # a setting's own metrics_fn may raise anything; rescoring will report it
-            return False
-        return same_scores(self.store, candidate.evaluation.id, scores, metrics)
+            return changes(self.store, self.catalog, candidate.evaluation.id)
+        except Exception as error:  # a setting's own metrics_fn may raise anything; rescoring will report it
+            return ScoreChanges(differing=[f"they cannot be computed: {reason_of(error)}"])
 
     def _refuse_unchecked(self, plan: Plan) -> None:
         """Marks cells whose stored evaluation could not be checked as failed; nothing is deleted."""

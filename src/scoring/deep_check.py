@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from testbed.calls import first_line, reason_of
 from testbed.db.store import Store
@@ -14,19 +14,25 @@ from testbed.identity.describe import digest
 from testbed.planning.identify import view_of
 from testbed.planning.item_nodes import recorded_view
 from testbed.registry.catalog import Catalog
-from testbed.scoring.finish import compute_scores, differences
+from testbed.scoring.changes import SHOWN
+from testbed.scoring.finish import changes
 
 log = logging.getLogger("testbed")
-_SHOWN = 3
 
 
-def deep_faults(store: Store, catalog: Catalog, skipped: Callable[[Evaluation, str], None]) -> Iterator[Fault]:
+def deep_faults(
+    store: Store,
+    catalog: Catalog,
+    skipped: Callable[[Evaluation, str], None],
+    added: Callable[[Evaluation, Sequence[str]], None] = lambda evaluation, names: None,
+) -> Iterator[Fault]:
     """Yields the complete evaluations whose scores or metrics do not follow from their outputs.
 
     Args:
         store: The results store.
         catalog: The registry, with the settings.
         skipped: Called with each evaluation that cannot be computed again, and why.
+        added: Called with each evaluation to which today's code adds metrics, and their names.
     """
     for hidden in (False, True):
         for evaluation in store.evaluations.find(hidden=hidden):
@@ -39,7 +45,7 @@ def deep_faults(store: Store, catalog: Catalog, skipped: Callable[[Evaluation, s
             if why:
                 skipped(evaluation, why)
                 continue
-            wrong = _differences(store, catalog, evaluation)
+            wrong = _differences(store, catalog, evaluation, added)
             if wrong:
                 name = f"evaluation {evaluation.id} ({evaluation.model} on {evaluation.eval_setting})"
                 yield Fault(f"{name}: {wrong}", again=frozenset([evaluation.id]))
@@ -59,14 +65,19 @@ def _outdated(store: Store, catalog: Catalog, evaluation: Evaluation) -> str | N
     return None
 
 
-def _differences(store: Store, catalog: Catalog, evaluation: Evaluation) -> str | None:
+def _differences(
+    store: Store, catalog: Catalog, evaluation: Evaluation, added: Callable[[Evaluation, Sequence[str]], None]
+) -> str | None:
     try:
-        wrong = differences(store, evaluation.id, *compute_scores(store, catalog, evaluation.id))
+        found = changes(store, catalog, evaluation.id, details=True)
     except Exception as error:  # a setting's own metrics_fn may raise anything, and so may damaged values
         log.debug("evaluation %d cannot be scored", evaluation.id, exc_info=True)
         said = first_line(error) if isinstance(error, TestbedError) else reason_of(error)
         return f"its metrics cannot be computed from its outputs: {said}"
+    if found.new:
+        added(evaluation, found.new)
+    wrong = found.differing
     if not wrong:
         return None
-    more = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
-    return f"stored scores or metrics are not those of its outputs: {'; '.join(wrong[:_SHOWN])}{more}"
+    more = f" and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
+    return f"stored scores or metrics are not those of its outputs: {'; '.join(wrong[:SHOWN])}{more}"

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from testbed.calls import reason_of
 from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
-from testbed.entities import CellRecord, Evaluation, current
+from testbed.entities import CellRecord, Evaluation, are_new, current
 from testbed.errors import TestbedError
 from testbed.identity.describe import digest
 from testbed.identity.fingerprints import cell_fingerprint
@@ -16,7 +17,8 @@ from testbed.planning.identify import view_of
 from testbed.planning.item_nodes import recorded_view
 from testbed.provenance.manifest import Today
 from testbed.registry.catalog import Catalog
-from testbed.scoring.finish import compute_scores, finish, same_scores
+from testbed.scoring.changes import SHOWN, ScoreChanges
+from testbed.scoring.finish import changes, finish
 
 
 @dataclass(frozen=True)
@@ -24,8 +26,9 @@ class Rescored:
     """The outcome of rescoring an evaluation.
 
     Attributes:
-        status: ``"rescored"``, ``"current"`` (its metrics are up to date), ``"skipped"`` or ``"failed"``.
-        reason: Why it was skipped or failed.
+        status: ``"rescored"``, ``"current"`` (its metrics are up to date), ``"added"`` (they are, and today's code adds
+            others), ``"skipped"`` or ``"failed"``.
+        reason: Why it was skipped or failed, which metrics are new, or which ones differ.
         evaluation: The id of the evaluation with today's metrics.
     """
 
@@ -74,16 +77,15 @@ def rescore(
     return done
 
 
-def _metrics_hold(store: Store, catalog: Catalog, evaluation: Evaluation, today: Today) -> bool:
-    """Whether the metrics of an evaluation with today's definition also match today's code."""
+def _changes(store: Store, catalog: Catalog, evaluation: Evaluation, today: Today) -> ScoreChanges:
+    """What today's code computes otherwise for an evaluation with today's definition."""
     records = store.records.of([evaluation.id])[evaluation.id]
     if any(each.metrics and not today.differences(each.content) for each in records):
-        return True
+        return ScoreChanges()
     try:
-        scores, metrics = compute_scores(store, catalog, evaluation.id)
-    except Exception:  # a setting's own metrics_fn may raise anything; rescoring will report it
-        return False
-    return same_scores(store, evaluation.id, scores, metrics)
+        return changes(store, catalog, evaluation.id)
+    except Exception as error:  # a setting's own metrics_fn may raise anything; scoring anew will report it
+        return ScoreChanges(differing=[f"they cannot be computed: {reason_of(error)}"])
 
 
 def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Today) -> Rescored:
@@ -101,10 +103,15 @@ def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Toda
     except TestbedError as error:
         return ended("skipped", str(error))
     if digest(view) == digest(identity["view"]):
-        if _metrics_hold(store, catalog, evaluation, today):
-            return ended("current", evaluation_id=evaluation.id)
+        found = _changes(store, catalog, evaluation, today)
+        if found.same:
+            store.evaluations.add(evaluation.id, found.new_scores, found.new_metrics)
+            return ended("added" if found.new else "current", are_new(found.new), evaluation.id)
+        differing = "; ".join(found.differing[:SHOWN])
         store.records.set_aside(
-            evaluation.id, ["today's code computes different metrics from the same outputs"], outputs=False
+            evaluation.id,
+            [f"today's code computes different metrics from the same outputs: {differing}"],
+            outputs=False,
         )
     record = CellRecord(
         model=evaluation.model,

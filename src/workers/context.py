@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from testbed.contracts.borrowed import Loan
 from testbed.db.store import Store
 from testbed.errors import StoreError
 from testbed.graph.build import Graph
@@ -37,7 +39,14 @@ class Context:
     """
 
     def __init__(
-        self, job: Job, catalog: Catalog, store: Store, channel: Channel, device: str, checked: Store | None
+        self,
+        job: Job,
+        catalog: Catalog,
+        store: Store,
+        channel: Channel,
+        device: str,
+        checked: Store | None,
+        borrows: bool = False,
     ) -> None:
         self.job = job
         self.options = job.options
@@ -49,6 +58,8 @@ class Context:
         self._checked = checked
         self._made: set[str] = set()  # fingerprints of artifacts computed by this worker
         self._loaded: dict[str, Any] = {}
+        self._borrows = borrows
+        self._loans: dict[str, Loan] = {}
         self.asked: set[tuple[str, str]] = set()
         self.found: Counter[str] = Counter()
         self.fitted: dict[tuple[Any, ...], Any] = {}
@@ -138,7 +149,7 @@ class Context:
     def _load(self, names: Sequence[str]) -> dict[str, Any]:
         for name in list(self._loaded):
             if name not in names:
-                del self._loaded[name]
+                self._unload(name)
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         run = self.options
@@ -146,14 +157,38 @@ class Context:
         for name in names:
             if isinstance(self._loaded.get(name), Exception | None):
                 try:
-                    with access_log.watch(access_log.model(name)):
+                    with access_log.watch(access_log.model(name)), self._lent(name):
                         self._loaded[name] = self.catalog.get_model(name).load(options)
                 except Exception as error:
                     log.debug("%s cannot be loaded", name, exc_info=True)
                     self._loaded[name] = error.with_traceback(None)  # or it keeps parts of the network
+                    self._give_back(name)
                 else:
                     self._tell_size(name)
         return dict(self._loaded)
+
+    def _lent(self, name: str) -> contextlib.AbstractContextManager[Any]:
+        """Notes how the networks that are loaded within the block were found, if they may be the user's own."""
+        if not self._borrows:
+            return contextlib.nullcontext()
+        self._give_back(name)  # after a first attempt that failed
+        self._loans[name] = Loan()
+        return self._loans[name].taking()
+
+    def unload(self) -> None:
+        """Unloads all models; networks of the user's own are then as they were."""
+        for name in list(self._loaded):
+            self._unload(name)
+        for name in list(self._loans):  # of one whose loading was interrupted
+            self._give_back(name)
+
+    def _unload(self, name: str) -> None:
+        del self._loaded[name]
+        self._give_back(name)
+
+    def _give_back(self, name: str) -> None:
+        if name in self._loans:
+            self._loans.pop(name).end()
 
     def _tell_size(self, name: str) -> None:
         count = parameters_of(self._loaded[name])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -57,8 +56,7 @@ def work(channel: RemoteChannel, device: str, opener: OpenStore = open_store) ->
 
 
 def _work(channel: RemoteChannel, job: Job, device: str, opener: OpenStore) -> None:
-    import torch
-
+    from testbed.contracts.surroundings import configured
     from testbed.registry import registry
     from testbed.workers.worker import Worker
 
@@ -67,12 +65,11 @@ def _work(channel: RemoteChannel, job: Job, device: str, opener: OpenStore) -> N
         log.setLevel(logging.DEBUG)
     if job.data_workers and any(each.reads is Reads.IMAGES for each in job.passes):
         start_server(data_processes())  # it takes seconds, in which the device is set up and models are loaded
-    prepare_process(device, job.threads)
-    registry.load(job.options.plugins)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(configured(device, job.threads))
+        registry.load(job.options.plugins)
         store = stack.enter_context(opener(job.db_url, "write", job.options.payload_url))
         checked = stack.enter_context(opener(job.check.db_url, "read", None)) if job.check is not None else None
-        stack.enter_context(torch.no_grad())
         Worker(job, registry, store, channel, device, checked).run()
 
 
@@ -86,17 +83,3 @@ class _ToRun(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Sends a line, with its traceback if it has one."""
         self._channel.note(self.format(record))
-
-
-def prepare_process(device: str, threads: int) -> None:
-    """Configures torch for reproducible numbers, independent of the machine's load."""
-    import torch
-
-    if "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(threads)
-    if device.startswith("cuda"):
-        torch.cuda.set_device(device)
-    # float32 means float32: TensorFloat-32 has ten bits of mantissa, and its results depend on the batch size.
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cudnn.benchmark = False

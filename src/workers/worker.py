@@ -36,7 +36,17 @@ KERNELS: Mapping[Reads, type[Kernel]] = {
 
 
 class Worker:
-    """Works through passes until none are left."""
+    """Works through passes until none are left.
+
+    Args:
+        job: What is to be computed.
+        catalog: The definitions.
+        store: Where values go.
+        channel: To the run.
+        device: Such as ``"cuda:0"``.
+        checked: The store that a check is about.
+        borrows: Whether this is the user's own process, whose networks are put back as they were.
+    """
 
     def __init__(
         self,
@@ -46,9 +56,10 @@ class Worker:
         channel: Channel,
         device: str,
         checked: Store | None = None,
+        borrows: bool = False,
     ) -> None:
         self.channel = channel
-        self.context = Context(job, catalog, store, channel, device, checked)
+        self.context = Context(job, catalog, store, channel, device, checked, borrows)
         self.writer = Writer(store, channel, job.options.store_dtype)
         if job.options.profile:
             profiling.start(torch.cuda.synchronize if device.startswith("cuda") else None)
@@ -71,6 +82,7 @@ class Worker:
                 if self.context.options.profile:
                     self._tell_times(pass_id, began)
         finally:
+            self.context.unload()
             self.writer.close()
             if self.context.options.profile:
                 profiling.stop()  # this process may do something else next

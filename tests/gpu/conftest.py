@@ -21,7 +21,7 @@ class Compare(Protocol):
 
 @pytest.fixture(autouse=True)
 def worker_precision() -> Iterator[None]:
-    """float32 is float32, as `testbed.workers.start.prepare_process` sees to it; by default cuDNN uses TF32."""
+    """float32 is float32, as `testbed.contracts.surroundings.configured` sees to it; by default cuDNN uses TF32."""
     backends: list[Any] = [torch.backends.cuda.matmul, torch.backends.cudnn]
     before = [backend.allow_tf32 for backend in backends]
     for backend in backends:

@@ -29,7 +29,8 @@ from testbed.identity.describe import describe_fields, digest
 from testbed.metrics.scorers.classification import F1_SCORER
 from testbed.registry import registry
 from testbed.runner.run import run
-from testbed.scoring.finish import compute_scores, same_scores
+from testbed.scoring.changes import compared
+from testbed.scoring.finish import compute_scores
 
 GOLDEN = ASSETS / "golden_identities.json"
 # What names and fields of registered models come from: another release may have others.
@@ -163,7 +164,7 @@ def test_the_metrics_of_a_kept_store_are_computed_from_its_outputs_to_the_bit(tm
         for each in store.evaluations.find(statuses=["complete"]):
             scores, metrics = compute_scores(store, catalog, each.id)
             metrics = [metric for metric in metrics if metric.scorer != F1_SCORER]  # which came after it
-            assert same_scores(store, each.id, scores, metrics), each
+            assert compared(store, each.id, scores, metrics).same, each
             assert told(metrics) == told(store.results.metrics(each.id)), each
             computed += len(metrics)
     assert computed > 500

@@ -137,7 +137,7 @@ def test_what_cannot_be_shown_is_said(world, tmp_path):
     assert "returned shape (1, 3, 8, 7) for images (1, 3, 8, 8)" in said["cropped"]
     assert "perturbation_fn_cpu returned values that are not finite" in said["infinite"]
     assert "nothing" in said["broken"]
-    assert "perturbation_fn_gpu returned NoneType" in said["nothing"]
+    assert "perturbation_fn_gpu returned None" in said["nothing"]
     assert "perturbation_fn_gpu returned torch.uint8" in said["bytes"]
     assert "blind perturbs images, but its data set has none" in said["blind"]
     assert "the transform of tensor must return a PIL image" in said["tensor"]

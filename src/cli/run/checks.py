@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.console.output import count, say
+from testbed.entities import are_new
 from testbed.errors import RunError
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ def print_checks(checks: Sequence[Checked]) -> None:
         samples = sum(each.certificate.samples for each in looked if each.certificate is not None)
         told = f"Checked {count(len(looked), 'stored evaluation')} on {count(samples, 'sample')}"
         reasons = _reasons(looked)
-        say(f"{told}{f' ({reasons})' if reasons else ''}: {len(equal)} equal, {len(looked) - len(equal)} differ.")
+        new = are_new(sorted({name for each in looked if each.certificate for name in each.certificate.new_metrics}))
+        differ = f"{len(equal)} equal, {len(looked) - len(equal)} differ"
+        say(f"{told}{f' ({reasons})' if reasons else ''}: {differ}{f'; {new}' if new else ''}.")
     _print_some("Differs", [f"{_name(each)}: {_moved(each)}" for each in looked if each.result == "differs"])
     unchecked: dict[str, list[str]] = {}
     for each in checks:
@@ -58,8 +61,9 @@ def describe_certificate(certificate: Certificate) -> str:
     if certificate.flips is not None:
         parts.append(f"{count(certificate.flips, 'answer')} flipped")
     if certificate.same_metrics is False:
-        parts.append("the metrics computed from the stored outputs differ")
-    return ", ".join(parts)
+        changes = f": {'; '.join(certificate.metric_changes)}" if certificate.metric_changes else ""
+        parts.append(f"the metrics computed from the stored outputs differ{changes}")
+    return "; ".join(filter(None, [", ".join(parts), are_new(certificate.new_metrics)]))
 
 
 def describe_samples(certificate: Certificate) -> str:
@@ -86,6 +90,8 @@ def check_as_object(check: Checked) -> dict[str, Any]:
         "flips": certificate.flips if certificate else None,
         "largest_difference": _finite(certificate.largest_difference) if certificate else None,
         "same_metrics": certificate.same_metrics if certificate else None,
+        "new_metrics": certificate.new_metrics if certificate else [],
+        "metric_changes": certificate.metric_changes if certificate else [],
     }
 
 
@@ -101,6 +107,8 @@ def certificate_as_object(certificate: Certificate) -> dict[str, Any]:
         "largest_difference": _finite(certificate.largest_difference),
         "tolerance": certificate.tolerance,
         "same_metrics": certificate.same_metrics,
+        "new_metrics": certificate.new_metrics,
+        "metric_changes": certificate.metric_changes,
         "because": list(certificate.because),
         "created_at": certificate.created_at.isoformat() if certificate.created_at else None,
     }

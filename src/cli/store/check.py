@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,11 +99,15 @@ def _faults(store: Store, deep: bool, plugins: Sequence[str]) -> Iterable[Fault]
     from testbed.scoring.deep_check import deep_faults
 
     registry.load(plugins)
-    for look, what in ((misnamed, "not compared with the registry"), (deep_faults, "not scored again")):
+    new: Counter[str] = Counter()
+    deep = partial(deep_faults, added=lambda _, names: new.update(names))
+    for look, what in ((misnamed, "not compared with the registry"), (deep, "not scored again")):
         skipped: Counter[str] = Counter()
         yield from look(store, registry, lambda _, why, skipped=skipped: skipped.update([why]))  # type: ignore[misc]
         for why, number in skipped.most_common():
             say(f"note: {count(number, 'evaluation')} {what}: {why}", err=True)
+    for name, number in new.most_common():
+        say(f"note: {name} is new: {count(number, 'evaluation')} without it; testbed rescore adds it", err=True)
 
 
 def _repair(store: Store, deep: bool, plugins: Sequence[str], as_json: bool) -> int:

@@ -15,6 +15,7 @@ from testbed.models.base.published import Published
 from testbed.models.base.transform import StandardNormalization, Transform
 from testbed.models.base.weights import LocalFiles, Weights, WeightsSource, loading, no_downloads, of_files, of_network
 from testbed.models.loading.class_order import ClassOrder
+from testbed.models.loading.normalize import SPLIT_OFF, split
 
 FLOAT32, TF32 = "float32", "tf32"
 PRECISIONS = (FLOAT32, TF32, "bfloat16", "float16")
@@ -108,9 +109,8 @@ class ModelDefinition(ABC):
             if size is not None and (not isinstance(size, int) or size < 1):
                 raise DefinitionError(f"model {name!r}: {what} must be a positive integer, got {size!r}")
         self.name = name
-        self.transform = transform
         self.eval_batch_size = eval_batch_size
-        self.normalization = normalization
+        self._prepare_by(transform, normalization)
         self.arch = arch
         self.adversarial_batch_size = adversarial_batch_size
         self.model_type = model_type
@@ -131,7 +131,16 @@ class ModelDefinition(ABC):
             raise DefinitionError(f"model {name!r}: {type(self).__name__} has no field {unknown[0]!r}")
         other = copy.copy(self)
         vars(other).update(fields, name=name)
+        if "transform" in fields:
+            other._prepare_by(other.transform, other.normalization)
         return other
+
+    def _prepare_by(self, transform: Transform | None, normalization: StandardNormalization | None) -> None:
+        """Sets transform and normalization; a normalization at the end of the transform is split off."""
+        self.transform, self.normalization = transform, normalization
+        if self.capabilities & {LOGITS, EMBED_IMAGE}:
+            self.transform, self.normalization, found = split(self.name, transform, normalization)
+            self.remarks = (*self.remarks, SPLIT_OFF) if found and SPLIT_OFF not in self.remarks else self.remarks
 
     def batch_size(self, adversarial: bool, override: int | None = None) -> int:
         """The batch size: ``override``, else the definition's; under attack the definition's smaller one.

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from testbed.contracts import returned
+from testbed.contracts.borrowed import remember
+from testbed.contracts.modes import refuse_training_programs, set_mode
 from testbed.devices import sent, tensor_float_32
 from testbed.errors import RunError
 from testbed.models.base.definition import FLOAT32, TF32
@@ -35,6 +38,8 @@ def autocast(options: LoadOptions) -> contextlib.AbstractContextManager[Any]:
 def prepared(network: Any, options: LoadOptions, *compiled: str) -> Any:
     """Puts a network on its device, in evaluation mode, its weights frozen; leaves other objects alone.
 
+    Within a `testbed.contracts.borrowed.Loan` this is undone when it ends.
+
     Args:
         network: What a loader returned.
         options: Device, and how it is made faster.
@@ -42,7 +47,10 @@ def prepared(network: Any, options: LoadOptions, *compiled: str) -> Any:
     """
     if not isinstance(network, nn.Module):
         return network
-    network.eval().to(options.device)
+    remember(network, "_compiled_call_impl", *compiled)
+    refuse_training_programs(network)
+    set_mode(network, training=False)
+    network.to(options.device)
     for parameter in network.parameters():
         parameter.requires_grad_(False)
     if options.channels_last:
@@ -109,10 +117,7 @@ class ImageClassifier(nn.Module):
                 "adversarial_attack": self.adversarial_attack,
             }
             logits = model.classify(**{name: offered[name] for name in model.classify_fn_args})
-        if not isinstance(logits, torch.Tensor) or logits.ndim != 2 or len(logits) != len(images):
-            found = f"a tensor of shape {tuple(logits.shape)}" if isinstance(logits, torch.Tensor) else type(logits)
-            raise RunError(f"{model.name}: logits of shape ({len(images)}, classes) were expected, got {found}")
-        return logits
+        return returned.logits(model.name, logits, len(images))
 
 
 class LoadedClassifier:
@@ -137,7 +142,8 @@ class LoadedClassifier:
         made = ImageClassifier(
             self.definition, self.network, self.options, class_sublist, adversarial_attack, self.columns
         )
-        return made.eval()
+        made.training = False  # what it contains is in evaluation mode
+        return made
 
     def logits(self, images: torch.Tensor) -> torch.Tensor:
         """Images [B, 3, H, W] in [0, 1] to logits [B, C]."""
@@ -157,8 +163,8 @@ class LoadedImageEncoder:
         """Images [B, 3, H, W] in [0, 1] to embeddings [B, D], not normalized."""
         images = _normalized(self.definition, images, self.options)
         with autocast(self.options):
-            embeddings: torch.Tensor = self.network(images)
-        return embeddings
+            embeddings = self.network(images)
+        return returned.embeddings(self.definition.name, "images", embeddings, len(images))
 
 
 class LoadedDualEncoder:
@@ -175,8 +181,8 @@ class LoadedDualEncoder:
         """Images [B, 3, H, W] in [0, 1] to embeddings [B, D], not normalized."""
         images = _normalized(self.definition, images, self.options)
         with autocast(self.options):
-            embeddings: torch.Tensor = self.network.encode_image(images)
-        return embeddings
+            embeddings = self.network.encode_image(images)
+        return returned.embeddings(self.definition.name, "images", embeddings, len(images))
 
     def embed_text(self, texts: Sequence[str], language: str | None = None) -> torch.Tensor:
         """Texts to embeddings [B, D], not normalized, in batches of the definition's ``text_batch_size``.
@@ -196,8 +202,8 @@ class LoadedDualEncoder:
         def encoded(part: slice) -> torch.Tensor:
             tokens = tokenizer(different[part])
             with torch.no_grad(), autocast(self.options):
-                embeddings: torch.Tensor = self.network.encode_text(tokens.to(self.options.device))
-            return embeddings
+                embeddings = self.network.encode_text(tokens.to(self.options.device))
+            return returned.embeddings(self.definition.name, "texts", embeddings, len(different[part]))
 
         embeddings = self._pieces(len(different), encoded)
         if len(different) == len(texts):

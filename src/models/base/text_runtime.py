@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from testbed.calls import takes
+from testbed.contracts.borrowed import remember
 from testbed.errors import DefinitionError, RunError
 from testbed.models.base.runtime import autocast, prepared
 from testbed.models.networks.batch_invariant import make_batch_invariant
@@ -63,6 +64,8 @@ class LoadedTextEncoder:
                     f"model {name!r}: max_length={definition.max_length} needs an encoder with the attribute"
                     f" max_seq_length, which {type(encoder).__name__} has not"
                 )
+            if isinstance(encoder, nn.Module):
+                remember(encoder, "max_seq_length")
             encoder.max_seq_length = definition.max_length
         self.definition = definition
         self.encoder = prepared(encoder, replace(options, compile=False))

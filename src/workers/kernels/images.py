@@ -35,6 +35,7 @@ from testbed.registry.plugin_pickle import PluginPickle
 from testbed.tracing import access_log
 from testbed.workers.context import Context
 from testbed.workers.kernels.kernel import Event, Kernel, ShardDone, ShardProgress, ShardStarted, StrictError
+from testbed.workers.kernels.looks import Look, Looks
 from testbed.workers.kernels.variants import ReadyCell, Receiver, Variants, in_whole_batches
 
 log = logging.getLogger("testbed")
@@ -57,6 +58,7 @@ class ImageKernel(Kernel):
         self._pieces: dict[tuple[str, int, bool], InPieces] = {}
         self._copied: list[ShardBuffer] = []  # shards of which nothing is left to be computed
         self._under_way: deque[Launched] = deque()  # batches that the device computes
+        self._looks = Looks(context, self._fail)
 
     def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
         """See `Kernel.run`."""
@@ -235,6 +237,7 @@ class ImageKernel(Kernel):
             for evaluation_id in buffer.shard.cells
             if evaluation_id in self.ready and evaluation_id not in self.failed
         ]
+        cells = self._looks.at_images(cells, batch)
         if not (batch.good and cells):
             yield ShardProgress(len(batch.indices))
             return
@@ -248,7 +251,9 @@ class ImageKernel(Kernel):
         def fail(cell: ReadyCell, reason: str) -> None:
             self._fail(cell.cell.evaluation_id, reason)
 
-        for done in variants.compute(cells, batch, Receiver(deliver, fail, exact)):
+        for done in variants.compute(
+            cells, batch, Receiver(deliver, fail, partial(self._looks.at_perturbed, launched.looks), exact)
+        ):
             yield ShardProgress(len(batch.indices) * done / len(cells))
 
     def _land(self, ahead: int) -> Iterator[Event]:
@@ -259,7 +264,10 @@ class ImageKernel(Kernel):
             try:
                 with profiling.stage("forward"):
                     for evaluation_id, download in launched.outputs:
-                        buffer.put(evaluation_id, launched.batch.good, download.wait())
+                        outputs = download.wait()
+                        buffer.put(evaluation_id, launched.batch.good, outputs)
+                        self._looks.at_outputs(self.ready.get(evaluation_id), outputs)
+                    self._looks.at_ranges(launched.looks, self.ready.values())
             except RuntimeError as error:
                 if not is_device_error(error):
                     raise
@@ -311,11 +319,13 @@ class Launched:
         buffer: Where its outputs go.
         batch: The samples.
         outputs: Evaluation id and outputs [len(batch.good), …] of the cells that have been launched.
+        looks: Settings and the ranges of the images that they have perturbed.
     """
 
     buffer: ShardBuffer
     batch: Batch
     outputs: list[tuple[int, Download]] = field(default_factory=list)
+    looks: list[Look] = field(default_factory=list)
 
 
 class ShardBuffer:

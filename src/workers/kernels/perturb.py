@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+from testbed.contracts import returned
 from testbed.data.perturbation import gpu_call
 from testbed.data.reader import seed_everything
 from testbed.errors import RunError
@@ -51,18 +52,15 @@ def perturbed(image: object, setting: EvalSetting, sample: str, device: str | to
 
 
 def _checked(function: str, found: Any, given: torch.Tensor) -> torch.Tensor:
-    """The output of a perturbation, checked to be finite floats of the input's shape.
+    """The output of a perturbation, checked to be floats of the input's shape in [0, 1], or nearly.
 
     Raises:
         RunError: If it is not.
     """
-    if not isinstance(found, torch.Tensor | np.ndarray):
-        raise RunError(f"{function} returned {type(found).__name__}; expected a tensor")
-    images = torch.as_tensor(found)
-    if images.shape != given.shape:
-        raise RunError(f"{function} returned shape {tuple(images.shape)} for images {tuple(given.shape)}")
-    if not images.is_floating_point():
-        raise RunError(f"{function} returned {images.dtype}; expected floats in [0, 1]")
-    if not images.isfinite().all():
-        raise RunError(f"{function} returned values that are not finite")
-    return images.to(given.dtype)
+    try:
+        images = returned.perturbed(function, found, given)
+    except ValueError as error:
+        raise RunError(str(error)) from None
+    if why := returned.far_outside(function, returned.range_of(images)):
+        raise RunError(why)
+    return images

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from testbed.calls import first_line, reason_of
+from testbed.contracts import returned
 from testbed.data.perturbation import gpu_call, sample_seed
 from testbed.data.reader import Batch, seed_everything
 from testbed.data.source import ImageSource
@@ -56,6 +57,13 @@ class ReadyCell:
         return self.perturbation is not None and "model" in gpu_call(self.perturbation).arguments
 
     @property
+    def perturbs(self) -> bool:
+        """Whether the setting perturbs images, wherever it does."""
+        setting = self.setting
+        functions = setting.perturbation_fn_cpu, setting.perturbation_fn_gpu, setting.adversarial_attack
+        return any(each is not None for each in functions)
+
+    @property
     def variant(self) -> str:
         """Equal for cells that see the same pixels."""
         perturbed = self.setting.perturbation_fn_cpu is not None or self.perturbation is not None
@@ -86,11 +94,13 @@ class Receiver:
     Attributes:
         deliver: Called with a cell and its outputs [len(batch.good), …], which may still be computed on a GPU.
         fail: Called with a cell and why it failed.
+        look: Called with a cell and images that its setting has perturbed on the device.
         exact: Whether ``deliver`` waits for the outputs, so that an error of the device belongs to the cell at hand.
     """
 
     deliver: Callable[[ReadyCell, torch.Tensor], None]
     fail: Callable[[ReadyCell, str], None]
+    look: Callable[[ReadyCell, torch.Tensor], None]
     exact: bool = True
 
 
@@ -154,6 +164,7 @@ class Variants:
                 yield len(shared)
                 return
             images = perturbed
+            receiver.look(shared[0], images)
         by_features: dict[tuple[str, str], list[ReadyCell]] = defaultdict(list)
         for cell in shared:
             by_features[cell.cell.model, cell.steps.key].append(cell)
@@ -234,11 +245,8 @@ class Variants:
         }
         gradients = torch.set_grad_enabled(setting.adversarial_attack is not None)
         with gradients, access_log.watch(access_log.setting(setting.name)), stage("perturb", on_device=True):
-            perturbed = call.make(function, offered)
-        if not isinstance(perturbed, torch.Tensor) or perturbed.shape != images.shape:
-            found = tuple(perturbed.shape) if isinstance(perturbed, torch.Tensor) else type(perturbed).__name__
-            raise ValueError(f"perturbation_fn_gpu returned {found} for images {tuple(images.shape)}")
-        return perturbed.detach().to(images.dtype)
+            found = call.make(function, offered)
+        return returned.perturbed("perturbation_fn_gpu", found, images)
 
     def _guard(self, cells: Sequence[ReadyCell], receiver: Receiver, compute: Callable[[], Any]) -> Any:
         """Calls a function; if it raises, only these cells fail.

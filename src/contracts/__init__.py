@@ -1,0 +1,1 @@
+"""The user's objects: what they return is checked, and what is theirs is left as it was."""

@@ -1,0 +1,3 @@
+"""The tests here run the toy world in this process."""
+
+from lab import lab, new_lab, work  # noqa: F401
