@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch.utils.data import default_collate
 
+from testbed.calls import reason_of
 from testbed.data.decoded import DecodedImages
 from testbed.data.perturbation import sample_seed
 from testbed.data.source import ImageSource
@@ -207,7 +208,7 @@ class Reader:
                 raise ValueError(f"it returned shape {tuple(result.shape)} for an image {tuple(image.shape)}")
             item.perturbed[perturbation.setting] = result.to(torch.float32)
         except Exception as error:  # a user's function: its errors fail only its setting
-            item.faults[perturbation.setting] = f"perturbation_fn_cpu failed: {type(error).__name__}: {error}"
+            item.faults[perturbation.setting] = f"perturbation_fn_cpu failed: {reason_of(error)}"
 
     def _resolved(self, attribute: str) -> Any:
         value = getattr(self, attribute)

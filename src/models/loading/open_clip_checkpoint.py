@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import WeightsError
+from testbed.errors import WeightsError, message_of
 from testbed.models.base.weights import WeightsSource
 from testbed.models.loading.checkpoint_file import plain_values, why_not_read
 from testbed.models.loading.saved import shapes
@@ -142,8 +142,8 @@ def load_into(network: Any, path: Path, name: str) -> None:
         with plain_values():
             open_clip.load_checkpoint(network, str(path), strict=True, weights_only=True)
     except Exception as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        if "Error(s) in loading state_dict" in str(error):
+        lines = [line.strip() for line in message_of(error).splitlines() if line.strip()]
+        if "Error(s) in loading state_dict" in message_of(error):
             raise WeightsError(
                 f"{name}: the checkpoint {path} cannot be loaded, since it does not fit the architecture:"
                 f" {' '.join(lines[1:2])[:160]}"
