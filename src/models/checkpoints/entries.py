@@ -116,7 +116,7 @@ def found_in(
     Raises:
         WeightsError: If there is none, or several between which no rule decides.
     """
-    if not isinstance(loaded, Mapping):
+    if not isinstance(loaded, Mapping) and not (isinstance(loaded, list | tuple) and entries_in(loaded)):
         raise _none(what, f"it holds {_kind(loaded)}")
     entries = entries_in(loaded)
     weights = [each for each in entries if not each.of_optimizer]
@@ -217,8 +217,10 @@ def _rank(path: str, names: tuple[str, ...]) -> int:
     return next((names.index(part) for part in path.split(".") if part in names), len(names))
 
 
-def _earlier(loaded: Mapping[Any, Any]) -> str | None:
+def _earlier(loaded: Any) -> str | None:
     """The entry that earlier versions took: the first of some names at the top, the file itself, or its only one."""
+    if not isinstance(loaded, Mapping):
+        return None
     held = [key for key, value in loaded.items() if isinstance(key, str) and is_state(value)]
     known = next((key for key in EARLIER if key in held), None)
     if known is None and is_state(loaded):
@@ -226,9 +228,7 @@ def _earlier(loaded: Mapping[Any, Any]) -> str | None:
     return known if known is not None else held[0] if len(held) == 1 else None
 
 
-def _wanted(
-    entries: list[Entry], holders: list[Entry], what: str, wanted: str, loaded: Mapping[Any, Any]
-) -> FoundState:
+def _wanted(entries: list[Entry], holders: list[Entry], what: str, wanted: str, loaded: Any) -> FoundState:
     """The entry that was asked for, by its path or by one that leads to no other."""
     known = {each.path: each for each in [*entries, *holders]}
     paths = [path for path in known if path == wanted or path.startswith(f"{wanted}.")]

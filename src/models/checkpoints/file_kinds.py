@@ -12,6 +12,7 @@ _HEAD = 512  # bytes
 _LONGEST_HEADER = 100_000_000  # bytes, of safetensors' own reader
 _LEGACY = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."  # torch.save before its archives: the pickle of a magic number
 _STATE = "save the state dict of the network by itself: torch.save({}, OTHER)"
+_ALONE = "evaluate it by its path alone, without an architecture"
 _PART = re.compile(r"-(\d{5})-of-(\d{5})\.")
 AGAIN = "get it again"
 
@@ -104,21 +105,38 @@ def _archive(path: Path, head: bytes) -> str | None:
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         cut = f"damaged, or was not written to its end; {AGAIN}"
         return f"it is {cut}" if _is_torch_archive(head) else f"it is a ZIP archive that is {cut}"
-    inner = {name.partition("/")[2] for name in names}
-    if inner & {"archive_format", "serialized_exported_program.json"} or any("models/" in each for each in inner):
-        return (
-            "it is a program that torch.export saved (.pt2), not weights;"
-            f" {_STATE.format('torch.export.load(FILE).state_dict')}"
-        )
-    if "constants.pkl" in inner:
-        return f"it is a TorchScript archive, a program; {_STATE.format('torch.jit.load(FILE).state_dict()')}"
-    if "data.pkl" in inner:
+    if (program := _program_of(names)) is not None:
+        return program
+    if "data.pkl" in {name.partition("/")[2] for name in names}:
         return "it is an archive of torch.save that is damaged, or was not written to its end"
     if names and all(name.endswith(".npy") for name in names):
         return "it is an archive of NumPy arrays (.npz); convert them to a state dict of torch"
     if {"config.json", "model.weights.h5"} <= set(names):
         return "it is a model that Keras saved (.keras); convert its weights to a state dict of torch"
     return f"it is a ZIP archive that torch.save did not write, of {_some(names)}; unpack it"
+
+
+def program_in(path: Path) -> str | None:
+    """What to say of a program that torch saved, which has weights in it but is not read as such; None of others."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _program_of(archive.namelist())
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return None
+
+
+def _program_of(names: list[str]) -> str | None:
+    inner = {name.partition("/")[2] for name in names}
+    if "constants.pkl" in inner:
+        return (
+            f"it is a TorchScript archive, a program; {_ALONE}, or {_STATE.format('torch.jit.load(FILE).state_dict()')}"
+        )
+    if {"archive_format", "serialized_exported_program.json"} & {*names, *inner}:
+        return (
+            f"it is a program that torch.export saved (.pt2), not weights; {_ALONE}, or"
+            f" {_STATE.format('torch.export.load(FILE).state_dict')}"
+        )
+    return None
 
 
 def _is_torch_archive(head: bytes) -> bool:
@@ -187,7 +205,7 @@ def _program(path: Path, head: bytes) -> str | None:
     if head[0] == 8 and len(head) > 3 and head[1] < 32 and head[2] in (0x12, 0x1A, 0x22, 0x2A, 0x32, 0x3A, 0x42):
         if head[1] == 1:
             return "it is a graph that TensorFlow saved (SavedModel), not weights of torch"
-        return "it is an ONNX program, not weights of torch"
+        return f"it is an ONNX program, not weights; {_ALONE}"
     is_map = 0x81 <= head[0] <= 0x8F or head[0] in (0xDE, 0xDF)
     after = head[{0xDE: 3, 0xDF: 5}.get(head[0], 1) :][:1]
     if is_map and after and (0xA0 <= after[0] <= 0xBF or after[0] in (0xD9, 0xDA)):

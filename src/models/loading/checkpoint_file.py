@@ -16,7 +16,7 @@ from typing import Any
 from testbed.errors import WeightsError
 from testbed.models.base.weights import object_refused, plain
 from testbed.models.checkpoints.entries import found_in
-from testbed.models.checkpoints.file_kinds import described, is_safetensors
+from testbed.models.checkpoints.file_kinds import described, is_safetensors, program_in
 from testbed.models.checkpoints.numpy_values import stand_ins
 
 SUFFIXES = (".pth", ".pt", ".safetensors", ".bin", ".ckpt")
@@ -74,8 +74,13 @@ def why_not_read(path: Path, error: Exception) -> WeightsError:
 def _torch(path: Path, content: bool) -> Any:
     import torch
 
+    if (program := program_in(path)) is not None:
+        raise WeightsError(program)
     place = "cpu" if content else "meta"
     with plain_values():
+        if path.suffix == ".safetensors":  # torch.load goes by it, where it is given a path
+            with open(path, "rb") as file:
+                return torch.load(file, map_location=place, weights_only=True)
         try:
             return torch.load(path, map_location=place, weights_only=True, mmap=not content)
         except RuntimeError:
@@ -103,7 +108,7 @@ def _reason(path: Path, error: Exception) -> str:
     """Why a file is not opened, in a line: the object in it that is refused, else what the file is instead."""
     if object_refused(error):
         return f"{plain(error)}; save the state dict by itself: torch.save(network.state_dict(), FILE)"
-    return plain(error) if isinstance(error, OSError) else described(path)
+    return plain(error) if isinstance(error, OSError | WeightsError) else described(path)
 
 
 def _of_folder(path: Path) -> str:
