@@ -207,10 +207,7 @@ class CheckpointFamily:
         )
         if given.crop is not None and given.resize is None:
             given = replace(given, resize=_resized(base, given.crop))
-        if given.crop is not None:
-            model.classifier_loader = partial(model.classifier_loader, side=given.crop)
-        made = model.planned()
-        shown = made.side if made is not None and given.crop is None else None
+        made, shown = _sized(model, given, asked)
         if shown is not None:
             given = replace(given, resize=_resized(base, shown), crop=shown)
         model.transform = _transform(base, given) or model.transform
@@ -259,6 +256,21 @@ def _transform(base: ModelDefinition, given: Preprocessing) -> Transform | None:
         return base.transform
     changed: Transform = own.with_interpolation(given.interpolation)
     return changed
+
+
+def _sized(model: Checkpoint, given: Preprocessing, asked: Preprocessing) -> tuple[Plan | None, int | None]:
+    """How the network is built for the images that it will see, and their side (pixels) if only the file shows it."""
+    loader = model.classifier_loader
+    if given.crop is not None:
+        model.classifier_loader = partial(loader, side=given.crop)
+    made = model.planned()
+    if asked.crop is not None:
+        return made, None
+    if made is None and given.crop is not None:  # what was saved may be of the weights that it was fine-tuned from
+        model.classifier_loader = loader
+        made = model.planned()
+    usual = given.crop or (made.usual_side if made is not None else None)
+    return made, made.side if made is not None and made.side != usual else None
 
 
 def _resized(base: ModelDefinition, crop: int) -> int:

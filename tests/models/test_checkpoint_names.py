@@ -227,7 +227,12 @@ class Towers(nn.Module):
 
 @pytest.mark.parametrize(
     ("theirs", "certain"),
-    [(("x.q", "x.k", "x.v"), True), (("k", "q", "v"), False), (("a", "b", "c"), False), (("f0", "f1", "f2"), False)],
+    [
+        (("x.q", "x.k", "x.v"), True),
+        (("key", "query", "value"), False),
+        (("a", "b", "c"), False),
+        (("f0", "f1", "f2"), False),
+    ],
 )
 def test_layers_of_one_shape_are_not_matched_by_order_alone(theirs: tuple[str, ...], certain: bool) -> None:
     from testbed.models.checkpoints.names import Wanted, matched
@@ -326,3 +331,11 @@ def test_the_size_of_tests_is_said_not_to_be_used(tmp_path: Path) -> None:
     made = registry.get_model(f"timm/test_resnet,{path}")
     said = "test_input_size and test_crop_pct of pretrained_cfg in w.pth not used: --image-size 192 192 evaluates"
     assert any(said in each for each in made.remarks), made.remarks
+
+
+def test_tensors_count_more_than_the_size_of_the_weights_before_fine_tuning(tmp_path: Path, pictures: Any) -> None:
+    wanted = network("vit_tiny_patch16_224", img_size=64)
+    config = {"input_size": (3, 224, 224), "crop_pct": 0.9}
+    torch.save({"state_dict": wanted.state_dict(), "pretrained_cfg": config}, tmp_path / "w.pth")
+    made = check(f"timm/vit_tiny_patch16_224,{tmp_path}/w.pth", wanted, pictures)
+    assert made.transform(pictures[0]).shape == (3, 64, 64)

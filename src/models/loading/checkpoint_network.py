@@ -37,7 +37,8 @@ class Plan:
         state: Its state dict, under its own names.
         found: The entry of the file that it was taken from.
         beside: Names in the file that belong to no part of the network.
-        side: The side of the images that it was built for (pixels), where that is another than usual; else None.
+        side: The side of the images that it takes (pixels); None if it takes any.
+        usual_side: That of the architecture as published.
         said: What the file decided, for people.
         by_option: Whether it only fits because names were not compared.
     """
@@ -48,6 +49,7 @@ class Plan:
     found: FoundState = field(default_factory=lambda: FoundState({}))
     beside: tuple[str, ...] = ()
     side: int | None = None
+    usual_side: int | None = None
     said: tuple[str, ...] = ()
     by_option: bool = False
 
@@ -166,6 +168,8 @@ def plan(architecture: str, loaded: Any, settings: Mapping[str, Any], what: str,
     arguments = {**settings, **_auxiliary(architecture, found.state), **_pooling(usual, found.state)}
     sketch, result = _fitted(_Sketch(architecture, arguments), found.state, what, asked)
     heads, state = sketch.heads, result.state
+    if not heads:
+        raise WeightsError(f"{what} cannot be a classifier: the architecture {architecture} has no head")
     if not sketch.wanted.fits(state):
         raise _misfit(what, sketch, found.state, result)
     sizes = {name: int(state[name].shape[0]) for name in heads}
@@ -181,9 +185,9 @@ def plan(architecture: str, loaded: Any, settings: Mapping[str, Any], what: str,
     said = list(result.said)
     if "global_pool" in arguments and "global_pool" not in settings:
         said.append("the mean of the tokens for the class token, as its fc_norm shows")
-    changed = side is not None and side != fixed_side(usual.network)
-    if changed:
-        said.append(f"built for images of {side} pixels, not {fixed_side(usual.network)}")
+    usual_side = fixed_side(usual.network)
+    if side is not None and side != usual_side:
+        said.append(f"built for images of {side} pixels, not {usual_side}")
     if architecture.startswith(PREFIX):
         stem = Path(what).stem if what else ""
         said += filter(None, [padding_doubt(architecture.removeprefix(PREFIX), stem, found.state)])
@@ -193,7 +197,8 @@ def plan(architecture: str, loaded: Any, settings: Mapping[str, Any], what: str,
         state,
         found,
         result.beside,
-        side if changed else None,
+        side,
+        usual_side,
         tuple(said),
         is_by_option(result),
     )
@@ -254,7 +259,9 @@ def _misfit(what: str, sketch: _Sketch, state: Mapping[str, Any], result: Matche
     own, heads, given = sketch.own, sketch.heads, result.state
     tensors = {name: each for name, each in state.items() if hasattr(each, "shape")}
     hint = f"; {part}" if (part := part_of(Path(what))) else ""
-    kinds = kinds_of_faults({name: each for name, each in own.items() if name not in heads}, given)
+    kinds = kinds_of_faults(
+        *({name: each for name, each in some.items() if name not in heads} for some in (own, given))
+    )
     if not (kinds[0] or kinds[1]) and fixed_side(sketch.network) is not None:
         hint += "; of a network for images of another size say it: --image-size"
     if agrees_in_order(sketch.wanted, tensors):
@@ -269,14 +276,14 @@ def _misfit(what: str, sketch: _Sketch, state: Mapping[str, Any], result: Matche
         missing = ", ".join(f"missing {name}" for name in lacking)
         return WeightsError(f"{what} does not fit the architecture: it has no head, {missing}{more}{hint}")
     here = {name: each for name, each in own.items() if name not in heads or _is_wrong(sketch, name, given)}
-    return misfit(what, {**here}, {name: each for name, each in given.items() if name in here or name not in own}, hint)
+    return misfit(what, here, {name: each for name, each in given.items() if name in here or name not in own}, hint)
 
 
 def _is_wrong(sketch: _Sketch, name: str, given: Mapping[str, Any]) -> bool:
     return name not in given or not sketch.wanted.alike(name, given[name])
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def _kept(architecture: str, classes: int | None, arguments: tuple[tuple[str, Any], ...]) -> Any:
     import torch
 
