@@ -204,3 +204,11 @@ def test_a_word_that_leads_to_several_entries_is_refused(tmp_path: Path, good: n
 def test_defining_a_model_reads_no_file(tmp_path: Path) -> None:
     made = checkpoint_model("m", ARCH, tmp_path / "missing.pth", weights_entry="ema")
     assert made.spec()["network"] == {"checkpoint": ARCH}
+
+
+def test_without_an_architecture_usual_names_come_before_larger_entries(tmp_path: Path) -> None:
+    from testbed.models.loading.checkpoint_file import load_state_dict
+
+    small, large = {"a": torch.ones(1)}, {str(place): torch.zeros(1) for place in range(9)}
+    torch.save({"state_dict": small, "features": large}, tmp_path / "w.pth")
+    assert load_state_dict(tmp_path / "w.pth").keys() == small.keys()

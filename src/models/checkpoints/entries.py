@@ -141,13 +141,14 @@ def _faults(entry: Entry) -> int:
 
 
 def _holders(entries: list[Entry], own: Mapping[str, Any] | None, heads: Sequence[str]) -> list[Entry]:
-    """The entries that hold the network: those with most of its tensors, else those with about as many tensors."""
+    """The entries that hold the network: those with most of its tensors, else those with many or a usual name."""
     found = [held for each in entries for held in _networks_in(each, own, heads)] if own is not None else []
     if found or not entries:
         return found
     sizes = {id(each): _size(each) for each in entries}
     most = max(sizes.values())
-    return [each for each in entries if sizes[id(each)] >= most * HALF]
+    known = (*AVERAGED, *PLAIN)
+    return [each for each in entries if sizes[id(each)] >= most * HALF or each.path.rpartition(".")[2] in known]
 
 
 def _size(entry: Entry) -> int:
