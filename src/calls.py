@@ -6,17 +6,20 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from testbed.errors import message_of, within
+
 
 def first_line(error: BaseException | str) -> str:
     """The first line of a message; where it has none, of an error its type, else that no reason was given."""
-    lines = str(error).strip().splitlines()
+    text = within(error) if isinstance(error, str) else message_of(error)
+    lines = text.strip().splitlines()
     return lines[0] if lines else "no reason given" if isinstance(error, str) else type(error).__name__
 
 
 def reason_of(error: BaseException) -> str:
-    """An error as a reason for a person: its type and the first line of its message."""
+    """Any error as a reason for a person: its type and the first line of its message, in at most 2,000 characters."""
     name, said = type(error).__name__, first_line(error)
-    return name if said == name else f"{name}: {said}"
+    return name if said == name else within(f"{name}: {said}")
 
 
 def takes(function: Callable[..., Any], argument: str) -> bool:

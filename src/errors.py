@@ -12,15 +12,23 @@ from typing import Any
 
 from testbed.redaction import redacted
 
+LONGEST = 2000  # characters of a message
+
 
 class TestbedError(Exception):
-    """Base of every error that a user can cause or repair. The URLs in its message show no passwords."""
+    """Base of every error that a user can cause or repair.
+
+    The URLs in its message show no passwords; of a long message `str` gives the beginning and the end.
+    """
 
     report: Any = None  # of a run that it ended: how far that had come
     __test__ = False  # pytest would otherwise try to collect a class whose name begins with Test
 
     def __init__(self, *arguments: object) -> None:
         super().__init__(*(redacted(each) if isinstance(each, str) else each for each in arguments))
+
+    def __str__(self) -> str:
+        return within(super().__str__())
 
 
 class DefinitionError(TestbedError):
@@ -116,6 +124,26 @@ class CorruptOutputError(StoreError):
 
 class LackingEmbeddingsError(StoreError):
     """Embeddings of a scorer that a cell needs are not in the store."""
+
+
+def within(text: str, longest: int = LONGEST) -> str:
+    """A text of at most so many characters: of a longer one the beginning and the end."""
+    if len(text) <= longest:
+        return text
+    gap = f" … ({len(text):,} characters) … "
+    kept = longest - len(gap)
+    return f"{text[: kept - kept // 3]}{gap}{text[-(kept // 3) :]}"
+
+
+def message_of(error: BaseException) -> str:
+    """The message of any error, at most `LONGEST` characters; empty if it has none or cannot give it.
+
+    Errors of users' code may raise when they are asked for their message, or return something else than a string.
+    """
+    try:
+        return within(str(error))
+    except Exception:
+        return ""
 
 
 def shortened(text: str, longest: int = 60) -> str:

@@ -95,6 +95,8 @@ class Inputs:
         preprocessing: Of checkpoints that the command line names, such as ``resnet18,finetuned.pth``.
         class_order: Of their outputs: ``setting``, ``sorted``, ``natural``, or the path of a file of class names; None
             for what the checkpoint says.
+        weights_entry: The entry of their files that has the weights, such as ``ema.module``; empty for the default.
+        match_by_order: Whether the order of their tensors decides where the names say nothing and the shapes agree.
         kept: Of each greedy soup that the run has, by its name: the models that it keeps, or why none can be chosen.
     """
 
@@ -112,6 +114,8 @@ class Inputs:
     exif: str = STORED
     preprocessing: Preprocessing = Preprocessing()
     class_order: str | None = None
+    weights_entry: str = ""
+    match_by_order: bool = False
     kept: tuple[tuple[str, tuple[str, ...] | str], ...] = ()
 
     @classmethod

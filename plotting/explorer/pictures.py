@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.calls import reason_of
 from testbed.data.rows import RowSource
 from testbed.data.source import ImageSource, with_images
 from testbed.errors import LackingEmbeddingsError, TestbedError
@@ -96,7 +97,7 @@ class Pictures:
         except TestbedError as error:
             reason = str(error)
         except Exception as error:  # transforms and perturbations are the user's own code
-            reason = f"{type(error).__name__}: {error}"
+            reason = reason_of(error)
         stored = self.thumbnail(samples, infos[position], which)
         return reason if stored is None else stored
 

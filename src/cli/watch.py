@@ -41,6 +41,7 @@ SHARED = {
     "std": ("X", "Likewise: the standard deviation."),
     "interpolation": ("NAME", "Likewise: how images are resized."),
     "class_order": ("ORDER", "Likewise: the order of the classes."),
+    "weights_entry": ("NAME", "Likewise: the entry of each file that has the weights, such as ema.module."),
     "gpus": ("ID", "GPUs to use.  [default: all, else the CPU]"),
     "executor": ("NAME", "Where cells are computed: processes, inline, ray."),
     "logs": ("WHERE", "Log results to tensorboard:DIR, wandb[:PROJECT], mlflow[:URI]."),

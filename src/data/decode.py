@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from testbed.calls import reason_of
 from testbed.errors import DataError, SampleError
 from testbed.identity.describe import digest_bytes
 from testbed.inputs import ENV_MAX_MEGAPIXELS, TURN, active
@@ -81,7 +82,7 @@ def decode_bytes(data: bytes, what: str) -> Image.Image:
     except UnidentifiedImageError as error:
         raise SampleError(f"{what} cannot be decoded: it is not an image in a known format") from error
     except Exception as error:  # Pillow's plug-ins raise almost anything on damaged files
-        raise SampleError(f"{what} cannot be decoded: {type(error).__name__}: {error}") from error
+        raise SampleError(f"{what} cannot be decoded: {reason_of(error)}") from error
 
 
 def decoder() -> str:

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch.utils.data import default_collate
 
+from testbed.calls import reason_of
 from testbed.contracts.returned import Range, far_outside, perturbed, range_of, transformed, widest
 from testbed.data.decoded import DecodedImages
 from testbed.data.perturbation import sample_seed
@@ -208,7 +209,7 @@ class Reader:
                 raise ValueError(why)
             item.perturbed[perturbation.setting] = result
         except Exception as error:  # a user's function: its errors fail only its setting
-            item.faults[perturbation.setting] = f"perturbation_fn_cpu failed: {type(error).__name__}: {error}"
+            item.faults[perturbation.setting] = f"perturbation_fn_cpu failed: {reason_of(error)}"
 
     def _resolved(self, attribute: str) -> Any:
         value = getattr(self, attribute)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from testbed.calls import reason_of
 from testbed.db.store import Store
 from testbed.errors import RunError
 from testbed.execution.pool import Ended, Events, Pool, WorkerMessage
@@ -84,7 +85,7 @@ class Processes:
                     process.start()
             except (EOFError, OSError) as error:
                 if attempt == STARTS - 1:
-                    raise RunError(f"no worker process can be started: {type(error).__name__}: {error}") from error
+                    raise RunError(f"no worker process can be started: {reason_of(error)}") from error
                 time.sleep(0.2)
             else:
                 break

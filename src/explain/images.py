@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.calls import first_line
 from testbed.errors import SampleError, TestbedError
 from testbed.explain.axis import NotApplicableError
 from testbed.explain.decoders import DECODERS
@@ -128,7 +129,7 @@ class Images:
             except TestbedError as error:
                 self.failed[protocol] = str(error)
             except (RuntimeError, ValueError, AssertionError, IndexError, NotImplementedError) as error:
-                self.failed[protocol] = f"the network does not take it: {' '.join(str(error).split())[:120]}"
+                self.failed[protocol] = f"the network does not take it: {' '.join(first_line(error).split())[:120]}"
             else:
                 held = self._outputs.setdefault(protocol, {})
                 held.update(made)

@@ -8,8 +8,11 @@ architecture's published weights. In a definition file `checkpoint_model` takes 
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -18,15 +21,14 @@ from testbed.errors import DefinitionError, WeightsError
 from testbed.inputs import Preprocessing, active
 from testbed.models.base.definition import ModelDefinition
 from testbed.models.base.transform import Transform
-from testbed.models.loading.checkpoint_file import AVERAGED, FoundState
-from testbed.models.loading.checkpoint_network import PREFIX, Plan, load_checkpoint, plan, published_settings
+from testbed.models.checkpoints.entries import said_of
+from testbed.models.loading.checkpoint_file import SUFFIXES
+from testbed.models.loading.checkpoint_network import PREFIX, Asked, Plan, load_checkpoint, plan, published_settings
 from testbed.models.loading.class_order import LISTED, ClassOrder, asked, listed
-from testbed.models.loading.saved import saved_class_order, saved_preprocessing, shapes, trained_from_scratch
-from testbed.models.model_base import Model, StandardNormalization, StandardTransform
+from testbed.models.loading.saved import contents, saved_class_order, saved_preprocessing, trained_from_scratch
+from testbed.models.model_base import ImageEncoder, Model, StandardNormalization, StandardTransform
 from testbed.paths import expanded
 from testbed.registry import registry
-
-SUFFIXES = (".pth", ".pt", ".safetensors", ".bin", ".ckpt")
 
 
 def checkpoint_model(
@@ -39,8 +41,10 @@ def checkpoint_model(
     *,
     settings: Mapping[str, Any] | None = None,
     class_order: ClassOrder | Sequence[str] | str | None = None,
+    weights_entry: str = "",
+    match_by_order: bool = False,
     **options: Any,
-) -> Model:
+) -> Checkpoint:
     """A classifier of a known architecture with the weights in a file.
 
     Args:
@@ -54,20 +58,25 @@ def checkpoint_model(
             False}``. Default: what torchvision gives it for the published weights.
         class_order: The classes of the outputs: a list of names, ``"natural"``, ``"sorted"`` or ``"setting"``. Default:
             the setting's order.
+        weights_entry: The entry of the file that has the weights, such as ``"ema.module"``. Default: averaged weights,
+            else the one that fits the architecture.
+        match_by_order: Whether the order of the tensors decides where their names say nothing and their shapes agree.
         **options: Further arguments of `Model`, such as ``model_type``.
     """
     base = registry.get_model(arch)
     library = (base.architecture or {}).get("library")
-    if not isinstance(base, Model) or library not in ("torchvision", "timm"):
+    if not isinstance(base, Model | ImageEncoder) or library not in ("torchvision", "timm"):
         raise DefinitionError(f"{name}: {arch!r} is not an architecture of torchvision or timm")
     architecture = f"timm/{base.arch}" if library == "timm" else str(base.arch)
     file = expanded(path).absolute()
     given = dict(builder_settings(base) if settings is None else settings)
-    model = Model(
+    asked: dict[str, Any] = {"entry": weights_entry} if weights_entry else {}
+    asked.update({"by_order": True} if match_by_order else {})
+    model = Checkpoint(
         name=name,
         transform=transform or base.transform,
         normalization=normalization or base.normalization,
-        classifier_loader=partial(load_checkpoint, architecture, file, given),
+        classifier_loader=partial(load_checkpoint, architecture, file, given, **asked),
         eval_batch_size=eval_batch_size or base.eval_batch_size,
         arch=architecture,
         architecture={"checkpoint": architecture, **({"settings": given} if given else {})},
@@ -85,7 +94,7 @@ def _class_order(given: ClassOrder | Sequence[str] | str) -> ClassOrder:
     return asked(given) if isinstance(given, str) else listed(list(given), "class_order", None)
 
 
-def builder_settings(base: Model) -> dict[str, Any]:
+def builder_settings(base: ModelDefinition) -> dict[str, Any]:
     """What torchvision's builder gives the network of a definition of its family; nothing for timm's."""
     from testbed.models.torchvision_models import weights_of
 
@@ -94,41 +103,60 @@ def builder_settings(base: Model) -> dict[str, Any]:
     return published_settings(str(base.arch), weights_of(base.name))
 
 
+class Checkpoint(Model):
+    """A model of a known architecture with the weights in a file.
+
+    What the file decides is read when it is first asked for: defining a model reads no file.
+    """
+
+    def planned(self) -> Plan | None:
+        """How the network is built; None if the file does not fit, which loading it will say."""
+        loader = self.classifier_loader
+        if not isinstance(loader, partial) or loader.func is not load_checkpoint:
+            return None  # it was given another one
+        architecture, path, settings = loader.args
+        try:
+            stamp = os.stat(path)
+        except OSError:
+            return None
+        asked = Asked(**loader.keywords)
+        return _planned(architecture, path, stamp.st_mtime_ns, stamp.st_size, _hashable(settings), asked)
+
+    def spec(self) -> dict[str, Any]:
+        """What determines the logits besides the weights, with what options or earlier versions take otherwise."""
+        made = self.planned()
+        network = dict(self.architecture or {})
+        if made is not None and not made.found.usual:
+            network["entry"] = made.found.entry
+        if made is not None and made.by_option:
+            network["matched"] = "by order"
+        return {**super().spec(), "network": network}
+
+
+def _hashable(settings: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((key, json.dumps(value, default=repr)) for key, value in settings.items()))
+
+
 @lru_cache(maxsize=64)
 def _planned(
-    architecture: str, path: Path, modified: int, size: int, settings: tuple[tuple[str, Any], ...]
-) -> tuple[Plan | None, FoundState | None]:
-    """How the network of a file is built, and what the file has; None if it does not fit, which loading it will say."""
-    found = shapes(path)
+    architecture: str, path: Path, modified: int, size: int, settings: tuple[tuple[str, str], ...], asked: Asked
+) -> Plan | None:
+    given = {key: json.loads(value) for key, value in settings}
     try:
-        return plan(architecture, found.state, dict(settings), str(path)) if found else None, found
+        return plan(architecture, contents(path), given, f"the checkpoint {path}", asked)
     except WeightsError:
-        return None, found
+        return None
 
 
-def planned(model: Model, path: Path) -> tuple[Plan | None, FoundState | None]:
-    """How the network of a checkpoint is built, and what its file has; None for either if that cannot be told."""
-    architecture = dict(model.architecture or {})
-    try:
-        stamp = os.stat(path)
-    except OSError:
-        return None, None
-    settings = tuple(sorted(architecture.get("settings", {}).items()))
-    return _planned(str(architecture["checkpoint"]), path, stamp.st_mtime_ns, stamp.st_size, settings)
-
-
-def remarks(made: Plan | None, found: FoundState | None, settings: Mapping[str, Any]) -> tuple[str, ...]:
+def remarks(made: Plan | None, settings: Mapping[str, Any], unused: str = "") -> tuple[str, ...]:
     """What a run says of the network of a checkpoint, and of what its file has besides."""
     said = [f"{name} {value}" for name, value in settings.items()]
-    if found is not None and found.entry in AVERAGED:
-        instead = f", not {' or '.join(found.others)}" if found.others else ""
-        said.append(f"averaged weights (EMA) from {found.entry}{instead}")
-    elif found is not None and found.others:
-        said.append(f"weights from {found.entry}, not {' or '.join(found.others)}")
-    if made is not None and made.beside:
-        more = f" and {len(made.beside) - 1} more" if len(made.beside) > 1 else ""
-        said.append(f"not used: {made.beside[0]}{more}")
-    return tuple(said)
+    if made is not None:
+        said += filter(None, [said_of(made.found), *made.said])
+        if made.beside:
+            more = f" and {len(made.beside) - 1} more" if len(made.beside) > 1 else ""
+            said.append(f"not used: {made.beside[0]}{more}")
+    return (*said, unused) if unused else tuple(said)
 
 
 class CheckpointFamily:
@@ -165,22 +193,37 @@ class CheckpointFamily:
         arch, _, written = name.partition(",")
         path, base = Path(written), registry.get_model(arch)
         saved = saved_preprocessing(path, str(base.arch).removeprefix(PREFIX))
-        asked = active().preprocessing
+        inputs = active()
+        asked = inputs.preprocessing
         given = asked.or_else(saved.preprocessing) if saved else asked
         settings: dict[str, Any] | None = {} if trained_from_scratch(path) else None
         model = checkpoint_model(
-            name, arch, path, _transform(base, given), _normalization(base, given), settings=settings
+            name,
+            arch,
+            path,
+            settings=settings,
+            weights_entry=inputs.weights_entry,
+            match_by_order=inputs.match_by_order,
         )
+        if given.crop is not None and given.resize is None:
+            given = replace(given, resize=_resized(base, given.crop))
+        made, shown = _sized(model, given, asked)
+        if shown is not None:
+            given = replace(given, resize=_resized(base, shown), crop=shown)
+        model.transform = _transform(base, given) or model.transform
+        model.normalization = _normalization(base, given)
         origins = [f"the published weights of {arch}"]
+        if shown is not None:
+            origins.insert(0, f"the shapes of the tensors in {path.name}")
         if saved is not None:
             origins.insert(0, saved.where)
         if asked.options:
             origins.insert(0, " and ".join(asked.options))
         model.preprocessing_from = ", the rest from ".join(origins)
         model.size_is_assumed = given.crop is None
-        made, found = planned(model, path)
         model.num_classes = made.classes if made is not None else None
-        model.remarks = remarks(made, found, (model.architecture or {}).get("settings", {}))
+        settings = (model.architecture or {}).get("settings", {})
+        model.remarks = remarks(made, settings, saved.unused if saved is not None and asked.crop is None else "")
         model.class_order = _order(path, str(base.arch).removeprefix(PREFIX), model.num_classes)
         return model
 
@@ -213,6 +256,30 @@ def _transform(base: ModelDefinition, given: Preprocessing) -> Transform | None:
         return base.transform
     changed: Transform = own.with_interpolation(given.interpolation)
     return changed
+
+
+def _sized(model: Checkpoint, given: Preprocessing, asked: Preprocessing) -> tuple[Plan | None, int | None]:
+    """How the network is built for the images that it will see, and their side (pixels) if only the file shows it."""
+    loader = model.classifier_loader
+    if given.crop is not None:
+        model.classifier_loader = partial(loader, side=given.crop)
+    made = model.planned()
+    if asked.crop is not None:
+        return made, None
+    if made is None and given.crop is not None:  # what was saved may be of the weights that it was fine-tuned from
+        model.classifier_loader = loader
+        made = model.planned()
+    usual = given.crop or (made.usual_side if made is not None else None)
+    return made, made.side if made is not None and made.side != usual else None
+
+
+def _resized(base: ModelDefinition, crop: int) -> int:
+    """The shorter side after resizing for a crop of another side: the architecture crops this share of it."""
+    own: Any = base.transform
+    if (share := getattr(own, "crop_pct", None)) is not None:
+        return math.floor(crop / share)
+    sides = [max(size) if isinstance(size, list | tuple) else size for size in (own.img_resize_size, own.img_crop_size)]
+    return round(crop * sides[0] / sides[1])
 
 
 def _normalization(base: ModelDefinition, given: Preprocessing) -> StandardNormalization | None:

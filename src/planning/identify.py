@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from testbed.calls import reason_of
 from testbed.entities import DatasetInfo
 from testbed.errors import IdentityError, TestbedError, UnsupportedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -69,7 +70,7 @@ class Identifier:
         except TestbedError as error:
             cell.action, cell.reason = Action.FAILED, str(error)
         except Exception as error:  # a family may be a plug-in's
-            cell.action, cell.reason = Action.FAILED, f"it cannot be defined: {type(error).__name__}: {error}"
+            cell.action, cell.reason = Action.FAILED, f"it cannot be defined: {reason_of(error)}"
         return cell.action is Action.RUN
 
     def _require_judges(self, built: Built, setting: EvalSetting) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+from testbed.calls import reason_of
 from testbed.data.class_lists import in_classes_of
 from testbed.data.left_out import LeftOut
 from testbed.data.source import ImageSource, Source, dataset_of
@@ -184,7 +185,7 @@ def attempt(open_it: Callable[[], T]) -> T | str:
         return str(error)
     except Exception as error:  # definitions are the user's own code, and may raise anything
         log.debug("planning failed", exc_info=True)
-        return f"{type(error).__name__}: {error}"
+        return reason_of(error)
 
 
 def _origin(registry: Registry[Any], name: str) -> set[str]:

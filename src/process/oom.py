@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import torch
 
+from testbed.errors import message_of
+
 _NO_MEMORY = (
     *("out of memory", "not enough memory", "can't allocate memory", "ALLOC_FAILED"),
     *("CUBLAS_STATUS_NOT_INITIALIZED", "unable to find an engine"),
@@ -20,7 +22,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     """
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
-    text = str(error)
+    text = message_of(error)
     return isinstance(error, RuntimeError) and any(each in text for each in _NO_MEMORY)
 
 
@@ -30,7 +32,7 @@ class DeviceError(RuntimeError):
 
 def is_device_error(error: BaseException) -> bool:
     """Whether an error of one kernel, such as a failed assertion, has made the GPU unusable for this process."""
-    return isinstance(error, RuntimeError) and "CUDA error" in str(error) and not is_out_of_memory(error)
+    return isinstance(error, RuntimeError) and "CUDA error" in message_of(error) and not is_out_of_memory(error)
 
 
 class InPieces:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from testbed.calls import reason_of
 from testbed.db.connection.urls import display_url, resolve_url
 from testbed.entities import OVERALL
 from testbed.trackers.mirrors import Mirror, Point, mirror_of
@@ -43,7 +44,7 @@ def log_evaluations(store: Store, mirrors: Sequence[Mirror], evaluation_ids: Seq
         try:
             mirror.close()
         except Exception as error:  # of a library or a server
-            problems.append(f"{mirror.name} could not be ended: {type(error).__name__}: {error}")
+            problems.append(f"{mirror.name} could not be ended: {reason_of(error)}")
     return problems
 
 
@@ -66,5 +67,5 @@ def log_once(store: Store, mirror: Mirror, point: Point, evaluation_ids: Sequenc
     except Exception as error:  # of a library or a server: the run goes on
         for each in claimed:
             store.checkpoints.unclaim(each, mirror.name)
-        return f"{type(error).__name__}: {error}"
+        return reason_of(error)
     return ""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
+from testbed.calls import reason_of
 from testbed.db.connection.engine import Mode
 from testbed.db.store import Store
 from testbed.workers.channel import RemoteChannel
@@ -105,7 +106,7 @@ class RemoteWorker:
         try:
             cause = None if work(self._channel, device, self._open) else "an unexpected error"
         except BaseException as error:  # such as SystemExit by a library
-            cause = f"{type(error).__name__}: {error}"
+            cause = reason_of(error)
         finally:
             self._channel.tell(ENDED, cause)
 

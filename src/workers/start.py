@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from testbed.calls import reason_of
 from testbed.errors import TestbedError
 from testbed.graph.nodes import Reads
 from testbed.graph.passes import Job
@@ -50,7 +51,7 @@ def work(channel: RemoteChannel, device: str, opener: OpenStore = open_store) ->
         channel.fatal(str(error))
     except Exception as error:
         log.debug("worker failed", exc_info=True)
-        channel.broken(f"{type(error).__name__}: {error}")
+        channel.broken(reason_of(error))
         return False
     return True
 

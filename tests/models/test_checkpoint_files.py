@@ -189,10 +189,12 @@ def test_averaged_weights_and_what_is_left_out_are_said(tmp_path: Any, network: 
 
 
 def test_a_network_that_is_there_twice_is_not_chosen_from(tmp_path: Any, network: nn.Module) -> None:
-    torch.save({"state_dict": {**prefixed("model.")(network), **prefixed("ema.")(network)}}, tmp_path / "w.pth")
+    torch.save({"state_dict": {**prefixed("net.")(network), **prefixed("target.")(network)}}, tmp_path / "w.pth")
     made = registry.get_model(f"resnet18,{tmp_path}/w.pth")
     assert made.num_classes is None
-    with pytest.raises(WeightsError, match=r"several times, under the names ema\.\*, model\.\*"):
+    with pytest.raises(
+        WeightsError, match=r"several state dicts: 'state_dict\.net', 'state_dict\.target', and no rule"
+    ):
         made.load(CPU)
     torch.save({"student": network.state_dict(), "teacher": network.state_dict()}, tmp_path / "two.pth")
     with pytest.raises(WeightsError, match="several state dicts: 'student', 'teacher'"):
@@ -222,7 +224,10 @@ def zipped(path: Any) -> None:
 
 
 FILES = {
-    "a page": (lambda path: path.write_text("<html>404"), "it is a text that begins with '<html>404'"),
+    "a page": (
+        lambda path: path.write_text("<html>404"),
+        "it is an HTML page instead of the file (begins with '<html>404')",
+    ),
     "empty": (lambda path: path.write_bytes(b""), "the file is empty"),
     "Git LFS": (lambda path: path.write_text("version https://git-lfs.github.com/spec/v1\n"), "Git LFS pointer"),
     "HDF5": (lambda path: path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(99)), "HDF5 file, as Keras"),

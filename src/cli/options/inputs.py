@@ -33,6 +33,8 @@ class InputOptions:
     std: tuple[float, ...] = ()
     interpolation: str | None = None
     class_order: str | None = None
+    weights_entry: str | None = None
+    match_by_order: bool = False
 
     def inputs(self) -> Inputs:
         """The inputs of a run; what the options leave open, the user's variables say.
@@ -54,7 +56,14 @@ class InputOptions:
             templates=prompts.templates_file(templates) if templates is not None else None,
             heads=self.load_clfs,
         )
-        return replace(inputs, exif=self.exif, preprocessing=self._preprocessing(), class_order=self._class_order())
+        return replace(
+            inputs,
+            exif=self.exif,
+            preprocessing=self._preprocessing(),
+            class_order=self._class_order(),
+            weights_entry=self.weights_entry or "",
+            match_by_order=self.match_by_order,
+        )
 
     def _preprocessing(self) -> Preprocessing:
         size = self.image_size
@@ -92,15 +101,19 @@ def require_checkpoints(inputs: Inputs, models: Sequence[str]) -> None:
     Raises:
         click.UsageError: As said.
     """
-    if inputs.preprocessing == Preprocessing() and inputs.class_order is None:
+    given = [*inputs.preprocessing.options, *(["--class-order"] if inputs.class_order is not None else [])]
+    given += ["--weights-entry"] if inputs.weights_entry else []
+    given += ["--match-by-order"] if inputs.match_by_order else []
+    if not given:
         return
     from testbed.registry import registry
 
     for name in models:
         if registry.models.source(name) != "family checkpoint":
             raise click.UsageError(
-                f"--image-size, --mean, --std, --interpolation and --class-order are for checkpoints of torchvision's"
-                f" and timm's architectures, such as resnet18,finetuned.pth; {name} is none"
+                f"--image-size, --mean, --std, --interpolation, --class-order, --weights-entry and --match-by-order are"
+                f" for checkpoints of torchvision's and timm's architectures, such as resnet18,finetuned.pth; {name} is"
+                " none"
             )
 
 

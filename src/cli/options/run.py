@@ -197,6 +197,17 @@ def _options() -> list[click.Parameter]:
         help="For these: the order of the classes: natural (timm's), sorted (torchvision's ImageFolder), setting, or a"
         " file with a class name per line.  [default: what the file says, else setting]",
     )
+    add(
+        "--weights-entry",
+        metavar="NAME",
+        help="For these: the entry of the file that has the weights, such as ema.module or teacher.  [default: averaged"
+        " weights, else the entry that fits the architecture]",
+    )
+    add(
+        "--match-by-order",
+        is_flag=True,
+        help="For these: if the names of the tensors say nothing but all shapes agree in order, let the order decide.",
+    )
 
     heading = "Prompts"
     add(

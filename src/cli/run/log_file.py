@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from testbed import __version__
-from testbed.errors import TestbedError
+from testbed.errors import TestbedError, message_of
 from testbed.execution.progress import LINE_SECONDS, Count, Counting
 from testbed.redaction import redacted_values
 
@@ -89,7 +89,7 @@ class LogFile(Counting):
             error: What ended the program, if anything did.
         """
         if error is not None and not isinstance(error, SystemExit):
-            self._ended["error"] = str(error) or type(error).__name__
+            self._ended["error"] = message_of(error) or type(error).__name__
         self.write("ended", **self._ended)
 
 

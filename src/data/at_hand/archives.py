@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from testbed.calls import reason_of
 from testbed.data.at_hand.kept import IMAGES, Writer, listing_of
 from testbed.data.at_hand.labels import targets_of
 from testbed.data.at_hand.placed import Listing
@@ -201,7 +202,7 @@ def _members(path: Path, leaving: Leaving) -> Iterator[_Member]:
     except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error, RuntimeError, ValueError) as error:
         raise DataError(f"the archive {path} is damaged or cannot be read: {error}") from error
     except Exception as error:  # damaged headers raise almost anything
-        raise DataError(f"the archive {path} is damaged: {type(error).__name__}: {error}") from error
+        raise DataError(f"the archive {path} is damaged: {reason_of(error)}") from error
 
 
 def _zipped(path: Path, leaving: Leaving) -> Iterator[_Member]:

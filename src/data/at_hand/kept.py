@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from testbed.calls import reason_of
 from testbed.data.at_hand.labels import targets_of
 from testbed.data.at_hand.pictures import rgb_of
 from testbed.data.at_hand.placed import WHOLE, Listing, PlacedImages, common_folder
@@ -172,7 +173,7 @@ def _samples(items: Items) -> Iterator[tuple[int, bytes | Image.Image, Any, bool
         except DataError:
             raise
         except Exception as error:  # the user's own code may raise anything
-            raise DataError(f"{where} cannot be read: {type(error).__name__}: {str(error)[:500]}") from error
+            raise DataError(f"{where} cannot be read: {reason_of(error)}") from error
         yield position, image, label, rounded
 
 

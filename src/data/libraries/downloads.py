@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from testbed.calls import reason_of
 from testbed.data.libraries import torchvision_sets
 from testbed.data.libraries.remote_folder import RemoteFolder, download_file, offline, size_of
 from testbed.data.webdataset.folder import PREFIX as WDS
@@ -89,8 +90,8 @@ def _torchvision(known: torchvision_sets.TorchvisionSet, split: str, data: Path,
         raise
     except Exception as error:  # torchvision raises almost anything
         raise DataError(
-            f"data set {known.name!r} cannot be downloaded by torchvision: {type(error).__name__}:"
-            f" {str(error).strip() or 'no reason given'}; run the same command again to resume"
+            f"data set {known.name!r} cannot be downloaded by torchvision: {reason_of(error)};"
+            " run the same command again to resume"
         ) from error
     _merge(folder, torchvision_sets.roots_of(known)[0])
     shutil.rmtree(folder)
@@ -244,10 +245,9 @@ def _hugging_face(name: str, data: Path, say: Say) -> bool:
     except DataError:
         raise
     except Exception as error:  # the hub's client raises errors of several libraries
-        lines = str(error).strip().splitlines()
         raise DataError(
-            f"data set {name!r} cannot be downloaded from the Hugging Face hub: {type(error).__name__}:"
-            f" {lines[0] if lines else ''}; run the same command again to resume"
+            f"data set {name!r} cannot be downloaded from the Hugging Face hub: {reason_of(error)};"
+            " run the same command again to resume"
         ) from error
     shutil.rmtree(part / ".cache", ignore_errors=True)
     os.replace(part, folder)

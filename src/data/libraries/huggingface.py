@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.calls import reason_of
 from testbed.data.class_lists import places, union
 from testbed.data.content import of_missing
 from testbed.data.decode import decode_bytes, decode_file, image_digest
@@ -214,9 +215,8 @@ def _splits(name: str) -> dict[str, Any]:
         raise
     except Exception as error:  # errors depend on the format of the files
         where = folder if folder is not None else "the hub's cache"
-        lines = str(error).strip().splitlines()
         raise DataError(
-            f"data set {name!r} cannot be read from {where}: {type(error).__name__}: {lines[0] if lines else ''};"
+            f"data set {name!r} cannot be read from {where}: {reason_of(error)};"
             f" it should lie below the data root as {name.partition('@')[0]}, saved by save_to_disk, as parquet files"
             " or as <split>/<class>/<image>, or be in the hub's cache; testbed run --download gets it"
         ) from error

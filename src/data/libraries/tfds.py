@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.calls import reason_of
 from testbed.data.decode import as_rgb
 from testbed.data.source import ImageSource
 from testbed.errors import DataError, MissingExtraError, SampleError
@@ -59,9 +60,8 @@ class TensorFlowImages(ImageSource):
         except DataError:
             raise
         except Exception as error:  # TFDS raises almost anything
-            lines = str(error).strip().splitlines()
             raise DataError(
-                f"{self.name} cannot be read below {root}: {type(error).__name__}: {lines[0] if lines else ''};"
+                f"{self.name} cannot be read below {root}: {reason_of(error)};"
                 f" prepare it with tfds.builder({name!r}, data_dir={str(root)!r})"
                 ".download_and_prepare(file_format='array_record')"
             ) from error

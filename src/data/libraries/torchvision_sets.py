@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from testbed.calls import reason_of
 from testbed.data.formats.image_folder import ImageFolder
 from testbed.data.formats.image_lists import HDF5Images, ImageArrays, ListedImages
 from testbed.data.source import ImageSource
@@ -61,7 +62,7 @@ def open_set(name: str, split: str) -> ImageSource:
     except Exception as error:  # torchvision's readers raise almost anything on invalid files
         raise DataError(
             f"data set {name!r}, split {split!r}: the files in {root} differ from the published ones"
-            f" ({type(error).__name__}: {error}); delete them and unpack the archive again."
+            f" ({reason_of(error)}); delete them and unpack the archive again."
             f" {_how_to_get(known, root)}"
         ) from error
     found = len(source.class_names) if source.class_names is not None else known.classes

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.calls import reason_of
 from testbed.data.formats.annotations import checked_path
 from testbed.data.formats.image_lists import FileImages
 from testbed.errors import DataError
@@ -124,7 +125,7 @@ def _in_form(root: Path, name: str) -> Iterator[None]:
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError, csv.Error) as error:
         raise DataError(
             f"data set {name!r}: its metadata in {root} have another form than published"
-            f" ({type(error).__name__}: {str(error)[:200]}); get them again"
+            f" ({reason_of(error)}); get them again"
         ) from error
 
 

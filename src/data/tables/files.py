@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from testbed.calls import reason_of
 from testbed.data.formats.annotations import read_json, read_text
 from testbed.data.tables.tsv import read_rows
 from testbed.errors import DataError, MissingExtraError
@@ -116,8 +117,7 @@ def _workbook_rows(path: Path) -> Iterator[list[str]]:
         raise
     except Exception as error:  # openpyxl raises almost anything on damaged files
         raise DataError(
-            f"{path} cannot be read as a workbook ({type(error).__name__}: {str(error)[:200]}); the copy may be"
-            " incomplete"
+            f"{path} cannot be read as a workbook ({reason_of(error)}); the copy may be incomplete"
         ) from error
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from testbed.calls import reason_of
 from testbed.errors import MissingExtraError, RunError
 from testbed.planning.resources import require_compiler
 from testbed.provenance.libraries import NUMERIC
@@ -76,9 +77,8 @@ def connect(address: str | None, verbose: bool) -> Any:
                 address=address, logging_level=level, log_to_driver=False, include_dashboard=None if where else False
             )
     except Exception as error:  # of many kinds, some of them not Ray's own
-        reason = str(error).strip().partition("\n")[0]
         raise RunError(
-            f"no Ray cluster answers{f' at {where}' if where else ''} ({type(error).__name__}: {reason}). Start one by"
+            f"no Ray cluster answers{f' at {where}' if where else ''} ({reason_of(error)}). Start one by"
             " 'ray start --head' and give its address as --ray-address HOST:PORT; a cluster with tokens also needs the"
             " variables RAY_AUTH_MODE and RAY_AUTH_TOKEN"
         ) from error

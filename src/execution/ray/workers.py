@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy.engine import make_url
 
 from testbed.db.store import Store
+from testbed.errors import message_of
 from testbed.execution.pool import Ended, WorkerMessage
 from testbed.execution.ray.cluster import environment
 from testbed.execution.ray.head import GIVE_UP_SECONDS, LEAVE_SECONDS, Head
@@ -201,7 +202,7 @@ def _is_file(url: str) -> bool:
 
 def _cause(error: Exception) -> str:
     """Why a worker was lost, in some words; Ray's own, which are many, are shown by -v."""
-    name, text = type(error).__name__, str(error)
+    name, text = type(error).__name__, message_of(error)
     if "OutOfMemory" in name or "memory pressure" in text:
         return "out of memory"
     if "Unavailable" in name:

@@ -11,6 +11,7 @@ from testbed.explain.axis import REPLACES, Axis, NotApplicableError, Stage, add_
 from testbed.explain.cell import StoredCell
 from testbed.explain.pixels import Pixels, pixels_of
 from testbed.models.base.capability import LOGITS
+from testbed.models.checkpoints.entries import is_averaged
 from testbed.models.loading.checkpoint_network import other_entries
 from testbed.models.model_base import Model, ModelDefinition
 
@@ -64,7 +65,7 @@ def _entries(cell: StoredCell) -> Found:
     if not entries:
         raise NotApplicableError("the weights are no checkpoint that has others too")
     for entry in entries:
-        yield f"{entry} ({'averaged' if 'ema' in entry else 'not averaged'})", partial(replace, entry=entry)
+        yield f"{entry} ({'averaged' if is_averaged(entry) else 'not averaged'})", partial(replace, entry=entry)
 
 
 add_axis(Axis("precision", Stage.IMAGES, _precision))

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from testbed.calls import reason_of
 from testbed.errors import TestbedError
 from testbed.metrics.captions.meteor import PACKAGE
 from testbed.paths import cache_dir
@@ -104,7 +105,7 @@ def _read(path: Path, count: int) -> list[float]:
         return [scores[index] for index in range(count)]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise TestbedError(
-            f"SPICE's program wrote no scores that can be read ({type(error).__name__}: {error}); run java -version"
+            f"SPICE's program wrote no scores that can be read ({reason_of(error)}); run java -version"
         ) from error
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from testbed.errors import WeightsError
 from testbed.models.base.weights import plain
 
+COUNTED = "num_batches_tracked"
 COUNTER = "n_averaged"  # of torch.optim.swa_utils.AveragedModel, beside the network
 # torchvision's first DenseNets; its builders and timm's rename them in this way.
 OLD_NAMES = ((re.compile(r"(denselayer\d+\.(?:norm|relu|conv))\.([12])\."), r"\1\2."),)
@@ -46,12 +47,12 @@ def under_own_names(own: Iterable[str], state: Mapping[str, Any], what: str) -> 
         WeightsError: If the network is there several times under different prefixes.
     """
     names = list(own)
-    renamed = _renamed(set(names), state)
-    counts = {prefix: sum(prefix + name in renamed for name in names) for prefix in _prefixes(names, renamed)}
+    today = renamed(set(names), state)
+    counts = {prefix: sum(prefix + name in today for name in names) for prefix in prefixes_of(names, today)}
     most = max(counts.values(), default=0)
     best = [prefix for prefix, count in counts.items() if count == most]
-    if not most or "" in best:
-        return Named(renamed)
+    if not most or "" in best or (len(best) > 1 and most * 2 <= len(names)):
+        return Named(today)
     if len(best) > 1:
         raise WeightsError(
             f"{what} holds the network several times, under the names {', '.join(f'{each}*' for each in sorted(best))};"
@@ -59,28 +60,33 @@ def under_own_names(own: Iterable[str], state: Mapping[str, Any], what: str) -> 
         )
     prefix = best[0]
     averages = {f"{prefix.removesuffix('module.')}{COUNTER}"}
-    beside = [name for name in renamed if not name.startswith(prefix) and name not in averages]
+    beside = [name for name in today if not name.startswith(prefix) and name not in averages]
     inner: Any = OrderedDict(
-        (name.removeprefix(prefix), value) for name, value in renamed.items() if name.startswith(prefix)
+        (name.removeprefix(prefix), value) for name, value in today.items() if name.startswith(prefix)
     )
-    if hasattr(renamed, "_metadata"):
+    if hasattr(today, "_metadata"):
         inner._metadata = OrderedDict(
             (name.removeprefix(prefix) if name.startswith(prefix) else "", versions)
-            for name, versions in renamed._metadata.items()
+            for name, versions in today._metadata.items()
             if f"{name}.".startswith(prefix)
         )
     return Named(inner, prefix, tuple(beside))
 
 
-def _prefixes(own: list[str], state: Mapping[str, Any]) -> set[str]:
+def counted(names: Iterable[str]) -> list[str]:
+    """The names without those of the counters of batch norms, which evaluation does not use."""
+    return [name for name in names if not name.endswith(COUNTED)]
+
+
+def prefixes_of(own: Iterable[str], state: Mapping[str, Any]) -> set[str]:
     """What may stand before the network's own names: nothing, or what stands before one of them."""
-    found = {""}
-    for name in own[:1] + own[-1:]:
+    names, found = list(own), {""}
+    for name in names[:1] + names[-1:]:
         found.update(each.removesuffix(name) for each in state if each.endswith(f".{name}"))
     return found
 
 
-def _renamed(own: set[str], state: Mapping[str, Any]) -> Any:
+def renamed(own: set[str], state: Mapping[str, Any]) -> Any:
     """A state dict whose names of an older library are today's, if it has any."""
     renames = {}
     for name in [each for each in state if each not in own]:
@@ -118,27 +124,37 @@ def fit_state_dict(network: Any, state: Mapping[str, Any], what: str) -> Named:
             versioned._metadata = own._metadata
             network.load_state_dict(versioned, strict=True)
     except (RuntimeError, ValueError) as error:
-        found = faults(own, named.state)
-        raise misfit(what, found or [plain(error)]) from error
+        if not faults(own, named.state):
+            raise WeightsError(f"{what} does not fit the architecture: {plain(error)}") from error
+        raise misfit(what, own, named.state) from error
     return named
 
 
 def faults(own: Mapping[str, Any], state: Mapping[str, Any]) -> list[str]:
     """How a state dict differs from a network's, the most telling first."""
+    return [fault for kind in kinds_of_faults(own, state) for fault in kind]
+
+
+def kinds_of_faults(own: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[list[str], list[str], list[str]]:
+    """The names that a state dict does not have, those that it has besides, and the shapes that differ."""
     shapes = [
         f"{name} is {tuple(state[name].shape)}, not {tuple(own[name].shape)}"
         for name in own
         if name in state and hasattr(own[name], "shape") and _shape(state[name]) != _shape(own[name])
     ]
-    missing = [f"missing {name}" for name in own if name not in state]
-    counted = [each for each in missing if not each.endswith("num_batches_tracked")]
-    return [*(counted or missing), *(f"unexpected {name}" for name in state if name not in own), *shapes]
+    missing = [name for name in own if name not in state]
+    missing = [f"missing {name}" for name in counted(missing) or missing]
+    return missing, [f"unexpected {name}" for name in state if name not in own], shapes
 
 
-def misfit(what: str, found: list[str]) -> WeightsError:
-    """The error for weights that do not fit."""
-    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    return WeightsError(f"{what} does not fit the architecture: {'; '.join(found[:SHOWN])}{more}")
+def misfit(what: str, own: Mapping[str, Any], state: Mapping[str, Any], hint: str = "") -> WeightsError:
+    """The error for weights that do not fit: a few faults are all listed, of many the first of each kind."""
+    kinds = kinds_of_faults(own, state)
+    if sum(map(len, kinds)) <= SHOWN:
+        said = [fault for kind in kinds for fault in kind]
+    else:
+        said = [f"{kind[0]}{f' and {len(kind) - 1} more' if len(kind) > 1 else ''}" for kind in kinds if kind]
+    return WeightsError(f"{what} does not fit the architecture: {'; '.join(said)}{hint}")
 
 
 def _shape(value: Any) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from testbed.calls import first_line
-from testbed.errors import TestbedError, WeightsError
+from testbed.errors import TestbedError, WeightsError, message_of
 
 PROBE_SECONDS = 5.0
 _SEED = 0
@@ -165,7 +165,7 @@ def plain(error: BaseException) -> str:
         )
     if _is_of_weights_only(error):
         return "it is not a file that torch.save writes, or it is damaged"
-    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip()
+    text = re.sub(r"\x1b\[[0-9;]*m", "", message_of(error)).strip()
     return first_line(text)
 
 

@@ -6,14 +6,17 @@ interpolate them to its configuration. ``--siglip`` adds a bias.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import WeightsError
+from testbed.errors import WeightsError, message_of
 from testbed.models.base.weights import WeightsSource
+from testbed.models.checkpoints.file_kinds import is_safetensors
 from testbed.models.loading.checkpoint_file import plain_values, why_not_read
 from testbed.models.loading.saved import shapes
 
@@ -130,6 +133,18 @@ def activation(architecture: str, quick: bool, own: bool) -> str:
     )
 
 
+@contextlib.contextmanager
+def _named_rightly(path: Path) -> Iterator[Path]:
+    """The file under a name that ends as its format does: open_clip goes by that and not by the content."""
+    if not path.is_file() or (path.suffix == ".safetensors") == is_safetensors(path):
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="testbed-") as folder:
+        link = Path(folder) / ("weights.safetensors" if is_safetensors(path) else "weights.pt")
+        link.symlink_to(path.absolute())
+        yield link
+
+
 def load_into(network: Any, path: Path, name: str) -> None:
     """Loads a checkpoint into a network as open_clip does.
 
@@ -139,11 +154,11 @@ def load_into(network: Any, path: Path, name: str) -> None:
     import open_clip
 
     try:
-        with plain_values():
-            open_clip.load_checkpoint(network, str(path), strict=True, weights_only=True)
+        with plain_values(), _named_rightly(path) as file:
+            open_clip.load_checkpoint(network, str(file), strict=True, weights_only=True)
     except Exception as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        if "Error(s) in loading state_dict" in str(error):
+        lines = [line.strip() for line in message_of(error).splitlines() if line.strip()]
+        if "Error(s) in loading state_dict" in message_of(error):
             raise WeightsError(
                 f"{name}: the checkpoint {path} cannot be loaded, since it does not fit the architecture:"
                 f" {' '.join(lines[1:2])[:160]}"

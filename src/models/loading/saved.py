@@ -20,7 +20,8 @@ from typing import Any
 from testbed.errors import DataError, WeightsError
 from testbed.inputs import Preprocessing
 from testbed.models.base.transform import INTERPOLATIONS
-from testbed.models.loading.checkpoint_file import FoundState, found_in, open_checkpoint
+from testbed.models.checkpoints.entries import FoundState, found_in
+from testbed.models.loading.checkpoint_file import open_checkpoint
 from testbed.models.loading.class_order import (
     NATURAL,
     OPTION,
@@ -47,12 +48,14 @@ class Saved:
     """Preprocessing that was saved with a checkpoint.
 
     Attributes:
-        preprocessing: What was saved; None for what was not.
+        preprocessing: What was saved; None for what was not. Without ``resize`` the architecture's share is cropped.
         where: Where it was found, such as ``args in epoch_3.pth``.
+        unused: What was saved for tests and is not used, for people.
     """
 
     preprocessing: Preprocessing
     where: str
+    unused: str = ""
 
 
 def saved_preprocessing(path: Path, architecture: str) -> Saved | None:
@@ -68,16 +71,49 @@ def saved_preprocessing(path: Path, architecture: str) -> Saved | None:
     for where, options in _options(path, architecture):
         found = _preprocessing(options, f"{where} says")
         if found != Preprocessing():
-            return Saved(found, where)
+            return Saved(found, where, _of_tests(options, where, found))
     return None
+
+
+def _of_tests(options: Mapping[str, Any], where: str, found: Preprocessing) -> str:
+    """The size and crop that timm's validate takes for tests, where they are others than those of training."""
+    size, share = options.get("test_input_size"), options.get("test_crop_pct")
+    if not size and not share:
+        return ""
+    tested = {
+        **{key: options.get(key) for key in ("input_size", "crop_pct")},
+        **({"input_size": size} if size else {}),
+        **({"crop_pct": share} if share else {}),
+    }
+    try:
+        crop = _crop(tested, where)
+        resize = _resize(tested, crop, where) if crop else None
+    except WeightsError:
+        return ""
+    if crop is None or (resize, crop) == (found.resize, found.crop):
+        return ""
+    names = " and ".join(key for key, value in (("test_input_size", size), ("test_crop_pct", share)) if value)
+    return f"{names} of {where} not used: --image-size {resize} {crop} evaluates as timm's validate does"
+
+
+def contents(path: Path) -> Any:
+    """What a checkpoint file holds, its tensors without content; read once as long as it does not change.
+
+    Raises:
+        WeightsError: If it is missing or cannot be read.
+    """
+    try:
+        stamp = os.stat(path)
+    except OSError:
+        return open_checkpoint(path, content=False)
+    return _opened(path, stamp.st_mtime_ns, stamp.st_size)[0]
 
 
 def shapes(path: Path) -> FoundState | None:
     """The state dict of a checkpoint as tensors without content; None if the file is missing or not readable."""
     try:
-        stamp = os.stat(path)
-        return _opened(path, stamp.st_mtime_ns, stamp.st_size)[0]
-    except (OSError, WeightsError):
+        return found_in(contents(path), f"the checkpoint {path}")
+    except WeightsError:
         return None
 
 
@@ -185,8 +221,8 @@ def _config_file(path: Path, architecture: str) -> Mapping[str, Any] | None:
 
 
 @lru_cache(maxsize=64)
-def _opened(path: Path, modified: int, size: int) -> tuple[FoundState, dict[str, Mapping[str, Any]], dict[str, Any]]:
-    """The state dict without content, the entries that hold options, and those that hold class names."""
+def _opened(path: Path, modified: int, size: int) -> tuple[Any, dict[str, Mapping[str, Any]], dict[str, Any]]:
+    """What a file holds, tensors without content; the entries that hold options, and those that hold class names."""
     loaded = open_checkpoint(path, content=False)
     entries = {}
     for name in ENTRIES if isinstance(loaded, Mapping) else ():
@@ -195,7 +231,7 @@ def _opened(path: Path, modified: int, size: int) -> tuple[FoundState, dict[str,
         if isinstance(entry, Mapping):
             entries[name] = entry
     names = {name: loaded[name] for name in NAMES if isinstance(loaded, Mapping) and name in loaded}
-    return found_in(loaded, path), entries, names
+    return loaded, entries, names
 
 
 def _preprocessing(options: Mapping[str, Any], what: str) -> Preprocessing:
@@ -208,12 +244,17 @@ def _preprocessing(options: Mapping[str, Any], what: str) -> Preprocessing:
     if interpolation not in (None, "random", *INTERPOLATIONS):
         raise WeightsError(f"{what} interpolation {interpolation!r}; it is one of {', '.join(INTERPOLATIONS)}")
     return Preprocessing(
-        resize=_resize(options, crop, what) if crop else None,
+        resize=_resize(options, crop, what) if crop and not _by_architecture(options, what) else None,
         crop=crop,
         mean=_three(options.get("mean"), f"{what} mean"),
         std=_three(options.get("std"), f"{what} std"),
         interpolation=None if interpolation == "random" else interpolation,
     )
+
+
+def _by_architecture(options: Mapping[str, Any], what: str) -> bool:
+    """Whether the share that is cropped was left to the architecture, as timm's scripts do without ``--crop-pct``."""
+    return what.startswith("args") and not options.get("val_resize_size") and not options.get("crop_pct")
 
 
 def _crop(options: Mapping[str, Any], what: str) -> int | None:

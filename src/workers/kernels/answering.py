@@ -160,7 +160,7 @@ class Answerer:
             return [self._output(message, each) for message, each in zip(messages, answers, strict=True)]
         except Exception as error:
             if is_device_error(error):
-                raise DeviceError(str(error)) from error
+                raise DeviceError(reason_of(error)) from error
             halves, passing = is_out_of_memory(error), is_passing(error)
         middle = len(messages) // 2
         if halves:
@@ -181,7 +181,7 @@ class Answerer:
             self.answered = True
             return output_of(answer)
         if is_device_error(answer):
-            raise DeviceError(str(answer)) from answer
+            raise DeviceError(reason_of(answer)) from answer
         log.debug("%s cannot answer %s", self.model, message.sample, exc_info=answer)
         self._failed, self._reason = self._failed + 1, reason_of(answer)
         return UnreachedError(self._reason) if is_passing(answer) else failure(self._reason)

@@ -22,7 +22,7 @@ from testbed.data.reader import Batch, ByName, CpuPerturbation, Item, Reader, co
 from testbed.data.source import ImageSource
 from testbed.devices import Download, runs_ahead
 from testbed.entities import Chunk
-from testbed.errors import RunError, StoreError
+from testbed.errors import RunError, StoreError, message_of
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.nodes import Given
 from testbed.graph.passes import Pass, PassCell, Shard
@@ -186,7 +186,7 @@ class ImageKernel(Kernel):
             except StoreError:  # of the run, which was asked for the next shard
                 raise
             except Exception as error:
-                if workers and _FROM_DATA_WORKER not in str(error):  # one was killed, maybe by the system
+                if workers and _FROM_DATA_WORKER not in message_of(error):  # one was killed, maybe by the system
                     raise DataWorkerLostError(reason_of(error)) from error
                 raise RunError(f"reading failed: {_told(error)}") from error
             if batch is None:
@@ -301,9 +301,9 @@ class DataWorkerLostError(Exception):
 
 def _told(error: Exception) -> str:
     """The error of a transform as its last line; from a data worker, the message is a traceback as text."""
-    if _FROM_DATA_WORKER not in str(error):
+    if _FROM_DATA_WORKER not in message_of(error):
         return reason_of(error)
-    last = str(error).strip().splitlines()[-1]
+    last = message_of(error).strip().splitlines()[-1]
     return re.sub(r"^(?:\w+\.)+(?=\w+: )", "", last)
 
 

@@ -115,7 +115,7 @@ class ShardKernel(Kernel):
                     for evaluation_id in shard.cells:
                         self.context.fail(evaluation_id, self.reason(error))
                     if is_device_error(error):
-                        raise DeviceError(str(error)) from error
+                        raise DeviceError(reason_of(error)) from error
             yield ShardDone(shard)
 
     @abstractmethod

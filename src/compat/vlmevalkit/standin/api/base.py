@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from testbed.calls import reason_of
 from testbed.compat.vlmevalkit.standin.messages import Asked
 from testbed.compat.vlmevalkit.standin.smp.log import get_logger
 
@@ -69,7 +70,7 @@ class BaseAPI(Asked):
             try:
                 code, answer, told = ask(content, **{**self.default_kwargs, **kwargs})
             except Exception as error:  # as VLMEvalKit: whatever it is, it is asked again
-                told = f"{type(error).__name__}: {error}"
+                told = reason_of(error)
             else:
                 if code == 0 and answer and self.fail_msg not in answer:
                     return {"prediction": answer, "extra_records": told} if isinstance(told, dict) else answer

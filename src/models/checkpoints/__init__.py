@@ -1,0 +1,1 @@
+"""Checkpoint files: which formats they have, which entries, and how their tensors are named."""

@@ -1,0 +1,282 @@
+"""The entries of a checkpoint that hold tensors of a network, and which of them is taken.
+
+Training scripts save a network beside its average, its teacher, the state of an optimizer and their own counters, each
+under names of their own. So entries are found by what they hold: a mapping of names to tensors, at any depth.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from testbed.errors import WeightsError
+from testbed.models.base.fitting import counted, prefixes_of, renamed
+
+OPTION = "--weights-entry"
+PLAIN = ("state_dict", "model_state_dict", "model")  # timm's order; after averaged weights
+AVERAGED = ("state_dict_ema", "model_ema")  # timm's names, which come first among averaged weights
+EARLIER = (*AVERAGED, *PLAIN, "ema")  # what earlier versions took, without a look at the architecture
+DEEPEST = 6
+SHOWN = 4
+HALF = 0.5
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_OF_AVERAGES = frozenset({"ema", "swa", "avg", "average", "averaged", "averaging", "polyak"})
+_OF_OPTIMIZERS = re.compile(r"optim|^(max_)?exp_(avg|inf)|momentum_buffer|^square_avg|^grads?$|gradient", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A mapping of names to tensors in a file.
+
+    Attributes:
+        path: Its keys from the outermost on, with dots between them; empty for the file itself.
+        state: Name → tensor; plain values may be among them.
+        faults: How many names or shapes differ from the architecture's, its head aside; None if unknown.
+    """
+
+    path: str
+    state: Mapping[str, Any]
+    faults: int | None = None
+
+    @property
+    def of_optimizer(self) -> bool:
+        """Whether it belongs to an optimizer, whose moments have the names and shapes of the weights."""
+        return any(_OF_OPTIMIZERS.search(part) for part in self.path.split("."))
+
+
+@dataclass(frozen=True)
+class FoundState:
+    """A state dict in a file.
+
+    Attributes:
+        state: Name → tensor, with torch's ``_metadata`` if the file has any.
+        entry: The entry of the file that holds it; empty for the file itself.
+        others: Entries with other weights that are not taken.
+        rule: Why it is taken and not the others, for people.
+        usual: Whether earlier versions took it too, so that an identity need not name it.
+    """
+
+    state: dict[str, Any]
+    entry: str = ""
+    others: tuple[str, ...] = ()
+    rule: str = ""
+    usual: bool = True
+
+
+def is_averaged(path: str) -> bool:
+    """Whether the keys of an entry call its weights an average over training, such as ``ema.module``."""
+    return any(word.lower() in _OF_AVERAGES for word in _WORDS.findall(path))
+
+
+def entries_in(loaded: Any) -> list[Entry]:
+    """Every mapping of names to tensors in what a file holds, the outer ones first."""
+    return list(_walk(loaded, (), DEEPEST))
+
+
+def _walk(value: Any, keys: tuple[str, ...], deepest: int) -> Iterator[Entry]:
+    if isinstance(value, Mapping):
+        if is_state(value):
+            yield Entry(".".join(keys), value)
+        inner = [(str(key), each) for key, each in value.items()]
+    elif isinstance(value, list | tuple):
+        inner = [(str(index), each) for index, each in enumerate(value)]
+    else:
+        return
+    for key, each in inner if deepest else ():
+        if isinstance(each, Mapping | list | tuple):
+            yield from _walk(each, (*keys, key), deepest - 1)
+
+
+def is_state(value: Any) -> bool:
+    """Whether it is a mapping of names to tensors; other plain values may be among them."""
+    import torch
+
+    return (
+        isinstance(value, Mapping)
+        and all(isinstance(key, str) for key in value)
+        and any(isinstance(each, torch.Tensor) for each in value.values())
+    )
+
+
+def found_in(
+    loaded: Any, what: str, wanted: str = "", own: Mapping[str, Any] | None = None, heads: Sequence[str] = ()
+) -> FoundState:
+    """The state dict in what `open_checkpoint` returned: that of an entry, or the preferred one.
+
+    Args:
+        loaded: What the file holds; tensors need no content.
+        what: The file, for messages.
+        wanted: The path of an entry, such as ``ema.module``; empty for the preferred one.
+        own: The network's state dict, if the architecture is known: only entries that fit it are then considered.
+        heads: Those of its names whose shape the number of classes decides.
+
+    Raises:
+        WeightsError: If there is none, or several between which no rule decides.
+    """
+    if not isinstance(loaded, Mapping) and not (isinstance(loaded, list | tuple) and entries_in(loaded)):
+        raise _none(what, f"it holds {_kind(loaded)}")
+    entries = entries_in(loaded)
+    weights = [each for each in entries if not each.of_optimizer]
+    holders = _holders(weights, own, heads)
+    if wanted:
+        return _wanted(entries, holders, what, wanted, loaded)
+    if not weights:
+        kept = f", and {_listed([each.path for each in entries])} are of an optimizer" if entries else ""
+        held = f"it has the entries {', '.join(map(repr, list(loaded)[:6]))}{kept}" if loaded else "it is empty"
+        raise _none(what, held)
+    best = min(_faults(each) for each in holders)
+    fitting = [each for each in holders if _faults(each) == best]
+    chosen, rule = _preferred(fitting, what)
+    others = tuple(each.path or "the file itself" for each in holders if each is not chosen)
+    if others and not rule:
+        rule = "it fits the architecture best"
+    return FoundState(copied(chosen.state), chosen.path, others, rule, chosen.path == _earlier(loaded))
+
+
+def _faults(entry: Entry) -> int:
+    return entry.faults or 0
+
+
+def _holders(entries: list[Entry], own: Mapping[str, Any] | None, heads: Sequence[str]) -> list[Entry]:
+    """The entries that hold the network: those with most of its tensors, else those with many or a usual name."""
+    found = [held for each in entries for held in _networks_in(each, own, heads)] if own is not None else []
+    if found or not entries:
+        return found
+    sizes = {id(each): _size(each) for each in entries}
+    most = max(sizes.values())
+    known = (*AVERAGED, *PLAIN)
+    return [each for each in entries if sizes[id(each)] >= most * HALF or each.path.rpartition(".")[2] in known]
+
+
+def _size(entry: Entry) -> int:
+    return sum(hasattr(each, "shape") for each in entry.state.values())
+
+
+def _networks_in(entry: Entry, own: Mapping[str, Any], heads: Sequence[str]) -> Iterator[Entry]:
+    """The networks in one mapping: one for each prefix of names under which most of the architecture's are found."""
+    state = renamed(set(own), entry.state)
+    names = [name for name in counted(own) if name not in heads]
+    under: dict[str, int] = {}
+    for prefix in sorted(prefixes_of(own, state)):
+        same = sum(_alike(state.get(prefix + name), own[name]) for name in names)
+        if same > len(names) * HALF:
+            under[prefix] = same
+    for prefix, same in under.items():
+        inside = [name for name in counted(state) if name.startswith(prefix)]
+        foreign = sum(name.removeprefix(prefix) not in own for name in inside) if prefix or len(under) == 1 else 0
+        faults = len(names) - same + foreign
+        if len(under) == 1:
+            yield Entry(entry.path, entry.state, faults)
+        else:
+            yield Entry(_joined(entry.path, prefix.rstrip(".")), _below(entry.state, prefix, under), faults)
+
+
+def _alike(given: Any, own: Any) -> bool:
+    return given is not None and tuple(getattr(given, "shape", ())) == tuple(own.shape)
+
+
+def _joined(*parts: str) -> str:
+    return ".".join(part for part in parts if part)
+
+
+def _below(state: Mapping[str, Any], prefix: str, prefixes: Mapping[str, int]) -> Mapping[str, Any]:
+    """The tensors below a prefix; for the empty one, those below none of the others."""
+    others = tuple(each for each in prefixes if each)
+    chosen: Any = OrderedDict(
+        (name, value)
+        for name, value in state.items()
+        if (name.startswith(prefix) if prefix else not name.startswith(others))
+    )
+    if hasattr(state, "_metadata"):
+        chosen._metadata = state._metadata
+    return chosen  # type: ignore[no-any-return]
+
+
+# The choice -------------------------------------------------------------------------------------------------------
+
+
+def _preferred(entries: list[Entry], what: str) -> tuple[Entry, str]:
+    """The entry that is taken among those that fit equally well, and by which rule."""
+    if len(entries) == 1:
+        return entries[0], ""
+    averaged = [each for each in entries if is_averaged(each.path)]
+    for group, names in ((averaged, AVERAGED), (entries if not averaged else [], PLAIN)):
+        ranked = sorted(group, key=lambda each: _rank(each.path, names))
+        if len(group) == 1 or (len(group) > 1 and _rank(ranked[0].path, names) < _rank(ranked[1].path, names)):
+            return ranked[0], "averaged" if averaged else "timm's order"
+    raise WeightsError(
+        f"{what} has several state dicts: {_listed([each.path for each in entries], len(entries))}, and no rule says"
+        f" which of them is meant; choose by {OPTION} NAME, or weights_entry= of checkpoint_model"
+    )
+
+
+def _rank(path: str, names: tuple[str, ...]) -> int:
+    """The place of an entry in an order of names, by the first of its keys that is one of them."""
+    return next((names.index(part) for part in path.split(".") if part in names), len(names))
+
+
+def _earlier(loaded: Any) -> str | None:
+    """The entry that earlier versions took: the first of some names at the top, the file itself, or its only one."""
+    if not isinstance(loaded, Mapping):
+        return None
+    held = [key for key, value in loaded.items() if isinstance(key, str) and is_state(value)]
+    known = next((key for key in EARLIER if key in held), None)
+    if known is None and is_state(loaded):
+        return ""
+    return known if known is not None else held[0] if len(held) == 1 else None
+
+
+def _wanted(entries: list[Entry], holders: list[Entry], what: str, wanted: str, loaded: Any) -> FoundState:
+    """The entry that was asked for, by its path or by one that leads to no other."""
+    known = {each.path: each for each in [*entries, *holders]}
+    paths = [path for path in known if path == wanted or path.startswith(f"{wanted}.")]
+    paths = [path for path in paths if any(each.path == path for each in holders)] or paths
+    paths = [wanted] if wanted in paths else paths
+    if len(paths) > 1:
+        raise WeightsError(f"{what}: {wanted!r} stands for several entries: {_listed(paths, 6)}; name one of them")
+    if not paths:
+        weights = [each for each in known.values() if not each.of_optimizer]
+        held = ", ".join(repr(each.path or "the file itself") for each in weights)
+        raise _none(what, f"{wanted!r} is none of its entries with weights ({held or 'none'})")
+    chosen = known[paths[0]]
+    if chosen.of_optimizer:
+        raise _none(what, f"{chosen.path!r} belongs to an optimizer: its tensors are not weights")
+    others = tuple(each.path or "the file itself" for each in holders if each.path != chosen.path)
+    usual = chosen.path == _earlier(loaded)
+    return FoundState(copied(chosen.state), chosen.path, others, f"as {OPTION} says", usual)
+
+
+def said_of(found: FoundState) -> str:
+    """Which entry was taken, and by which rule, for people; empty if a file has nothing to choose from."""
+    instead = f", not {_listed(list(found.others), SHOWN, ' or ')}" if found.others else ""
+    where = found.entry or "the file itself"
+    if is_averaged(found.entry):
+        why = f", {found.rule}" if found.rule.startswith("as ") else ""
+        return f"averaged weights (EMA) from {where}{instead}{why}"
+    return f"weights from {where}{instead} ({found.rule})" if found.others or found.rule.startswith("as ") else ""
+
+
+def _listed(paths: list[str], most: int = SHOWN, last: str = ", ") -> str:
+    shown = [path or "the file itself" for path in paths[:most]]
+    words = shown if last != ", " else [repr(each) for each in shown]
+    more = f" and {len(paths) - most} more" if len(paths) > most else ""
+    return f"{last.join(words)}{more}"
+
+
+def copied(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A state dict with the versions of its modules, which torch keeps in an attribute."""
+    copy: Any = OrderedDict(state)
+    if hasattr(state, "_metadata"):
+        copy._metadata = OrderedDict(state._metadata)
+    return copy  # type: ignore[no-any-return]
+
+
+def _none(what: str, found: str) -> WeightsError:
+    return WeightsError(f"{what} has no state dict (a mapping of names to tensors); {found}")
+
+
+def _kind(loaded: Any) -> str:
+    return "a tensor" if type(loaded).__name__ == "Tensor" else f"one value of type {type(loaded).__name__}"
