@@ -8,6 +8,7 @@ are then.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -75,6 +76,38 @@ class Preprocessing:
 
 
 @dataclass(frozen=True)
+class OwnName:
+    """The short name of a model in a file of the user's own, such as ``lite0``.
+
+    Attributes:
+        name: The short name.
+        reference: What it stands for, such as ``timm/tf_efficientnet_lite0,/path/lite0.pth``.
+        preprocessing: With which options.
+        class_order: As of `Inputs`.
+        content: A digest of the file; empty for a folder.
+    """
+
+    name: str
+    reference: str
+    preprocessing: Preprocessing = Preprocessing()
+    class_order: str | None = None
+    content: str = ""
+
+    def as_text(self) -> str:
+        """What the name stands for, as a store keeps it."""
+        about = {"model": self.reference, "class_order": self.class_order, "content": self.content}
+        return json.dumps({**about, **vars(self.preprocessing)}, sort_keys=True)
+
+    @classmethod
+    def of_text(cls, name: str, text: str) -> OwnName:
+        """The same, read again."""
+        found = json.loads(text)
+        given = {key: tuple(value) if isinstance(value, list) else value for key, value in found.items()}
+        about = given.pop("model"), given.pop("class_order", None), given.pop("content", "")
+        return cls(name, about[0], Preprocessing(**given), about[1], about[2])
+
+
+@dataclass(frozen=True)
 class Inputs:
     """What a run reads besides its definitions. None means unset; no variable is asked in its place.
 
@@ -95,6 +128,7 @@ class Inputs:
         preprocessing: Of checkpoints that the command line names, such as ``resnet18,finetuned.pth``.
         class_order: Of their outputs: ``setting``, ``sorted``, ``natural``, or the path of a file of class names; None
             for what the checkpoint says.
+        own_names: The short names of models in files, as the store has them.
         kept: Of each greedy soup that the run has, by its name: the models that it keeps, or why none can be chosen.
     """
 
@@ -112,6 +146,7 @@ class Inputs:
     exif: str = STORED
     preprocessing: Preprocessing = Preprocessing()
     class_order: str | None = None
+    own_names: tuple[OwnName, ...] = ()
     kept: tuple[tuple[str, tuple[str, ...] | str], ...] = ()
 
     @classmethod

@@ -44,6 +44,7 @@ from testbed.console.output import print_json
 from testbed.errors import TestbedError
 from testbed.models.base.definition import FLOAT32, TF32
 from testbed.paths import expanded
+from testbed.planning.own_names import own_names_of, with_short_names
 from testbed.registry.folders import settings_of_folders
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def evaluate(
     logs: Sequence[str],
     dry_run: bool,
     as_json: bool,
+    name: str | None = None,
     **given: Any,
 ) -> int:
     """Runs models on eval settings.
@@ -133,8 +135,15 @@ def evaluate(
     options = replace(options, inputs=inputs)
     if bench is not None and not eval_settings:
         eval_settings = bench.settings(registry, scorers)
+    inputs = replace(inputs, own_names=own_names_of(options.db_url))
+    use(inputs)
     chosen_models = as_captioners(select(registry.models, registry.model_collections, models), task.task)
     require_checkpoints(inputs, chosen_models)
+    chosen_models, inputs, said = with_short_names(registry, chosen_models, inputs, options.db_url, name)
+    for line in said:
+        click.echo(line, err=True)
+    use(inputs)
+    options = replace(options, inputs=inputs)
     chosen_settings = as_tasks(select(registry.eval_settings, registry.eval_setting_collections, eval_settings), task)
     chosen_settings = as_scored(registry, chosen_settings, scorers, scoring)
     for line in (*replaced(registry.models, chosen_models), *replaced(registry.eval_settings, chosen_settings)):

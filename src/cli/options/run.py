@@ -190,6 +190,13 @@ def _options() -> list[click.Parameter]:
         " file with a class name per line.  [default: what the file says, else setting]",
     )
 
+    add(
+        *("--as", "name"),
+        metavar="NAME",
+        help="The name of the only model in a file, in the store and afterwards.  [default: the file's stem, made"
+        " unique]",
+    )
+
     heading = "Prompts"
     add(
         *("--classnames-file", "--custom-classname-file"),
