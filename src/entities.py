@@ -32,6 +32,7 @@ DIFFERING = "differing_samples"  # in the environment of a certificate: the ids 
 NEW_METRICS, METRIC_CHANGES = "new_metrics", "metric_changes"  # there, too: names of metrics, and how others differ
 MEAN_PROBABILITY = "mean_probability"  # how a group of classes has one logit, other than by its largest
 TEXTS = "texts"  # its slice for the embeddings of texts
+REFERENCE = "reference"  # in the environment of an evaluation: the file that its model's short name stands for
 CHECKPOINT = "checkpoint"  # in the environment of an evaluation: which step of which training run its model is
 
 

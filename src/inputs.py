@@ -8,11 +8,12 @@ are then.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from testbed.errors import DataError
@@ -75,6 +76,43 @@ class Preprocessing:
 
 
 @dataclass(frozen=True)
+class OwnName:
+    """The short name of a model in a file of the user's own, such as ``lite0``.
+
+    Attributes:
+        name: The short name.
+        reference: What it stands for, such as ``timm/tf_efficientnet_lite0,/path/lite0.pth``.
+        preprocessing: With which options.
+        class_order: As of `Inputs`.
+        content: A digest of the file; empty for a folder.
+        weights_entry: As of `Inputs`.
+        match_by_order: Likewise.
+    """
+
+    name: str
+    reference: str
+    preprocessing: Preprocessing = Preprocessing()
+    class_order: str | None = None
+    content: str = ""
+    weights_entry: str = ""
+    match_by_order: bool = False
+
+    def as_text(self) -> str:
+        """What the name stands for, as a store keeps it."""
+        about = {key: value for key, value in vars(self).items() if key not in ("name", "reference", "preprocessing")}
+        return json.dumps({"model": self.reference, **about, **vars(self.preprocessing)}, sort_keys=True)
+
+    @classmethod
+    def of_text(cls, name: str, text: str) -> OwnName:
+        """The same, read again."""
+        found = json.loads(text)
+        given = {key: tuple(value) if isinstance(value, list) else value for key, value in found.items()}
+        known = {each.name for each in fields(Preprocessing)}
+        preprocessing = Preprocessing(**{key: given.pop(key) for key in known & given.keys()})
+        return cls(name, given.pop("model"), preprocessing, **given)
+
+
+@dataclass(frozen=True)
 class Inputs:
     """What a run reads besides its definitions. None means unset; no variable is asked in its place.
 
@@ -97,6 +135,7 @@ class Inputs:
             for what the checkpoint says.
         weights_entry: The entry of their files that has the weights, such as ``ema.module``; empty for the default.
         match_by_order: Whether the order of their tensors decides where the names say nothing and the shapes agree.
+        own_names: The short names of models in files, as the store has them.
         kept: Of each greedy soup that the run has, by its name: the models that it keeps, or why none can be chosen.
     """
 
@@ -116,6 +155,7 @@ class Inputs:
     class_order: str | None = None
     weights_entry: str = ""
     match_by_order: bool = False
+    own_names: tuple[OwnName, ...] = ()
     kept: tuple[tuple[str, tuple[str, ...] | str], ...] = ()
 
     @classmethod

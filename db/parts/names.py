@@ -12,8 +12,10 @@ from sqlalchemy.orm import Session
 from testbed.db.base import Part, check_text, in_parts, insert_new
 from testbed.db.connection.retry import retried
 from testbed.db.tables import ClaimRow, EvalSettingRow, EvaluationRow, ModelRow, now
-from testbed.entities import Named
+from testbed.entities import REFERENCE, Named
 from testbed.errors import DuplicateNameError, StoreError, UnknownNameError, shortened, unknown_name
+from testbed.inputs import OwnName
+from testbed.registry.own_files import own_path
 from testbed.registry.references import SettingReference, is_part, says_parts
 
 Kind = Literal["model", "eval setting"]
@@ -191,6 +193,26 @@ class Names(Part):
             set_types(session, types)
 
     @retried
+    def taken(self, kind: Kind) -> set[str]:
+        """All names, those of removed rows included."""
+        with self.reading() as session:
+            return set(session.scalars(sa.select(NAMES[kind])))
+
+    @retried
+    def own(self) -> tuple[OwnName, ...]:
+        """The short names of models in files, each with what it stood for last."""
+        text = EvaluationRow.environment[REFERENCE].as_string()
+        statement = (
+            sa.select(ModelRow.name, text, sa.func.max(EvaluationRow.id))
+            .join(ModelRow, ModelRow.id == EvaluationRow.model_id)
+            .where(text.is_not(None), ModelRow.hidden_at.is_(None))
+            .group_by(ModelRow.name, text)
+        )
+        with self.reading() as session:
+            found = sorted(session.execute(statement), key=lambda row: int(row[2]))
+        return tuple({name: OwnName.of_text(name, content) for name, content, _ in found}.values())
+
+    @retried
     def rename(self, kind: Kind, old: str, new: str) -> None:
         """Renames a stored model, or an eval setting with its nodes.
 
@@ -213,6 +235,8 @@ class Names(Part):
             session.execute(sa.update(table).where(table.name == old).values(name=new))
             claimed = ClaimRow.model if kind == "model" else ClaimRow.eval_setting
             session.execute(sa.update(ClaimRow).where(claimed == old, ClaimRow.why.is_(None)).values({claimed: new}))
+            if kind == "model" and own_path(old) is not None:
+                _note_reference(session, new, OwnName(new, old))
             if kind == "eval setting":
                 session.execute(sa.update(EvalSettingRow).where(EvalSettingRow.parent == old).values(parent=new))
 
@@ -301,6 +325,13 @@ class Names(Part):
         with self.reading() as session:
             rows = session.execute(sa.select(EvalSettingRow.full_name, EvalSettingRow.task, EvalSettingRow.parent))
             return {name: (task, parent) for name, task, parent in rows}
+
+
+def _note_reference(session: Session, model: str, own: OwnName) -> None:
+    """Notes what a short name stands for, in the evaluations that do not have it."""
+    statement = sa.select(EvaluationRow).join(ModelRow, ModelRow.id == EvaluationRow.model_id)
+    for row in session.scalars(statement.where(ModelRow.name == model)):
+        row.environment = {REFERENCE: own.as_text(), **(row.environment or {})}
 
 
 def _of(kind: Kind, rows: Iterable[Any], table: Any = EvaluationRow) -> sa.ColumnElement[bool]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from testbed.api.data_at_hand import setting_names
-from testbed.api.models_at_hand import model_names
+from testbed.api.models_at_hand import Beside, model_names
 from testbed.api.results import Results
 from testbed.errors import RunError
 from testbed.inputs import AnyPath, Inputs, Preprocessing, using
 from testbed.paths import expanded
+from testbed.planning.own_names import own_names_of, with_short_names
 from testbed.registry import registry
 from testbed.registry.folders import settings_of_folders
 from testbed.registry.select import select
@@ -23,14 +24,15 @@ if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.execution.progress import Progress
     from testbed.graph.options import RunOptions
-    from testbed.models.model_base import ModelDefinition
     from testbed.trackers.mirrors import Mirror
 
 
 def evaluate(
-    models: str | ModelDefinition | Iterable[str | ModelDefinition],
+    models: Any,
     eval_settings: str | Path | EvalSetting | Iterable[str | Path | EvalSetting],
     *,
+    transform: Callable[[Any], Any] | None = None,
+    name: str | None = None,
     data_root: AnyPath | None = None,
     db: str | Path | None = None,
     plugins: Sequence[AnyPath] = (),
@@ -65,9 +67,16 @@ def evaluate(
     Stored results are not computed again. `docs/running.md` explains the options, which are those of ``testbed run``.
 
     Args:
-        models: Names, patterns, collections or definitions: one, or several.
+        models: Names, patterns, collections, definitions, or what is at hand, one or several: networks (an
+            ``nn.Module``), torchvision's weights, image classifiers of transformers, fitted classifiers of
+            scikit-learn, functions from images to logits, paths of ONNX, ``.pt2`` and TorchScript files.
         eval_settings: Names, patterns, collections, definitions, paths of data, or objects that hold images and labels
             (`docs/python.md`): one, several, or a mapping from names for people to objects.
+        transform: For models at hand: a function from a PIL image to a tensor, such as torchvision's
+            ``weights.transforms()``, timm's ``create_transform(…)`` or an image processor of transformers; a
+            ``Normalize`` at its end is applied after corruptions. Default: what the network itself says (timm's do).
+        name: Of the only model at hand, or in a file. Default: the architecture and six digits of a digest of the
+            content; of a file, its stem, made unique in the store.
         data_root: The folder with the data sets. Default: ``$TESTBED_DATA``, or the parent of a folder of images.
         db: The store: a file or a database URL. Default: ``$TESTBED_DB``, else ``testbed.db`` in the working folder.
         plugins: Definition files.
@@ -88,7 +97,8 @@ def evaluate(
         channels_last: Whether to keep images and weights in the channels_last layout.
         decoded_cache: Bytes of disk for decoded and transformed images; 0 for none.
         profile: Whether to measure where time goes; ``testbed show MODEL SETTING --profile`` prints it.
-        image_size: For checkpoints: side of the crop, or (side after resizing, side of the crop), pixels.
+        image_size: For checkpoints, and for models at hand that have no transform: side of the crop, or (side after
+            resizing, side of the crop), pixels.
         mean: For checkpoints: of the channels, in [0, 1].
         std: For checkpoints: of the channels, in (0, 1].
         interpolation: For checkpoints: of resizing.
@@ -139,7 +149,12 @@ def evaluate(
     )
     with using(inputs):
         registry.load(options.plugins)
-        chosen_models = select(registry.models, registry.model_collections, model_names(models))
+        inputs = replace(inputs, own_names=own_names_of(options.db_url))
+    with using(inputs):
+        written, chosen_name = model_names(models, Beside(transform, name, preprocessing))
+        found = select(registry.models, registry.model_collections, written)
+        chosen_models, inputs, said = with_short_names(registry, found, inputs, options.db_url, chosen_name)
+    with using(inputs):
         named = setting_names(eval_settings)
         words, inputs = settings_of_folders(registry, named, inputs)
     with using(inputs):
@@ -147,6 +162,8 @@ def evaluate(
     options = replace(options, inputs=inputs)
     trackers = _trackers([log] if isinstance(log, str) else log, options, until)
     shown = progress_here() if progress else None
+    for line in said if shown is not None else ():
+        shown.note(line)
     try:
         if until is not None:
             results, ok, interrupted = _until(options, chosen_models, chosen_settings, until, shown)

@@ -1,17 +1,300 @@
-"""Models for `testbed.evaluate`: names, definitions, and what is at hand."""
+"""Models for `testbed.evaluate`: names, definitions, and what is at hand: networks, estimators, functions, files."""
 
 from __future__ import annotations
 
+import sys
+import types
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from testbed.api.definitions import items_of, registered
+from testbed.api.definitions import registered
+from testbed.errors import DefinitionError
+from testbed.inputs import Preprocessing
+from testbed.models.at_hand.estimator import EstimatorNetwork, estimator_name, is_estimator
+from testbed.models.at_hand.image_classifier import class_order_in, folder_preparation
+from testbed.models.at_hand.memory import ModelAtHand
+from testbed.models.at_hand.preprocessing import Preparation, of_options, of_timm, prepared_by
+from testbed.models.model_base import ModelDefinition
 from testbed.registry import registry
+from testbed.registry.table import Source, check_name
+
+NOTHING = Preprocessing()
+FORMS = (
+    "a model is a name, a definition, a network (an nn.Module with transform=…), torchvision's weights, a fitted"
+    " classifier of scikit-learn, a function from images to logits, or the path of an ONNX, .pt2 or TorchScript file"
+)
+HERE = Source("testbed.evaluate", 0, main=True)  # no other process knows what is at hand in this one
 
 
-def model_names(models: Any) -> list[str]:
-    """The words that name models; definitions are registered first."""
-    known, add = registry.models, registry.add_model
-    return [
-        str(model) if isinstance(model, str | Path) else registered(model, known, add) for model in items_of(models)
-    ]
+@dataclass(frozen=True)
+class Beside:
+    """What `evaluate` is told about models at hand.
+
+    Attributes:
+        transform: From a PIL image to a tensor; None for what the model says itself.
+        name: Of the only one; None for one made from its architecture and its content.
+        preprocessing: What ``image_size``, ``mean``, ``std`` and ``interpolation`` say.
+    """
+
+    transform: Any = None
+    name: str | None = None
+    preprocessing: Preprocessing = NOTHING
+
+
+def model_names(models: Any, beside: Beside | None = None) -> tuple[list[str], str | None]:
+    """The words that name models; definitions, and models of what is at hand, are registered first.
+
+    Returns:
+        The words, and the name that was given unless something at hand has it: it is that of a file.
+
+    Raises:
+        DefinitionError: If something is not a model; says what is.
+    """
+    beside = beside or Beside()
+    given = [_torchvision_name(each) or each for each in _several(models)]
+    if not given:
+        raise DefinitionError(f"no models were given; {FORMS}")
+    unnamed = [each for each in given if not (_is_word(each) or isinstance(each, ModelDefinition))]
+    at_hand = [each for each in given if any(each is other for other in unnamed) or _is_own_file(each, beside)]
+    if beside.name is not None and at_hand and len(at_hand) != 1:
+        raise DefinitionError(
+            f"name={beside.name!r} names one network or file that is given; there are {len(at_hand)} here"
+        )
+    if beside.transform is not None and not at_hand:
+        raise DefinitionError("transform=… is for a network or a file that is given; models with a name have their own")
+    names = [_name_of(each, beside, any(each is other for other in at_hand)) for each in given]
+    return names, None if at_hand else beside.name
+
+
+def _several(models: Any) -> list[Any]:
+    """The models that are given: one, or several."""
+    if isinstance(models, list | tuple | set | frozenset | types.GeneratorType):
+        return list(models)
+    if isinstance(models, dict):
+        raise DefinitionError(f"got a dict of models; give a list: {FORMS}")
+    one = (str, Path, ModelDefinition)
+    if isinstance(models, one) or callable(models) or is_estimator(models) or not isinstance(models, Iterable):
+        return [models]
+    return list(models) if not hasattr(models, "__array__") else [models]
+
+
+def _is_word(thing: Any) -> bool:
+    return isinstance(thing, str | Path)
+
+
+def _is_own_file(thing: Any, beside: Beside) -> bool:
+    """Whether a word is the path of a program to which a transform is given."""
+    return _is_word(thing) and beside.transform is not None and _is_program(str(thing))
+
+
+def _is_program(word: str) -> bool:
+    return word in registry.models and registry.models.source(word) == "family program"
+
+
+def _name_of(thing: Any, beside: Beside, at_hand: bool) -> str:
+    if _is_word(thing) and not at_hand:
+        return str(thing)
+    if isinstance(thing, ModelDefinition):
+        return registered(thing, registry.models, registry.add_model)
+    return _register(_model(thing, beside))
+
+
+def _register(model: ModelDefinition) -> str:
+    """Registers a model at hand, in place of an earlier one of this name."""
+    check_name("model", model.name, "testbed.evaluate")
+    if model.name in registry.models and not registry.models.source(model.name).startswith(HERE.file):
+        raise DefinitionError(
+            f"the name {model.name!r} is that of another model, see testbed list models; choose another"
+        )
+    registry.models.add_made(model.name, lambda: model, HERE, instead_of=HERE.file)
+    return model.name
+
+
+def _model(thing: Any, beside: Beside) -> ModelDefinition:
+    """The definition of a model at hand.
+
+    Raises:
+        DefinitionError: If the thing is not a model.
+    """
+    if _is_word(thing):
+        return _program(thing, beside)
+    if thing is None or isinstance(thing, int | float | complex | bytes | dict | list | tuple | set):
+        raise DefinitionError(f"got {type(thing).__name__ if thing is not None else None} for a model; {FORMS}")
+    if isinstance(thing, type) and issubclass(thing, Enum):
+        raise DefinitionError(f"{thing.__name__} is a class; give one of its members, as {thing.__name__}.DEFAULT")
+    if isinstance(thing, type):
+        raise DefinitionError(f"{thing.__name__} is a class; give an object of it, as {thing.__name__}(…)")
+    import torch  # noqa: F401 -- a function or an estimator is given tensors, also where the user has none
+
+    if _is_exported(thing):
+        return _exported(thing, beside)
+    if _is_pipeline(thing):
+        return _of_transformers(thing.model, beside, thing.image_processor)
+    if is_estimator(thing):
+        return _estimator(thing, beside)
+    if _is_module(thing):
+        kind = type(thing)
+        return (
+            _of_transformers(thing, beside) if kind.__module__.startswith("transformers.") else _network(thing, beside)
+        )
+    if callable(thing):
+        base = getattr(thing, "__name__", type(thing).__name__)
+        return _at_hand(_name(beside, base), thing, _prepared(thing, beside))
+    is_onnx = type(thing).__module__.startswith(("onnx.", "onnxruntime."))
+    hint = "give its file, as testbed.evaluate('model.onnx', …); " if is_onnx else ""
+    raise DefinitionError(f"got {type(thing).__name__} for a model; {hint}{FORMS}")
+
+
+def _name(beside: Beside, base: str) -> str:
+    """The name that was given, else a base to be completed by the content."""
+    plain = "".join(each if each.isalnum() or each in "._" else "_" for each in base).strip("_") or "function"
+    return beside.name if beside.name is not None else f"{plain}-"
+
+
+def _prepared(thing: Any, beside: Beside, own: Preparation | None = None, size: int | None = None) -> Preparation:
+    """How images are prepared: as given, else as the model says itself.
+
+    Raises:
+        DefinitionError: If nobody says it.
+    """
+    owner = getattr(thing, "__name__", None) or type(thing).__name__
+    if beside.transform is not None:
+        if beside.preprocessing != Preprocessing():
+            raise DefinitionError(
+                f"{owner}: give transform=… or {' and '.join(_words(beside.preprocessing))}, not both"
+            )
+        return prepared_by(beside.transform, owner)
+    found = of_options(beside.preprocessing, owner, size) or own
+    if found is None:
+        raise DefinitionError(
+            f"{owner} does not say how images are prepared for it; give transform=…, a function from a PIL image to a"
+            " tensor, as in testbed.evaluate(net, …, transform=weights.transforms())"
+        )
+    return found
+
+
+def _words(preprocessing: Preprocessing) -> list[str]:
+    return [option.removeprefix("--").replace("-", "_") for option in preprocessing.options]
+
+
+def _at_hand(name: str, network: Any, prepared: Preparation, **options: Any) -> ModelAtHand:
+    """The definition; where the transform does not make images, the network's input is made after corruptions."""
+    if prepared.after is None:
+        return ModelAtHand(name, network, prepared, **options)
+    from testbed.models.at_hand.pictures import OfPictures
+
+    described = {"at hand": type(network).__qualname__, "transform after corruptions": prepared.after}
+    options |= {"differentiable": False, "architecture": described, "one_by_one": True}
+    return ModelAtHand(name, OfPictures(network, prepared.after), prepared, **options)
+
+
+# Kinds ------------------------------------------------------------------------------------------------------------
+
+
+def _is_module(thing: Any) -> bool:
+    return isinstance(thing, sys.modules["torch"].nn.Module)
+
+
+def _is_exported(thing: Any) -> bool:
+    return type(thing).__name__ == "ExportedProgram" and type(thing).__module__.startswith("torch.export")
+
+
+def _is_pipeline(thing: Any) -> bool:
+    return type(thing).__module__.startswith("transformers.pipelines") and hasattr(thing, "image_processor")
+
+
+def _torchvision_name(thing: Any) -> str | None:
+    """The name of the model with these weights of torchvision; None for any other thing.
+
+    Raises:
+        DefinitionError: If they are not those of an image classifier.
+    """
+    if not (isinstance(thing, Enum) and type(thing).__module__.startswith("torchvision.models")):
+        return None
+    from torchvision import models
+
+    for architecture in models.list_models(module=models):
+        if models.get_model_weights(architecture) is type(thing):
+            return f"{architecture}.{thing.name.lower()}"
+    raise DefinitionError(f"{type(thing).__name__} are not weights of an image classifier of torchvision")
+
+
+def _network(net: Any, beside: Beside) -> ModelDefinition:
+    """A module of torch; timm's says itself how images are prepared for it."""
+    config = getattr(net, "pretrained_cfg", None)
+    is_timm = isinstance(config, dict) and "input_size" in config
+    base = str(config.get("architecture") or type(net).__name__) if is_timm and config else type(net).__name__
+    own = (
+        of_timm(config, "the network's pretrained_cfg (timm)")
+        if is_timm and config and beside.transform is None
+        else None
+    )
+    classes = getattr(net, "num_classes", None)
+    return _at_hand(
+        _name(beside, base),
+        net,
+        _prepared(net, beside, own),
+        num_classes=classes if is_timm and isinstance(classes, int) and classes > 0 else None,
+    )
+
+
+def _of_transformers(net: Any, beside: Beside, processor: Any = None) -> ModelDefinition:
+    """An image classifier of transformers; its folder, or the pipeline, has the image processor."""
+    kind = type(net).__name__
+    if "ForImageClassification" not in kind:
+        raise DefinitionError(f"{kind} is not an image classifier of transformers (…ForImageClassification)")
+    own, source = None, str(getattr(net.config, "_name_or_path", "") or "")
+    if beside.transform is None and beside.preprocessing == Preprocessing():
+        if processor is not None:
+            own = prepared_by(processor, kind)
+        elif source:
+            own = folder_preparation(kind, source)
+    model = _at_hand(_name(beside, kind), net, _prepared(net, beside, own), num_classes=net.config.num_labels)
+    model.class_order = class_order_in(net.config.id2label, "id2label of its configuration")
+    return model
+
+
+def _estimator(estimator: Any, beside: Beside) -> ModelDefinition:
+    network = EstimatorNetwork(estimator)
+    base = estimator_name(estimator)
+    if beside.transform is None and beside.preprocessing == Preprocessing():
+        raise DefinitionError(
+            f"{base} takes {network.features or 'some'} numbers for each image; give transform=…, a function from a PIL"
+            " image to them (or to an image [3, H, W] in [0, 1], whose numbers it takes in that order)"
+        )
+    from PIL import Image
+
+    from testbed.models.at_hand.pictures import as_tensor
+
+    prepared = _prepared(estimator, beside)
+    network.check(as_tensor((prepared.after or prepared.transform)(Image.new("RGB", (96, 64)))))
+    model = _at_hand(_name(beside, base), network, prepared, num_classes=len(network.classes), differentiable=False)
+    model.class_order = network.order
+    return model
+
+
+def _exported(program: Any, beside: Beside) -> ModelDefinition:
+    """A program of torch.export in memory."""
+    from testbed.models.at_hand.programs import exported_network
+
+    network, facts = exported_network(program, "the exported program")
+    prepared = _prepared(program, beside, size=facts.side)
+    return _at_hand(_name(beside, "ExportedProgram"), network, prepared, num_classes=facts.classes)
+
+
+def _program(path: Any, beside: Beside) -> ModelDefinition:
+    """A file with a program, and a transform for it."""
+    from testbed.identity.describe import describe_fields, digest
+    from testbed.models.program_files import ProgramModel
+    from testbed.paths import expanded
+
+    file = expanded(path).absolute()
+    prepared = None if beside.transform is None else prepared_by(beside.transform, str(file))
+    model = ProgramModel(str(file), file, prepared)
+    if beside.name is None:
+        model.name = f"{_name(beside, file.stem)}{digest([str(model.weights()), describe_fields(model.spec())])[:6]}"
+        return model
+    return model.under_name(beside.name)

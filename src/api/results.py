@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.api.estimates import Estimates, words
+from testbed.console.options import as_stored
 from testbed.console.output import cell_value, table
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, OVERALL, Better, Evaluation, Result
@@ -51,8 +52,9 @@ def results(
 
     db = None if db is None else str(db)
     with Store.open(db) as store:
-        found = store.results.find()
-    chosen = matching_names("model", words(models), {each.model for each in found})
+        found, own = store.results.find(), {each.reference: each.name for each in reversed(store.names.own())}
+    asked = [own.get(as_stored(word), word) for word in words(models)]
+    chosen = matching_names("model", asked, {each.model for each in found})
     wanted = matching_names("eval setting", words(eval_settings), {each.eval_setting for each in found})
     return Results(db, [each for each in found if each.model in chosen and each.eval_setting in wanted])
 

@@ -45,6 +45,7 @@ from testbed.db.connection.lookup import all_stored
 from testbed.errors import TestbedError
 from testbed.models.base.definition import FLOAT32, TF32
 from testbed.paths import expanded, own_temporary
+from testbed.planning.own_names import own_names_of, with_short_names
 from testbed.registry.folders import settings_of_folders
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def evaluate(
     logs: Sequence[str],
     dry_run: bool,
     as_json: bool,
+    name: str | None = None,
     **given: Any,
 ) -> int:
     """Runs models on eval settings.
@@ -132,8 +134,15 @@ def evaluate(
     options = replace(options, inputs=inputs)
     if bench is not None and not eval_settings:
         eval_settings = bench.settings(registry, scorers)
+    inputs = replace(inputs, own_names=own_names_of(options.db_url))
+    use(inputs)
     chosen_models = as_captioners(select(registry.models, registry.model_collections, models), task.task)
     require_checkpoints(inputs, chosen_models)
+    chosen_models, inputs, said = with_short_names(registry, chosen_models, inputs, options.db_url, name)
+    for line in said:
+        click.echo(line, err=True)
+    use(inputs)
+    options = replace(options, inputs=inputs)
     chosen_settings = as_tasks(select(registry.eval_settings, registry.eval_setting_collections, eval_settings), task)
     chosen_settings = as_scored(registry, chosen_settings, scorers, scoring)
     if not dry_run and (options.override or not all_stored(options.db_url, chosen_models, chosen_settings)):

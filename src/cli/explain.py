@@ -12,7 +12,7 @@ import click
 
 from testbed.cli.options.stored import model_argument, note, setting_argument
 from testbed.console.columns import line_width
-from testbed.console.options import ManyWords, data_root_option, plugin_option, store_command, use
+from testbed.console.options import ManyWords, data_root_option, plugin_option, store_command, use, use_own_names
 from testbed.console.output import count, fitted, percent, print_json, say
 from testbed.errors import TestbedError
 from testbed.inputs import active
@@ -100,6 +100,7 @@ def command(
     if prompts is not None:
         use(active().but(templates=templates_file(prompts)))
     registry.load(plugins)
+    use_own_names(db_url)
     with Store.open(db_url, "write" if ask else "read") as store:
         origin = "as given"
         if not values:

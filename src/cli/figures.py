@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from testbed.cli.options.stored import folder_option, models_option, note_parts, settings_option
-from testbed.console.options import ManyWords, label_option, plugin_option, store_command
+from testbed.console.options import ManyWords, label_option, plugin_option, store_command, use_own_names
 from testbed.console.output import count
 from testbed.errors import TestbedError
 from testbed.plotting.images import IMAGE_SUFFIXES
@@ -65,6 +65,7 @@ def command(
     if problem:
         raise TestbedError(problem)
     registry.load(plugins)
+    use_own_names(db_url)
     with Store.open(db_url) as store:
         if not settings:
             note_parts(store)

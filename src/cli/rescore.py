@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from testbed.cli.options.stored import models_option, settings_option
-from testbed.console.options import EXIT_ERROR, ManyWords, data_root_option, plugin_option, store_command
+from testbed.console.options import EXIT_ERROR, ManyWords, data_root_option, plugin_option, store_command, use_own_names
 from testbed.console.output import count, print_json, say
 from testbed.errors import TestbedError
 
@@ -46,6 +46,7 @@ def command(
             say(f"{one.model} on {one.eval_setting} {one.status}: {one.reason}", err=True)
 
     registry.load(plugins)
+    use_own_names(db_url)
     with Store.open(db_url, "write") as store:
         done = rescore(store, registry, models, settings, tell)
     if as_json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.options.stored import note_parts, shown_first_option
-from testbed.console.options import data_root_option, plugin_option, store_command
+from testbed.console.options import data_root_option, plugin_option, store_command, use_own_names
 from testbed.errors import MissingExtraError, TestbedError
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def command(host: str, port: int, metric: str | None, plugins: Sequence[str], db
     from testbed.registry import registry
 
     registry.load(plugins)
+    use_own_names(db_url)
     with Store.open(db_url) as store:
         shown = store.display_url
         note_parts(store)

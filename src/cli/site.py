@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from testbed.cli.options.stored import STORED_SETTING, folder_option, note_parts, shown_first_option
-from testbed.console.options import ManyWords, data_root_option, plugin_option, store_command
+from testbed.console.options import ManyWords, data_root_option, plugin_option, store_command, use_own_names
 from testbed.console.output import count
 from testbed.errors import TestbedError
 
@@ -50,6 +50,7 @@ def command(
     from testbed.registry import registry
 
     registry.load(plugins)
+    use_own_names(db_url)
     with Store.open(db_url) as store:
         chosen = choose_samples(store, samples, samples_limit)
         note_parts(store, chosen)

@@ -9,6 +9,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,10 +21,11 @@ from testbed.console.ending import ending_at_once
 from testbed.console.nearest import nearest_commands, other_names
 from testbed.console.streams import visible_output
 from testbed.errors import TestbedError
-from testbed.inputs import ENV_DATA, Inputs, using
+from testbed.inputs import ENV_DATA, Inputs, OwnName, active, using
 from testbed.paths import ENV_DB, expanded
 from testbed.process.parent_death import end_children_by_sigterm
 from testbed.redaction import redacted
+from testbed.registry.own_files import own_path
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -235,11 +237,36 @@ def _completed(command: Command, function: Callable[..., int]) -> Command:
 
 class _StoreCommand(Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, [as_stored(word) for word in args])
+        words = [as_stored(word) for word in args]
+        if any(map(own_path, words)):
+            named = {each.reference: each.name for each in reversed(_own_names(_value(args, "--db-url")))}
+            words = [named.get(word, word) for word in words]
+        return super().parse_args(ctx, words)
+
+
+def use_own_names(url: str | None) -> None:
+    """Makes the short names of models in files, as a store has them, the active ones until the command ends."""
+    use(replace(active(), own_names=_own_names(url)))
+
+
+def _own_names(url: str | None) -> tuple[OwnName, ...]:
+    from testbed.planning.own_names import own_names_of
+
+    return own_names_of(url)
+
+
+def _value(args: Sequence[str], option: str) -> str | None:
+    """The value of an option among the words of a command line."""
+    for place, word in enumerate(args):
+        if word.startswith(f"{option}="):
+            return word.partition("=")[2]
+        if word == option:
+            return args[place + 1] if place + 1 < len(args) else None
+    return None
 
 
 def as_stored(word: str) -> str:
-    """A word as the store has it: with the full path of a checkpoint, members of an ensemble in the order of names."""
+    """A word as the store has it: with the full path of a file, members of an ensemble in the order of their names."""
     if not word.startswith(("ensemble", "soup")):
         return with_full_path(word)
     from testbed.models.made.names import with_members

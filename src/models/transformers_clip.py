@@ -1,7 +1,8 @@
-"""Dual encoders of transformers: CLIP, SigLIP, SigLIP 2, ALIGN and others with ``get_image_features``.
+"""Dual encoders of transformers: CLIP, SigLIP, SigLIP 2, ALIGN and others with ``get_image_features``; classifiers.
 
-``transformers/owner/name`` is a repository of the Hugging Face hub, ``transformers//path/to/folder`` (or
-``transformers/./folder``) a folder as ``save_pretrained`` writes it. Weights are read from safetensors alone, and no
+``transformers/owner/name`` (or ``hf/owner/name``) is a repository of the Hugging Face hub,
+``transformers//path/to/folder`` (or ``transformers/./folder``) a folder as ``save_pretrained`` writes it; that of an
+image classifier needs no prefix. Its ``config.json`` says what it is. Weights are read from safetensors alone, and no
 code that a repository brings is ever run.
 """
 
@@ -16,9 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import MissingExtraError, WeightsError
+from testbed.models.at_hand.image_classifier import (
+    holds_classifier,
+    image_classifier,
+    is_classifier,
+    refuse_other_heads,
+)
+from testbed.models.at_hand.preprocessing import processor_normalization
 from testbed.models.base.transform import LazyTransform, Transform
 from testbed.models.base.weights import cannot_fetch, plain, require_host
-from testbed.models.model_base import DualEncoder, StandardNormalization
+from testbed.models.model_base import DualEncoder, Model, StandardNormalization
 from testbed.paths import expanded
 from testbed.registry import registry
 
@@ -26,6 +34,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 PREFIX = "transformers/"
+HUB = "hf/"  # the same, as many write it
 EVAL_BATCH_SIZE = 128
 REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 WEIGHT_PATTERNS = ("model.safetensors", "model-*.safetensors")
@@ -173,18 +182,29 @@ class HubFamily:
 
 
 class TransformersFamily(HubFamily):
-    """Dual encoders that transformers' AutoModel knows."""
+    """Dual encoders and image classifiers that transformers knows."""
 
     name = "transformers"
 
-    def build(self, name: str) -> DualEncoder:
+    def canonical(self, name: str) -> str | None:
+        """The name; the path of a classifier's folder may stand alone."""
+        if name.startswith(HUB):
+            name = PREFIX + name.removeprefix(HUB)
+        if name.startswith(PREFIX):
+            return super().canonical(name)
+        return f"{PREFIX}{expanded(name).absolute()}" if holds_classifier(expanded(name)) else None
+
+    def build(self, name: str) -> DualEncoder | Model:
         """The definition, with the preprocessing of the processor's configuration."""
         if importlib.util.find_spec("transformers") is None:
             raise MissingExtraError("transformers", "transformers", name)
         files = TransformersFiles(name)
-        folder = files.folder()
-        assert folder is not None
+        folder = _folder(files)
         config = _configuration(name, folder)
+        described = {key: value for key, value in config.items() if key not in VOLATILE}
+        if is_classifier(config):
+            return image_classifier(name, config, lambda: _folder(files), files, described)
+        refuse_other_heads(name, config)
         transform, normalization = preprocessing(name, folder)
         return DualEncoder(
             name=name,
@@ -196,15 +216,21 @@ class TransformersFamily(HubFamily):
             arch=config["model_type"],
             architecture={
                 "library": "transformers",
-                "config": {key: value for key, value in config.items() if key not in VOLATILE},
+                "config": described,
                 "text_revision": SIGLIP_TEXTS if config["model_type"] in SIGLIP else 1,
             },
             weights=files,
         )
 
 
+def _folder(files: TransformersFiles) -> Path:
+    folder = files.folder()
+    assert folder is not None
+    return folder
+
+
 def _configuration(name: str, folder: Path) -> dict[str, Any]:
-    expected = f"{name}: {folder / 'config.json'} should be transformers' configuration of a dual encoder"
+    expected = f"{name}: {folder / 'config.json'} should be transformers' configuration of a model"
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -242,14 +268,14 @@ def preprocessing(name: str, folder: Path) -> tuple[PillowTransform, StandardNor
     given = processor.to_dict()
     if given.get("image_processor_type") == NAFLEX:
         side = given["patch_size"] * int(given["max_num_patches"] ** 0.5)
-        return PillowTransform((side, side), None, given["resample"]), _normalization(given)
+        return PillowTransform((side, side), None, given["resample"]), processor_normalization(given)
     size = _sides(name, given.get("size")) if given.get("do_resize") else None
     crop = _sides(name, given.get("crop_size")) if given.get("do_center_crop") else None
     if isinstance(crop, int):
         crop = (crop, crop)
     if crop is None and not isinstance(size, tuple):
         raise WeightsError(f"{name}: its image processor makes pictures of different sizes, which make no batch")
-    return PillowTransform(size, crop, given.get("resample", 2)), _normalization(given)
+    return PillowTransform(size, crop, given.get("resample", 2)), processor_normalization(given)
 
 
 def _sides(name: str, size: Any) -> int | tuple[int, int]:
@@ -260,18 +286,6 @@ def _sides(name: str, size: Any) -> int | tuple[int, int]:
     if isinstance(size, dict) and set(size) == {"shortest_edge"}:
         return int(size["shortest_edge"])
     raise WeightsError(f"{name}: its image processor has a size that is not known here: {size!r}")
-
-
-def _normalization(given: dict[str, Any]) -> StandardNormalization:
-    """Rescaling and normalizing in one: both are linear."""
-    scale = 255 * given.get("rescale_factor", 1 / 255) if given.get("do_rescale", True) else 255.0
-    offset = 1.0 if given.get("rescale_offset") else 0.0
-    plainly = not given.get("do_normalize", True)
-    mean = [0.0] * 3 if plainly else given["image_mean"]
-    std = [1.0] * 3 if plainly else given["image_std"]
-    if given.get("include_top"):  # EfficientNet's processor, ALIGN's, divides once more
-        std, mean = [each * each for each in std], list(mean)
-    return StandardNormalization([(each + offset) / scale for each in mean], [each / scale for each in std])
 
 
 # Loading ----------------------------------------------------------------------------------------------------------

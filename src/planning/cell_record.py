@@ -7,9 +7,10 @@ from typing import Any
 
 from testbed.db.parts.evaluations import UNIDENTIFIED
 from testbed.db.store import Store
-from testbed.entities import CellRecord
+from testbed.entities import REFERENCE, CellRecord
 from testbed.graph.cells import Cell
 from testbed.graph.options import RunOptions
+from testbed.inputs import active
 from testbed.planning.left_out import KEY, as_object
 
 COMPUTED_FROM = "computed from"  # the key of what `when_begun` says of a derived model's members, in the environment
@@ -51,9 +52,16 @@ def cell_record(
         environment={
             **environment,
             **({KEY: as_object(cell.left_out)} if cell.left_out else {}),
+            **_reference(cell.model, options),
             **({COMPUTED_FROM: dict(computed_from)} if computed_from else {}),
         },
     )
+
+
+def _reference(model: str, options: RunOptions) -> dict[str, str]:
+    """The file that a short name stands for."""
+    own = next((each for each in (options.inputs or active()).own_names if each.name == model), None)
+    return {} if own is None else {REFERENCE: own.as_text()}
 
 
 def when_begun(store: Store, evaluations: Mapping[str, int]) -> dict[str, str]:

@@ -105,9 +105,9 @@ FILES = {  # what was saved besides the state dict -> the order in which timm's 
 
 @pytest.mark.long
 def test_the_order_is_the_one_that_the_file_says(program: Any, mine: Path, network: Any) -> None:
-    models = [f"timm/{ARCHITECTURE},{number}.pth" for number in range(len(FILES))]
+    models = [f"timm/{ARCHITECTURE},w{number}.pth" for number in range(len(FILES))]
     for number, (entries, _, _) in enumerate(FILES.values()):
-        torch.save({"state_dict": network.state_dict(), **entries}, mine / f"{number}.pth")
+        torch.save({"state_dict": network.state_dict(), **entries}, mine / f"w{number}.pth")
     arguments = argparse.Namespace(**{**SCRIPT, "class_map": "/elsewhere/map.txt"})
     torch.save({"state_dict": network.state_dict(), "args": arguments}, mine / "mapped.pth")
     models.append(f"timm/{ARCHITECTURE},mapped.pth")
@@ -119,13 +119,13 @@ def test_the_order_is_the_one_that_the_file_says(program: Any, mine: Path, netwo
     for number, (_, names, words) in enumerate(FILES.values()):
         expected = orders[str(names)]
         assert sum(abs(each - expected) < 1e-3 for each in kinds) == 1  # another order would be seen
-        assert losses[f"{number}.pth"] == pytest.approx(expected, rel=1e-4)
-        assert words.replace("w.pth", f"{number}.pth") in said[f"{number}.pth"]
+        assert losses[f"w{number}"] == pytest.approx(expected, rel=1e-4)
+        assert words.replace("w.pth", f"w{number}.pth") in said[f"w{number}"]
     (failed,) = [each["reason"] for each in found["outcomes"] if each["status"] == "failed"]
     assert "class map /elsewhere/map.txt" in failed
     (mine / "map.txt").write_text("\n".join(SHUFFLED) + "\n")  # is read beside the checkpoint
     losses, found = told(program, "--models", models[-1])
-    assert losses == {"mapped.pth": pytest.approx(kinds[2], rel=1e-4)}
+    assert losses == {"mapped": pytest.approx(kinds[2], rel=1e-4)}
     assert "map.txt, the class_map of args in mapped.pth" in found["models"][0]["class_order"]
 
 
@@ -135,7 +135,7 @@ def test_an_option_counts_more_than_the_file_and_is_another_evaluation(program: 
     (mine / "names.json").write_text(json.dumps(order(SHUFFLED)))
     model = ("--models", f"timm/{ARCHITECTURE},w.pth")
     losses, found = told(program, *model)
-    assert losses["w.pth"] == pytest.approx(by_timm(network, mine / "mine"), rel=1e-4)
+    assert losses["w"] == pytest.approx(by_timm(network, mine / "mine"), rel=1e-4)
     evaluations = {found["outcomes"][0]["evaluation_id"]}
     for option, names in {
         "natural": CLASSES,
@@ -144,7 +144,7 @@ def test_an_option_counts_more_than_the_file_and_is_another_evaluation(program: 
         "names.json": SHUFFLED,
     }.items():
         losses, found = told(program, *model, "--class-order", option)
-        assert losses["w.pth"] == pytest.approx(by_timm(network, mine / "mine", order(names)), rel=1e-4), option
+        assert losses["w"] == pytest.approx(by_timm(network, mine / "mine", order(names)), rel=1e-4), option
         assert "--class-order" in found["models"][0]["class_order"]
         evaluations.add(found["outcomes"][0]["evaluation_id"])
     assert len(evaluations) == 3  # as many as there are orders
@@ -170,15 +170,15 @@ def test_names_that_are_not_the_settings_are_said_and_not_used(program: Any, min
         "a name for each class": {"classes": ["a", "a", "b", "c", "d", "e"]},
     }
     for number, entries in enumerate(reasons.values()):
-        torch.save({"state_dict": network.state_dict(), **entries}, mine / f"{number}.pth")
-    models = ("--models", *(f"timm/{ARCHITECTURE},{number}.pth" for number in range(3)))
+        torch.save({"state_dict": network.state_dict(), **entries}, mine / f"w{number}.pth")
+    models = ("--models", *(f"timm/{ARCHITECTURE},w{number}.pth" for number in range(3)))
     _, found = told(program, *models)
     for outcome, reason in zip(found["outcomes"], reasons, strict=True):
         assert outcome["status"] == "failed"
         assert reason in outcome["reason"]
     losses, _ = told(program, *models, "--class-order", "sorted")
     expected = by_timm(network, mine / "mine", order(sorted(CLASSES)))
-    assert losses == {f"{number}.pth": pytest.approx(expected, rel=1e-4) for number in range(3)}
+    assert losses == {f"w{number}": pytest.approx(expected, rel=1e-4) for number in range(3)}
 
 
 def test_an_unknown_order_is_a_mistake(program: Any, mine: Path) -> None:

@@ -323,8 +323,8 @@ def test_weights_of_another_architecture_are_refused(folders, tmp_path):
 @pytest.mark.parametrize(
     ("file", "content", "said"),
     [
-        ("config.json", None, "should be transformers' configuration of a dual encoder"),
-        ("config.json", "{", "should be transformers' configuration of a dual encoder"),
+        ("config.json", None, "should be transformers' configuration of a model"),
+        ("config.json", "{", "should be transformers' configuration of a model"),
         ("config.json", "[]", "a JSON object with 'model_type'"),
         ("config.json", '{"model_type": "mine", "auto_map": {"AutoModel": "code.Mine"}}', "is not run"),
         ("preprocessor_config.json", None, "the image processor in .* cannot be read"),

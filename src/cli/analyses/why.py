@@ -10,7 +10,7 @@ import click
 
 from testbed.cli.run.checks import certificate_as_object, describe_certificate
 from testbed.console.columns import prose
-from testbed.console.options import data_root_option, plugin_option, store_command
+from testbed.console.options import data_root_option, plugin_option, store_command, use_own_names
 from testbed.console.output import metric_value, print_json, table
 from testbed.entities import Evaluation, current
 from testbed.errors import TestbedError, UnknownNameError
@@ -60,6 +60,7 @@ def _ask(store: Store, first: str, second: str, plugins: Any) -> Why:
     else:
         evaluation = _counting(store, first, second)
     registry.load(plugins)
+    use_own_names(store.full_url)
     return why_today(store, registry, evaluation)
 
 

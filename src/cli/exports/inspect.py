@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from testbed.cli.options.stored import model_argument, note, setting_argument
-from testbed.console.options import data_root_option, plugin_option, store_command
+from testbed.console.options import data_root_option, plugin_option, store_command, use_own_names
 from testbed.console.output import count
 from testbed.errors import TestbedError
 
@@ -50,6 +50,7 @@ def command(model: str, setting: str, out: Path, pictures: bool, plugins: Sequen
         raise TestbedError(f"a log of Inspect AI that is JSON has a name in .json, not {out.name}")
     if pictures:
         registry.load(plugins)
+        use_own_names(db_url)
     missing: list[str] = []
     with Store.open(db_url) as store:
         cells, _ = measured_cells(store, [model], [setting])

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from testbed.cli.options.stored import models_option, note_parts, settings_option
-from testbed.console.options import plugin_option, store_command
+from testbed.console.options import plugin_option, store_command, use_own_names
 from testbed.console.output import count
 
 
@@ -29,6 +29,7 @@ def command(
     from testbed.registry import registry
 
     registry.load(plugins)
+    use_own_names(db_url)
     with Store.open(db_url) as store:
         if not settings:
             note_parts(store)

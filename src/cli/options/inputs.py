@@ -109,11 +109,12 @@ def require_checkpoints(inputs: Inputs, models: Sequence[str]) -> None:
     from testbed.registry import registry
 
     for name in models:
-        if registry.models.source(name) != "family checkpoint":
+        own = next((each.reference for each in inputs.own_names if each.name == name), name)
+        if registry.models.source(own) not in ("family checkpoint", "family program"):
             raise click.UsageError(
                 f"--image-size, --mean, --std, --interpolation, --class-order, --weights-entry and --match-by-order are"
-                f" for checkpoints of torchvision's and timm's architectures, such as resnet18,finetuned.pth; {name} is"
-                " none"
+                f" for checkpoints of torchvision's and timm's architectures, such as resnet18,finetuned.pth, and for"
+                f" programs such as model.onnx; {name} is none of these"
             )
 
 

@@ -209,6 +209,13 @@ def _options() -> list[click.Parameter]:
         help="For these: if the names of the tensors say nothing but all shapes agree in order, let the order decide.",
     )
 
+    add(
+        *("--as", "name"),
+        metavar="NAME",
+        help="The name of the only model in a file, in the store and afterwards.  [default: the file's stem, made"
+        " unique]",
+    )
+
     heading = "Prompts"
     add(
         *("--classnames-file", "--custom-classname-file"),

@@ -105,6 +105,10 @@ def _tried(
     if inputs is None:
         return
     asked = replace(inputs.preprocessing, resize=_resize(crop), crop=crop)
+    own = [
+        replace(each, preprocessing=replace(each.preprocessing, resize=_resize(crop), crop=crop))
+        for each in inputs.own_names
+    ]
     with own_temporary() as folder:
         trial = replace(
             options,
@@ -114,7 +118,7 @@ def _tried(
             executor="inline",
             override=False,
             verify=None,
-            inputs=replace(inputs, preprocessing=asked),
+            inputs=replace(inputs, preprocessing=asked, own_names=tuple(own)),
         )
         for setting in dict.fromkeys(setting for setting, _ in doubtful.values()):
             models = [model for model, (first, _) in doubtful.items() if first == setting]

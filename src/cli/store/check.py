@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from testbed.console.options import EXIT_ERROR, data_root_option, plugin_option, store_command
+from testbed.console.options import EXIT_ERROR, data_root_option, plugin_option, store_command, use_own_names
 from testbed.console.output import count, print_json, say
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ def _faults(store: Store, deep: bool, plugins: Sequence[str]) -> Iterable[Fault]
     from testbed.scoring.deep_check import deep_faults
 
     registry.load(plugins)
+    use_own_names(store.full_url)
     new: Counter[str] = Counter()
     deep = partial(deep_faults, added=lambda _, names: new.update(names))
     for look, what in ((misnamed, "not compared with the registry"), (deep, "not scored again")):

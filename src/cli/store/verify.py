@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -79,11 +79,12 @@ def command(
     from testbed.cli.run.progress import command_progress
     from testbed.execution.executors import executor_kind
     from testbed.graph.options import RunOptions
+    from testbed.planning.own_names import own_names_of
     from testbed.registry import registry
     from testbed.runner.recompute import Amount, amount
     from testbed.runner.scrub import verify_store
 
-    inputs = picked(InputOptions, given).inputs()
+    inputs = replace(picked(InputOptions, given).inputs(), own_names=own_names_of(db_url))
     use(inputs)
     options = picked(RunOptions, given, db_url=db_url, verbose=verbose, inputs=inputs)
     executor_kind(options.executor).start_ahead()

@@ -17,6 +17,7 @@ from testbed.contracts.modes import refuse_training_programs, set_mode
 from testbed.devices import sent, tensor_float_32
 from testbed.errors import RunError
 from testbed.models.base.definition import FLOAT32, TF32
+from testbed.models.base.outputs import logits_in
 from testbed.models.base.transform import StandardNormalization
 from testbed.process.oom import InPieces
 
@@ -108,7 +109,7 @@ class ImageClassifier(nn.Module):
     def _classify(self, images: torch.Tensor) -> torch.Tensor:
         model = self.definition
         if model.classify is None:
-            logits = self.base_model(images)
+            logits = logits_in(self.base_model(images))
         else:
             offered = {
                 "images": images,

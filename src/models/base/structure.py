@@ -64,7 +64,9 @@ class _StructureDescriber(Describer):
         if self._names[id(module)] != name:
             return [self._names[id(module)]]
         common = torch_bookkeeping() | {"training"}
-        fields = {key: value for key, value in vars(module).items() if key not in common}
+        # A scripted module keeps a method in a field once somebody has looked at it.
+        own = {key: value for key, value in vars(module).items() if type(value).__name__ != "ScriptMethod"}
+        fields = {key: value for key, value in own.items() if key not in common}
         fields |= {key: value for key, value in module._buffers.items() if key in module._non_persistent_buffers_set}
         described = [self._class_of(module), self.fields_of(fields), self.fields_of(hooks_of(module))]
         code = getattr(type(module), "code", None)

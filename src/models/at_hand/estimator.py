@@ -1,0 +1,102 @@
+"""scikit-learn's classifiers and pipelines as models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from testbed.errors import DefinitionError, RunError
+from testbed.models.loading.class_order import LISTED, ClassOrder
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+
+# Which of an estimator's methods give logits, the preferred one first.
+METHODS = ("predict_proba", "decision_function")
+
+
+def is_estimator(thing: Any) -> bool:
+    """Whether a thing follows scikit-learn's conventions for classifiers."""
+    return not isinstance(thing, type) and callable(getattr(thing, "fit", None)) and hasattr(thing, "get_params")
+
+
+class EstimatorNetwork:
+    """A fitted classifier as a function from images or features to logits.
+
+    The numbers of an image come in the order channels, rows, columns. Probabilities become logits by their logarithm,
+    so that softmax gives them back; those of 0 become the smallest positive float32. Where there are none, the decision
+    function is taken; of two classes, 0 is the other one's.
+
+    Args:
+        estimator: The fitted estimator.
+
+    Raises:
+        DefinitionError: If it is not a fitted classifier.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+        name = type(estimator).__name__
+        self.method = next((each for each in METHODS if hasattr(estimator, each)), "")
+        if not self.method:
+            raise DefinitionError(
+                f"{name} has neither predict_proba nor decision_function; a model here is a classifier of scikit-learn"
+            )
+        try:
+            self.classes = [each.item() if hasattr(each, "item") else each for each in estimator.classes_]
+        except (AttributeError, TypeError):
+            raise DefinitionError(f"{name} is not fitted: it has no classes_; call its fit method first") from None
+
+    @property
+    def order(self) -> ClassOrder:
+        """The classes of the logits: by name, unless they are the numbers 0, 1, …"""
+        if self.classes == list(range(len(self.classes))):
+            return ClassOrder()
+        name = type(self.estimator).__name__
+        return ClassOrder(LISTED, f"classes_ of {name}", tuple(str(each) for each in self.classes))
+
+    @property
+    def features(self) -> int | None:
+        """The number of features of a sample, if the estimator says it."""
+        found = getattr(self.estimator, "n_features_in_", None)
+        return None if found is None else int(found)
+
+    def check(self, made: Any) -> None:
+        """Checks that a transform makes as many numbers as the estimator takes.
+
+        Args:
+            made: The tensor that it makes of an image.
+
+        Raises:
+            DefinitionError: If it does not; says both.
+        """
+        if self.features is not None and made.numel() != self.features:
+            raise DefinitionError(
+                f"{type(self.estimator).__name__} takes {self.features:,} numbers for each image; its transform makes"
+                f" {made.numel():,} (shape {tuple(made.shape)})"
+            )
+
+    def __call__(self, images: torch.Tensor) -> torch.Tensor:
+        """Images [B, 3, H, W] or features [B, D] to logits [B, C]."""
+        import numpy as np
+        import torch
+
+        rows = images.detach().cpu().numpy().reshape(len(images), -1)
+        found: np.ndarray = np.asarray(getattr(self.estimator, self.method)(rows), dtype=np.float64)
+        if self.method == METHODS[0]:
+            found = np.log(np.maximum(found, np.finfo(np.float32).tiny))
+        elif found.ndim == 1:
+            found = np.stack([np.zeros_like(found), found], axis=1)
+        if found.shape != (len(images), len(self.classes)):
+            raise RunError(
+                f"{type(self.estimator).__name__}: {self.method} should give ({len(images)}, {len(self.classes)})"
+                f" numbers, got {found.shape}"
+            )
+        return torch.tensor(found, dtype=torch.float32, device=images.device)
+
+
+def estimator_name(estimator: Any) -> str:
+    """The class of an estimator; of a pipeline, that of its last step."""
+    steps = getattr(estimator, "steps", None)
+    last = steps[-1][1] if isinstance(steps, list) and steps else estimator
+    return type(last).__name__

@@ -1,0 +1,56 @@
+"""Networks whose transform makes something else than images of three channels: features, one channel, tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+
+class WholePicture:
+    """A picture at its own size, as a float tensor [3, height, width] in [0, 1]."""
+
+    def spec(self) -> dict[str, Any]:
+        """Nothing: there is one."""
+        return {}
+
+    def __call__(self, image: Image.Image) -> torch.Tensor:
+        """The tensor of an image."""
+        pixels = torch.from_numpy(np.array(image.convert("RGB")))
+        return pixels.permute(2, 0, 1).float() / 255
+
+
+class OfPictures(nn.Module):
+    """A network, or a function, after a user's transform: images in [0, 1] become pictures again, then its input.
+
+    Args:
+        network: What takes a batch of what the transform makes, and gives logits.
+        transform: From a PIL image to an array or a tensor.
+    """
+
+    def __init__(self, network: Callable[[torch.Tensor], Any], transform: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.network = network
+        self.transform = transform
+
+    def forward(self, images: torch.Tensor) -> Any:
+        """Images [B, 3, H, W] in [0, 1] to logits [B, C]; no gradients."""
+        rows = torch.stack([self._input(each) for each in images])
+        return self.network(rows.to(images.device))
+
+    def _input(self, image: torch.Tensor) -> torch.Tensor:
+        from PIL import Image
+
+        pixels = (image.detach() * 255).round().clamp(0, 255).byte().permute(1, 2, 0).cpu().numpy()
+        return as_tensor(self.transform(Image.fromarray(pixels)))
+
+
+def as_tensor(made: Any) -> torch.Tensor:
+    """What a transform makes, as a float tensor."""
+    return (made if isinstance(made, torch.Tensor) else torch.tensor(np.asarray(made))).float()

@@ -1,0 +1,281 @@
+"""How pictures are prepared for a model at hand: a transform to [0, 1], and the normalization after it.
+
+The two are separate because corruptions work in between. Most people's transforms do both: a ``Normalize`` at their end
+is taken off, and becomes the normalization.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from testbed.errors import DefinitionError, WeightsError
+from testbed.inputs import Preprocessing
+from testbed.models.base.transform import LazyTransform, StandardNormalization, StandardTransform, Transform
+
+if TYPE_CHECKING:
+    import torch
+    from PIL import Image
+
+# What transformers' processors say about where they were loaded from and what they belong to.
+_WHEREABOUTS = ("image_processor_type", "feature_extractor_type", "processor_class", "_processor_class", "auto_map")
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How pictures are prepared.
+
+    Attributes:
+        transform: From a PIL image to a float tensor [3, H, W] in [0, 1].
+        normalization: What follows; None for nothing.
+        where: Where both come from, for people.
+        after: The whole transform, where it does not make images of three channels: it is then applied to the pictures
+            that corruptions have changed, by the network's side.
+    """
+
+    transform: Transform
+    normalization: StandardNormalization | None
+    where: str
+    after: Callable[[Any], Any] | None = None
+
+
+def prepared_by(given: Any, owner: str) -> Preparation:
+    """The preparation that a user's transform does, its last ``Normalize`` apart.
+
+    Args:
+        given: A function from a PIL image to a tensor, such as torchvision's ``weights.transforms()``, timm's
+            ``create_transform(…)`` or an image processor of transformers.
+        owner: The model, for messages.
+
+    Raises:
+        DefinitionError: If it is not a transform, or normalizes before its end.
+    """
+    if _is_processor(given):
+        return of_processor(given, owner, f"the {type(given).__name__} that was given")
+    if not callable(given) or isinstance(given, type):
+        raise DefinitionError(
+            f"{owner}: transform is a function from a PIL image to a tensor, such as weights.transforms(); got"
+            f" {given!r:.80}"
+        )
+    if type(given).__module__ == "torchvision.transforms._presets" and hasattr(given, "crop_size"):
+        transform = StandardTransform(given.resize_size[0], given.crop_size[0], given.interpolation.value)
+        return Preparation(transform, StandardNormalization(given.mean, given.std), "the torchvision preset given")
+    transform, last = _without_last_normalize(given, owner)
+    said = "the transform that was given"
+    if not _makes_images(transform, owner):
+        from testbed.models.at_hand.pictures import WholePicture
+
+        return Preparation(WholePicture(), None, f"{said}, whole, after corruptions", given)
+    if last is None:
+        return Preparation(transform, None, said)
+    return Preparation(transform, _normalization(last, owner), f"{said}, its Normalize after corruptions")
+
+
+def of_options(options: Preprocessing, owner: str, size: int | None = None) -> Preparation | None:
+    """The preparation that ``--image-size``, ``--mean``, ``--std`` and ``--interpolation`` describe.
+
+    Args:
+        options: What was given.
+        owner: The model, for messages.
+        size: Side of the images that the model itself asks for (pixels); None if it takes any.
+
+    Returns:
+        The preparation; None if nothing was given.
+
+    Raises:
+        DefinitionError: If a part is missing that nothing else says.
+    """
+    if options == Preprocessing():
+        return None
+    crop = options.crop or size
+    missing = [
+        option
+        for option, value in (("--image-size", crop), ("--mean", options.mean), ("--std", options.std))
+        if value is None
+    ]
+    if missing:
+        raise DefinitionError(
+            f"{owner}: its preprocessing is incomplete: {', '.join(missing)} missing (0 0 0 and 1 1 1 stand for no"
+            " normalization)"
+        )
+    assert crop is not None
+    assert options.mean is not None
+    assert options.std is not None
+    if size is not None and crop != size:
+        raise DefinitionError(f"{owner}: it takes images of {size} pixels, so the crop cannot be {crop}")
+    transform = StandardTransform(options.resize or crop, crop, options.interpolation or "bilinear")
+    said = options.options if options.crop else [f"the input of {size} pixels", *options.options]
+    return Preparation(transform, StandardNormalization(options.mean, options.std), " and ".join(said))
+
+
+def of_timm(config: dict[str, Any], where: str) -> Preparation:
+    """The preparation in timm's configuration of a network, as timm resolves it."""
+    from timm.data.config import resolve_data_config
+
+    from testbed.models.timm_models import TimmTransform
+
+    data: dict[str, Any] = resolve_data_config({}, pretrained_cfg=config)
+    border = data["mean"] if data["crop_mode"] == "border" else None
+    size, interpolation = data["input_size"], data["interpolation"]
+    transform = TimmTransform(size, interpolation, data["crop_pct"], data["crop_mode"], fill=border)
+    return Preparation(transform, StandardNormalization(data["mean"], data["std"]), where)
+
+
+def _makes_images(transform: Transform, owner: str) -> bool:
+    """Whether a transform makes float images of three channels, tried on a grey picture.
+
+    Raises:
+        DefinitionError: If it fails.
+    """
+    import torch
+    from PIL import Image as Pillow
+
+    try:
+        made = transform(Pillow.new("RGB", (96, 64), (128, 128, 128)))
+    except Exception as error:
+        raise DefinitionError(
+            f"{owner}: its transform fails on a PIL image: {type(error).__name__}: {str(error)[:200]}"
+        ) from error
+    if isinstance(made, Pillow.Image):
+        raise DefinitionError(f"{owner}: its transform makes a PIL image; end it with torchvision's ToTensor")
+    is_image = isinstance(made, torch.Tensor) and made.ndim == 3 and len(made) == 3
+    if is_image and not made.is_floating_point():
+        raise DefinitionError(
+            f"{owner}: its transform makes a tensor of {made.dtype}; a float tensor in [0, 1] is expected"
+            " (torchvision's ToTensor, or ToDtype(torch.float32, scale=True))"
+        )
+    return is_image
+
+
+# transformers' image processors -----------------------------------------------------------------------------------
+
+
+class ProcessorTransform(LazyTransform):
+    """What an image processor of transformers does to a picture before it rescales and normalizes it.
+
+    The processor itself is called, so that its resizing is the library's own.
+
+    Args:
+        processor: The name of its class.
+        fields: Its configuration.
+    """
+
+    def __init__(self, processor: str, fields: dict[str, Any]) -> None:
+        self.processor = processor
+        self.fields = fields
+
+    def make(self) -> Transform:
+        """A function to a float tensor [3, H, W] in [0, 1]."""
+        import transformers
+
+        kind: Any = getattr(transformers, self.processor)
+        processor = kind(**self.fields)
+        steps: dict[str, Any] = {"do_rescale": False, "do_normalize": False}
+        if "do_flip_channel_order" in self.fields:  # corruptions see RGB; the normalization reverses the channels
+            steps["do_flip_channel_order"] = False
+
+        def transform(image: Image.Image) -> torch.Tensor:
+            made = processor(images=image.convert("RGB"), return_tensors="pt", **steps)["pixel_values"][0]
+            found: torch.Tensor = made.float() / 255
+            return found
+
+        return transform
+
+
+def _is_processor(thing: Any) -> bool:
+    return type(thing).__module__.startswith("transformers.") and hasattr(thing, "image_mean")
+
+
+def of_processor(processor: Any, owner: str, where: str) -> Preparation:
+    """The preparation that an image processor of transformers does.
+
+    Raises:
+        WeightsError: If its pictures have different sizes, which make no batch.
+    """
+    from PIL import Image as Pillow
+
+    given = {key: _plain(value) for key, value in processor.to_dict().items() if key not in _WHEREABOUTS}
+    transform = ProcessorTransform(type(processor).__name__, given)
+    shapes = {tuple(transform(Pillow.new("RGB", size)).shape) for size in ((80, 60), (60, 80))}
+    if len(shapes) > 1:
+        raise WeightsError(f"{owner}: its image processor makes pictures of different sizes, which make no batch")
+    return Preparation(transform, processor_normalization(given), where)
+
+
+def _plain(value: Any) -> Any:
+    """A field of a processor as JSON has it, so that a processor in memory and one from a file are the same."""
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return int(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def processor_normalization(given: dict[str, Any]) -> StandardNormalization:
+    """Rescaling and normalizing of an image processor in one: both are linear."""
+    scale = 255 * given.get("rescale_factor", 1 / 255) if given.get("do_rescale", True) else 255.0
+    offset = 1.0 if given.get("rescale_offset") else 0.0
+    plainly = not given.get("do_normalize", True)
+    mean = [0.0] * 3 if plainly else given["image_mean"]
+    std = [1.0] * 3 if plainly else given["image_std"]
+    if given.get("include_top"):  # EfficientNet's processor, ALIGN's, divides once more
+        std, mean = [each * each for each in std], list(mean)
+    space = "BGR" if given.get("do_flip_channel_order") else "RGB"
+    return StandardNormalization([(each + offset) / scale for each in mean], [each / scale for each in std], space)
+
+
+# Transforms of torchvision's kind -----------------------------------------------------------------------------------
+
+
+def _steps_of(transform: Any) -> list[Any] | None:
+    """The steps of a Compose or of a Sequential of transforms; None for anything else."""
+    steps = getattr(transform, "transforms", None)
+    if isinstance(steps, list | tuple):
+        return list(steps)
+    return list(transform) if type(transform).__name__ == "Sequential" else None
+
+
+def _is_normalize(step: Any) -> bool:
+    return type(step).__name__ == "Normalize" and hasattr(step, "mean") and hasattr(step, "std")
+
+
+def _without_last_normalize(transform: Any, owner: str) -> tuple[Transform, Any]:
+    """A transform without the Normalize at its end, and that one; None if there is none."""
+    steps = _steps_of(transform)
+    if steps is None:
+        if _is_normalize(transform):
+            raise DefinitionError(f"{owner}: the transform only normalizes; it takes a PIL image and makes a tensor")
+        return transform, None
+    if not steps:
+        return transform, None
+    last = None
+    if _is_normalize(steps[-1]):
+        *steps, last = steps
+    elif _steps_of(steps[-1]) is not None:
+        steps[-1], last = _without_last_normalize(steps[-1], owner)
+    if any(map(_is_normalize, steps)):
+        raise DefinitionError(
+            f"{owner}: its transform normalizes before its last step, so that corruptions would see numbers outside"
+            " [0, 1]; put Normalize last"
+        )
+    if last is None:
+        return transform, None
+    if isinstance(getattr(transform, "transforms", None), list | tuple):
+        shorter = copy.copy(transform)
+        shorter.transforms = steps
+        return shorter, last
+    return type(transform)(*steps), last
+
+
+def _normalization(step: Any, owner: str) -> StandardNormalization:
+    mean, std = _numbers(step.mean), _numbers(step.std)
+    if {len(mean), len(std)} - {1, 3}:
+        raise DefinitionError(f"{owner}: its transform normalizes {len(mean)} channels; images have 3")
+    return StandardNormalization(*(each * 3 if len(each) == 1 else each for each in (mean, std)))
+
+
+def _numbers(values: Any) -> list[float]:
+    values = values.flatten().tolist() if hasattr(values, "flatten") else values
+    return [float(each) for each in (values if isinstance(values, list | tuple) else [values])]
