@@ -14,6 +14,7 @@ from testbed.explain.cell import StoredCell
 from testbed.explain.images import Images
 from testbed.explain.pixels import Pixels
 from testbed.explain.sampling import Draw, Estimate, Side, estimate, from_another, reach
+from testbed.explain.stored_model import REPEATED, difference
 from testbed.explain.table import CALIBRATION, Array, Table, Values, margins, values
 from testbed.explain.texts import Heads, Texts, stored_texts
 
@@ -55,6 +56,29 @@ class Bench:
         except NotApplicableError:
             return None
 
+    @cached_property
+    def own(self) -> Pixels:
+        """The protocol of the stored outputs, after some of these were computed again.
+
+        Raises:
+            NotApplicableError: If the images cannot be run as they were, or give other outputs: nothing would follow
+                from those of other protocols.
+        """
+        own = self.images.own
+        rows = self.draw.rows(min(REPEATED, len(self.cell)))
+        self.images.run([own], rows)
+        if own in self.images.failed:
+            raise NotApplicableError(f"the stored outputs cannot be computed again: {self.images.failed[own]}")
+        outputs = self.images.outputs(own, rows)
+        if self.cell.zero_shot:
+            outputs = self.heads.logits(outputs, stored_texts(self.cell))
+        if differs := difference(outputs, self.cell.logits[rows], self.cell.dtype):
+            raise NotApplicableError(
+                f"the stored outputs cannot be computed again: {differs}; the model, its preprocessing or the images"
+                " have changed since"
+            )
+        return own
+
     def sampled(self, arm: Arm) -> bool:
         """Whether images have to be run for it."""
         stages = {each.stage for each in arm}
@@ -68,7 +92,7 @@ class Bench:
         """
         if CALIBRATION in self.metrics:
             raise NotApplicableError(f"{CALIBRATION} is not estimated from some of the images")
-        changed = self.images.own
+        changed = self.own
         for each in arm:
             changed = each.change(changed) if each.stage == Stage.IMAGES else changed
         return replace(changed, geometry=changed.geometry and changed.geometry.effective())
@@ -198,13 +222,13 @@ class Bench:
         stored = self._embeddings if self.cell.zero_shot else self.cell.logits
         if stored is not None:
             return stored[rows].astype(np.float32)
-        self.images.run([self.images.own], rows)
-        return self.images.outputs(self.images.own, rows)
+        self.images.run([self.own], rows)
+        return self.images.outputs(self.own, rows)
 
     def _new_logits(self, outputs: Array, texts: Texts | None, pixels: Pixels) -> Array:
         if not self.cell.zero_shot:
             return outputs
-        own = self.images.own
+        own = self.own
         network = pixels.weights, pixels.activation, pixels.dtype or self.cell.dtype
         same = network == (own.weights, own.activation, own.dtype)  # then texts are those of the stored head
         return self.heads.logits(outputs, texts or stored_texts(self.cell), None if same else network)

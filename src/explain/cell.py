@@ -14,6 +14,7 @@ from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL, DatasetInfo, Evaluation, current
 from testbed.errors import StoreError, TestbedError, UnknownNameError
 from testbed.explain.axis import NotApplicableError
+from testbed.explain.stored_model import model_as_stored
 from testbed.explain.table import CALIBRATION, MEAN_PER_CLASS, Array, Table, metric_of, right_classes
 from testbed.registry.references import IMAGE_EMBEDDINGS
 from testbed.scoring.stored_values import read_outputs
@@ -159,13 +160,13 @@ class StoredCell:
 
     @cached_property
     def model(self) -> ModelDefinition:
-        """The model's definition.
+        """The model's definition, with the preprocessing of the stored outputs.
 
         Raises:
             NotApplicableError: If it is not registered any more.
         """
         try:
-            return self.catalog.get_model(self.evaluation.model)
+            return model_as_stored(self.catalog.get_model(self.evaluation.model), self.identity)
         except TestbedError as error:
             raise NotApplicableError(f"the model cannot be opened: {error}") from error
 

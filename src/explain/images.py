@@ -19,7 +19,6 @@ from testbed.explain.table import Array
 from testbed.explain.texts import Network, stored_texts
 from testbed.models.base.capability import EMBED_IMAGE, LOGITS
 from testbed.models.loading.checkpoint_network import with_entry
-from testbed.models.loading.class_reading import class_columns
 from testbed.models.model_base import LoadOptions
 
 if TYPE_CHECKING:
@@ -208,7 +207,7 @@ class Images:
         definition = with_entry(definition, definition.name, entry) if entry else definition
         loaded: Any = definition.load(LoadOptions(self.device, dtype, self.cell.random_seed))
         if LOGITS in definition.capabilities:
-            loaded = loaded.in_order(class_columns(definition, self.cell.setting, self.cell.dataset.class_names))
+            loaded = loaded.in_order(self.cell.identity.get("forward", {}).get("class_columns"))
         if activation and not change_activation(loaded.network, activation):
             raise NotApplicableError("the network has no such activation")
         return loaded

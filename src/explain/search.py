@@ -148,7 +148,7 @@ class Search:
         for axis in self.axes:
             try:
                 if axis.stage == Stage.IMAGES:
-                    self.bench.images.own  # noqa: B018 - whether images can be run
+                    self.bench.own  # noqa: B018 - whether images can be run
                 variants = axis.of(self.cell)
                 if axis.name == "metric" and len(self.targets) > 1:
                     raise NotApplicableError("several published metrics are given")

@@ -1,0 +1,273 @@
+"""The blind test of `testbed explain` on a checkpoint, through the commands that a user types.
+
+    python benchmarks/explain_checkpoints.py make FOLDER   # timm, torchvision, torch and PIL alone
+    python benchmarks/explain_checkpoints.py ask FOLDER    # `testbed run`, then `testbed explain` for each number
+
+`make` trains timm's test_resnet on 32 pixels and saves it as timm's trainer does (plain and averaged weights); its
+classes are in the natural order of the folders. It then evaluates the file under other protocols and writes the values
+to numbers.json. It imports nothing of testbed. `ask` prints a Markdown table and the rates: docs/explain-blind.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
+
+IMAGES, TRAINING, EPOCHS, SEED = 4_000, 8_000, 9, 3
+ARCHITECTURE, FILE = "test_resnet", "final.pth.tar"
+RESIZE, CROP = 36, 32
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+CLIP_MEAN, CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+HALF, ZERO, ONE = (0.5,) * 3, (0.0,) * 3, (1.0,) * 3
+RANDOM_NUMBERS, APART = 20, 0.6  # that no protocol gives; points from each value that one gives
+INTERVAL = 1.96
+
+# The numbers, by plain programs --------------------------------------------------------------------------------------
+
+
+def make(folder: Path) -> None:
+    """Writes images, the checkpoint, and the values under other protocols."""
+    import blind_world as world
+    import numpy as np
+    import timm
+    import torch
+    from PIL import Image
+
+    torch.manual_seed(SEED)
+    world.write_images(folder, IMAGES, 0.8)
+    larger, _, by_text = world.training_images(TRAINING, 0.8)
+    natural = torch.tensor([int(name) for name in world.FOLDERS])[by_text]  # folder "10" is class 10
+    network = timm.create_model(ARCHITECTURE, num_classes=world.CLASSES)
+    averaged = _trained(network, larger, natural)
+    torch.save({"state_dict": network.state_dict(), "state_dict_ema": averaged.state_dict()}, folder / FILE)
+
+    files = sorted((folder / "test").glob("*/*.jpg"), key=lambda file: (file.parent.name, file.name))
+    pictures = []
+    for file in files:
+        try:
+            pictures.append(Image.open(file).convert("RGB"))
+        except OSError:  # it counts as wrong
+            pictures.append(None)
+    targets = np.array([int(file.parent.name) for file in files])
+    values = dict(_numbers(averaged.eval(), network.eval(), pictures, targets))
+    stored = values.pop("stored")
+    (folder / "numbers.json").write_text(
+        json.dumps({"images": len(files), "stored": stored, "variants": values}, indent=1), encoding="utf-8"
+    )
+
+
+def _trained(network: Any, images: Any, targets: Any) -> Any:
+    """Trains the network; returns its averaged copy, as timm's ModelEmaV2 keeps it."""
+    import timm
+    import torch
+
+    averaged = timm.utils.ModelEmaV2(network, decay=0.98)
+    batch = 100
+    optimizer = torch.optim.AdamW(network.parameters(), lr=4e-3, weight_decay=0.02)
+    steps = EPOCHS * (len(images) // batch)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 4e-3, total_steps=steps)
+    for _ in range(EPOCHS):
+        network.train()
+        order = torch.randperm(len(images))
+        for start in range(0, len(images) - batch + 1, batch):
+            chosen = order[start : start + batch]
+            top, left = (int(torch.randint(RESIZE - CROP + 1, (1,))) for _ in range(2))
+            inputs = _normalized(images[chosen][:, :, top : top + CROP, left : left + CROP], MEAN, STD)
+            loss = torch.nn.functional.cross_entropy(network(inputs), targets[chosen])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            averaged.update(network)
+    return averaged.module
+
+
+def _normalized(images: Any, mean: Any, std: Any) -> Any:
+    import torch
+
+    return (images.float() / 255 - torch.tensor(mean).view(3, 1, 1)) / torch.tensor(std).view(3, 1, 1)
+
+
+def _numbers(averaged: Any, plain: Any, pictures: list[Any], targets: Any) -> Iterator[tuple[str, float]]:
+    """The values in percent: ``stored``, and those of each variant by the words of `testbed explain`."""
+    import numpy as np
+    import torch
+    from torchvision.transforms import InterpolationMode as Mode
+    from torchvision.transforms import functional as of
+
+    modes = {each: getattr(Mode, each.upper()) for each in ("nearest", "bilinear", "bicubic", "lanczos")}
+
+    def inputs(resize: Any = RESIZE, crop: int = CROP, mode: str = "bilinear", smooth: bool = True) -> Any:
+        made = []
+        for picture in pictures:
+            if picture is None:
+                made.append(torch.zeros(3, crop, crop, dtype=torch.uint8))
+            elif smooth:
+                smaller = picture if resize is None else of.resize(picture, resize, modes[mode])
+                made.append(of.pil_to_tensor(of.center_crop(smaller, crop)))
+            else:
+                made.append(
+                    of.center_crop(of.resize(of.pil_to_tensor(picture), resize, modes[mode], antialias=False), crop)
+                )
+        return torch.stack(made)
+
+    def logits(images: Any, mean: Any = MEAN, std: Any = STD, network: Any = averaged, scale: float = 1.0) -> Any:
+        with torch.no_grad():
+            parts = [network(_normalized(part.float() * scale, mean, std)) for part in images.split(250)]
+        return torch.cat(parts).float().numpy()
+
+    def share(found: Any, wanted: Any = targets, k: int = 1) -> float:
+        right = (np.argsort(-found, axis=1, kind="stable")[:, :k] == wanted[:, None]).any(axis=1)
+        right[[place for place, picture in enumerate(pictures) if picture is None]] = False
+        return 100 * float(right.mean())
+
+    own = inputs()
+    base = logits(own)
+    yield "stored", share(base)
+    yield "metric: top-5", share(base, k=5)
+    right = (base.argmax(1) == targets) & np.array([picture is not None for picture in pictures])
+    yield "metric: mean per class", 100 * float(np.mean([right[targets == c].mean() for c in np.unique(targets)]))
+    for mode in ("nearest", "bicubic", "lanczos"):
+        yield f"interpolation: {mode}", share(logits(inputs(mode=mode)))
+    yield "antialiasing: off", share(logits(inputs(smooth=False)))
+    yield "resizing: squashed to the input's shape", share(logits(inputs(resize=(CROP, CROP))))
+    yield "resizing: none, only cropped", share(logits(inputs(resize=None)))
+    for fraction in (1.0, 0.95, 0.9, 0.875, 0.8):
+        if int(CROP / fraction) != RESIZE:
+            yield f"crop: {fraction:g} of the resized image", share(logits(inputs(resize=int(CROP / fraction))))
+    for crop in (24, 37, 41, 46):
+        yield f"image size: {crop} pixels", share(logits(inputs(round(RESIZE * crop / CROP), crop)))
+    for name, mean, std in (
+        ("CLIP's", CLIP_MEAN, CLIP_STD),
+        ("0.5 and 0.5", HALF, HALF),
+        ("none (inputs in [0, 1])", ZERO, ONE),
+    ):
+        yield f"mean and standard deviation: {name}", share(logits(own, mean, std))
+    yield "channel order: blue first", share(logits(own.flip(1)))
+    yield "range of inputs: 0 to 255 in place of 0 to 1", share(logits(own, scale=255.0))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        yield "precision: bfloat16", share(logits(own))
+    yield "weights in the file: state_dict (not averaged)", share(logits(own, network=plain))
+    by_text = np.argsort(np.array(sorted(range(len(np.unique(targets))), key=str)))
+    yield "class order: folders 0, 1, 10, 2 sorted as text", share(base, by_text[targets])
+    for size in (500, 1000, 2000):
+        yield f"first samples: the first {size:,}", 100 * float(right[:size].mean())
+
+
+# The questions, by testbed -----------------------------------------------------------------------------------------
+
+
+def testbed(*words: str, folder: Path) -> str:
+    """Runs a command of testbed as a user does."""
+    environment = {
+        **os.environ,
+        "TESTBED_DB": f"sqlite:///{folder / 'store.db'}",
+        "TESTBED_CACHE": str(folder / "cache"),
+    }
+    command = [sys.executable, "-m", "testbed", *words]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, cwd=folder)
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"{' '.join(command)}: {done.stderr[-2000:]}")
+    return done.stdout
+
+
+def ask(folder: Path, only: str, say: Callable[[str], None]) -> None:
+    """Prints what the search says of each number, and the rates."""
+    import numpy as np
+
+    folder = folder.resolve()
+    known = json.loads((folder / "numbers.json").read_text(encoding="utf-8"))
+    model = f"timm/{ARCHITECTURE},{folder / FILE}"
+    given = ["--image-size", f"{RESIZE}", f"{CROP}", "--mean", *map(str, MEAN), "--std", *map(str, STD)]
+    testbed(
+        "run", model, "--on", "test", *given, "--interpolation", "bilinear", "--class-order", "natural", folder=folder
+    )
+    shown = json.loads(testbed("show", model, "folder/test", "--json", folder=folder))
+    value = next(100 * each["value"] for each in shown if each["metric"] == "top1" and each["slice"] == "overall")
+    say(f"stored {value:.2f}; by timm and torchvision alone {known['stored']:.2f}; {known['images']:,} images\n")
+    width = 100 * INTERVAL * np.sqrt(value / 100 * (1 - value / 100) / known["images"])
+    say(
+        "| truth | published | differs | verdict of the truth | what else gives it | explained | passes, % | seconds |"
+    )
+    say("|---|---|---|---|---|---|---|---|")
+    found = []
+    for truth, published in known["variants"].items():
+        if only in truth and abs(published - value) >= 0.005:
+            found.append(
+                (truth, abs(published - value) > width, *_asked(folder, model, truth, published, say, width, value))
+            )
+    for number in _random(known, value):
+        if only in "none":
+            found.append(("", True, *_asked(folder, model, "", number, say, width, value)))
+    singles = [each for each in found if each[0]]
+    differing = [each for each in singles if each[1]]
+    for name, group in (("all", singles), ("of values that differ", differing)):
+        verdicts = [each[2] for each in group]
+        say(
+            f"\n{name}: {len(group)} asked, {verdicts.count('gives it')} found, {verdicts.count('excluded')} excluded,"
+            f" {verdicts.count('undecided')} undecided, {verdicts.count('not tried')} not tried"
+        )
+    random = [each for each in found if not each[0]]
+    say(f"\n{sum(each[3] for each in random)} of {len(random)} numbers that no protocol gives said to be explained")
+
+
+def _random(known: dict[str, Any], value: float) -> list[float]:
+    import numpy as np
+
+    random = np.random.default_rng(SEED)
+    taken = [value, *known["variants"].values()]
+    drawn = (round(float(value + each), 2) for each in random.uniform(-30, 4, 500))
+    return [each for each in drawn if min(abs(each - one) for one in taken) > APART][:RANDOM_NUMBERS]
+
+
+def _asked(
+    folder: Path, model: str, truth: str, published: float, say: Callable[[str], None], width: float, value: float
+) -> tuple[str, bool]:
+    """The verdict of the truth, and whether the search explains the number; prints a row."""
+    began = time.monotonic()
+    answer = json.loads(
+        testbed("explain", model, "folder/test", "--published", f"{published:.2f}", "--json", folder=folder)
+    )
+    verdicts = {
+        " + ".join(f"{part['axis']}: {part['name']}" for part in each["variants"]): each["verdict"]
+        for each in answer["variants"]
+    }
+    gives = [name for name, verdict in verdicts.items() if verdict == "gives it"]
+    verdict = verdicts.get(truth, "not tried") if truth else ""
+    explained = bool(answer["explained"])
+    differs = "yes" if abs(published - value) > width else "no"
+    passes = 100 * answer["forward_passes"] / json.loads((folder / "numbers.json").read_text())["images"]
+    others = "; ".join(each for each in gives if each != truth)
+    say(
+        f"| {truth or 'none'} | {published:.2f} | {differs} | {verdict} | {others} | {'yes' if explained else 'no'} |"
+        f" {passes:.0f} | {time.monotonic() - began:.0f} |"
+    )
+    return verdict, explained
+
+
+def main() -> None:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("step", choices=["make", "ask"])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="", help="words of the truths that are asked; 'none' for the random numbers")
+    options = parser.parse_args()
+    if options.step == "make":
+        options.folder.mkdir(parents=True, exist_ok=True)
+        make(options.folder)
+    else:
+        ask(options.folder, options.only, lambda line: print(line, flush=True))
+
+
+if __name__ == "__main__":
+    main()
