@@ -15,6 +15,7 @@ from testbed.graph.ops import image_spec
 from testbed.graph.texts import text_language
 from testbed.metrics.scorers.classification import SCORER, score_classes
 from testbed.models.base.capability import EMBED_IMAGE, EMBED_TEXT, GRADIENTS, LOGITS
+from testbed.models.loading.class_order import folders_of
 from testbed.models.loading.class_reading import class_columns, known_outputs, reading, unknown_outputs
 from testbed.models.made.derived import DerivedModel
 from testbed.tasks.image_embedding import FEATURES
@@ -211,9 +212,19 @@ def _read_early(model: ModelDefinition, setting: EvalSetting) -> bool:
     Raises:
         UnsupportedError: If some are and others are not.
     """
-    if getattr(setting.dataset, "named_when_opened", False) and known_outputs(model) is not None:
+    names, later = setting.names_if_known(), getattr(setting.dataset, "named_when_opened", False)
+    if known_outputs(model) is not None and (later or (names is None and not _lists_folders(setting))):
         return True
-    return reading(model, setting, setting.names_if_known()) is not None
+    return reading(model, setting, names) is not None
+
+
+def _lists_folders(setting: EvalSetting) -> bool:
+    """Whether the folders of a setting's classes can be listed; where not, opening the data says why."""
+    try:
+        folders_of(setting)
+    except DataError:
+        return False
+    return True
 
 
 def with_wrong_rows(
