@@ -120,16 +120,16 @@ def corrupt(tmp_path, make_tree):
     plugin.write_text(
         "from testbed.registry import registry\n"
         "from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset\n"
-        f"registry.add_eval_setting(EvalSetting(name='photos', dataset=StandardDataset(path={str(tree)!r}), size=12))\n"
+        f"registry.add_eval_setting(EvalSetting(name='twelve-photos', dataset=StandardDataset(path={str(tree)!r}), size=12))\n"
     )
-    cell = ("--models", "world-plain", "--eval-settings", "photos")
+    cell = ("--models", "world-plain", "--eval-settings", "twelve-photos")
     return ("--plugin", WORLD, str(plugin), *cell, "--executor", "inline")
 
 
 def test_a_corrupt_image_counts_as_wrong_and_is_told(program, tmp_path, corrupt):
     done = program("eval.py", *corrupt)
-    assert "Unreadable: world-plain on photos: 1 sample could not be read and counted as wrong" in done.stdout
-    shown = program("db.py", "--print-eval", "world-plain", "photos").stdout
+    assert "Unreadable: world-plain on twelve-photos: 1 sample could not be read and counted as wrong" in done.stdout
+    shown = program("db.py", "--print-eval", "world-plain", "twelve-photos").stdout
     assert "1 sample could not be read and counted as wrong" in shown
     assert "  not read: dog/002.png: dog/002.png cannot be decoded" in shown
     with Store.open(str(tmp_path / "testbed.db")) as store:
