@@ -11,7 +11,8 @@ import argparse
 import json
 import math
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -29,10 +30,9 @@ from testbed.models.loading.class_order import (
     SORTED,
     ClassOrder,
     class_names_in,
+    in_order,
     listed,
 )
-from testbed.models.loading.saved_names import __file__ as names_file
-from testbed.models.loading.saved_names import name_lists, named_outputs
 from testbed.registry.remembered_facts import remembered
 
 CONFIG = "config.json"
@@ -41,6 +41,10 @@ NAMES = ("class_to_idx", "idx_to_class", "class_names", "classes", "label_names"
 OF_FOLDERS = ("torch/image_folder", "torch/folder")  # timm's names of torchvision's reader
 LARGEST_SIDE = 1 << 20  # pixels
 CROP_PCT = 0.875  # timm's, where a configuration has none
+# A list of texts is one of class names if its key says so; a mapping between names and 0, 1, 2, … is nothing else.
+_TELLING = re.compile(r"class|label|categor|(^|\.)names$", re.IGNORECASE)
+DEEPEST = 5  # entries within entries
+FEWEST = 2
 
 
 @dataclass(frozen=True)
@@ -155,10 +159,10 @@ def _named_outputs(path: Path, classes: int | None) -> ClassOrder | None:
         stamp = os.stat(path)
         key = [str(path), stamp.st_mtime_ns, stamp.st_ctime_ns, stamp.st_ino, stamp.st_size, classes]
         read = partial(open_checkpoint, path, content=False)
-        found = remembered("names", key, ["torch", "safetensors"], names_file, lambda: name_lists(read(), classes))
+        found = remembered("names", key, ["torch", "safetensors"], __file__, lambda: _name_lists(read(), classes))
     except (OSError, WeightsError):
         return None
-    return named_outputs(found, path.name, classes)
+    return _listed_once(found, path.name, classes)
 
 
 def _flat(value: Any) -> list[Any]:
@@ -292,3 +296,59 @@ def _three(values: Any, what: str) -> tuple[float, float, float] | None:
     if len(numbers) != 3 or not all(isinstance(each, int | float) and 0 <= each <= 1 for each in numbers):
         raise WeightsError(f"{what} {values!r}; expected three numbers from 0 to 1")
     return numbers[0], numbers[1], numbers[2]
+
+
+# Class names anywhere in a checkpoint -------------------------------------------------------------------------------
+
+
+def _name_lists(loaded: Any, classes: int | None) -> list[tuple[str, list[str]]]:
+    """The lists of names in a checkpoint that have as many as there are outputs, each with its place."""
+    return [
+        (place, names)
+        for place, names in _lists(loaded)
+        if len(names) == classes and all(isinstance(each, str) and each for each in names)
+    ]
+
+
+def _listed_once(found: Sequence[Sequence[Any]], file: str, classes: int | None) -> ClassOrder | None:
+    """The order of the outputs, from the lists of names in a checkpoint; None if there is none.
+
+    Args:
+        found: From `_name_lists`.
+        file: The checkpoint's name, for messages.
+        classes: The number of outputs.
+
+    Raises:
+        DataError: If several lists disagree.
+    """
+    named = {place: tuple(names) for place, names in found if not all(name.isdecimal() for name in names)}
+    if not named:
+        return None
+    if len(set(named.values())) > 1:
+        raise DataError(
+            f"{file} has several lists of {classes:,} class names that differ: {', '.join(named)}; say the names"
+            f" of the outputs: {OPTION} FILE"
+        )
+    place, names = next(iter(named.items()))
+    return listed(list(names), f"{place} in {file}", classes)
+
+
+def _lists(value: Any, place: str = "", depth: int = 0) -> Iterator[tuple[str, list[Any]]]:
+    """Everything in a checkpoint that may be a list of names, with its place."""
+    value = vars(value) if isinstance(value, argparse.Namespace) else value
+    if isinstance(value, list | tuple):
+        if (
+            _TELLING.search(place)
+            and len(value) >= FEWEST
+            and all(isinstance(each, str) for each in value)
+            and len(set(value)) == len(value)
+        ):
+            yield place, list(value)
+    elif isinstance(value, Mapping) and depth < DEEPEST:
+        names = in_order(dict(value))
+        if len(names) >= FEWEST:
+            yield place, names
+            return
+        for key, inner in value.items():
+            if isinstance(inner, Mapping | list | tuple | argparse.Namespace):
+                yield from _lists(inner, f"{place}.{key}" if place else str(key), depth + 1)
