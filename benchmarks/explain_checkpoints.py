@@ -196,9 +196,7 @@ def ask(folder: Path, only: str, say: Callable[[str], None]) -> None:
     value = next(100 * each["value"] for each in shown if each["metric"] == "top1" and each["slice"] == "overall")
     say(f"stored {value:.2f}; by timm and torchvision alone {known['stored']:.2f}; {known['images']:,} images\n")
     width = 100 * INTERVAL * np.sqrt(value / 100 * (1 - value / 100) / known["images"])
-    say(
-        "| truth | published | differs | verdict of the truth | what else gives it | explained | passes, % | seconds |"
-    )
+    say("| truth | published | differs | verdict of the truth | what else gives it | explained | passes, % | seconds |")
     say("|---|---|---|---|---|---|---|---|")
     found = []
     for truth, published in known["variants"].items():
