@@ -11,10 +11,11 @@ import importlib.util
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from testbed.errors import MissingExtraError, WeightsError
 from testbed.models.base.published import Published
+from testbed.models.base.transform import Transform
 from testbed.models.model_base import Model
 from testbed.models.timm_models import TimmFamily
 from testbed.registry import registry
@@ -97,7 +98,7 @@ class LiteFamily:
         base = TimmFamily().build(str(TimmFamily().canonical(f"timm/{network}")))
         model = Model(
             name=name,
-            transform=base.transform,
+            transform=cast(Transform, base.transform),
             normalization=base.normalization,
             classifier_loader=lambda: load(name),
             random_loader=lambda: untrained(name),
