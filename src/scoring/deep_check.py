@@ -13,6 +13,7 @@ from testbed.errors import TestbedError
 from testbed.identity.describe import digest
 from testbed.planning.identify import view_of
 from testbed.planning.item_nodes import recorded_view
+from testbed.provenance.manifest import Today
 from testbed.registry.catalog import Catalog
 from testbed.scoring.changes import SHOWN
 from testbed.scoring.finish import changes
@@ -34,6 +35,7 @@ def deep_faults(
         skipped: Called with each evaluation that cannot be computed again, and why.
         added: Called with each evaluation to which today's code adds metrics, and their names.
     """
+    today = Today(catalog.plugins)
     for hidden in (False, True):
         for evaluation in store.evaluations.find(hidden=hidden):
             if evaluation.status != "complete" or evaluation.origin == "imported":
@@ -45,7 +47,7 @@ def deep_faults(
             if why:
                 skipped(evaluation, why)
                 continue
-            wrong = _differences(store, catalog, evaluation, added)
+            wrong = _differences(store, catalog, evaluation, today, added)
             if wrong:
                 name = f"evaluation {evaluation.id} ({evaluation.model} on {evaluation.eval_setting})"
                 yield Fault(f"{name}: {wrong}", again=frozenset([evaluation.id]))
@@ -66,7 +68,11 @@ def _outdated(store: Store, catalog: Catalog, evaluation: Evaluation) -> str | N
 
 
 def _differences(
-    store: Store, catalog: Catalog, evaluation: Evaluation, added: Callable[[Evaluation, Sequence[str]], None]
+    store: Store,
+    catalog: Catalog,
+    evaluation: Evaluation,
+    today: Today,
+    added: Callable[[Evaluation, Sequence[str]], None],
 ) -> str | None:
     try:
         found = changes(store, catalog, evaluation.id, details=True)
@@ -74,9 +80,13 @@ def _differences(
         log.debug("evaluation %d cannot be scored", evaluation.id, exc_info=True)
         said = first_line(error) if isinstance(error, TestbedError) else reason_of(error)
         return f"its metrics cannot be computed from its outputs: {said}"
-    if found.new:
+    wrong = list(found.differing)
+    records = store.records.of([evaluation.id])[evaluation.id] if found.new else []
+    if any(each.metrics and not today.code_differs(each.content) for each in records):
+        wrong += [f"{each.name} is missing" for each in found.new_metrics]  # today's code has stored it
+        wrong += [f"the score {each.name} is missing" for each in found.new_scores]
+    elif found.new:
         added(evaluation, found.new)
-    wrong = found.differing
     if not wrong:
         return None
     more = f" and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""

@@ -104,7 +104,8 @@ def test_a_run_completes_what_a_repair_dropped(lab: Path, statement: str) -> Non
         (f"UPDATE metrics SET value = value + 0.125 WHERE evaluation_id = {NOISY} AND name = 'top1'", "top1"),
         (f"UPDATE metrics SET stderr = 0.7 WHERE evaluation_id = {NOISY} AND name = 'top1'", "top1"),
         (f"UPDATE metrics SET unit = 'x' WHERE evaluation_id = {NOISY} AND name = 'top1'", "top1"),
-        (f"UPDATE metrics SET scorer = 'x@1' WHERE evaluation_id = {NOISY}", "missing"),
+        (f"UPDATE metrics SET scorer = 'x@1' WHERE evaluation_id = {NOISY}", "is of x@1"),
+        (f"DELETE FROM metrics WHERE evaluation_id = {NOISY} AND name = 'top5'", "top5 is missing"),
         (f"DELETE FROM scores WHERE evaluation_id = {NOISY} AND name = 'top1'", "the score top1"),
     ],
 )
