@@ -44,7 +44,7 @@ def _filter_of(name: str) -> Callable[..., Any] | None:
     given: list[Any] = []
     load, owner = _builder.load_pretrained, threading.get_ident()
 
-    def take(*arguments: Any, **keywords: Any) -> None:
+    def take(*arguments: Any, **keywords: Any) -> Any:
         if threading.get_ident() != owner:
             return load(*arguments, **keywords)
         given.append(keywords.get("filter_fn"))
