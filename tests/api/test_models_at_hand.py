@@ -229,7 +229,7 @@ class Opaque:
         (network(), {}, "Sequential does not say how images are prepared for it; give transform=…"),
         (network(), {"transform": 5}, "transform is a function from a PIL image to a tensor"),
         (network(), {"transform": EARLY}, r"makes numbers from -\d\S* to .*; put Normalize last"),
-        (network(), {"transform": LARGE}, "makes numbers from 0 to 255, while corruptions work on"),
+        (network(), {"transform": LARGE}, r"makes numbers from \d to 25\d, while .*; divide by 255"),
         (network(), {"transform": transforms.Resize(8)}, "makes a PIL image; end it with torchvision's ToTensor"),
         (network(), {"transform": transforms.PILToTensor()}, "makes a tensor of torch.uint8"),
         (network(), {"transform": WHOLE, "mean": MEAN}, "give transform=… or mean, not both"),

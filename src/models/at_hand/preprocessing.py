@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 _WHEREABOUTS = ("image_processor_type", "feature_extractor_type", "processor_class", "_processor_class", "auto_map")
 
 
+_REMEDIES = (
+    "put Normalize last, so that it can be applied after them",
+    "divide by 255, as torchvision's ToTensor does",
+)
 _CLOSE = 0.1  # by which resizing may overshoot [0, 1]
 
 
@@ -147,7 +151,7 @@ def _makes_images(transform: Transform, owner: str) -> bool:
     if is_image and not -_CLOSE <= float(made.min()) <= float(made.max()) <= 1 + _CLOSE:
         raise DefinitionError(
             f"{owner}: its transform makes numbers from {float(made.min()):.3g} to {float(made.max()):.3g}, while"
-            " corruptions work on images in [0, 1]; put Normalize last, so that it can be applied after them"
+            f" corruptions work on images in [0, 1]; {_REMEDIES[float(made.min()) >= 0]}"
         )
     return is_image
 
