@@ -25,6 +25,8 @@ import testbed
 from testbed.errors import TestbedError
 
 FILES: list[Path] = []
+EARLY = transforms.Compose([*IMAGES.transforms, transforms.Normalize(MEAN, STD), lambda image: image.clone()])
+LARGE = transforms.Compose([transforms.Resize((32, 32)), transforms.PILToTensor(), lambda image: image.float()])
 
 
 @pytest.fixture(scope="module")
@@ -226,7 +228,8 @@ class Opaque:
         (torch.nn.Linear, {}, r"Linear is a class; give an object of it, as Linear\(…\)"),
         (network(), {}, "Sequential does not say how images are prepared for it; give transform=…"),
         (network(), {"transform": 5}, "transform is a function from a PIL image to a tensor"),
-        (network(), {"transform": transforms.Compose(WHOLE.transforms[::-1])}, "normalizes before its last step"),
+        (network(), {"transform": EARLY}, r"makes numbers from -\d\S* to .*; put Normalize last"),
+        (network(), {"transform": LARGE}, r"makes numbers from \d to 25\d, while .*; divide by 255"),
         (network(), {"transform": transforms.Resize(8)}, "makes a PIL image; end it with torchvision's ToTensor"),
         (network(), {"transform": transforms.PILToTensor()}, "makes a tensor of torch.uint8"),
         (network(), {"transform": WHOLE, "mean": MEAN}, "give transform=… or mean, not both"),

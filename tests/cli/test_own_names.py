@@ -43,9 +43,8 @@ A, B = "timm/test_resnet,runs/a/best.pth", "timm/test_resnet,runs/b/best.pth"
 
 
 def test_a_checkpoint_is_named_by_its_stem_and_found_by_it(ask, here):
-    ask("run", A, *HOW)
+    assert "test_resnet," not in ask("run", A, *HOW).stdout
     assert stored(here) == ["best"]
-    assert str(here) not in ask("rank", "folder/mine").stdout
     again = ask("run", "best", *HOW)
     assert "stored" in again.stdout
     assert evaluations(here) == 1

@@ -6,7 +6,6 @@ is taken off, and becomes the normalization.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.errors import DefinitionError, WeightsError
 from testbed.inputs import Preprocessing
 from testbed.models.base.transform import LazyTransform, StandardNormalization, StandardTransform, Transform
+from testbed.models.loading.normalize import split
 
 if TYPE_CHECKING:
     import torch
@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 
 # What transformers' processors say about where they were loaded from and what they belong to.
 _WHEREABOUTS = ("image_processor_type", "feature_extractor_type", "processor_class", "_processor_class", "auto_map")
+
+
+_REMEDIES = (
+    "put Normalize last, so that it can be applied after them",
+    "divide by 255, as torchvision's ToTensor does",
+)
+_CLOSE = 0.1  # by which resizing may overshoot [0, 1]
 
 
 @dataclass(frozen=True)
@@ -59,18 +66,13 @@ def prepared_by(given: Any, owner: str) -> Preparation:
             f"{owner}: transform is a function from a PIL image to a tensor, such as weights.transforms(); got"
             f" {given!r:.80}"
         )
-    if type(given).__module__ == "torchvision.transforms._presets" and hasattr(given, "crop_size"):
-        transform = StandardTransform(given.resize_size[0], given.crop_size[0], given.interpolation.value)
-        return Preparation(transform, StandardNormalization(given.mean, given.std), "the torchvision preset given")
-    transform, last = _without_last_normalize(given, owner)
+    transform, normalization, found = split(owner, given, None)
     said = "the transform that was given"
     if not _makes_images(transform, owner):
         from testbed.models.at_hand.pictures import WholePicture
 
         return Preparation(WholePicture(), None, f"{said}, whole, after corruptions", given)
-    if last is None:
-        return Preparation(transform, None, said)
-    return Preparation(transform, _normalization(last, owner), f"{said}, its Normalize after corruptions")
+    return Preparation(transform, normalization, f"{said}, its Normalize after corruptions" if found else said)
 
 
 def of_options(options: Preprocessing, owner: str, size: int | None = None) -> Preparation | None:
@@ -124,16 +126,16 @@ def of_timm(config: dict[str, Any], where: str) -> Preparation:
 
 
 def _makes_images(transform: Transform, owner: str) -> bool:
-    """Whether a transform makes float images of three channels, tried on a grey picture.
+    """Whether a transform makes float images of three channels, tried on a picture of all shades.
 
     Raises:
-        DefinitionError: If it fails.
+        DefinitionError: If it fails, or the images are not in [0, 1].
     """
     import torch
     from PIL import Image as Pillow
 
     try:
-        made = transform(Pillow.new("RGB", (96, 64), (128, 128, 128)))
+        made = transform(Pillow.linear_gradient("L").resize((96, 64)).convert("RGB"))
     except Exception as error:
         raise DefinitionError(
             f"{owner}: its transform fails on a PIL image: {type(error).__name__}: {str(error)[:200]}"
@@ -145,6 +147,11 @@ def _makes_images(transform: Transform, owner: str) -> bool:
         raise DefinitionError(
             f"{owner}: its transform makes a tensor of {made.dtype}; a float tensor in [0, 1] is expected"
             " (torchvision's ToTensor, or ToDtype(torch.float32, scale=True))"
+        )
+    if is_image and not -_CLOSE <= float(made.min()) <= float(made.max()) <= 1 + _CLOSE:
+        raise DefinitionError(
+            f"{owner}: its transform makes numbers from {float(made.min()):.3g} to {float(made.max()):.3g}, while"
+            f" corruptions work on images in [0, 1]; {_REMEDIES[float(made.min()) >= 0]}"
         )
     return is_image
 
@@ -224,58 +231,3 @@ def processor_normalization(given: dict[str, Any]) -> StandardNormalization:
         std, mean = [each * each for each in std], list(mean)
     space = "BGR" if given.get("do_flip_channel_order") else "RGB"
     return StandardNormalization([(each + offset) / scale for each in mean], [each / scale for each in std], space)
-
-
-# Transforms of torchvision's kind -----------------------------------------------------------------------------------
-
-
-def _steps_of(transform: Any) -> list[Any] | None:
-    """The steps of a Compose or of a Sequential of transforms; None for anything else."""
-    steps = getattr(transform, "transforms", None)
-    if isinstance(steps, list | tuple):
-        return list(steps)
-    return list(transform) if type(transform).__name__ == "Sequential" else None
-
-
-def _is_normalize(step: Any) -> bool:
-    return type(step).__name__ == "Normalize" and hasattr(step, "mean") and hasattr(step, "std")
-
-
-def _without_last_normalize(transform: Any, owner: str) -> tuple[Transform, Any]:
-    """A transform without the Normalize at its end, and that one; None if there is none."""
-    steps = _steps_of(transform)
-    if steps is None:
-        if _is_normalize(transform):
-            raise DefinitionError(f"{owner}: the transform only normalizes; it takes a PIL image and makes a tensor")
-        return transform, None
-    if not steps:
-        return transform, None
-    last = None
-    if _is_normalize(steps[-1]):
-        *steps, last = steps
-    elif _steps_of(steps[-1]) is not None:
-        steps[-1], last = _without_last_normalize(steps[-1], owner)
-    if any(map(_is_normalize, steps)):
-        raise DefinitionError(
-            f"{owner}: its transform normalizes before its last step, so that corruptions would see numbers outside"
-            " [0, 1]; put Normalize last"
-        )
-    if last is None:
-        return transform, None
-    if isinstance(getattr(transform, "transforms", None), list | tuple):
-        shorter = copy.copy(transform)
-        shorter.transforms = steps
-        return shorter, last
-    return type(transform)(*steps), last
-
-
-def _normalization(step: Any, owner: str) -> StandardNormalization:
-    mean, std = _numbers(step.mean), _numbers(step.std)
-    if {len(mean), len(std)} - {1, 3}:
-        raise DefinitionError(f"{owner}: its transform normalizes {len(mean)} channels; images have 3")
-    return StandardNormalization(*(each * 3 if len(each) == 1 else each for each in (mean, std)))
-
-
-def _numbers(values: Any) -> list[float]:
-    values = values.flatten().tolist() if hasattr(values, "flatten") else values
-    return [float(each) for each in (values if isinstance(values, list | tuple) else [values])]
