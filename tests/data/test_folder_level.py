@@ -75,10 +75,13 @@ def test_folders_of_splits_that_are_not_read_as_splits_are_named(tmp_path):
 
 
 def test_a_split_that_is_not_there_names_those_that_are(tmp_path):
-    for split in ("train", "valid"):
+    for split in ("train", "trainval"):
         plant(tmp_path / "pets" / split)
-    assert refused(tmp_path, "pets").endswith("name one of its splits: folder/pets.train, folder/pets.valid")
-    assert opened(tmp_path, "pets.valid") == (4, 4)
+    assert refused(tmp_path, "pets").endswith("name one of its splits: folder/pets.train, folder/pets.trainval")
+    assert opened(tmp_path, "pets.train") == (4, 4)
+    for split, classes in (("train", CLASSES), ("valid", CLASSES[:2])):
+        plant(tmp_path / "birds" / split, classes)
+    assert opened(tmp_path, "birds") == opened(tmp_path, "birds.valid") == (4, 2)
 
 
 def test_images_without_class_folders_have_no_labels(tmp_path):
