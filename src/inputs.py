@@ -106,7 +106,9 @@ class OwnName:
     def of_text(cls, name: str, text: str) -> OwnName:
         """The same, read again."""
         found = json.loads(text)
-        given = {key: tuple(value) if isinstance(value, list) else value for key, value in found.items()}
+        given: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in found.items()
+        }
         known = {each.name for each in fields(Preprocessing)}
         preprocessing = Preprocessing(**{key: given.pop(key) for key in known & given.keys()})
         return cls(name, given.pop("model"), preprocessing, **given)

@@ -162,8 +162,9 @@ def evaluate(
     options = replace(options, inputs=inputs)
     trackers = _trackers([log] if isinstance(log, str) else log, options, until)
     shown = progress_here() if progress else None
-    for line in said if shown is not None else ():
-        shown.note(line)
+    if shown is not None:
+        for line in said:
+            shown.note(line)
     try:
         if until is not None:
             results, ok, interrupted = _until(options, chosen_models, chosen_settings, until, shown)

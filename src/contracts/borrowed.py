@@ -112,7 +112,7 @@ class Loan:
 
 def _moved(now: Any, before: Any) -> bool:
     """Whether a tensor lies on another device, or in another order in memory."""
-    return now.device != before.device or now.stride() != before.stride()
+    return bool(now.device != before.device or now.stride() != before.stride())
 
 
 def remember(network: Any, *attributes: str) -> None:

@@ -72,9 +72,10 @@ def checkpoint_model(
     given = dict(builder_settings(base) if settings is None else settings)
     asked: dict[str, Any] = {"entry": weights_entry} if weights_entry else {}
     asked.update({"by_order": True} if match_by_order else {})
+    chosen: Any = transform or base.transform
     model = Checkpoint(
         name=name,
-        transform=transform or base.transform,
+        transform=chosen,
         normalization=normalization or base.normalization,
         classifier_loader=partial(load_checkpoint, architecture, file, given, **asked),
         eval_batch_size=eval_batch_size or base.eval_batch_size,
@@ -260,7 +261,7 @@ def _transform(base: ModelDefinition, given: Preprocessing) -> Transform | None:
 
 def _sized(model: Checkpoint, given: Preprocessing, asked: Preprocessing) -> tuple[Plan | None, int | None]:
     """How the network is built for the images that it will see, and their side (pixels) if only the file shows it."""
-    loader = model.classifier_loader
+    loader: Any = model.classifier_loader
     if given.crop is not None:
         model.classifier_loader = partial(loader, side=given.crop)
     made = model.planned()
@@ -277,9 +278,9 @@ def _resized(base: ModelDefinition, crop: int) -> int:
     """The shorter side after resizing for a crop of another side: the architecture crops this share of it."""
     own: Any = base.transform
     if (share := getattr(own, "crop_pct", None)) is not None:
-        return math.floor(crop / share)
+        return int(math.floor(crop / float(share)))
     sides = [max(size) if isinstance(size, list | tuple) else size for size in (own.img_resize_size, own.img_crop_size)]
-    return round(crop * sides[0] / sides[1])
+    return int(round(crop * sides[0] / sides[1]))
 
 
 def _normalization(base: ModelDefinition, given: Preprocessing) -> StandardNormalization | None:

@@ -161,7 +161,9 @@ class TimmFamily:
         bare = plain.removeprefix(PREFIX)
         facts = remembered("timm", [plain, size], ["timm"], __file__, lambda: _facts(plain, size))
         classes = facts["num_classes"]
-        data = {key: tuple(value) if isinstance(value, list) else value for key, value in facts["data"].items()}
+        data: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in facts["data"].items()
+        }
         # A network of one size is built for another one; its position embeddings are resampled when weights are loaded.
         sized: dict[str, Any] = {"img_size": int(size)} if size and facts["fixed_input_size"] else {}
 

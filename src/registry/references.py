@@ -279,8 +279,9 @@ class Settings(Registry["EvalSetting"]):
         for mark, field in ((PRESENT, "present"), (PART, "part")):
             if text.endswith(mark) and not self.defines(text):
                 found = self._with_rules(text.removesuffix(mark))
-                again = found is None or found.present or getattr(found, field)
-                return None if again else replace(found, **{field: True})
+                if found is None or found.present or getattr(found, field):
+                    return None
+                return replace(found, **{field: True})
         rules = text.endswith(RULES) and not self.defines(text)
         known = self.plain(text.removesuffix(RULES) if rules else text)
         return None if known is None else SettingReference(known, rules)

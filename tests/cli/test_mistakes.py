@@ -120,7 +120,8 @@ def corrupt(tmp_path, make_tree):
     plugin.write_text(
         "from testbed.registry import registry\n"
         "from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset\n"
-        f"registry.add_eval_setting(EvalSetting(name='twelve-photos', dataset=StandardDataset(path={str(tree)!r}), size=12))\n"
+        f"dataset = StandardDataset(path={str(tree)!r})\n"
+        "registry.add_eval_setting(EvalSetting(name='twelve-photos', dataset=dataset, size=12))\n"
     )
     cell = ("--models", "world-plain", "--eval-settings", "twelve-photos")
     return ("--plugin", WORLD, str(plugin), *cell, "--executor", "inline")

@@ -101,8 +101,8 @@ def _faults(store: Store, deep: bool, plugins: Sequence[str]) -> Iterable[Fault]
     registry.load(plugins)
     use_own_names(store.full_url)
     new: Counter[str] = Counter()
-    deep = partial(deep_faults, added=lambda _, names: new.update(names))
-    for look, what in ((misnamed, "not compared with the registry"), (deep, "not scored again")):
+    scored = partial(deep_faults, added=lambda _, names: new.update(names))
+    for look, what in ((misnamed, "not compared with the registry"), (scored, "not scored again")):
         skipped: Counter[str] = Counter()
         yield from look(store, registry, lambda _, why, skipped=skipped: skipped.update([why]))  # type: ignore[misc]
         for why, number in skipped.most_common():

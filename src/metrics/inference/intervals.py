@@ -51,7 +51,8 @@ def interval(
         return max(low, 0.0), min(high, 1.0)
     if error is None:
         return None
-    half = error * (student(clusters or n) if clusters or n else Z)
+    independent = clusters or n
+    half = error * (student(independent) if independent else Z)
     return spec.clip(value - half, value + half) if math.isfinite(half) else None
 
 
@@ -77,7 +78,7 @@ def student_quantile(freedom: int) -> float:
                 (79 * Z**9 + 776 * Z**7 + 1482 * Z**5 - 1920 * Z**3 - 945 * Z) / 92160,
             ),
         )
-        return z + sum(term / freedom**power for power, term in enumerate(terms, start=1))
+        return float(z + sum(term / freedom**power for power, term in enumerate(terms, start=1)))
     low, high = 0.0, 16.0
     for _ in range(_STEPS):
         middle = (low + high) / 2

@@ -44,7 +44,8 @@ def in_batches(images: torch.Tensor, size: int | None, run: Callable[[torch.Tens
     if size is None or len(images) == size:
         return run(images)
     parts = []
-    for part in images.split(size):
+    for start in range(0, len(images), size):
+        part = images[start : start + size]
         full = part if len(part) == size else torch.cat([part, part[-1:].expand(size - len(part), *part.shape[1:])])
         parts.append(run(full)[: len(part)])
     return torch.cat(parts)
@@ -220,4 +221,5 @@ def exported_facts(path: Path) -> Facts:
 
 def load_script(path: Path) -> TorchProgram:
     """The network of a TorchScript file, whose program is read from the file."""
-    return TorchProgram(torch.jit.load(path, map_location="cpu"))
+    loaded: Any = torch.jit.load(path, map_location="cpu")  # type: ignore[no-untyped-call]
+    return TorchProgram(loaded)
