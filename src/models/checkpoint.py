@@ -278,9 +278,11 @@ def _resized(base: ModelDefinition, crop: int) -> int:
     """The shorter side after resizing for a crop of another side: the architecture crops this share of it."""
     own: Any = base.transform
     if (share := getattr(own, "crop_pct", None)) is not None:
-        return int(math.floor(crop / float(share)))
-    sides = [max(size) if isinstance(size, list | tuple) else size for size in (own.img_resize_size, own.img_crop_size)]
-    return int(round(crop * sides[0] / sides[1]))
+        return math.floor(crop / float(share))
+    sides: list[int] = [
+        max(size) if isinstance(size, list | tuple) else size for size in (own.img_resize_size, own.img_crop_size)
+    ]
+    return round(crop * sides[0] / sides[1])
 
 
 def _normalization(base: ModelDefinition, given: Preprocessing) -> StandardNormalization | None:

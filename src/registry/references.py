@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from testbed.errors import DataError, DefinitionError, unknown_name
 from testbed.inputs import active
@@ -281,7 +281,8 @@ class Settings(Registry["EvalSetting"]):
                 found = self._with_rules(text.removesuffix(mark))
                 if found is None or found.present or getattr(found, field):
                     return None
-                return replace(found, **{field: True})
+                given: dict[str, Any] = {field: True}
+                return replace(found, **given)
         rules = text.endswith(RULES) and not self.defines(text)
         known = self.plain(text.removesuffix(RULES) if rules else text)
         return None if known is None else SettingReference(known, rules)
