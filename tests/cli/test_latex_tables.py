@@ -80,7 +80,7 @@ def test_pairs_have_the_better_one_in_bold_and_mark_ties(store: Path, ask: Calla
     tied, other, _ = read(ask(*words, "--format", "latex").stdout)
     half = 100 * (rows[0]["high"] - rows[0]["low"]) / 2
     assert rows[0]["verdict"] == "tied"
-    assert tied[3:7] == ["40", r"$\mathbf{97.5}$", "$90.0^{=}$", rf"$+7.5 \pm {half:.1f}$"]
+    assert tied[3:7] == ["40", r"$\mathbf{98}$", "$90^{=}$", rf"$+8 \pm {half:.0f}$"]  # two digits of the interval
     assert tied[8] == f"${rows[0]['p_holm']:.3g}$"
     assert other[4:6] == [r"$\mathbf{98}$", "$30$"]
     assert re.fullmatch(r"\$\d\.\d+ \\cdot 10\^{-\d+}\$", other[7])
