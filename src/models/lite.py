@@ -61,15 +61,10 @@ def load(name: str) -> Any:
         MissingExtraError: If the package is not installed.
         WeightsError: If its file does not fit the network.
     """
-    from testbed.models.base.fitting import fit_state_dict
-    from testbed.models.loading.checkpoint_file import load_state_dict
-    from testbed.models.loading.matched_by_order import matched_by_order
+    from testbed.models.loading.checkpoint_network import load_checkpoint
 
     (path,) = PackageWeights(name).files(fetch=True)
-    network = untrained(name)
-    what = f"the checkpoint {path}"
-    fit_state_dict(network, matched_by_order(network.state_dict(), load_state_dict(path), what), what)
-    return network
+    return load_checkpoint(f"timm/{NETWORKS[name][0]}", path)
 
 
 def untrained(name: str) -> Any:

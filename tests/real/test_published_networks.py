@@ -19,6 +19,7 @@ import timm
 import torch
 from cli_world import in_process
 from PIL import Image
+from real_photographs import twenty_photographs
 from timm.data import IMAGENET_DEFAULT_MEAN, IMAGENET_DEFAULT_STD, create_transform, resolve_data_config
 from torchvision.transforms import Normalize
 
@@ -87,13 +88,12 @@ PERTURBED = {f"{TWENTY}+imagenet-c.contrast.2": contrast, f"{TWENTY}+imagenet-c.
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """foolbox's photographs in folders named by WordNet id: one for each class, so that their order is the logits'."""
+    """foolbox's photographs in 19 folders named by WordNet id."""
     root = tmp_path_factory.mktemp("real")
-    for wordnet_id in synsets():
-        (root / "twenty" / wordnet_id).mkdir(parents=True)
-    for file in (resources.files("foolbox") / "data").iterdir():
-        if found := re.fullmatch(r"imagenet_\d+_(\d+)\.jpg", file.name):
-            (root / "twenty" / synsets()[int(found[1])] / file.name).write_bytes(file.read_bytes())
+    for file, label in twenty_photographs():
+        place = root / "twenty" / synsets()[label] / file.name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(file.read_bytes())
     return root
 
 

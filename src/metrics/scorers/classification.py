@@ -26,7 +26,7 @@ from testbed.metrics.inference.statistics import clustered_mean_and_stderr, mean
 SCORER = "classification@2"
 F1_SCORER = "f1@1"
 TOP_K = (1, 5)
-FEWEST_IN_CLASS = 10  # samples, or clusters, for the standard error of macro F1; benchmarks/coverage.py
+FEWEST_IN_CLASS = 10  # samples, or clusters, for the standard error of macro F1
 MEAN_PER_CLASS_RECALL = rate("mean_per_class_recall")
 MACRO_F1 = rate("macro_f1")
 NLL = MetricSpec("nll", "nats", LOWER, lowest=0)
