@@ -12,23 +12,35 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from testbed.errors import DefinitionError, WeightsError
 from testbed.inputs import Preprocessing, active
+from testbed.models.base import fitting
 from testbed.models.base.definition import ModelDefinition
 from testbed.models.base.transform import Transform
+from testbed.models.checkpoints import entries
 from testbed.models.checkpoints.entries import said_of
+from testbed.models.loading import checkpoint_network
 from testbed.models.loading.checkpoint_file import SUFFIXES
-from testbed.models.loading.checkpoint_network import PREFIX, Asked, Plan, load_checkpoint, plan, published_settings
+from testbed.models.loading.checkpoint_network import (
+    PREFIX,
+    Asked,
+    Plan,
+    load_checkpoint,
+    plan,
+    plan_from,
+    published_settings,
+)
 from testbed.models.loading.class_order import LISTED, ClassOrder, asked, listed
 from testbed.models.loading.saved import contents, saved_class_order, saved_preprocessing, trained_from_scratch
 from testbed.models.model_base import ImageEncoder, Model, StandardNormalization, StandardTransform
 from testbed.paths import expanded
 from testbed.registry import registry
+from testbed.registry.remembered_facts import remembered
 
 
 def checkpoint_model(
@@ -101,7 +113,10 @@ def builder_settings(base: ModelDefinition) -> dict[str, Any]:
 
     if (base.architecture or {}).get("library") != "torchvision":
         return {}
-    return published_settings(str(base.arch), weights_of(base.name))
+    find = partial(published_settings, str(base.arch))
+    key, code = [base.name, base.arch], [checkpoint_network.__file__]
+    found: dict[str, Any] = remembered("builder", key, ["torchvision"], code, lambda: find(weights_of(base.name)))
+    return found
 
 
 class Checkpoint(Model):
@@ -142,11 +157,23 @@ def _hashable(settings: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 def _planned(
     architecture: str, path: Path, modified: int, size: int, settings: tuple[tuple[str, str], ...], asked: Asked
 ) -> Plan | None:
+    """The plan, without tensors; remembered, since making it imports the library and builds its network."""
     given = {key: json.loads(value) for key, value in settings}
-    try:
-        return plan(architecture, contents(path), given, f"the checkpoint {path}", asked)
-    except WeightsError:
-        return None
+
+    def make() -> dict[str, Any] | None:
+        try:
+            made = plan(architecture, contents(path), given, f"the checkpoint {path}", asked)
+        except WeightsError:
+            return None
+        return asdict(replace(made, state={}, found=replace(made.found, state={})))
+
+    key = [architecture, str(path), modified, size, settings, asdict(asked)]
+    code = (
+        *sorted(Path(entries.__file__).parent.glob("*.py")),
+        *(each.__file__ for each in (checkpoint_network, fitting)),
+    )
+    fact = remembered("plan", key, ["torch", "torchvision", "timm"], code, make)
+    return None if fact is None else plan_from(fact)
 
 
 def remarks(made: Plan | None, settings: Mapping[str, Any], unused: str = "") -> tuple[str, ...]:

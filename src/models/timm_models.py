@@ -159,7 +159,7 @@ class TimmFamily:
         """The definition, with the preprocessing of the name's configuration; without a head it embeds images."""
         plain, _, size = name.partition(AT)
         bare = plain.removeprefix(PREFIX)
-        facts = remembered("timm", [plain, size], ["timm"], __file__, lambda: _facts(plain, size))
+        facts = remembered("timm", [plain, size], ["timm"], [__file__], lambda: _facts(plain, size))
         classes = facts["num_classes"]
         data: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in facts["data"].items()

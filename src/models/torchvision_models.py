@@ -76,7 +76,7 @@ class TorchvisionFamily:
     def build(self, name: str) -> Model:
         """The definition, with the transform of its weights."""
         architecture = name.partition(".")[0]
-        facts = remembered("torchvision", [name], ["torchvision"], __file__, lambda: _facts(name))
+        facts = remembered("torchvision", [name], ["torchvision"], [__file__], lambda: _facts(name))
         mean, std = (tuple(each) if isinstance(each, list) else each for each in (facts["mean"], facts["std"]))
 
         def untrained() -> Any:

@@ -16,20 +16,26 @@ from typing import Any
 from testbed.paths import cache_dir, write_atomically
 
 
-def remembered(kind: str, key: Sequence[Any], libraries: Sequence[str], code: str, find: Callable[[], Any]) -> Any:
+def remembered(
+    kind: str, key: Sequence[Any], libraries: Sequence[str], code: Sequence[str | Path], find: Callable[[], Any]
+) -> Any:
     """A fact, from the cache folder if it is there.
 
     Args:
         kind: What it is, for the name of the file.
         key: What it is about: plain values.
         libraries: The distributions whose versions it depends on.
-        code: The source file that finds it, ``__file__``.
+        code: The source files that find it, such as ``[__file__]``.
         find: Finds it. What it returns is remembered if JSON keeps it as it is; tuples become lists.
 
     Returns:
         The result of ``find``, always with lists for tuples.
     """
-    known = {"key": list(key), "libraries": [_version(each) for each in libraries], "code": _content(code)}
+    known = {
+        "key": list(key),
+        "libraries": [_version(each) for each in libraries],
+        "code": [_content(str(each)) for each in code],
+    }
     text = json.dumps(known, default=str)
     path = cache_dir("facts") / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
     try:

@@ -24,7 +24,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def asked(fact: Any, key: Any = ("a",), code: str = __file__) -> tuple[Any, int]:
     """What is told, and how often it was looked for."""
     times: list[int] = []
-    return remembered("kind", key, ["pytest"], code, lambda: times.append(1) or fact), len(times)
+    return remembered("kind", key, ["pytest"], [code], lambda: times.append(1) or fact), len(times)
 
 
 @pytest.mark.parametrize("fact", [{"a": 1, "b": [1.5, None, "x"]}, [], {}, None, 7, "text", {"size": [3, 224, 224]}])

@@ -54,6 +54,15 @@ class Plan:
     by_option: bool = False
 
 
+def plan_from(stored: Mapping[str, Any]) -> Plan:
+    """A plan without tensors from its fields as JSON has them."""
+
+    def fields(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+
+    return Plan(**{**fields(stored), "found": FoundState(**fields(stored["found"]))})
+
+
 @dataclass(frozen=True)
 class Asked:
     """What was said about a checkpoint besides its file.

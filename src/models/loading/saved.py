@@ -202,7 +202,7 @@ def _options(path: Path, architecture: str, whole: bool = False) -> list[tuple[s
         stamp = os.stat(path)
         key = [str(path), stamp.st_mtime_ns, stamp.st_ctime_ns, stamp.st_ino, stamp.st_size]
         read = partial(_opened, path, stamp.st_mtime_ns, stamp.st_size)
-        entries, names = remembered("saved", key, ["torch", "safetensors"], __file__, lambda: read()[1:])
+        entries, names = remembered("saved", key, ["torch", "safetensors"], [__file__], lambda: read()[1:])
     except (OSError, WeightsError):
         return []
     found = [(f"{name} in {path.name}", entries[name]) for name in ENTRIES if name in entries]
