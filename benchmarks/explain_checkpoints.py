@@ -24,7 +24,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 
 IMAGES, TRAINING, EPOCHS, SEED = 4_000, 8_000, 9, 3
-ARCHITECTURE, FILE = "test_resnet", "final.pth.tar"
+ARCHITECTURE, FILE, NAME = "test_resnet", "final.pth.tar", "blind"
 RESIZE, CROP = 36, 32
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 CLIP_MEAN, CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
@@ -190,9 +190,20 @@ def ask(folder: Path, only: str, say: Callable[[str], None]) -> None:
     model = f"timm/{ARCHITECTURE},{folder / FILE}"
     given = ["--image-size", f"{RESIZE}", f"{CROP}", "--mean", *map(str, MEAN), "--std", *map(str, STD)]
     testbed(
-        "run", model, "--on", "test", *given, "--interpolation", "bilinear", "--class-order", "natural", folder=folder
+        "run",
+        model,
+        "--on",
+        "test",
+        *given,
+        "--interpolation",
+        "bilinear",
+        "--class-order",
+        "natural",
+        "--as",
+        NAME,
+        folder=folder,
     )
-    shown = json.loads(testbed("show", model, "folder/test", "--json", folder=folder))
+    shown = json.loads(testbed("show", NAME, "folder/test", "--json", folder=folder))
     value = next(100 * each["value"] for each in shown if each["metric"] == "top1" and each["slice"] == "overall")
     say(f"stored {value:.2f}; by timm and torchvision alone {known['stored']:.2f}; {known['images']:,} images\n")
     width = 100 * INTERVAL * np.sqrt(value / 100 * (1 - value / 100) / known["images"])
@@ -201,12 +212,10 @@ def ask(folder: Path, only: str, say: Callable[[str], None]) -> None:
     found = []
     for truth, published in known["variants"].items():
         if only in truth and abs(published - value) >= 0.005:
-            found.append(
-                (truth, abs(published - value) > width, *_asked(folder, model, truth, published, say, width, value))
-            )
+            found.append((truth, abs(published - value) > width, *_asked(folder, truth, published, say, width, value)))
     for number in _random(known, value):
         if only in "none":
-            found.append(("", True, *_asked(folder, model, "", number, say, width, value)))
+            found.append(("", True, *_asked(folder, "", number, say, width, value)))
     singles = [each for each in found if each[0]]
     differing = [each for each in singles if each[1]]
     for name, group in (("all", singles), ("of values that differ", differing)):
@@ -229,12 +238,15 @@ def _random(known: dict[str, Any], value: float) -> list[float]:
 
 
 def _asked(
-    folder: Path, model: str, truth: str, published: float, say: Callable[[str], None], width: float, value: float
+    folder: Path, truth: str, published: float, say: Callable[[str], None], width: float, value: float
 ) -> tuple[str, bool]:
     """The verdict of the truth, and whether the search explains the number; prints a row."""
     began = time.monotonic()
     answer = json.loads(
-        testbed("explain", model, "folder/test", "--published", f"{published:.2f}", "--json", folder=folder)
+        testbed(
+            *("explain", NAME, "folder/test", "--data-root", str(folder), "--published", f"{published:.2f}", "--json"),
+            folder=folder,
+        )
     )
     verdicts = {
         " + ".join(f"{part['axis']}: {part['name']}" for part in each["variants"]): each["verdict"]

@@ -55,6 +55,9 @@ def _other(cell: StoredCell, name: str) -> ModelDefinition | None:
 
 
 def _with_weights(other: ModelDefinition, pixels: Pixels) -> Pixels:
+    """Those of another checkpoint run by the stored protocol; published ones by the preprocessing they go with."""
+    if "checkpoint" in (other.architecture or {}):
+        return replace(pixels, weights=other.name)
     return replace(pixels_of(other), weights=other.name, dtype=pixels.dtype)
 
 

@@ -1,0 +1,117 @@
+"""`testbed explain` for a checkpoint that was evaluated with options: the numbers are made by torch and timm alone."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import timm
+import torch
+from PIL import Image
+from torchvision.transforms import InterpolationMode as Mode
+from torchvision.transforms import functional as of
+
+CLASSES, EACH, RESIZE, CROP = 12, 12, 40, 32
+MEAN, STD = (0.3, 0.5, 0.4), (0.3, 0.2, 0.25)
+GIVEN = ("--image-size", RESIZE, CROP, "--mean", *MEAN, "--std", *STD, "--interpolation", "bicubic")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Coarse coloured patterns in folders 0 … 11, and two checkpoints whose outputs are in the order 0, 1, 2, …"""
+    folder = tmp_path_factory.mktemp("checkpoint")
+    random = np.random.default_rng(0)
+    patterns = random.integers(0, 256, (CLASSES, 6, 6, 3))
+    for number, pattern in enumerate(patterns):
+        (folder / "data" / "own" / str(number)).mkdir(parents=True)
+        for place in range(EACH):
+            noisy = np.clip(pattern + random.normal(0, 90, pattern.shape), 0, 255).astype(np.uint8)
+            size = int(random.integers(44, 80)), int(random.integers(44, 80))
+            Image.fromarray(noisy).resize(size, Image.BICUBIC).save(
+                folder / "data" / "own" / str(number) / f"{place}.png"
+            )
+    pictures, targets = images(folder)
+    for seed in (0, 1):
+        torch.save(trained(inputs(pictures), torch.tensor(targets), seed).state_dict(), folder / f"epoch_{seed}.pth")
+    return folder
+
+
+def images(folder):
+    files = sorted((folder / "data" / "own").glob("*/*.png"))
+    return [Image.open(file).convert("RGB") for file in files], np.array([int(file.parent.name) for file in files])
+
+
+def inputs(pictures, resize=RESIZE, mode=Mode.BICUBIC, mean=MEAN, std=STD):
+    made = [of.to_tensor(of.center_crop(of.resize(picture, resize, mode), CROP)) for picture in pictures]
+    return of.normalize(torch.stack(made), mean, std)
+
+
+def trained(x, y, seed):
+    torch.manual_seed(seed)
+    network = timm.create_model("test_resnet", num_classes=CLASSES)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=4e-3)
+    for _ in range(12):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(network(x), y).backward()
+        optimizer.step()
+    return network.eval()
+
+
+def accuracy(folder, x, targets, epoch=0):
+    network = timm.create_model("test_resnet", num_classes=CLASSES).eval()
+    network.load_state_dict(torch.load(folder / f"epoch_{epoch}.pth", weights_only=True))
+    with torch.no_grad():
+        return 100 * float(np.mean(network(x).argmax(dim=1).numpy() == targets))
+
+
+@pytest.fixture
+def explain(program, world):
+    """Evaluates the checkpoints, and explains a number of the first."""
+    names = [f"timm/test_resnet,{world / f'epoch_{each}.pth'}" for each in (0, 1)]
+    words = ("run", *names, "--on", "folder/own", "--data-root", world / "data", *GIVEN, "--class-order", "natural")
+    program("testbed", *map(str, words))
+
+    def ask(value, *more):
+        told = ("explain", "epoch_0", "folder/own", "--data-root", world / "data", "--published", f"{value:.4f}", *more)
+        return program("testbed", *map(str, told))
+
+    return ask
+
+
+def verdicts(done):
+    found = json.loads(done.stdout)
+    return {
+        f"{each['variants'][0]['axis']}: {each['variants'][0]['name']}": each["verdict"] for each in found["variants"]
+    }
+
+
+def test_what_differs_is_found_with_the_preprocessing_that_was_given(explain, world):
+    pictures, targets = images(world)
+    stored = accuracy(world, inputs(pictures), targets)
+    protocols = {
+        "interpolation: nearest": accuracy(world, inputs(pictures, mode=Mode.NEAREST), targets),
+        "crop: 1 of the resized image": accuracy(world, inputs(pictures, resize=CROP), targets),
+        "mean and standard deviation: 0.5 and 0.5": accuracy(
+            world, inputs(pictures, mean=(0.5,) * 3, std=(0.5,) * 3), targets
+        ),
+        "weights: epoch_1": accuracy(world, inputs(pictures), targets, epoch=1),
+    }
+    asked = {name: value for name, value in protocols.items() if abs(value - stored) > 0.1}
+    assert len(asked) >= 3, (stored, protocols)
+    for name, value in asked.items():
+        found = verdicts(explain(value, "--thorough", "--json"))
+        assert found.get(name) == "gives it", (name, value, stored, found)
+
+
+def test_a_model_that_gives_other_outputs_now_explains_nothing(explain, world, program):
+    """The file was written over since: other protocols of it say nothing about the stored value."""
+    explain(50)
+    kept = (world / "epoch_0.pth").read_bytes()
+    try:
+        (world / "epoch_0.pth").write_bytes((world / "epoch_1.pth").read_bytes())
+        told = explain(50)
+        assert "the stored outputs cannot be computed again" in " ".join(told.stdout.split())
+        assert not any(name.startswith("interpolation") for name in verdicts(explain(50, "--json")))
+    finally:
+        (world / "epoch_0.pth").write_bytes(kept)
