@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from testbed.data.content import remembered_digest
-from testbed.db.store import Store
 from testbed.errors import DefinitionError, StoreError
 from testbed.inputs import Inputs, OwnName, using
 from testbed.models.made.names import looks_made
@@ -20,6 +19,8 @@ from testbed.registry.table import check_name
 
 def own_names_of(url: str | None) -> tuple[OwnName, ...]:
     """The short names that a store has; none if there is no such store, or it cannot be read."""
+    from testbed.db.store import Store  # takes longer than the help of a command
+
     try:
         with Store.open(url) as store:
             return store.names.own()
@@ -142,6 +143,8 @@ class _Namer:
             stands = f" ({before.reference})" if before is not None else ""
             raise DefinitionError(f"the name {wanted!r} is another model's{stands}; choose another one")
         if former is not None:
+            from testbed.db.store import Store
+
             with Store.open(self.url, "write") as store:
                 store.names.rename("model", former, wanted)
             self.known.pop(former, None)
@@ -156,6 +159,8 @@ class _Namer:
     def stored(self) -> set[str]:
         """The names of all models in the store."""
         if self._stored is None:
+            from testbed.db.store import Store
+
             try:
                 with Store.open(self.url) as store:
                     self._stored = store.names.taken("model")

@@ -52,12 +52,13 @@ def _check_no_path(known: Any, word: str) -> None:
     """Checks that a word that stands for nothing else is not the path of a folder that does not exist.
 
     Raises:
-        UnknownNameError: If there is no such folder, and it resembles no name.
+        UnknownNameError: If there is no such folder, and it is written as a path or resembles no name.
     """
     if any(character in word for character in WILDCARDS) or known.explain(word) is not None:
         return
     path = expanded(word)
-    if not _exists(path) and not _resembles(word, known.names()):
+    is_path = word.startswith((".", "~", "/")) or path.is_absolute()
+    if not _exists(path) and (is_path or not _resembles(word, known.names())):
         raise UnknownNameError(
             f"{word} is not an eval setting, and there is no file or folder {path.absolute()};"
             f" {known.listing} lists the eval settings"

@@ -11,7 +11,7 @@ from stored_cells import put, samples_of, saying
 import testbed
 from testbed.db.store import Store
 
-PARTS = ("photos.random-4", "photos.anchors:/tmp/some.json")
+PARTS = ("snaps.random-4", "snaps.anchors:/tmp/some.json")
 SAID = {"a": [0, 1, 2, 3, 0, 1, 2, 3], "b": [0, 1, 2, 3, 0, 0, 0, 0]}
 
 
@@ -21,7 +21,7 @@ def filled(tmp_path_factory):
     path = tmp_path_factory.mktemp("parts") / "testbed.db"
     with Store.create(str(path)) as store:
         for model, said in SAID.items():
-            put(store, model, "photos", samples_of([0, 1, 2, 3] * 2), saying(said), task="classification")
+            put(store, model, "snaps", samples_of([0, 1, 2, 3] * 2), saying(said), task="classification")
             for name in PARTS:
                 put(store, model, name, samples_of([0, 1, 2, 3]), saying(said[:4]), task="classification")
             for name in ("clips@gte", "clips.random-1@gte"):
@@ -54,7 +54,7 @@ def text_of(folder):
 def test_files_have_wholes_alone(ask, tmp_path, words):
     done = ask(*words, tmp_path / "made")
     written = text_of(tmp_path / "made")
-    assert "photos" in written
+    assert "snaps" in written
     assert ".random-" not in written
     assert ".anchors:" not in written
     assert "parts of settings" in done.stderr
@@ -62,20 +62,20 @@ def test_files_have_wholes_alone(ask, tmp_path, words):
 
 def test_tables_have_wholes_alone(ask, tmp_path):
     done = ask("export", "csv", "table.csv")
-    assert (tmp_path / "table.csv").read_text().splitlines()[0].count("photos") == 1
+    assert (tmp_path / "table.csv").read_text().splitlines()[0].count("snaps") == 1
     assert "left out: 3 parts of settings, such as clips.random-1@gte; parts are shown only where" in done.stderr
     card = ask("export", "model-card", "a")
-    assert "photos" in card.stdout
+    assert "snaps" in card.stdout
     assert ".random-" not in card.stdout
     assert "3 cells are of parts of settings" in card.stderr
-    assert set(json.loads(ask("grid", "*", "--json").stdout)[0]) == {"model", "photos", "metrics", "clips@gte"}
+    assert set(json.loads(ask("grid", "*", "--json").stdout)[0]) == {"model", "snaps", "metrics", "clips@gte"}
     points = ask("borda")
     assert ".random-" not in points.stdout
     assert "a part of a setting, clips.random-1@gte" in points.stderr
 
 
 def test_python_has_wholes_unless_parts_are_named(filled):
-    assert set(testbed.results(str(filled)).frame["eval_setting"]) == {"photos", "clips@gte"}
+    assert set(testbed.results(str(filled)).frame["eval_setting"]) == {"snaps", "clips@gte"}
     assert set(testbed.results(str(filled), eval_settings=PARTS[0]).frame["eval_setting"]) == {PARTS[0]}
 
 
@@ -87,12 +87,12 @@ def test_named_parts_are_shown(ask, tmp_path):
     ask("site", "--out", tmp_path / "site", "--samples", chosen)
     assert chosen in text_of(tmp_path / "site")
     ask("publish", tmp_path / "published", "--on", chosen)
-    assert "photos.anchors:some.json" in text_of(tmp_path / "published" / "site")
+    assert "snaps.anchors:some.json" in text_of(tmp_path / "published" / "site")
 
 
 def test_lists_and_checks_have_all(ask):
     listed = {each["eval_setting"] for each in json.loads(ask("list", "results", "--json").stdout)}
-    assert listed == {"photos", *PARTS, "clips@gte", "clips.random-1@gte"}
+    assert listed == {"snaps", *PARTS, "clips@gte", "clips.random-1@gte"}
     rescored = json.loads(ask("rescore", "--models", "a", "--json").stdout)
     assert {each["eval_setting"] for each in rescored} == listed
 
@@ -101,4 +101,4 @@ def test_who_has_parts_alone_is_told_so(ask, tmp_path):
     with Store.create(str(tmp_path / "other.db")) as store:
         put(store, "a", PARTS[0], samples_of([0, 1, 2, 3]), saying(SAID["a"][:4]))
     done = ask("export", "model-card", "a", db=tmp_path / "other.db", code=1)
-    assert "left out: a part of a setting, photos.random-4" in done.stderr
+    assert "left out: a part of a setting, snaps.random-4" in done.stderr

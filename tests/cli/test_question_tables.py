@@ -74,7 +74,7 @@ def test_what_rules_leave_to_a_judge_is_told(program: Any, tables: Path) -> None
 
 def test_what_rules_alone_cannot_score_and_what_is_not_there_is_told(program: Any, tables: Path) -> None:
     words = ("--models", "digits-reader", "--lmu-data", str(tables), "--executor", "inline", "--eval-settings")
-    done = program("eval.py", *words, "OlympiadBench")
+    done = program("eval.py", *words, "OlympiadBench", code=1)
     assert "not scored by rules alone" in done.stdout
     done = program("eval.py", *words, "BLINK", code=1)
     assert "BLINK.tsv" in done.stdout

@@ -38,7 +38,7 @@ from testbed.runner.run import run
 
 plugin, folder, cases = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
 for number, (model, setting, fields) in enumerate(cases):
-    fields["heads"], fields["kept"] = tuple(fields["heads"]), tuple(fields["kept"])
+    fields.update({name: tuple(fields[name]) for name in ("heads", "kept", "own_names")})
     fields["preprocessing"] = Preprocessing(**fields["preprocessing"])
     url = str(folder / f"alone{number}.db")
     options = RunOptions(
