@@ -195,13 +195,6 @@ class Other(nn.Module):
     encode_image = encode_text = forward
 
 
-class WithLogits:
-    """As transformers returns them."""
-
-    def __init__(self, logits: torch.Tensor) -> None:
-        self.logits = logits
-
-
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -209,7 +202,6 @@ class WithLogits:
         (lambda rows: rows.long(), "logits are floats, got torch.int64"),
         (lambda rows: rows[:-1], "(99, 3)"),
         (lambda rows: rows[..., None, None], "(100, 3, 1, 1)"),
-        (lambda rows: WithLogits(rows), "return its .logits"),
         (lambda rows: None, "NoneType"),
     ],
 )
