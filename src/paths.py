@@ -63,6 +63,14 @@ def expanded(path: str | os.PathLike[str]) -> Path:
         return Path(path)
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is a file of that name; no name is too long to ask."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def open_regular(path: Path) -> BinaryIO:
     """Opens a regular file to read: a pipe would keep its reader waiting, and a device may have no end.
 

@@ -22,7 +22,7 @@ from testbed.models.base.weights import loading
 from testbed.models.loading.class_order import ClassOrder, asked
 from testbed.models.loading.hub_folder import trusted_by_user
 from testbed.models.model_base import Model
-from testbed.paths import expanded
+from testbed.paths import expanded, is_file
 from testbed.registry import registry
 
 if TYPE_CHECKING:
@@ -144,9 +144,9 @@ class ProgramFamily:
 
     def canonical(self, name: str) -> str | None:
         """The absolute path of a program's file, or of one that is called like it."""
-        if "," in name and not expanded(name).is_file():
-            return None  # a checkpoint with its architecture
         path = expanded(name)
+        if "," in name and not is_file(path):
+            return None  # a checkpoint with its architecture
         return str(path.absolute()) if path.suffix in SUFFIXES or kind_of(path) is not None else None
 
     def build(self, name: str) -> Model:

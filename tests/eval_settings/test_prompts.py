@@ -20,8 +20,7 @@ OWN = {"dog": ["a dog barks", "a dog"], "cat": ["{c} meows"], "unused": ["never"
     ("names", "templates", "texts"),
     [
         (*LIONS, [["a photo of a cat.", "cat, a cat"], ["a photo of a sea lion.", "sea lion, a sea lion"]]),
-        (["{0} %s {c}"], ["{x} {c} 100%"], [["{x} {0} %s {c} 100%"]]),
-        (["a", "b"], ["nothing"], [["nothing"], ["nothing"]]),
+        (["{0} %s {c}"], ["{c} 100%"], [["{0} %s {c} 100%"]]),
         (["cat", "dog"], OWN, [["{c} meows"], ["a dog barks", "a dog"]]),  # each class its own, not filled in
     ],
 )

@@ -25,7 +25,7 @@ def test_kind_and_templates_are_those_of_the_folder(root):
     world.write_split(root / "wds_x-pets", [world.samples({"t": b"1"})], "train")
     found = webdataset_benchmark("wds/x/pets")
     assert (found.name, found.kind, found.splits) == ("wds/x/pets", "classification", ("test", "train"))
-    assert list(found.templates("en")) == ["a {c}", ""]
+    assert list(found.templates("en")) == ["a {c}"]  # a blank line is not a template
     assert found.dataset("train", "en").open().ids == ["train/t"]
 
 
