@@ -70,7 +70,7 @@ def test_the_version_is_told(capsys):
 
 
 def test_an_unknown_command_is_a_clear_mistake():
-    with pytest.raises(click.ClickException, match="there is no command .* evaluate; did you mean .* run"):
+    with pytest.raises(click.ClickException, match=r"there is no command .* evaluate; did you mean .* run"):
         command.main(["evaluate"], standalone_mode=False)
 
 

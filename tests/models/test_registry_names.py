@@ -8,7 +8,7 @@ import pytest
 
 from testbed.errors import DuplicateNameError, UnknownNameError
 from testbed.identity.describe import describe
-from testbed.models.checkpoint import CheckpointFamily
+from testbed.models.checkpoint import Checkpoint, CheckpointFamily
 from testbed.models.model_base import DualEncoder, ImageEncoder, Model
 from testbed.models.open_clip_models import OpenClipFamily
 from testbed.models.timm_models import TimmFamily
@@ -31,8 +31,8 @@ NAMES = {
     "ViT-B-16-SigLIP,webli": (DualEncoder, OpenClipFamily()),
     "ViT-B-32,": (DualEncoder, OpenClipFamily()),
     "ViT-B-32,/data/epoch.pt": (DualEncoder, OpenClipFamily()),
-    "resnet18,/data/w.pth": (Model, CheckpointFamily()),
-    "timm/resnet18,/data/w.safetensors": (Model, CheckpointFamily()),
+    "resnet18,/data/w.pth": (Checkpoint, CheckpointFamily()),
+    "timm/resnet18,/data/w.safetensors": (Checkpoint, CheckpointFamily()),
     "digits-cnn": (Model, None),
     "digits-knn": (Model, None),
     "digits-clip": (DualEncoder, None),

@@ -42,7 +42,8 @@ def test_every_different_configuration_is_fed_as_timm_feeds_it(pictures):
     assert len(seen) > 50
 
 
-def test_a_border_has_the_colour_of_the_configurations_mean(pictures, monkeypatch):
+def test_a_border_has_the_colour_of_the_configurations_mean(pictures, monkeypatch, tmp_path):
+    monkeypatch.setenv("TESTBED_CACHE", str(tmp_path))  # which remembers nothing of timm's own configuration
     config = dataclasses.replace(timm.get_pretrained_cfg(BARE), crop_mode="border", mean=(0.1, 0.2, 0.9))
     monkeypatch.setattr(timm_models, "pretrained_config", lambda name: config)
     made = FAMILY.build(f"timm/{BARE}")

@@ -159,7 +159,7 @@ def _named_outputs(path: Path, classes: int | None) -> ClassOrder | None:
         stamp = os.stat(path)
         key = [str(path), stamp.st_mtime_ns, stamp.st_ctime_ns, stamp.st_ino, stamp.st_size, classes]
         read = partial(open_checkpoint, path, content=False)
-        found = remembered("names", key, ["torch", "safetensors"], __file__, lambda: _name_lists(read(), classes))
+        found = remembered("names", key, ["torch", "safetensors"], [__file__], lambda: _name_lists(read(), classes))
     except (OSError, WeightsError):
         return None
     return _listed_once(found, path.name, classes)
