@@ -88,12 +88,12 @@ PERTURBED = {f"{TWENTY}+imagenet-c.contrast.2": contrast, f"{TWENTY}+imagenet-c.
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """foolbox's photographs in 19 folders named by WordNet id."""
+    """foolbox's photographs in a folder for each class of ImageNet, so that targets are its numbers."""
     root = tmp_path_factory.mktemp("real")
+    for wordnet_id in synsets():
+        (root / "twenty" / wordnet_id).mkdir(parents=True)
     for file, label in twenty_photographs():
-        place = root / "twenty" / synsets()[label] / file.name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(file.read_bytes())
+        (root / "twenty" / synsets()[label] / file.name).write_bytes(file.read_bytes())
     return root
 
 
