@@ -169,8 +169,8 @@ def _planned(
 
     key = [architecture, str(path), modified, size, settings, asdict(asked)]
     code = (
-        *sorted(Path(entries.__file__).parent.glob("*.py")),
-        *(each.__file__ for each in (checkpoint_network, fitting)),
+        *sorted(Path(str(entries.__file__)).parent.glob("*.py")),
+        *(str(each.__file__) for each in (checkpoint_network, fitting)),
     )
     fact = remembered("plan", key, ["torch", "torchvision", "timm"], code, make)
     return None if fact is None else plan_from(fact)
