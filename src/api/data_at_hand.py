@@ -57,7 +57,7 @@ def _named(given: Any) -> Iterator[tuple[str | None, Any]]:
 
 
 def _is_one(given: Any) -> bool:
-    """Whether something is one setting, rather than several; of an unknown object, nothing is read to tell that."""
+    """Tells one setting from several. Nothing is read from an unknown object."""
     if isinstance(given, str | Path):
         return True
     several = isinstance(given, Sequence | Set | Iterator | MappingView)

@@ -31,7 +31,7 @@ HERE = Source("testbed.evaluate", 0, main=True)  # no other process knows what i
 
 @dataclass(frozen=True)
 class Beside:
-    """What `evaluate` is told about models at hand.
+    """Arguments of `evaluate` about models at hand.
 
     Attributes:
         transform: From a PIL image to a tensor; None for what the model says itself.
@@ -86,7 +86,7 @@ def _is_word(thing: Any) -> bool:
 
 
 def _is_own_file(thing: Any, beside: Beside) -> bool:
-    """Whether a word is the path of a program to which a transform is given."""
+    """Tells if a word is the path of a program to which a transform is given."""
     return _is_word(thing) and beside.transform is not None and _is_program(str(thing))
 
 

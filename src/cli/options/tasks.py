@@ -153,7 +153,7 @@ def _with(setting: str, given: TaskOptions, language: str | None) -> str:
 
 
 def _is_setting(wanted: BenchmarkName, language: str) -> bool:
-    """Whether a name is one of a setting if it is without this language."""
+    """Tells if a name is that of a setting without this language."""
     from testbed.registry import registry
 
     written = str(replace(wanted, language=None))

@@ -1,4 +1,4 @@
-"""What the options of VLMEvalKit's ``run.py`` are called here, for those that have another name or are not needed."""
+"""VLMEvalKit's options of ``run.py`` with what to write here, for those that have another name or are not needed."""
 
 from __future__ import annotations
 
