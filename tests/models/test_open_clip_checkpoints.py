@@ -237,7 +237,7 @@ def test_what_does_not_fit_or_is_no_checkpoint_is_said(tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match=r"w\.pt cannot be loaded.*visual\.proj"):
         FAMILY.build(f"tiny-vit,{tmp_path}/w.pt").load(CPU)
     (tmp_path / "page.pt").write_text("<!DOCTYPE html>")
-    with pytest.raises(WeightsError, match=r"page\.pt cannot be read as weights: it is a text that begins with '<!DOC"):
+    with pytest.raises(WeightsError, match=r"page\.pt cannot be read as weights: it is an HTML page"):
         FAMILY.build(f"tiny-vit,{tmp_path}/page.pt").load(CPU)
     torch.save({"state_dict": copy.deepcopy(torch.nn.Linear(2, 2))}, tmp_path / "object.pt")
     with pytest.raises(WeightsError, match=r"object\.pt .*it holds the object torch\.nn\.modules\.linear\.Linear"):

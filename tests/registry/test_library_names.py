@@ -41,6 +41,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_names_and_places_are_those_that_the_library_gives(library: str, cache: Path) -> None:
     names, hub = module._ASKED[library]()
+    names.pop("h1_net", None)  # of another test of this process, which adds a network to timm
     assert len(names) > 50
     assert list(library_names(library).items()) == list(names.items())
     assert places_of_weights(library) == hub

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,8 @@ def in_process(
         monkeypatch.setattr(sys, "argv", ["testbed", *map(str, words)])
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
-            (db if str(words[0]).startswith("-") else program).main()
+            # What a command makes active, such as short names, is no other test's.
+            copy_context().run((db if str(words[0]).startswith("-") else program).main)
         told = capsys.readouterr()
         return subprocess.CompletedProcess(sys.argv, int(ended.value.code or 0), told.out, told.err)
 
