@@ -244,7 +244,7 @@ def _asked(
     began = time.monotonic()
     answer = json.loads(
         testbed(
-            *("explain", NAME, "folder/test", "--data-root", str(folder), "--published", f"{published:.2f}", "--json"),
+            *("explain", NAME, "folder/test", "--data-root", str(folder), "--published", f"{published:.2f}%", "--json"),
             folder=folder,
         )
     )
