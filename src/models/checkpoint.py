@@ -168,7 +168,7 @@ def _planned(
         return asdict(replace(made, state={}, found=replace(made.found, state={})))
 
     key = [architecture, str(path), modified, size, settings, asdict(asked)]
-    code = (
+    code: tuple[str | Path, ...] = (
         *sorted(Path(str(entries.__file__)).parent.glob("*.py")),
         *(str(each.__file__) for each in (checkpoint_network, fitting)),
     )

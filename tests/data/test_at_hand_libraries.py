@@ -88,7 +88,7 @@ def test_damaged_parquet_and_a_missing_extra(tmp_path, monkeypatch):
     with pytest.raises(DataError, match=r"x.parquet cannot be read"):
         open_file(str(tmp_path / "x.parquet"), "x")
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[hf\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[parquet\]'"):
         open_file(str(tmp_path / "x.parquet"), "x")
 
 
