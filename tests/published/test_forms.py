@@ -167,8 +167,8 @@ def test_datacomps_results_with_groups_of_samples(publish):
         ("sugar_crepe/add_att", "text_acc", "overall", 0.125, None, None),
     ]
     assert added.source.left_out == {"count_region": 1, "main_metric": 1}
-    other = publish("mine.jsonl", json.dumps(records[0]) + "\n")
-    assert [(c.model, c.why) for c in other.claims] == [("mine", NO_MODEL)]
+    other = publish("nobodys-model.jsonl", json.dumps(records[0]) + "\n")
+    assert [(c.model, c.why) for c in other.claims] == [("nobodys-model", NO_MODEL)]
 
 
 ENTRY = {"link": "x", "name": "y", "authors": "z", "additional_data": False, "number_forward_passes": 1}
