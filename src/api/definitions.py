@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.registry import registry
@@ -43,11 +42,6 @@ def register_eval_setting(eval_setting: EvalSetting, collections: Iterable[str] 
     """
     registry.load()
     return registry.add_eval_setting(eval_setting, collections)
-
-
-def items_of(given: Any) -> list[Any]:
-    """The models or the eval settings that `evaluate` is given: one, or several."""
-    return [given] if isinstance(given, str | Path) or hasattr(given, "name") else list(given)
 
 
 def registered(definition: Any, known: Registry[Any], add: Callable[[Any], Any]) -> str:
