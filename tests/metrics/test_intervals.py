@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.special
 import scipy.stats
 
 from testbed.entities import SampleInfo
@@ -61,19 +62,30 @@ def test_few_clusters_have_the_degrees_of_freedom_of_clusters():
     assert interval(NLL, *_stored(means[clusters], clusters)) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
 
 
-def test_a_rate_over_clusters_is_that_of_fewer_samples():
-    """Korn and Graubard's size by hand: 3 of 5 clusters all right, so s² = 0.3 / 5, and n* = 0.24 / (4 · 0.06 / 4) …"""
+def test_a_share_over_clusters_has_students_interval_of_its_log_odds():
+    """By hand: 3 of 5 clusters are all right, so the error is √(0.3 / 5), that of the log odds 1 / 0.24 times as much."""
     clusters = np.repeat(np.arange(5), 8)
     right = np.repeat([1, 1, 1, 0, 0], 8)
     mean, stderr, n, number = _stored(right.astype(float), clusters)
     assert (mean, stderr) == (0.6, pytest.approx(math.sqrt(0.3 / 5)))
-    size = 40 * (0.24 / 39) / 0.06 * (scipy.stats.t.ppf(0.975, 39) / scipy.stats.t.ppf(0.975, 4)) ** 2
-    expected = tuple(float(end) for end in wilson(0.6, size))
+    half = scipy.stats.t.ppf(0.975, 4) * math.sqrt(0.3 / 5) / 0.24
+    expected = tuple(scipy.special.expit([math.log(1.5) - half, math.log(1.5) + half]))
     assert interval(RATE, mean, stderr, n, number) == pytest.approx(expected)
-    # If all clusters agree, there are as many samples as clusters; a single one says as much as a single sample.
-    for number in (1, 2, 5):
-        together = np.repeat(np.arange(number), 8)
-        assert values([1] * 8 * number, together) == values([1] * number)
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_a_share_of_clusters_that_agree_is_that_of_as_many_samples(number):
+    together = np.repeat(np.arange(number), 8)
+    assert values([1] * 8 * number, together) == values([1] * number)
+
+
+def test_clusters_that_differ_less_than_single_samples_would_do_not_narrow_the_interval():
+    clusters = np.repeat(np.arange(20), 2)
+    low, high = values([1, 0] * 20, clusters)  # each cluster has one of two right: no spread at all between clusters
+    assert low == pytest.approx(wilson(0.5, 20)[0]) and high == pytest.approx(wilson(0.5, 20)[1])
+    half = scipy.stats.t.ppf(0.975, 19) * math.sqrt(0.25 / 39) / 0.25
+    nearly = values([1, 0] * 19 + [1, 1], clusters)
+    assert nearly[1] - nearly[0] > 0.9 * (scipy.special.expit(half) - scipy.special.expit(-half))
 
 
 @pytest.mark.parametrize("scores", [[0.5], [0.25] * 2, [0.1] * 20, [3.0] * 7])
@@ -150,17 +162,18 @@ def covered(draw, truth):
 @pytest.mark.long
 @pytest.mark.parametrize("number", [10, 12, 20, 40])
 @pytest.mark.parametrize(("truth", "alike"), [(0.5, 0.3), (0.8, 0.1), (0.8, 0.6), (0.9, 0.3)])
-def test_rates_over_few_clusters_hold_the_truth_as_often_as_said(number, truth, alike):
-    """Clusters of 4 to 8 samples, whose rates have a beta distribution with this correlation within clusters."""
+@pytest.mark.parametrize("sizes", [(6, 6), (4, 8)])
+def test_rates_over_few_clusters_hold_the_truth_as_often_as_said(number, truth, alike, sizes):
+    """Clusters whose rates have a beta distribution with this correlation within clusters."""
     rng = np.random.default_rng(number)
     shape = (1 - alike) / alike
 
     def draw():
-        clusters = np.repeat(np.arange(number), rng.integers(4, 9, number))
+        clusters = np.repeat(np.arange(number), rng.integers(sizes[0], sizes[1] + 1, number))
         rates = rng.beta(truth * shape, (1 - truth) * shape, number)
         return values(rng.random(len(clusters)) < rates[clusters], clusters)
 
-    assert covered(draw, truth) >= 0.925  # 92.8 % of 4,000 draws at worst, for skewed rates
+    assert covered(draw, truth) >= 0.935
 
 
 @pytest.mark.long

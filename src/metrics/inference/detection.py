@@ -25,7 +25,7 @@ import numpy as np
 
 from testbed.metric_specs import rate
 from testbed.metrics.detection import TPR
-from testbed.metrics.inference.intervals import Z, interval
+from testbed.metrics.inference.intervals import Z, interval, log_odds
 
 Array = np.ndarray[Any, Any]
 
@@ -156,9 +156,7 @@ def estimate(
         return Estimate(value, stderr, *(ends or (None, None)))
     if stderr == 0 or not 0 < value < 1:
         return Estimate(value, stderr, None, None)
-    middle, half = math.log(value / (1 - value)), Z * stderr / (value * (1 - value))
-    low, high = (1 / (1 + math.exp(-end)) for end in (middle - half, middle + half))
-    return Estimate(value, stderr, low, high)
+    return Estimate(value, stderr, *log_odds(value, stderr, Z))
 
 
 def _checked(positive: Array, negative: Array) -> tuple[Array, Array]:

@@ -29,9 +29,9 @@ def interval(
     """The 95 % interval of a metric, within the range that it declares.
 
     Wilson's interval (1927) if each sample is 0 or 1, else Student's, with one degree of freedom less than there are
-    clusters or, if each is alone, samples. If samples come in clusters, Wilson's interval is that of as many samples as
-    would have the same standard error, fewer for few clusters (Korn and Graubard 1998); where all clusters agree, so
-    that nothing is known about their spread, of as many samples as there are clusters.
+    clusters or, if each is alone, samples. A share over clusters has Student's interval of its log odds, as in R's
+    `survey::svyciprop` (Lumley 2010); where all clusters agree, so that nothing is known about their spread, Wilson's
+    of as many samples as there are clusters.
 
     Args:
         spec: What the metric declares.
@@ -47,7 +47,7 @@ def interval(
         return None
     error = known_error(stderr, value)
     if spec.zero_one and n and 0 <= value <= 1:
-        low, high = wilson(value, _effective_size(value, error, n, clusters))
+        low, high = _share(value, error, n) if clusters is None else _clustered_share(value, error, n, clusters)
         return max(low, 0.0), min(high, 1.0)
     if error is None:
         return None
@@ -111,12 +111,33 @@ def wilson(rate: Any, n: Any, z: float = Z) -> tuple[Any, Any]:
     return (middle - half) / (1 + z**2 / n), (middle + half) / (1 + z**2 / n)
 
 
-def _effective_size(rate: float, stderr: float | None, n: int, clusters: int | None) -> float:
-    """How many independent samples say as much about a rate as n samples with this standard error: n at most."""
-    alone = rate * (1 - rate) / (n - 1) if n > 1 else 0.0
-    if clusters is None:
-        return n if stderr is None or alone <= 0 or stderr**2 <= alone * (1 + 1e-9) else n * alone / stderr**2
-    if stderr is None or alone <= 0 or clusters < 2:
-        return clusters
-    fewer = (student(n) / student(clusters)) ** 2
-    return n * min(1.0, alone / stderr**2) * fewer
+def log_odds(share: float, stderr: float, width: float) -> tuple[float, float]:
+    """The interval of a share, strictly between 0 and 1, that is symmetric in its log odds.
+
+    Args:
+        share: A fraction.
+        stderr: Its standard error.
+        width: How many standard errors the interval extends to each side.
+    """
+    middle, half = math.log(share / (1 - share)), width * stderr / (share * (1 - share))
+    low, high = (0.5 + math.tanh(end / 2) / 2 for end in (middle - half, middle + half))
+    return low, high
+
+
+def _share(share: float, stderr: float | None, n: int) -> tuple[float, float]:
+    """Wilson's interval of as many samples as would have this standard error, n at most."""
+    alone = _alone(share, n)
+    if stderr is None or alone <= 0 or stderr <= alone * (1 + 1e-9):
+        return wilson(share, n)
+    return wilson(share, n * (alone / stderr) ** 2)
+
+
+def _clustered_share(share: float, stderr: float | None, n: int, clusters: int) -> tuple[float, float]:
+    if stderr is None or not 0 < share < 1 or clusters < 2:
+        return wilson(share, clusters)
+    return log_odds(share, max(stderr, _alone(share, n)), student(clusters))
+
+
+def _alone(share: float, n: int) -> float:
+    """The standard error of a share of n samples that are independent."""
+    return math.sqrt(share * (1 - share) / (n - 1)) if n > 1 else 0.0
