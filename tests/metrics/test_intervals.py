@@ -63,7 +63,7 @@ def test_few_clusters_have_the_degrees_of_freedom_of_clusters():
 
 
 def test_a_share_over_clusters_has_students_interval_of_its_log_odds():
-    """By hand: 3 of 5 clusters are all right, so the error is √(0.3 / 5), that of the log odds 1 / 0.24 times as much."""
+    """By hand: 3 of 5 clusters are all right; the error is √(0.3 / 5), that of the log odds 1 / 0.24 times as much."""
     clusters = np.repeat(np.arange(5), 8)
     right = np.repeat([1, 1, 1, 0, 0], 8)
     mean, stderr, n, number = _stored(right.astype(float), clusters)
@@ -82,7 +82,7 @@ def test_a_share_of_clusters_that_agree_is_that_of_as_many_samples(number):
 def test_clusters_that_differ_less_than_single_samples_would_do_not_narrow_the_interval():
     clusters = np.repeat(np.arange(20), 2)
     low, high = values([1, 0] * 20, clusters)  # each cluster has one of two right: no spread at all between clusters
-    assert low == pytest.approx(wilson(0.5, 20)[0]) and high == pytest.approx(wilson(0.5, 20)[1])
+    assert (low, high) == pytest.approx(tuple(map(float, wilson(0.5, 20))))
     half = scipy.stats.t.ppf(0.975, 19) * math.sqrt(0.25 / 39) / 0.25
     nearly = values([1, 0] * 19 + [1, 1], clusters)
     assert nearly[1] - nearly[0] > 0.9 * (scipy.special.expit(half) - scipy.special.expit(-half))
