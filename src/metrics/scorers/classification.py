@@ -24,7 +24,7 @@ from testbed.metrics.inference.clusters import cluster_count, clusters_of
 from testbed.metrics.inference.statistics import clustered_mean_and_stderr, mean_and_stderr
 
 SCORER = "classification@2"
-F1_SCORER = "f1@1"
+F1_SCORER = "f1@2"
 TOP_K = (1, 5)
 FEWEST_IN_CLASS = 10  # samples, or clusters, for the standard error of macro F1
 MEAN_PER_CLASS_RECALL = rate("mean_per_class_recall")
