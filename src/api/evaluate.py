@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from testbed.api.data_at_hand import setting_names
 from testbed.api.models_at_hand import Beside, model_names
 from testbed.api.results import Results
-from testbed.errors import RunError
-from testbed.inputs import AnyPath, Inputs, Preprocessing, using
+from testbed.errors import DefinitionError, RunError
+from testbed.inputs import STORED, TURN, AnyPath, Inputs, Preprocessing, using
 from testbed.paths import expanded
 from testbed.planning.own_names import own_names_of, with_short_names
 from testbed.registry import registry
@@ -56,6 +56,7 @@ def evaluate(
     mean: tuple[float, float, float] | None = None,
     std: tuple[float, float, float] | None = None,
     interpolation: str | None = None,
+    exif: str = STORED,
     payload_url: str | None = None,
     until: float | str | None = None,
     log: Sequence[str] = (),
@@ -102,6 +103,7 @@ def evaluate(
         mean: For checkpoints: of the channels, in [0, 1].
         std: For checkpoints: of the channels, in (0, 1].
         interpolation: For checkpoints: of resizing.
+        exif: ``"turn"`` reads images turned by their EXIF orientation, as viewers show them; the results are apart.
         payload_url: Where outputs are stored (fsspec), if not in the database.
         until: Runs on ever more samples in random order, until the main metric of all of them is known to ± this many
             points (``0.5``), or it is decided which model is better (``"better:MODEL"``); ``"METRIC:0.5"`` and
@@ -123,9 +125,15 @@ def evaluate(
     from testbed.models.loading.normalize import SPLIT_OFF
     from testbed.runner.run import run
 
+    if exif not in (STORED, TURN):
+        raise DefinitionError(f"exif is {exif!r}; expected {STORED!r} or {TURN!r}")
     resize, crop = image_size if isinstance(image_size, tuple) else (image_size, image_size)
     preprocessing = Preprocessing(resize, crop, mean, std, interpolation)
-    inputs = replace(Inputs.from_environment().but(data_root=data_root), preprocessing=preprocessing)
+    inputs = replace(
+        Inputs.from_environment().but(data_root=data_root),
+        preprocessing=preprocessing,
+        exif=exif,
+    )
     options = RunOptions(
         db_url=None if db is None else str(db),
         payload_url=payload_url,

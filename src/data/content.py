@@ -6,16 +6,18 @@ The inode and the ctime reveal changes that ``cp -p`` and ``rsync -t`` hide.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import stat
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from testbed.data.decode import is_deep, losses, marked
+from testbed.data.decode import LOSSES, is_deep, losses, marked
 from testbed.data.threads import Stop, reading_threads
-from testbed.errors import DataError
+from testbed.errors import DataError, SampleError
 from testbed.identity.describe import digest_bytes
 from testbed.paths import cache_dir, open_regular, write_atomically
 
@@ -148,21 +150,42 @@ class ImageDigests(ContentDigests):
             return marked(digest, is_deep(file))
 
 
-class PictureLosses(ContentDigests):
-    """Caches what decoding image files loses; see `testbed.data.decode.losses`."""
+def losses_of(name: str, digests: Sequence[str], encoded: Callable[[int], Path | bytes | None]) -> list[list[str]]:
+    """What decoding images loses, remembered for each content; see `testbed.data.decode.losses`.
 
-    FOLDER = "losses"
+    Args:
+        name: The data set's name. Each has its own file in the cache folder.
+        digests: The digest of each image's content.
+        encoded: Returns the file or the bytes of an image by its index in this list, as `ImageSource.encoded`.
 
-    def of(self, names: Sequence[str]) -> list[list[str]]:
-        """The names of what is lost of each file."""
-        return [each.split() if each != MISSING else [] for each in self.digests(names)]
+    Returns:
+        For each image names of `testbed.data.decode.LOSSES`; empty if there is no file, or it cannot be read.
+    """
+    memo = cache_dir("losses") / f"{digest_bytes(' '.join([name, *LOSSES]).encode())}.json"
+    try:
+        known = json.loads(memo.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        known = {}
+    known = known if isinstance(known, dict) else {}
+    fresh = list({digest: index for index, digest in enumerate(digests) if digest not in known}.items())
+    parts = [fresh[at : at + _PART] for at in range(0, len(fresh), _PART)]
+    found: dict[str, list[str]] = {}
+    with reading_threads(len(parts)) as (threads, stop):
 
-    def _digest(self, name: str, stop: Stop) -> str:
-        try:
-            with open_regular(self.root / name) as file:
-                return " ".join(losses(file))
-        except OSError:
-            return MISSING
+        def look(part: Sequence[tuple[str, int]]) -> None:
+            for digest, index in part:
+                stop.raise_if_interrupted()
+                with suppress(OSError, SampleError):  # the sample will be counted as unreadable
+                    image = encoded(index)
+                    if image is not None:
+                        with open_regular(image) if isinstance(image, Path) else io.BytesIO(image) as file:
+                            found[digest] = losses(file)
+
+        list(threads.map(look, parts))
+    if found:
+        known |= found
+        write_atomically(memo, json.dumps(known).encode())
+    return [known.get(digest, []) for digest in digests]
 
 
 def remembered_digest(path: Path) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from testbed.data.content import MISSING
+from testbed.data.content import MISSING, losses_of
 from testbed.data.decode import LOSSES
 from testbed.data.left_out import SAME_CONTENT, Leaving, LeftOut
 from testbed.entities import DatasetInfo, SampleColumns, SampleInfo
@@ -73,15 +74,21 @@ class Source(ABC):
 class ImageSource(Source):
     """Samples that are images."""
 
-    def losses(self, positions: Sequence[int]) -> list[list[str]]:
-        """What decoding loses of each of these images: names of `testbed.data.decode.LOSSES`; [] if it is not known."""
-        return []
+    def encoded(self, position: int) -> Path | bytes | None:
+        """The file that holds an image alone, or its bytes; None if the images come as pixels.
+
+        Raises:
+            SampleError: If this image cannot be read.
+        """
+        return None
 
     def remarks(self, positions: Sequence[int], dataset: DatasetInfo) -> tuple[LeftOut, ...]:
         """What is lost of the images at these positions, and which have the same content, counted."""
         noted, first = Leaving(), {"": "", MISSING: ""}
-        places = list(dict.fromkeys(positions))
-        for position, lost in zip(places, self.losses(places), strict=False):
+        digests = {place: sample.digest for place, sample in zip(positions, dataset.samples, strict=True)}
+        places = list(digests)
+        losses = losses_of(self.name, list(digests.values()), lambda index: self.encoded(places[index]))
+        for position, lost in zip(places, losses, strict=True):
             for each in lost:
                 if each == "orientation" and active().exif == TURN:
                     continue

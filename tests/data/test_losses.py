@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import io
+import shutil
+import tarfile
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 from click.testing import CliRunner
 from PIL import Image, ImageOps
 
+import testbed
 from testbed.cli.program import command
-from testbed.data.content import PictureLosses
+from testbed.data.at_hand.files import open_file
 from testbed.data.decode import LOSSES, decode_bytes, decoder, eight_bits, losses
 from testbed.data.formats.image_folder import ImageFolder
 from testbed.data.left_out import SAME_CONTENT
+from testbed.errors import DefinitionError
 from testbed.inputs import Inputs, using
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (8, 6, 4), dtype=np.uint8)
@@ -135,15 +143,61 @@ def test_files_are_looked_at_once_and_again_after_they_changed(folder: Path, mon
 
     looked: list[Any] = []
     monkeypatch.setattr(content, "losses", lambda file: looked.append(file.name) or losses(file))
-    monkeypatch.setattr(content, "_SETTLED_NS", -1)
     first, second = remarks(folder), remarks(folder)
     assert first == second
-    assert len(looked) == 6
+    assert len(looked) == 5  # two of the six have the same content
     (folder / "dog" / "deep.png").write_bytes(CASES["plain JPEG"][0])
     assert LOSSES["dark"] not in remarks(folder)
-    assert len(looked) == 7
+    assert len(looked) == 6
     (folder / "dog" / "copy.png").unlink()
-    assert PictureLosses(folder).of(["dog/copy.png"]) == [[]]
+    assert SAME_CONTENT not in remarks(folder)
+
+
+def _zipped(folder: Path, form: str) -> Path:
+    return Path(shutil.make_archive(str(folder.parent / "set"), form, folder))
+
+
+def _listed(folder: Path) -> Path:
+    """A CSV file with the path and the label of each image."""
+    files = sorted(folder.glob("*/*.*"))
+    table = folder.parent / "set.csv"
+    table.write_text("path,label\n" + "".join(f"{file},{file.parent.name}\n" for file in files))
+    return table
+
+
+def _with_bytes(folder: Path) -> Path:
+    """A Parquet file with the bytes of each image."""
+    files = sorted(folder.glob("*/*.*"))
+    table = folder.parent / "set.parquet"
+    columns = {"image": [file.read_bytes() for file in files], "label": [file.parent.name for file in files]}
+    pd.DataFrame(columns).to_parquet(table)
+    return table
+
+
+def _sharded(folder: Path) -> Path:
+    """A WebDataset shard."""
+    shard = folder.parent / "shards" / "set-0.tar"
+    shard.parent.mkdir()
+    with tarfile.open(shard, "w") as tar:
+        for index, file in enumerate(sorted(folder.glob("*/*.*"))):
+            label = str(["cat", "dog"].index(file.parent.name)).encode()
+            for name, data in ((f"{index}{file.suffix}", file.read_bytes()), (f"{index}.cls", label)):
+                member = tarfile.TarInfo(name)
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+    return shard.parent
+
+
+@pytest.mark.parametrize(
+    "form", [partial(_zipped, form="zip"), partial(_zipped, form="tar"), _listed, _with_bytes, _sharded]
+)
+def test_it_is_counted_wherever_the_images_lie(form: Callable[[Path], Path], folder: Path) -> None:
+    if form is _with_bytes:
+        pytest.importorskip("pyarrow")
+    source = open_file(str(form(folder)), "set")
+    found = {each.reason: each.count for each in source.remarks(range(6), source.describe_samples(range(6)))}
+    lost = [LOSSES[each] for each in ("orientation", "transparency", "cmyk", "dark")]
+    assert found == dict.fromkeys([*lost, SAME_CONTENT], 1)
 
 
 def test_a_run_says_it_and_when_it_is_run_again_and_turns_if_asked_for(folder: Path, tmp_path: Path) -> None:
@@ -183,3 +237,21 @@ def test_images_are_turned_as_a_viewer_does_if_asked_for(orientation: int) -> No
         assert np.array_equal(Image.open(io.BytesIO(eight_bits(data, "x"))).convert("RGB"), upright)
         assert decoder() != before
         assert np.asarray(decode_bytes(CASES["12 bits in 16"][0], "x")).max() == 15
+
+
+def test_evaluate_turns_images_if_asked_for(folder: Path, tmp_path: Path) -> None:
+    sizes: list[tuple[int, int]] = []
+
+    def small(image: Image.Image) -> torch.Tensor:
+        sizes.append(image.size)
+        return torch.zeros(3, 4, 4)
+
+    network, asked = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 2)), {"transform": small}
+    asked |= {"db": tmp_path / "store.db", "progress": False, "executor": "inline", "workers": 0}
+    for exif in ("stored", "turn"):
+        sizes.clear()
+        testbed.evaluate(network, str(folder), exif=exif, **asked)
+        assert (6, 8) in sizes
+        assert ((8, 6) in sizes) == (exif == "turn")
+    with pytest.raises(DefinitionError, match="exif is 'upright'"):
+        testbed.evaluate(network, str(folder), exif="upright", **asked)

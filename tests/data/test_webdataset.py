@@ -61,7 +61,7 @@ def test_images_are_read_in_any_order(root):
         assert image.mode == "RGB"
         own = position if position < 3 else 0
         assert np.array_equal(np.asarray(image), world.pixels(own))
-        assert source.image_bytes(position) == world.picture(own)
+        assert source.encoded(position) == world.picture(own)
 
 
 def test_digests_are_those_of_the_images_bytes(root):
@@ -122,7 +122,7 @@ def test_the_image_is_the_first_known_kind_and_extensions_may_be_capitals(tmp_pa
     source = WebDataset(tmp_path)
     assert (source.ids, source.targets) == ([f"test/{key}" for key in "abstu"], [0, 1, 0, 0, 0])
     assert np.array_equal(np.asarray(source.image(2)), world.pixels(1))
-    assert source.image_bytes(3) == world.picture(2, "jpg")
+    assert source.encoded(3) == world.picture(2, "jpg")
     assert np.array_equal(np.asarray(source.image(4)), world.pixels(4))
 
 

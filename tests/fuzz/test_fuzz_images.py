@@ -53,7 +53,7 @@ def test_zip_archives(content: bytes, names: list[str], tmp_path: Path) -> None:
             with robust(folder):
                 images.missing([name])
                 images.digests([name])
-                assert images.read(name) != photo("rocket")
+                assert images.encoded(name) != photo("rocket")
                 images.image(name)
 
 

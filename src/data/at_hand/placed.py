@@ -90,6 +90,10 @@ class PlacedImages(ImageSource):
         number, _, size = self._places[position]
         return Path(self._files[number]) if size == WHOLE else None
 
+    def encoded(self, position: int) -> Path | bytes:
+        """The file that holds an image alone, or its bytes."""
+        return self.path(position) or self._read(*self._places[position])
+
     def image(self, position: int) -> Image.Image:
         """The decoded RGB image at a position."""
         path = self.path(position)

@@ -10,6 +10,8 @@ from testbed.data.source import ImageSource
 from testbed.errors import DataError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from PIL import Image
 
 
@@ -44,6 +46,10 @@ class CaptionedImages(ImageSource):
         self.ids: list[str] = list(captions)
         self.targets: list[list[str]] = [list(own) for own in captions.values()]
         self.slices = list(slices) if slices is not None else None
+
+    def encoded(self, position: int) -> Path | bytes | None:
+        """The file of an image, or its bytes."""
+        return self.images.encoded(self.ids[position])
 
     def image(self, position: int) -> Image.Image:
         """The decoded RGB image at a position."""

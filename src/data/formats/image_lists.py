@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.data.content import ImageDigests, PictureLosses
+from testbed.data.content import ImageDigests
 from testbed.data.decode import decode_file
 from testbed.data.source import ImageSource
 from testbed.data.spelling import on_disk
@@ -31,15 +31,15 @@ class FileImages(ImageSource):
 
     def image(self, position: int) -> Image.Image:
         """The decoded RGB image at a position."""
-        return decode_file(self.root / self.path_of(position))
+        return decode_file(self.encoded(position))
 
     def digests(self, positions: Sequence[int]) -> list[str]:
         """A digest of each file's bytes, cached while its size and times stay the same."""
         return ImageDigests(self.root).of_samples(list(map(self.path_of, positions)))
 
-    def losses(self, positions: Sequence[int]) -> list[list[str]]:
-        """What decoding loses of each file, by its header, cached as digests are."""
-        return PictureLosses(self.root).of(list(map(self.path_of, positions)))
+    def encoded(self, position: int) -> Path:
+        """The file of an image."""
+        return self.root / self.path_of(position)
 
 
 class ListedImages(FileImages):

@@ -32,7 +32,11 @@ class ImagesInFolder:
 
     def missing(self, names: Sequence[str]) -> list[str]:
         """The missing files among these."""
-        return [name for name in dict.fromkeys(names) if not os.path.isfile(self._file(name))]
+        return [name for name in dict.fromkeys(names) if not os.path.isfile(self.encoded(name))]
+
+    def encoded(self, name: str) -> Path:
+        """The file of an image."""
+        return self.path / on_disk(self.path, name)
 
     def image(self, name: str) -> Image.Image:
         """The decoded RGB image.
@@ -40,14 +44,11 @@ class ImagesInFolder:
         Raises:
             SampleError: If it cannot be read.
         """
-        return decode_file(self._file(name))
+        return decode_file(self.encoded(name))
 
     def digests(self, names: Sequence[str]) -> list[str]:
         """A digest of each file's content, cached while its size, inode and times stay the same."""
         return ImageDigests(self.path).digests([on_disk(self.path, name) for name in names])
-
-    def _file(self, name: str) -> Path:
-        return self.path / on_disk(self.path, name)
 
 
 @dataclass(frozen=True)
@@ -72,13 +73,13 @@ class ImagesInZip:
         Raises:
             SampleError: If it cannot be read.
         """
-        return decode_bytes(self.read(name), f"{self.path}:{name}")
+        return decode_bytes(self.encoded(name), f"{self.path}:{name}")
 
     def digests(self, names: Sequence[str]) -> list[str]:
         """A digest of each member's bytes, equal to that of the unpacked file."""
         return _MemberDigests(self).digests(names)
 
-    def read(self, name: str) -> bytes:
+    def encoded(self, name: str) -> bytes:
         """The bytes of a member.
 
         Raises:
@@ -139,7 +140,7 @@ class _MemberDigests(ImageDigests):
 
     def _digest(self, name: str, stop: Stop) -> str:
         try:
-            return image_digest(self.images.read(name))
+            return image_digest(self.images.encoded(name))
         except SampleError:
             return MISSING
 

@@ -87,6 +87,10 @@ class CaptionSelection(ImageSource):
         if any(instance.slices for instance in instances):
             self.slices = [dict(instance.slices) for instance in instances for _ in instance.images]
 
+    def encoded(self, position: int) -> Path | bytes | None:
+        """The file of an image, or its bytes."""
+        return self.images.encoded(self.paths[position])
+
     def image(self, position: int) -> Image.Image:
         """The decoded RGB image at a position, or its crop."""
         whole = self.images.image(self.paths[position])

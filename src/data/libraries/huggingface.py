@@ -68,7 +68,7 @@ class HuggingFaceImages(ImageSource):
 
     def image(self, position: int) -> Image.Image:
         """The decoded RGB image at a position."""
-        data = self._data(position)
+        data = self.encoded(position)
         if isinstance(data, Path):
             return decode_file(data)
         return decode_bytes(data, f"{self.name}: {self.ids[position]}")
@@ -79,12 +79,12 @@ class HuggingFaceImages(ImageSource):
 
     def _digest(self, position: int) -> str:
         try:
-            data = self._data(position)
+            data = self.encoded(position)
             return image_digest(data.read_bytes() if isinstance(data, Path) else data)
         except (OSError, SampleError) as error:
             return of_missing(str(error))
 
-    def _data(self, position: int) -> bytes | Path:
+    def encoded(self, position: int) -> bytes | Path:
         """An image's bytes, or its file, which must be below the data set's folder."""
         entry = self.images[position][self.column] or {}
         if entry.get("bytes"):

@@ -65,6 +65,10 @@ class Photographs(ImageSource):
         self.class_names = list(synsets())
         self._paths = [_checked(photograph) for photograph in PHOTOGRAPHS]
 
+    def encoded(self, position: int) -> Path:
+        """The file of an image."""
+        return self._paths[position]
+
     def image(self, position: int) -> Image.Image:
         """The decoded RGB image at a position."""
         return decode_file(self._paths[position])

@@ -129,6 +129,10 @@ class Selected(ImageSource):
         self.slices = [source.slices[position] for position in positions] if source.slices is not None else None
         self.groups = [source.groups[position] for position in positions] if source.groups is not None else None
 
+    def encoded(self, position: int) -> Path | bytes | None:
+        """The file of an image, or its bytes."""
+        return self.source.encoded(self.positions[position])
+
     def image(self, position: int) -> Image.Image:
         """The decoded RGB image at a position."""
         return self.source.image(self.positions[position])

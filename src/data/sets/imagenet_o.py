@@ -57,6 +57,11 @@ class WithUnknown(ImageSource):
         self.targets = [UNKNOWN] * len(unknown) + list(known.targets)
         self.class_names = known.class_names
 
+    def encoded(self, position: int) -> Path | bytes | None:
+        """The file of an image, or its bytes."""
+        part, own = self._find(position)
+        return self.parts[part].encoded(own)
+
     def image(self, position: int) -> Image.Image:
         """The decoded RGB image at a position."""
         part, own = self._find(position)

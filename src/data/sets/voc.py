@@ -87,6 +87,10 @@ class VOCObjects(ImageSource):
                 self.targets.append(found.label)
                 self.boxes.append(found.box)
 
+    def encoded(self, position: int) -> Path | bytes | None:
+        """The file of an image, or its bytes."""
+        return self.root / self.files[position]
+
     def image(self, position: int) -> Image.Image:
         """The object at a position."""
         return decode_file(self.root / self.files[position]).crop(self.boxes[position])

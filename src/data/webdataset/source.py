@@ -70,10 +70,10 @@ class WebDataset(ImageSource):
     def image(self, position: int) -> Image.Image:
         """The decoded RGB image at a position."""
         with stage("read"):
-            data = self.image_bytes(position)
+            data = self.encoded(position)
         return decode_bytes(data, f"{self.ids[position]} in {self._path(position)}")
 
-    def image_bytes(self, position: int) -> bytes:
+    def encoded(self, position: int) -> bytes:
         """The encoded image at a position.
 
         Raises:
