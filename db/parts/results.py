@@ -119,7 +119,7 @@ class Results(Part):
         statement = (
             sa.select(EvalSettingRow.name, sa.func.max(sa.case((own, 1), else_=0)))
             .join(EvaluationRow, EvaluationRow.eval_setting_id == EvalSettingRow.id)
-            .where(EvaluationRow.hidden_at.is_(None), EvalSettingRow.hidden_at.is_(None))
+            .where(EvaluationRow.hidden_at.is_(None), EvalSettingRow.hidden_at.is_(None), EvalSettingRow.node == "")
             .group_by(EvalSettingRow.name)
             .order_by(EvalSettingRow.name)
         )

@@ -14,7 +14,7 @@ import pandas as pd
 from testbed.analyses.leading import in_order
 from testbed.compat.imagenet_testbed_table import METRIC_SUFFIXES
 from testbed.db.store import Store
-from testbed.entities import ELSEWHERE, FRACTION, OVERALL, PUBLISHED, ModelFacts
+from testbed.entities import ELSEWHERE, FRACTION, OVERALL, PUBLISHED, ClaimSource, ModelFacts
 from testbed.metric_specs import MetricSpec, agreed, main_metric
 from testbed.metrics.inference.intervals import interval
 from testbed.plotting.explorer.boards import Filled, board_of
@@ -152,6 +152,8 @@ class Overview:
         return {
             "source": self.source,
             "written": datetime.now(UTC).strftime("%Y-%m-%d"),
+            "measured": self.store.results.count_complete() > 0,
+            "sources": self._cited,
             "standard": STANDARD,
             "disagreements": bool(self.store.claims.order()),
             **({"training": True} if self.store.checkpoints.training_runs() else {}),
@@ -340,6 +342,21 @@ class Overview:
     def _sources(self) -> dict[tuple[str, str, str], str]:
         """Model, setting and metric of a result that is published → whose value it is."""
         return self.store.claims.sources_of_results()
+
+    @cached_property
+    def _cited(self) -> list[dict[str, Any]]:
+        """The sources of published values, with their files, for a bibliography."""
+        found: dict[tuple[str, str, str], list[ClaimSource]] = {}
+        for each in self.store.claims.sources():
+            found.setdefault((each.name, each.repository, each.revision), []).append(each)
+        return [
+            {
+                **{"name": name, "repository": repository, "revision": revision},
+                "date": max(each.date for each in files),
+                "files": [each.path for each in files],
+            }
+            for (name, repository, revision), files in found.items()
+        ]
 
     def _origin(self, row: tuple[Any, ...], setting: str | None, metric: str) -> str:
         source = self._sources.get((row[0], setting or "", metric)) if row[4] == PUBLISHED else None

@@ -312,7 +312,7 @@ def test_models_are_found_by_their_parameters_and_their_date(browser, own, own_s
 
 
 @drive
-def test_averages_intervals_and_downloads(page, table, tmp_path):
+def test_averages_intervals_and_downloads(page, table, tmp_path, index):
     go(page, "leaderboard?cols=imagenet-r|imagenet-a&mean=1&ci=1", '[data-sort="average"]')
     row = page.locator("#board tbody tr").first
     name = row.locator("th a").inner_text()
@@ -333,7 +333,12 @@ def test_averages_intervals_and_downloads(page, table, tmp_path):
         rows = {each["model"]: each for each in csv.DictReader(file)}
     assert float(rows[name]["imagenet-r"]) == pytest.approx(both[0], abs=1e-4)
     assert name.replace("_", "\\_") in (tmp_path / "results.tex").read_text()
-    assert (tmp_path / "results.bib").read_text().startswith("@misc{")
+    written = (tmp_path / "results.bib").read_text()
+    assert index["sources"]
+    for source in index["sources"]:
+        assert f"title = {{Published results of {{{source['name']}}}}}" in written
+        assert all(file.replace("_", "\\_") in written for file in source["files"])
+    assert "evaluated with testbed" not in written  # nothing was
 
 
 def fit_of(table, scale: str) -> Any:

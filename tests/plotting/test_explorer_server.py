@@ -9,6 +9,7 @@ import itertools
 import json
 import shutil
 import socket
+import sqlite3
 import sys
 import threading
 import urllib.error
@@ -27,6 +28,7 @@ from explorer_pages import running
 from sample_world import COUNT
 from toy import toy_catalog, toy_setting
 
+from testbed.analyses.paired import compare_pairs
 from testbed.cli.serve import Page
 from testbed.cli.site import command
 from testbed.db.store import Store
@@ -284,6 +286,19 @@ def site(world: tuple[str, Catalog], tmp_path_factory: pytest.TempPathFactory) -
     return out
 
 
+def test_samples_are_of_settings_and_not_of_the_nodes_of_a_probe(tmp_path):
+    """The store has embeddings of training images, which nothing else was evaluated on."""
+    copy = shutil.copy(Path(__file__).parents[1] / "assets" / "golden_store.db", tmp_path / "probe.db")
+    with sqlite3.connect(copy) as raw:
+        changed = raw.execute("UPDATE eval_settings SET name = 'only-train' WHERE name = 'train' AND node <> ''")
+        assert changed.rowcount == 1
+    with Store.open(str(copy)) as store:
+        chosen = choose_samples(store, ["*"], 4)
+        assert {"probe", "plain"} <= set(chosen)
+        assert "only-train" not in chosen
+        assert set(choose_samples(store, ["probe"], 4)) == {"probe"}
+
+
 def test_an_export_has_the_pictures_of_its_samples_and_says_its_size(site, world, tmp_path):
     index = json.loads((site / "data" / "index.js").read_text().partition(", ")[2].rstrip(";\n").removesuffix(")"))
     place = [each["name"] for each in index["settings"]].index("noisy")
@@ -415,6 +430,55 @@ def test_a_page_of_another_port_can_neither_run_nor_show_nor_read_what_is_served
         assert "samples.db" not in "".join(frame.content() for frame in opened.frames)
         opened.close()
         other.shutdown()
+
+
+@drive
+def test_a_comparison_that_the_command_calls_tied_is_tied_on_the_page(page, world):
+    with Store.open(world[0]) as store:
+        for setting, (first, second) in itertools.product(("plain", "noisy"), itertools.permutations(("one", "two"))):
+            ids = {each.model: each.id for each in store.evaluations.find([first, second], [setting])}
+            (pair,) = compare_pairs(store, [first, second], [setting], "top1").rows
+            assert (pair.verdict, pair.comparison.difference != 0) == ("tied", True)
+            opened = page(f"compare/{ids[first]}/{ids[second]}")
+            opened.wait_for_selector("#statistics")
+            assert "verdict\ntied\n" in opened.locator("#statistics").inner_text()
+
+
+@drive
+@pytest.mark.parametrize(
+    ("right", "other", "higher", "lower", "unknown"),
+    [
+        (16, 4, "A is better", "B is better", "A is higher"),
+        (4, 16, "B is better", "A is better", "B is higher"),
+        (11, 9, "tied", "tied", "tied"),
+        (0, 0, "tied", "tied", "tied"),
+    ],
+)
+def test_a_verdict_is_given_where_the_test_finds_a_difference(page, right, other, higher, lower, unknown):
+    """By hand: McNemar's p of 16 against 4 is 0.012, that of 11 against 9 is 0.82."""
+    first, second = ([each] * right + [1 - each] * other for each in (1, 0))
+    verdicts = "([a, b]) => [true, false, null].map((larger) => T.verdict(T.paired(a, b, null), larger))"
+    expected = [higher, lower, unknown] if right else ["–"] * 3
+    assert page("leaderboard").evaluate(verdicts, [first, second]) == expected
+
+
+@drive
+def test_a_server_that_has_stopped_is_said(page, world):
+    with running(Page(world[0], "127.0.0.1", 0, None, "samples.db", world[1])) as url:
+        opened = page("leaderboard?find=on:noisy", address=f"{url}/")
+        link = opened.wait_for_selector('#board tbody a[href*="cell/"]')
+    link.click()
+    opened.wait_for_selector("dialog[open] .problem")
+    assert "The server does not answer" in opened.locator("dialog .problem").inner_text()
+
+
+@drive
+@pytest.mark.parametrize("view", ["samples/plain", "nothing"])
+def test_a_page_that_is_opened_directly_has_the_tabs_and_the_footer_of_the_store(page, view):
+    opened = page(view)
+    opened.wait_for_function("() => document.getElementById('about').innerText.includes('models')")
+    shown = [each.inner_text() for each in opened.locator("#views a").all() if each.is_visible()]
+    assert not {"Training", "Disagreements"} & set(shown)
 
 
 @drive

@@ -5,11 +5,9 @@
   const E = T.element, PER_DOCUMENT = 16;
 
   async function cell(id) {
-    try {
-      const found = (await T.load(`cells/${Math.floor(id / PER_DOCUMENT)}`))[String(id)];
-      if (found) return found;
-    } catch { /* said below */ }
-    throw new Error(`There is no evaluation ${id} here`);
+    const found = ((await T.find(`cells/${Math.floor(id / PER_DOCUMENT)}`)) || {})[String(id)];
+    if (!found) throw new Error(`There is no evaluation ${id} here`);
+    return found;
   }
   const told = (value) => (value === null || value === undefined ? "–" : typeof value === "object" ? JSON.stringify(value) : String(value));
   const number = (value, unit) => (value === null ? "–" : unit === "fraction" ? `${(100 * value).toFixed(2)} %` : String(Number(value.toPrecision(6))));
@@ -102,9 +100,7 @@
         rowAt: (at) => { const [name, slice, value, , , unit] = metrics[at], other = values.get(`${name} ${slice}`), gap = value === null || other === null ? null : other - value; return { cells: [{ text: T.name(name) }, number(value, unit), number(other, unit), gap === null ? "–" : unit === "fraction" ? `${T.points(100 * gap)} points` : gap.toPrecision(4)] }; } }));
   }
   async function confusionView(state, main, current) {
-    let found;
-    const of = await cell(Number(state.parts[0]));
-    try { found = await T.load(`confusion/${of.id}`); } catch { throw new Error("There are no confusions of this evaluation here: its targets are not single classes, or these are files without a server"); }
+    const of = await cell(Number(state.parts[0])), found = await T.find(`confusion/${of.id}`, "There are no confusions of this evaluation here: its targets are not single classes, or these are files without a server");
     if (!current()) return;
     const totals = found.counts.map((row) => row.reduce((sum, each) => sum + each, 0));
     main.replaceChildren(E("h1", {}, "Confusions"), E("p", { class: "note" }, E("a", { href: T.link("cell", [of.id]) }, `Evaluation ${of.id}`), ": ", T.name(found.model), " on ", T.name(found.eval_setting), `. Rows are true classes, columns predicted ones.${found.left_out ? ` The ${found.classes.length} classes with the most mistakes; ${found.left_out} others.` : ""}`),

@@ -43,21 +43,16 @@
     return E("table", { class: "squares" }, E("caption", {}, "A: ", T.name(names[0]), E("br"), "B: ", T.name(names[1]), E("br"), "A cell shows its samples."),
       E("thead", {}, E("tr", {}, ...LEVELS.map(([, text]) => E("th", { scope: "col" }, text)))), E("tbody", {}, E("tr", {}, ...LEVELS.map(([key]) => E("td", {}, cellButton(key, counts[key], chosen))))));
   }
-  /* Which of both is better by their means, where it is known which way is better. */
-  function verdict(found, meta) {
-    if (meta.larger === null) return "direction unknown";
-    return `${meta.larger ? "higher" : "lower"}${found.difference ? `: ${found.difference > 0 === meta.larger ? "A" : "B"}` : ""}`;
-  }
   function statistics(found, score, meta) {
     const rate = found.binary || meta.unit === "fraction", plain = (value) => (rate ? (100 * value).toFixed(2) : S().number(value));
     const shown = (value, sign) => `${sign && value > 0 ? "+" : ""}${plain(value)}`.replace("-", "−");
     const unit = rate ? " %" : meta.unit ? ` ${meta.unit}` : "", p = found.p < 0.001 ? found.p.toExponential(2) : found.p.toPrecision(3);
     const counted = found.n.toLocaleString("en") + (found.clusters ? ` in ${found.clusters.toLocaleString("en")} groups` : "");
     const rows = [["samples", counted], [`${score} of A`, shown(found.first) + unit], [`${score} of B`, shown(found.second) + unit],
-      ["A − B", `${shown(found.difference, true)}${rate ? " points" : unit}`], ["better", verdict(found, meta)], ["95 % interval", isFinite(found.low) ? `${shown(found.low, true)} to ${shown(found.high, true)}` : "–"], ["p", p]];
+      ["A − B", `${shown(found.difference, true)}${rate ? " points" : unit}`], ["verdict", T.verdict(found, meta.larger)], ["95 % interval", isFinite(found.low) ? `${shown(found.low, true)} to ${shown(found.high, true)}` : "–"], ["p", p]];
     return E("div", {}, E("dl", { class: "facts", id: "statistics" }, ...rows.flatMap(([name, value]) => [E("dt", {}, name), E("dd", {}, value)])),
       E("p", { class: "note" }, found.binary && !found.clusters ? "p: McNemar’s exact test. Interval: Tango’s score interval." : `p: random signs (with more than 1,000 ${found.clusters ? "groups" : "samples"}, their normal limit). Interval: Student’s t.${found.clusters ? " The groups of samples of the data set are drawn and tested as wholes." : ""}`,
-        " Both are of the samples that the filters leave; one comparison, so without Holm’s correction."));
+        " Both are of the samples that the filters leave; one comparison, so without Holm’s correction. Tied: p ≥ 0.05."));
   }
   function controls(found, meta, query, logits) {
     return E("div", { class: "controls", role: "group", "aria-label": "Filters" }, S().classSelect(meta, found, query), ...S().sliceSelects(found, query),
@@ -69,7 +64,7 @@
   async function render(state, main) {
     const query = state.query;
     try {
-      const [a, b] = await Promise.all(state.parts.slice(0, 2).map((id) => S().arrays(id).catch(() => { throw new Error(`Evaluation ${id} has no samples here`); })));
+      const [a, b] = await Promise.all(state.parts.slice(0, 2).map((id) => S().arrays(id, `Evaluation ${id} has no samples here`)));
       const [metaA, metaB] = await Promise.all([S().numbered(a.setting), S().numbered(b.setting)]);
       const [found, pairs] = await Promise.all([S().filters(metaA), shared(a, b, metaA, metaB)]);
       const test = tests(a, b, found, metaA, query), kept = pairs.filter((pair) => test(pair) && !isNaN(a.values[pair[0]]) && !isNaN(b.values[pair[1]]));

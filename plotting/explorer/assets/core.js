@@ -17,9 +17,21 @@ window.T = (() => {
     return documents.get(path);
   }
   async function fetched(path) {
-    const answer = await fetch(`data/${path}.json`);
+    let answer;
+    try { answer = await fetch(`data/${path}.json`); } catch { throw new Error("The server does not answer. Is “testbed serve” still running?"); }
     if (answer.ok) return answer.json();
-    throw new Error(answer.status === 404 ? `There is no document ${path}` : await answer.text());
+    throw answer.status === 404 ? missing(`There is no document ${path}`) : new Error(await answer.text());
+  }
+  const missing = (text) => Object.assign(new Error(text), { missing: true });
+  /* A document, loaded once; null, or an error with this text, if there is none. */
+  async function find(path, text) {
+    try {
+      return await load(path);
+    } catch (error) {
+      if (!error.missing) throw error;
+      if (text) throw missing(text);
+      return null;
+    }
   }
   async function ran(path) {
     const given = new Promise((found) => waiting.set(path, found));
@@ -28,7 +40,7 @@ window.T = (() => {
   }
   function run(src) {
     return new Promise((found, failed) => {
-      const script = element("script", { src, onload: found, onerror: () => failed(new Error(`There is no document ${src}`)) });
+      const script = element("script", { src, onload: found, onerror: () => failed(missing(`There is no document ${src}`)) });
       document.head.append(script);
       script.remove();
     });
@@ -160,7 +172,7 @@ window.T = (() => {
   }
   function view(key, given) {
     views.set(key, given);
-    if (given.nav) at("views").append(element("a", { href: `#/${key}`, "data-view": key }, given.nav));
+    if (given.nav) at("views").append(element("a", { href: `#/${key}`, "data-view": key, hidden: Boolean(given.optional) }, given.nav));
   }
   function theme(dark) {
     document.documentElement.dataset.theme = dark ? "dark" : "light";
@@ -180,7 +192,8 @@ window.T = (() => {
     let resized;
     addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(draw, 150); });
     addEventListener("hashchange", moved);
+    T.index().catch(() => {}); // what every page shows of the store; the view says what is wrong
     draw();
   }
-  return { load, give, run, state, link, change, changed, quoted, words, pins, pin, element, name, choose, box, percent, points, announce, show, hide, view, start, at };
+  return { load, find, give, run, state, link, change, changed, quoted, words, pins, pin, element, name, choose, box, percent, points, announce, show, hide, view, start, at };
 })();

@@ -19,7 +19,7 @@
         try {
           const found = (await T.load(`details/${each.id}/${chunk}`))[at];
           body.replaceChildren(typeof found === "string" ? E("p", { class: "problem" }, found) : !found ? E("p", {}, "not evaluated") : DRAW[each.details](meta, found));
-        } catch { body.replaceChildren(E("p", { class: "problem" }, "not available here")); }
+        } catch (error) { body.replaceChildren(E("p", { class: "problem" }, error.missing ? "not available here" : error.message)); }
       };
       made.addEventListener("toggle", load);
       if (each === first) made.open = true;

@@ -23,5 +23,5 @@
       columns: [{ key: "points", label: "points", number: true }, { key: "model", label: "model", heading: true }, { key: "setting", label: "setting" }, { key: "metric", label: "metric" }, ...names.map((name, side) => ({ key: `value-${side}`, label: name, number: true }))],
       rowAt: (place) => { const each = rows[place]; return { cells: [T.points(each.points), model(each.values[0].model), setting(each.setting), [each.metric, each.slice].filter(Boolean).join(", "), ...each.values.map(value)] }; } });
   }
-  T.view("disagreements", { title: () => "Disagreements", nav: "Disagreements", render });
+  T.view("disagreements", { title: () => "Disagreements", nav: "Disagreements", optional: true, render });
 })();

@@ -45,8 +45,13 @@
       ...(body.some((row) => row.some((each) => each.includes("\\dagger"))) ? ["dagger: published, not measured here"] : []), ...(body.some((row) => row.some((each) => each.includes("\\ast"))) ? ["asterisk: differs from what is published"] : [])];
     return tabular(["model", ...columns.map(T.label)], body, said);
   }
-  function bibtex(source, written) {
-    return `@misc{testbed_results,\n  title = {Results of {${source}}, evaluated with testbed},\n  year = {${written.slice(0, 4)}},\n  note = {Exported ${written}},\n}\n`;
+  const entry = (key, fields) => `@misc{${key},\n${Object.entries(fields).filter(([, value]) => value).map(([name, value]) => `  ${name} = {${value}},\n`).join("")}}\n`;
+  /* An entry for what was measured here, if anything was, and one for each source of published values. */
+  function bibtex({ source, written, measured, sources }) {
+    const own = measured ? [entry("testbed_results", { title: `Results of {${tex(source)}}, evaluated with testbed`, year: written.slice(0, 4), note: `Exported ${written}` })] : [];
+    return [...own, ...sources.map((of) => entry(`published_${of.name.replace(/[^A-Za-z0-9]+/g, "_")}`, {
+      title: `Published results of {${tex(of.name)}}`, year: of.date.slice(0, 4), howpublished: of.repository && `\\url{https://github.com/${of.repository}}`,
+      note: [of.revision && `revision ${tex(of.revision)}`, `${of.files.length > 1 ? "files" : "file"} ${of.files.map(tex).join(", ")}`, of.date && `of ${of.date}`].filter(Boolean).join(", ") }))].join("\n");
   }
   /* Buttons: rows() gives a table of texts with raw values, tex() one for LaTeX if it is another one, svg() a picture. */
   function exports(name, { rows, tex: table, svg }) {
@@ -54,7 +59,7 @@
     return E("div", { class: "exports" }, ...(rows ? [
       button("csv", "CSV", async () => save(`${name}.csv`, csv(await rows()), "text/csv")),
       button("latex", "LaTeX", async () => save(`${name}.tex`, table ? await table() : latex(await rows()), "text/plain")),
-      button("bibtex", "BibTeX", async () => { const { source, written } = await T.index(); save(`${name}.bib`, bibtex(source, written), "text/plain"); })] : []),
+      button("bibtex", "BibTeX", async () => save(`${name}.bib`, bibtex(await T.index()), "text/plain"))] : []),
     ...(svg ? [button("svg", "SVG", () => save(`${name}.svg`, svg(), "image/svg+xml")), button("png", "PNG", () => png(name, svg())), button("pdf", "PDF", () => pdf(name, svg()))] : []));
   }
   /* The browser's print dialog, with nothing but the picture on a sheet of its size. */

@@ -109,6 +109,13 @@
     return t * Math.exp(-x * x + terms.reduceRight((sum, term) => sum * t + term, 0));
   }
 
+  const SIGNIFICANT = 0.05;
+  /* Which of two models is better, or higher where nobody knows which way is better; "tied" where the test finds no difference. */
+  T.verdict = function ({ n, difference, p }, larger) {
+    if (!n) return "–";
+    if (!(p < SIGNIFICANT) || !difference) return "tied";
+    return larger === null ? `${difference > 0 ? "A" : "B"} is higher` : `${difference > 0 === larger ? "A" : "B"} is better`;
+  };
   T.random = generator;
   T.percentiles = percentiles;
   /* Scores of two models on the same samples, and the cluster of each sample, if there are clusters. */

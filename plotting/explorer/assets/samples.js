@@ -26,12 +26,7 @@
     return numbered(number, name);
   }
   async function numbered(number, name) {
-    let found;
-    try {
-      found = await T.load(`samples/${number}`);
-    } catch {
-      throw new Error(`There are no samples of ${name || "this setting"} here. An export has the samples of the settings that --samples names.`);
-    }
+    const found = await T.find(`samples/${number}`, `There are no samples of ${name || "this setting"} here. An export has the samples of the settings that --samples names.`);
     if (name && found.setting !== name) throw new Error("The store has changed since this page was opened. Reload the page.");
     found.number = number;
     found.count = found.shown ? found.shown.length : found.n;
@@ -70,8 +65,8 @@
     }
     return -1;
   }
-  async function arrays(id) {
-    const found = await T.load(`packed/${id}`);
+  async function arrays(id, text) {
+    const found = await T.find(`packed/${id}`, text || `There are no samples of evaluation ${id} here`);
     return { ...found, values: unpack(found.values), prediction: unpack(found.prediction), confidence: unpack(found.confidence) };
   }
   async function filters(meta) {

@@ -64,5 +64,5 @@
     return root;
   }
   T.view("severity", { title: () => "Severity", nav: "Severity", render });
-  T.view("training", { title: () => "Training", nav: "Training", render: async (...given) => { await (T.training || T.run("training.js")); return T.training(...given); } });
+  T.view("training", { title: () => "Training", nav: "Training", optional: true, render: async (...given) => { await (T.training || T.run("training.js")); return T.training(...given); } });
 })();
