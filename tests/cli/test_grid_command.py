@@ -42,7 +42,7 @@ def test_markdown_and_latex(program, url):
     text = program("testbed", *words, "latex").stdout
     lines = text.splitlines()
     assert lines[1:4] == [r"\begin{tabular}{lrr}", r"\toprule", r"top1, \% & val & imagenet-a \\"]
-    assert r"resnet\_50 & $\mathbf{76.13 \pm 0.37}^{\dagger}$ & -- \\" in lines  # of val's 50,000 images
+    assert r"resnet\_50 & $\mathbf{76.13}^{\dagger}\,[75.75, 76.50]$ & -- \\" in lines  # of val's 50,000 images
     assert lines[-3:-1] == [r"\bottomrule", r"\end{tabular}"]
 
 
@@ -78,26 +78,28 @@ def test_latex_takes_nothing_in_a_name_for_a_command():
 @pytest.mark.parametrize(
     ("cell", "text"),
     [
-        (Cell(97.59259259, 1.3049, tied=True), r"$97.6 \pm 1.3^{=}$"),
-        (Cell(97.59259259, 0.0996, best=True, tied=True), r"$\mathbf{97.593 \pm 0.100}$"),
-        (Cell(62.5, 12.25, published=True), r"$63 \pm 12^{\dagger}$"),
+        (Cell(97.59259259, 95.9311, 98.5877, tied=True), r"$97.59^{=}\,[95.93, 98.59]$"),
+        (Cell(100.0, 98.598, 100.0, best=True, tied=True), r"$\mathbf{100.00}\,[98.60, 100.00]$"),
+        (Cell(62.5, 50.1, 73.3, published=True), r"$62.50^{\dagger}\,[50.10, 73.30]$"),
+        (Cell(0.76543, 0.7532, 0.7781, percent=False), r"$0.765\,[0.753, 0.778]$"),
+        (Cell(1234.5, 1100.0, 1400.0, percent=False), r"$1235\,[1100, 1400]$"),
         (Cell(33.333, published=True, differs=True), r"$33.33^{\dagger\ast}$"),
         (Cell(0.123456, percent=False), "$0.1235$"),
         (Cell(0.0000123456, percent=False), r"$1.235 \cdot 10^{-5}$"),
-        (Cell(97.59259259, 1.3049, shows_half=False, best=True), r"$\mathbf{97.6}$"),
-        (Cell(0.5512, 1.3049, signed=True), r"$+0.6 \pm 1.3$"),
-        (Cell(-2.5512, 1.3049, signed=True), r"$-2.6 \pm 1.3$"),
+        (Cell(97.59259259, best=True), r"$\mathbf{97.59}$"),
+        (Cell(0.5512, -0.7501, 1.849, signed=True), r"$+0.55\,[-0.75, +1.85]$"),
+        (Cell(-2.5512, -3.9, -1.2, signed=True), r"$-2.55\,[-3.90, -1.20]$"),
         (Cell(float("nan")), "--"),
     ],
 )
-def test_numbers_for_a_paper_have_two_digits_of_their_interval(cell, text):
+def test_numbers_for_a_paper_have_their_interval(cell, text):
     assert number(cell) == text
 
 
 def test_comments_say_what_the_marks_of_a_table_mean():
-    rows = [["a", Cell(2.0, 1.0, best=True)], ["b", Cell(1.0, 1.0, tied=True)]]
+    rows = [["a", Cell(2.0, 1.0, 3.0, best=True)], ["b", Cell(1.0, 0.0, 2.0, tied=True)]]
     first = tabular("lr", ["top1", "s"], rows).splitlines()[0]
-    said = ["±: half of the 95 % interval", "bold: the best", "=: does not differ significantly from the best"]
+    said = ["[ ]: 95 % interval", "bold: the best", "=: does not differ significantly from the best"]
     assert first == "; ".join([r"% \usepackage{booktabs}", *said])
     assert "=:" not in tabular("lr", ["top1", "s"], rows[:1])
 
@@ -113,6 +115,6 @@ def test_ties_with_the_best_are_those_of_rank(program, tmp_path):
     best = next(name for name, row in rows.items() if row["rank"] == 1)
     text = program("testbed", "grid", "digits", "--format", "latex", "--db-url", url).stdout
     lines = {line.split(" & ")[0]: line for line in text.splitlines() if " & $" in line}
-    assert rf"\mathbf{{{100 * rows[best]['value']:.1f} " in lines[best]
+    assert rf"\mathbf{{{100 * rows[best]['value']:.2f}}}" in lines[best]
     others = set(rows) - {best}
     assert {name for name in others if "{=}" in lines[name]} == set(rows[best]["tied_with"])

@@ -63,11 +63,11 @@ def test_a_ranking_has_the_best_in_bold_and_marks_its_ties(store: Path, ask: Cal
     rows = json.loads(ask("rank", SETTINGS[0], "--json").stdout)
     text = ask("rank", SETTINGS[0], "--format", "latex").stdout
     first, second, third = read(text)
-    halves = [100 * (row["high"] - row["low"]) / 2 for row in rows]
+    ends = [rf"\,[{100 * row['low']:.2f}, {100 * row['high']:.2f}]$" for row in rows]
     assert [row["tied_with"] for row in rows] == [["R&D #1"], ["net_50%"], []]
-    assert first == ["1", "1--2", r"net\_50\%", rf"$\mathbf{{97.5 \pm {halves[0]:.1f}}}$", "2"]
-    assert second[3] == rf"$90.0 \pm {halves[1]:.1f}^{{=}}$"
-    assert third[3] == rf"$30 \pm {halves[2]:.0f}$"
+    assert first == ["1", "1--2", r"net\_50\%", rf"$\mathbf{{97.50}}{ends[0]}", "2"]
+    assert second[3] == rf"$90.00^{{=}}{ends[1]}"
+    assert third[3] == rf"$30.00{ends[2]}"
     assert text.splitlines()[0].startswith("% net_50% 97.50 % leads; tied with R&D #1 (Holm)")
     several = ask("rank", *SETTINGS, "--format", "latex").stdout
     assert r"rank & 95 \% & model & mean top1, \% & mean rank & tied with \\" in several
@@ -78,11 +78,11 @@ def test_pairs_have_the_better_one_in_bold_and_mark_ties(store: Path, ask: Calla
     words = ("compare", *MODELS, "--on", SETTINGS[0])
     rows = json.loads(ask(*words, "--json").stdout)
     tied, other, _ = read(ask(*words, "--format", "latex").stdout)
-    half = 100 * (rows[0]["high"] - rows[0]["low"]) / 2
+    low, high = 100 * rows[0]["low"], 100 * rows[0]["high"]
     assert rows[0]["verdict"] == "tied"
-    assert tied[3:7] == ["40", r"$\mathbf{98}$", "$90^{=}$", rf"$+8 \pm {half:.0f}$"]  # two digits of the interval
+    assert tied[3:7] == ["40", r"$\mathbf{97.50}$", "$90.00^{=}$", rf"$+7.50\,[{low:+.2f}, {high:+.2f}]$"]
     assert tied[8] == f"${rows[0]['p_holm']:.3g}$"
-    assert other[4:6] == [r"$\mathbf{98}$", "$30$"]
+    assert other[4:6] == [r"$\mathbf{97.50}$", "$30.00$"]
     assert re.fullmatch(r"\$\d\.\d+ \\cdot 10\^{-\d+}\$", other[7])
 
 

@@ -28,20 +28,21 @@
     return typeof value !== "number" ? tex(value) : Number.isNaN(value) ? "--" : `$${Number.isInteger(value) ? value : value.toPrecision(DIGITS)}$`;
   };
   const latex = ([head, ...body]) => tabular(head, body.map((row) => row.map(plain)), []);
-  /* Models × columns: two digits of half the interval, the best in bold, marks of ties and of published values. */
+  /* Models × columns: the best in bold, marks of ties and of published values. */
   function results(index, rows, columns, tied) {
     const best = columns.map((of) => { const way = T.direction(of), there = way ? rows.map((at) => of.value[at]).filter((each) => !Number.isNaN(each)) : []; return there.length ? way * there.reduce((most, each) => Math.max(most, way * each), -Infinity) : NaN; });
-    let halves = false, ties = false;
+    let intervals = false, ties = false;
     const cell = (of, place, at) => {
-      const value = of.value[at], [low, high] = T.interval(of, at), half = (high - low) / 2, first = value === best[place], tie = !first && tied[place] && tied[place].has(at);
+      const value = of.value[at], [low, high] = T.interval(of, at), known = low < high, first = value === best[place], tie = !first && tied[place] && tied[place].has(at);
       if (Number.isNaN(value)) return "--";
-      halves ||= half > 0; ties ||= tie;
-      const decimals = Math.min(Math.max(0, 1 - Math.floor(Math.log10(half))), MOST_DECIMALS), text = half > 0 ? `${value.toFixed(decimals)} \\pm ${half.toFixed(decimals)}` : of.percent ? value.toFixed(DECIMALS) : String(Number(value.toPrecision(DIGITS)));
+      intervals ||= known; ties ||= tie;
+      const decimals = of.percent ? DECIMALS : Math.min(Math.max(0, 1 - Math.floor(Math.log10((high - low) / 2))), MOST_DECIMALS);
+      const shown = (number) => (of.percent || known ? number.toFixed(decimals) : String(Number(number.toPrecision(DIGITS)))), text = shown(value);
       const marks = `${tie ? "=" : ""}${of.origin[at].startsWith("published") ? "\\dagger" : ""}${(of.published[at] || {}).differs ? "\\ast" : ""}`;
-      return `$${first ? `\\mathbf{${text}}` : text}${marks ? `^{${marks}}` : ""}$`;
+      return `$${first ? `\\mathbf{${text}}` : text}${marks ? `^{${marks}}` : ""}${known ? `\\,[${shown(low)}, ${shown(high)}]` : ""}$`;
     };
     const body = rows.map((at) => [tex(index.models[at].name), ...columns.map((of, place) => cell(of, place, at))]);
-    const said = [...(halves ? ["±: half of the 95 % interval"] : []), ...(best.some((each) => !Number.isNaN(each)) ? ["bold: the best"] : []), ...(ties ? [`=: does not differ significantly from the best${tied.some((each) => each.unpaired) ? "; without paired tests, as if the models had seen different samples" : ""} (shaded on the page)`] : []),
+    const said = [...(intervals ? ["[ ]: 95 % interval"] : []), ...(best.some((each) => !Number.isNaN(each)) ? ["bold: the best"] : []), ...(ties ? [`=: does not differ significantly from the best${tied.some((each) => each.unpaired) ? "; without paired tests, as if the models had seen different samples" : ""} (shaded on the page)`] : []),
       ...(body.some((row) => row.some((each) => each.includes("\\dagger"))) ? ["dagger: published, not measured here"] : []), ...(body.some((row) => row.some((each) => each.includes("\\ast"))) ? ["asterisk: differs from what is published"] : [])];
     return tabular(["model", ...columns.map(T.label)], body, said);
   }

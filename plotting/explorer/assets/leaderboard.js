@@ -104,9 +104,9 @@
   }
   function number(of, at, intervals) {
     if (Number.isNaN(of.value[at])) return "–";
-    const text = of.percent ? T.percent(of.value[at]) : String(Number(of.value[at].toPrecision(4)));
+    const shown = (value) => (of.percent ? T.percent(value) : String(Number(value.toPrecision(4)))), text = shown(of.value[at]);
     const [low, high] = intervals ? T.interval(of, at) : [NaN, NaN];
-    return high > low ? `${text} [${Number(low.toPrecision(4))}, ${Number(high.toPrecision(4))}]` : text;
+    return high > low ? `${text} [${shown(low)}, ${shown(high)}]` : text;
   }
   function cells({ index, loaded, means, tied, intervals, pinned, trained, ranked }, at) {
     const { name, pretraining } = index.models[at], on = pinned.has(name);

@@ -177,8 +177,9 @@ def _cells(store: Store, loaded: Grid, name: str, values: dict[str, float], is_s
     cells = {}
     for model, value in values.items():
         ends = interval(spec, value, errors.get(model), sizes.get(model), clusters.get(model))
-        half = scale * (ends[1] - ends[0]) / 2 if ends else math.nan
-        cells[model] = Cell(scale * value, half, percent=spec.unit == FRACTION, best=model in best, tied=model in tied)
+        low, high = (scale * end for end in ends) if ends else (math.nan, math.nan)
+        marks = {"best": model in best, "tied": model in tied}
+        cells[model] = Cell(scale * value, low, high, percent=spec.unit == FRACTION, **marks)
     return cells
 
 

@@ -1,4 +1,4 @@
-"""Tables of results in LaTeX for a paper: with booktabs, rounded by the intervals, the best in bold, ties marked.
+"""Tables of results in LaTeX for a paper: with booktabs, with intervals, the best in bold, ties marked.
 
 The explorer's `export.js` writes the same for what a page shows.
 """
@@ -15,9 +15,9 @@ import click
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-DECIMALS, DIGITS, MOST_DECIMALS = 2, 4, 6  # of a percentage and of another value without an interval; of any value
+DECIMALS, DIGITS, MOST_DECIMALS = 2, 4, 6  # of a percentage; of another value without an interval; of one with one
 BOLD, TIED = "bold: the best", "=: does not differ significantly from the best"
-HALVES = "±: half of the 95 % interval"
+INTERVALS = "[ ]: 95 % interval"
 
 
 def format_option(*forms: str) -> Callable[[F], F]:
@@ -33,8 +33,8 @@ class Cell:
 
     Attributes:
         value: As it is shown; NaN if there is none.
-        half: Half of its 95 % interval; NaN if it is not known.
-        shows_half: Whether that is shown, and not only rounds the value.
+        low: The lower end of its 95 % interval; NaN if it is not known.
+        high: The upper end.
         percent: Whether it is a percentage.
         signed: Whether it has a sign in any case.
         best: Whether no other one in its column is better.
@@ -44,8 +44,8 @@ class Cell:
     """
 
     value: float
-    half: float = math.nan
-    shows_half: bool = True
+    low: float = math.nan
+    high: float = math.nan
     percent: bool = True
     signed: bool = False
     best: bool = False
@@ -64,7 +64,7 @@ def tabular(align: str, heads: Sequence[str], rows: Sequence[Sequence[str | Cell
     """
     cells = [cell for row in rows for cell in row if isinstance(cell, Cell) and not math.isnan(cell.value)]
     said = [
-        *([HALVES] if any(cell.half > 0 and cell.shows_half for cell in cells) else []),
+        *([INTERVALS] if any(cell.low < cell.high for cell in cells) else []),
         *([BOLD] if any(cell.best for cell in cells) else []),
         *([TIED] if any(cell.tied and not cell.best for cell in cells) else []),
     ]
@@ -87,23 +87,31 @@ def _line(cells: Sequence[str | Cell]) -> str:
 
 
 def number(cell: Cell) -> str:
-    """A result with two digits of its interval, and its marks."""
+    """A result with its marks and its interval: percentages with two decimals, others with two digits of the latter."""
     if math.isnan(cell.value):
         return "--"
-    if cell.half > 0:
-        decimals = min(max(0, 1 - math.floor(math.log10(cell.half))), MOST_DECIMALS)
-        text = _rounded(cell.value, decimals)
-        text += rf" \pm {_rounded(cell.half, decimals)}" if cell.shows_half else ""
-    else:
-        text = _rounded(cell.value, DECIMALS) if cell.percent else _digits(cell.value)
-    text = f"+{text}" if cell.signed and cell.value > 0 else text
+    text = _shown(cell.value, cell)
     marks = [
         *(["="] if cell.tied and not cell.best else []),
         *([r"\dagger"] if cell.published else []),
         *([r"\ast"] if cell.differs else []),
     ]
     raised = f"^{{{''.join(marks)}}}" if marks else ""
-    return rf"$\mathbf{{{text}}}{raised}$" if cell.best else f"${text}{raised}$"
+    interval = rf"\,[{_shown(cell.low, cell)}, {_shown(cell.high, cell)}]" if cell.low < cell.high else ""
+    text = rf"\mathbf{{{text}}}" if cell.best else text
+    return f"${text}{raised}{interval}$"
+
+
+def _shown(value: float, cell: Cell) -> str:
+    """A value or an end of its interval, rounded alike."""
+    if cell.percent:
+        text = _rounded(value, DECIMALS)
+    elif cell.low < cell.high:
+        half = (cell.high - cell.low) / 2
+        text = _rounded(value, min(max(0, 1 - math.floor(math.log10(half))), MOST_DECIMALS))
+    else:
+        text = _digits(value)
+    return f"+{text}" if cell.signed and value > 0 else text
 
 
 def _rounded(value: float, decimals: int) -> str:

@@ -105,9 +105,9 @@ def _latex(found: Ranking, score: str, settings: int) -> str:
     lines: list[list[str | Cell]] = []
     for row, (places, mean_rank, tied) in zip(found.rows, _places(found, settings), strict=True):
         low, high = row.place.low, row.place.high
-        half = math.nan if low is None or high is None else scale * (high - low) / 2
+        ends = (math.nan, math.nan) if low is None or high is None else (scale * low, scale * high)
         is_best = row.place.rank == best.place.rank
-        cell = Cell(scale * row.place.value, half, percent=shown, best=is_best, tied=row.model in best.tied_with)
+        cell = Cell(scale * row.place.value, *ends, percent=shown, best=is_best, tied=row.model in best.tied_with)
         lines.append([*places, row.model, cell, *mean_rank, tied])
     align = f"rrl{'r' * len(further)}l"
     return tabular(align, ["rank", "95 %", "model", f"{value}{unit}", *further], lines)
