@@ -215,6 +215,26 @@ def by_model(text: str) -> dict[str, str]:
 
 
 @drive
+def test_the_line_and_the_ranks_are_of_the_models_on_the_screen(page, pairs):
+    _, address = pairs
+    opened = page("leaderboard?cols=photos&find=b&pin=c", address=address)
+    opened.wait_for_selector("#answer strong")
+    said = opened.locator("#answer").inner_text().replace("\u00a0", " ")
+    values = {name: number_of(opened, name, "photos").inner_text() for name in ("b", "c")}
+    assert opened.locator("main tbody th a").all_inner_texts() == ["c", "b"]
+    assert said == f"photos: b {values['b']} % leads the models shown; tied with c (Holm, over all 3 models)."
+    ranks = opened.locator('td[data-column="rank"]').all_inner_texts()
+    assert ranks == ["2", "1"]  # the pinned one stays on top
+    alone = page("leaderboard?cols=photos&find=b", address=address)
+    alone.wait_for_selector("#answer strong")
+    assert (
+        alone.locator("#answer").inner_text().replace("\u00a0", " ")
+        == f"photos: b {values['b']} % leads the models shown."
+    )
+    assert "1 model × 1 column" in alone.locator("#about-table").inner_text()
+
+
+@drive
 @pytest.mark.parametrize(("view", "column"), [("leaderboard?cols=photos", "photos"), ("setting/photos", "value")])
 def test_shading_ranks_latex_and_the_sentence_are_of_the_same_paired_tests(view, column, page, pairs):
     url, address = pairs

@@ -16,7 +16,7 @@
     known = {
       ...doc, models, tasks: [...new Set(doc.columns.map((each) => each.task))], modelOf: new Map(models.map((each) => [each.name, each])), columnOf: new Map(doc.columns.map((each, at) => [each.name, at])),
     };
-    T.at("about").textContent = `${number.toLocaleString("en")} models × ${doc.columns.length} columns; written ${doc.written} from ${doc.source}`;
+    T.at("about").textContent = `${number.toLocaleString("en")} ${number === 1 ? "model" : "models"} × ${doc.columns.length} ${doc.columns.length === 1 ? "column" : "columns"}; written ${doc.written} from ${doc.source}`;
     for (const key of ["training", "disagreements"]) T.at("views").querySelector(`[data-view="${key}"]`).hidden = !doc[key];
     T.at("names").replaceChildren(...[...doc.columns.map((each) => each.name), ...doc.models.name.slice(0, 2000)].map((value) => E("option", { value })));
     return known;

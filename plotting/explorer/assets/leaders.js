@@ -1,15 +1,16 @@
 "use strict";
 /* Who leads: the sentence that testbed rank prints, ranks with their intervals, mean ranks, averages and ties. */
 (() => {
-  const E = T.element, NAMED = 3, Z = 1.959963985; // columns of a note; standard errors of an interval of 95 %
+  const E = T.element, NAMED = 3, TIED = 5, Z = 1.959963985; // columns of a note, and models of a line; tied ones; standard errors of an interval of 95 %
 
   // Paired tests, which take the server a moment ----------------------------------------------------------------------
 
   const known = new WeakMap(); // column → its tests; null if its values have none
   const place = (index, of) => { const at = index.columnOf.get(of.name); return at !== undefined && index.columns[at].ranked && index.columns[at].metric === of.metric ? at : -1; };
   /* What is known of the tests of a column's own metric: undefined until they are loaded. */
-  const testsOf = (index, of) => (known.has(of) || place(index, of) >= 0 ? known.get(of) : null);
-  async function load(index, of) {
+  const testsOf = (index, of) => { const own = of.whole || of; return known.has(own) || place(index, own) >= 0 ? known.get(own) : null; };
+  async function load(index, given) {
+    const of = given.whole || given;
     if (testsOf(index, of) !== undefined) return;
     const doc = await T.load(`leaders/${place(index, of)}`).catch(() => ({ words: "", models: [] })), at = new Map(doc.models.map((model, order) => [model, order]));
     const tied = (model) => new Set(doc.ties[at.get(model)].flatMap((from, end, ends) => (end % 2 ? [] : doc.models.slice(from, ends[end + 1]))));
@@ -19,11 +20,28 @@
   async function test(index, columns, current, then) {
     for (const of of columns) if (current() && testsOf(index, of) === undefined) { await load(index, of); if (current()) then(of); }
   }
+  /* A column with the values of some models alone, for what speaks of these; itself if no other model has one. */
+  function among(of, models) {
+    const value = new Float64Array(of.value.length).fill(NaN), valued = (values) => values.reduce((sum, each) => sum + !Number.isNaN(each), 0);
+    for (const at of models) value[at] = of.value[at];
+    const count = valued(value);
+    return count === valued(of.value) ? of : { ...of, value, count, whole: of };
+  }
+  /* The line about the models that are shown, where others are not. */
+  function ofShown(index, of, tests) {
+    const way = T.direction(of), name = (at) => index.models[at].name, told = (at) => (of.percent ? `${T.percent(of.value[at])} %` : String(Number(of.value[at].toPrecision(4))));
+    const models = index.models.map(({ at }) => at).filter((at) => !Number.isNaN(of.value[at])).sort((a, b) => way * (of.value[b] - of.value[a]) || a - b), [best] = models;
+    if (!way || tests === undefined || best === undefined) return "";
+    if (!tests || !tests.has(best)) return `${way > 0 ? "highest" : "lowest"} ${of.metric} of the models shown: ${models.slice(0, NAMED).map((at) => `${name(at)} ${told(at)}`).join(", ")}; the differences are not tested`;
+    const equal = models.filter((at) => of.value[at] === of.value[best]), tied = models.filter((at) => !equal.includes(at) && tests.has(at) && tests.tied(best).has(at));
+    const names = (list) => `${list.slice(0, TIED).map(name).join(", ")}${list.length > TIED ? ` and ${list.length - TIED} more` : ""}`;
+    return [equal.length > 1 ? `${names(equal)} lead the models shown, each with ${told(best)}` : `${name(best)} ${told(best)} leads the models shown`, ...(tied.length ? [`tied with ${names(tied)} (Holm, over all ${tests.models.length.toLocaleString("en")} models)`] : [])].join("; ");
+  }
   /* The line: of the tests where there are some; else the order. */
   function line(index, of) {
     const made = E("p", { id: "answer", "aria-live": "polite" });
     made.say = () => {
-      const tests = of ? testsOf(index, of) : null, words = tests ? tests.words : of && tests === null ? of.order : "";
+      const tests = of ? testsOf(index, of) : null, words = !of ? "" : of.whole ? ofShown(index, of, tests) : tests ? tests.words : tests === null ? of.order : "";
       if (words && !made.childElementCount) made.replaceChildren(E("strong", {}, of.name), `: ${words.replaceAll(" %", "\u00a0%")}.`);
     };
     made.say();
@@ -99,5 +117,5 @@
     const listed = `${alone.slice(0, NAMED).join(", ")}${alone.length > NAMED ? ` and ${alone.length - NAMED} more` : ""}`;
     return [`shaded: does not differ significantly from the best of its column (paired tests, Holm${alone.length ? `; values of ${listed} that have none: 95 %, ${independent}` : ""})`];
   }
-  T.leaders = { load, test, line, ranks, rankText, mean, ties, legend };
+  T.leaders = { load, test, among, line, ranks, rankText, mean, ties, legend };
 })();
