@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import logging
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -24,6 +23,7 @@ from testbed.errors import TestbedError
 from testbed.inputs import ENV_DATA, Inputs, OwnName, active, using
 from testbed.paths import ENV_DB, expanded
 from testbed.process.parent_death import end_children_by_sigterm
+from testbed.process.signals import ignore_all, raise_all
 from testbed.redaction import redacted
 from testbed.registry.own_files import own_path
 
@@ -329,7 +329,7 @@ def use(inputs: Inputs) -> None:
 
 def run_command(command: click.Command) -> None:
     """Runs a command as a program: a user's mistake gives one clear line, never a traceback."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    raise_all()
     end_children_by_sigterm()
     with ending_at_once(sys._getframe(1)), visible_output():
         _run(command)
@@ -338,6 +338,7 @@ def run_command(command: click.Command) -> None:
 def _run(command: click.Command) -> None:
     try:
         code = command.main(standalone_mode=False)
+        ignore_all()
         sys.stdout.flush()
     except click.exceptions.Abort:
         fail("interrupted", EXIT_INTERRUPTED)
@@ -372,7 +373,8 @@ def _discard_output() -> None:
 
 
 def fail(message: str, code: int) -> None:
-    """Prints an error and ends the program."""
+    """Prints an error and ends the program; a Ctrl-C comes too late."""
+    ignore_all()
     click.echo(f"Error: {message}", err=True)
     sys.exit(code)
 
