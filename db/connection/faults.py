@@ -28,7 +28,7 @@ _SMALL = 256 * 1024  # SQLite needs some room beside the file to read and write 
 
 # Messages of SQLite about a damaged file. What a failing disk answers says nothing of the bytes on it.
 _DAMAGE = ("malformed", "unsupported file format", "Could not decode to UTF-8")
-_OTHER_TABLES = ("no such table", "no such column", "no such collation")
+_OTHER_TABLES = ("no such table", "no such column", "no such collation", "already exists", "duplicate column name")
 _NO_VALUE = ("isoformat", "datetime string")  # converters' messages about values that cannot be in an undamaged file
 
 # SQLSTATEs of Postgres: https://www.postgresql.org/docs/current/errcodes-appendix.html
@@ -39,7 +39,7 @@ _CONFLICT = ("40001", "40P01", "55P03")
 _GONE = ("08", "57P")  # prefixes: the connection, a server that shuts down or starts
 _REFUSED = ("28", "3D")  # the login, the database
 _NO_DATA = ("22003", "22021", "22P05")  # numbers out of range, texts in no encoding
-_UNDEFINED = ("42P01", "42703")  # tables and columns
+_OTHER_TABLES_STATES = ("42P01", "42703", "42P07", "42701")  # undefined and duplicate tables and columns
 _CANCELED = ("57014",)
 _OUR_FAULT = ("22", "23", "42")  # prefixes: what only a wrong statement causes
 
@@ -101,7 +101,7 @@ def explain(error: BaseException | None, url: URL) -> StoreError | None:
         )
     if state in _NO_DATA:
         return StoreError(_impossible(where, first_line(text)))
-    if state in _UNDEFINED:
+    if state in _OTHER_TABLES_STATES:
         return _other_tables(where, first_line(text))
     if state in _CANCELED:
         return StoreError(
@@ -171,7 +171,8 @@ def _other_tables(where: str, text: str) -> StoreDamagedError:
     """The error for tables that are not those of the schema version of the store."""
     return StoreDamagedError(
         f"the tables of the store {where} are not those of the schema version that it names ({text})",
-        "restore a backup; nothing was changed",
+        "nothing was changed. Restore a backup; of a SQLite file, testbed store salvage NEW copies what a new store can"
+        " hold",
     )
 
 

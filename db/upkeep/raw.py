@@ -46,8 +46,9 @@ def raw_rows(
     """
     columns = [column for column in table.__table__.columns if column.name not in leave_out]
     on_sqlite = database.engine.dialect.name == "sqlite"
-    names = ", ".join(f'"{column.name}"' for column in columns)
-    statement = f"SELECT {names} FROM {table.__tablename__}"
+    name = table.__tablename__  # before each column: SQLite takes the name of a missing one for a text
+    names = ", ".join(f'{name}."{column.name}"' for column in columns)
+    statement = f"SELECT {names} FROM {name}"
     if where:
         statement += "".join(f' WHERE "{name}" = {int(value)}' for name, value in where.items())
     elif on_sqlite:

@@ -16,8 +16,10 @@ def main(program: str = "program") -> None:
     Args:
         program: A module of this package, with a function ``main``.
     """
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _leave)  # until `run_command` handles it
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # until `run_command` handles them
+        number = getattr(signal, name, signal.SIGINT)
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _leave)
     import_module(f"testbed.cli.{program}").main()
 
 

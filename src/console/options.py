@@ -364,7 +364,22 @@ def _run(command: click.Command) -> None:
             fail(f"{error.filename} cannot be read or written: {error.strerror or error}", EXIT_ERROR)
         _discard_output()
         fail(f"the output cannot be written: {error.strerror or error}", EXIT_ERROR)
+    except Exception as error:
+        if not _follows_interrupt(error):
+            raise
+        fail("interrupted", EXIT_INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _follows_interrupt(error: BaseException | None) -> bool:
+    """Whether an error was raised while a Ctrl-C ended what was under way, such as a library's opening of a file."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        seen.add(id(error))
+        error = error.__context__ or error.__cause__
+    return False
 
 
 def _discard_output() -> None:

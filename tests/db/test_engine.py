@@ -153,6 +153,8 @@ def test_what_is_no_store_is_refused_with_what_can_be(given: str, said: str) -> 
         *("me:secret@host/lab", "me:pa/secret@host:5432/lab", "postgresql://me:secret/lab"),
         *("postgresql://me:secret@host:port/lab", "postgresql://me:pa@secret@host/lab"),
         *("postgresql://me:pa@secret@host:port/lab", "mysql://host/lab?password=secret"),
+        *("postgresql//me:secret@host/lab", "postgres/me:secret@host/lab", "postgresql+psycopg//me:secret@host/lab"),
+        *("postgresql//host/lab?password=secret", "http:/me:secret@host/lab", "mysql//me:secret@host/lab"),
         *("nothing://me:secret@host:port/lab", "me:secret://host/lab"),
     ],
 )
