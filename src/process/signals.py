@@ -6,10 +6,12 @@ import _thread
 import contextlib
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+_AGAIN_SECONDS = 0.05
 
 
 def raise_all() -> None:
@@ -23,7 +25,9 @@ def raise_all() -> None:
 def _pass_on(unraisable: Any) -> None:
     """Raises one again that came in the middle of a callback of Python's, where it would be printed and lost."""
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
-        _thread.interrupt_main()
+        again = threading.Timer(_AGAIN_SECONDS, _thread.interrupt_main)  # not within this hook, where it is lost too
+        again.daemon = True
+        again.start()
     else:
         sys.__unraisablehook__(unraisable)
 
@@ -37,6 +41,9 @@ def ignore_all() -> None:
 @contextlib.contextmanager
 def held_back() -> Iterator[None]:
     """Holds them back while a process is started that would end by them, noisily, before it can ignore them."""
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # which multiprocessing starts on the way, and then lets them through
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         yield
