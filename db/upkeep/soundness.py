@@ -46,7 +46,10 @@ class Soundness(Part):
             StoreError: If the database does not answer or refuses a statement, which says nothing of what is stored.
         """
         yield from self._guarded(self._check_file)
-        yield from self._guarded(self._check_schema)
+        whole: list[bool] = []
+        yield from self._guarded(lambda: self._check_schema(whole))
+        if whole == [False]:
+            return  # of other tables than today's nothing can be said
         known: list[Known] = []
         yield from self._guarded(lambda: self._read_known(known))
         for check in _CHECKS if known else ():
@@ -76,12 +79,15 @@ class Soundness(Part):
                     if line != "ok":
                         yield Fault(f"database: {' '.join(str(line).split())}", lasts=SALVAGE)
 
-    def _check_schema(self) -> Iterator[Fault]:
-        for each in patiently(self._lacking):
+    def _check_schema(self, whole: list[bool]) -> Iterator[Fault]:
+        """Yields what is missing; notes whether all tables and columns are there."""
+        tables, others = patiently(self._lacking)
+        whole.append(not tables)
+        for each in (*tables, *others):
             yield Fault(f"database: {each} is missing", lasts=SALVAGE if self._on_sqlite else BACKUP)
 
-    def _lacking(self) -> list[str]:
-        """The tables, columns, indices and views that should be there."""
+    def _lacking(self) -> tuple[list[str], list[str]]:
+        """The tables and columns that should be there and are not, and the indices and views."""
         with self.reading() as session:
             there = sa.inspect(session.connection())
             lost = [table for table in Base.metadata.tables if not there.has_table(table)]
@@ -89,12 +95,11 @@ class Soundness(Part):
             for name, table in whole.items():
                 columns = {each["name"] for each in there.get_columns(name)}
                 lost += [f"the column {name}.{each.name}" for each in table.columns if each.name not in columns]
-            if "results" not in there.get_view_names():
-                lost.append("the view results")
+            others = [] if "results" in there.get_view_names() else ["the view results"]
             for name, table in whole.items():
                 found = {index["name"] for index in there.get_indexes(name)}
-                lost += [str(index.name) for index in table.indexes if index.name not in found]
-        return lost
+                others += [str(index.name) for index in table.indexes if index.name not in found]
+        return lost, others
 
     def _read_known(self, found: list[Known]) -> Iterator[Fault]:
         known = Known(self.database)
