@@ -1,6 +1,6 @@
 """Query and edit the results store by ImageNet-testbed's options; ``testbed --help`` lists all commands."""
 
-from testbed.cli.db import main
+from testbed.cli.start import main
 
 if __name__ == "__main__":
-    main()
+    main("db")

@@ -1,6 +1,6 @@
 """Run models on eval settings, as ``testbed run`` does, by ImageNet-testbed's options."""
 
-from testbed.cli.eval import main
+from testbed.cli.start import main
 
 if __name__ == "__main__":
-    main()
+    main("eval")

@@ -84,11 +84,11 @@ _LOCK = 7261829  # an arbitrary lock id: one process creates the tables while th
 
 
 def current_revision(connection: Connection) -> str | None:
-    """The schema version of a database; None if it is not a testbed store."""
+    """The schema version of a database; None if it is not a testbed store, several in one text if it names several."""
     if not sa.inspect(connection).has_table("alembic_version"):
         return None
-    row = connection.execute(sa.text("SELECT version_num FROM alembic_version")).first()
-    return str(row[0]) if row else None
+    rows = connection.execute(sa.text("SELECT version_num FROM alembic_version ORDER BY version_num")).scalars().all()
+    return " and ".join(map(str, rows)) or None
 
 
 def require_head(connection: Connection, url: URL) -> None:
@@ -113,6 +113,11 @@ def require_head(connection: Connection, url: URL) -> None:
         raise SchemaError(
             f"the store {where} has schema version {revision}, this testbed needs {migrations.HEAD}. Nothing was"
             f" changed. Make a backup, then run: testbed store upgrade --db-url {where}"
+        )
+    if " and " in revision:
+        raise SchemaError(
+            f"the store {where} names several schema versions ({revision}), so that it is not known what its tables"
+            " are. Nothing was changed; restore a backup"
         )
     raise SchemaError(
         f"the store {where} has schema version {revision}, which this testbed (up to {migrations.HEAD}) does not know:"

@@ -8,14 +8,17 @@ with Store.open("sqlite:///testbed.db") as store:
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
-from sqlalchemy.engine import URL
+from sqlalchemy.engine import URL, Connection, Engine
 
 from testbed.db import migrations, schema
 from testbed.db.base import Database
 from testbed.db.connection.engine import Mode, connect, keep_write_ahead_log
 from testbed.db.connection.faults import clear_errors
+from testbed.db.connection.retry import patiently
 from testbed.db.connection.urls import display_url, full_url, resolve_url
 from testbed.db.parts.artifacts import Artifacts
 from testbed.db.parts.checkpoints import Checkpoints
@@ -33,6 +36,8 @@ from testbed.db.parts.scores import Scores
 from testbed.db.upkeep.removal import Removal
 from testbed.db.upkeep.repair import Maintenance
 from testbed.paths import ENV_PAYLOADS
+
+T = TypeVar("T")
 
 
 class Store:
@@ -97,8 +102,7 @@ class Store:
         resolved = resolve_url(url)
         if _is_new(resolved):
             engine = connect(resolved, "create")
-            with clear_errors(resolved):
-                schema.create_or_upgrade(engine, resolved, new=True)
+            _to_head(engine, resolved, new=True)
             engine.dispose()
         return cls._open(resolved, "write", payload_url)
 
@@ -106,8 +110,7 @@ class Store:
     def _open(cls, url: URL, mode: Mode, payload_url: str | None) -> Store:
         # Looking first, without a right to write, leaves a file that is not ours as it is.
         engine = connect(url, "read")
-        with clear_errors(url), engine.connect() as connection:
-            schema.require_head(connection, url)
+        _ask(engine, url, lambda connection: schema.require_head(connection, url))
         if mode == "write":
             engine.dispose()
             engine = connect(url, "write")
@@ -142,8 +145,7 @@ def _is_new(url: URL) -> bool:
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
         return True
     engine = connect(url, "read")
-    with clear_errors(url), engine.connect() as connection:
-        empty = schema.is_empty(connection)
+    empty = _ask(engine, url, schema.is_empty)
     engine.dispose()
     return empty
 
@@ -162,15 +164,35 @@ def upgrade(url: str | None = None) -> tuple[str | None, str]:
         Store.create(url).close()
         return None, migrations.HEAD
     probe = connect(resolved, "read")
-    with clear_errors(resolved), probe.connect() as connection:
-        revision = schema.current_revision(connection)
-        if revision not in migrations.REVISIONS:
-            schema.require_head(connection, resolved)
+    revision = _ask(probe, resolved, schema.current_revision)
+    if revision not in migrations.REVISIONS:
+        _ask(probe, resolved, lambda connection: schema.require_head(connection, resolved))
     probe.dispose()
     if revision == migrations.HEAD:
         return revision, revision
     engine = connect(resolved, "write")
-    with clear_errors(resolved):
-        versions = schema.create_or_upgrade(engine, resolved)
+    versions = _to_head(engine, resolved)
     engine.dispose()
     return versions
+
+
+def _ask(engine: Engine, url: URL, question: Callable[[Connection], T]) -> T:
+    """The answer of a database to a question before it is opened; a wrong address is an error at once."""
+    with clear_errors(url):
+        engine.connect().close()
+
+    def once() -> T:
+        with clear_errors(url), engine.connect() as connection:
+            return question(connection)
+
+    return patiently(once)
+
+
+def _to_head(engine: Engine, url: URL, new: bool = False) -> tuple[str | None, str]:
+    """`schema.create_or_upgrade`, which is one transaction: what was cut off has changed nothing."""
+
+    def once() -> tuple[str | None, str]:
+        with clear_errors(url):
+            return schema.create_or_upgrade(engine, url, new)
+
+    return patiently(once)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from testbed.cli.program import main
+from testbed.cli.start import main
 
 if __name__ == "__main__":
     main()

@@ -110,6 +110,18 @@ class StoreUnreachableError(StoreError):
     """The database does not answer; it may later."""
 
 
+class StoreDamagedError(StoreError):
+    """The database itself says that a part of it is corrupt.
+
+    Attributes:
+        what: The damage, without the advice that follows it in the message.
+    """
+
+    def __init__(self, what: str, advice: str = "") -> None:
+        super().__init__(f"{what}; {advice}" if advice else what)
+        self.what = what
+
+
 class StoreConflictError(StoreError):
     """Another program changed the same rows at the same moment; the same operation may succeed now."""
 
@@ -120,6 +132,14 @@ class StoreFullError(StoreError):
 
 class CorruptOutputError(StoreError):
     """A stored payload differs from its checksum."""
+
+
+class UnreadOutputError(CorruptOutputError):
+    """A stored payload cannot be read now, which says nothing of its bytes."""
+
+
+class LostOutputError(UnreadOutputError):
+    """There is no file where a payload was stored."""
 
 
 class LackingEmbeddingsError(StoreError):

@@ -6,8 +6,20 @@ import re
 from typing import Any
 
 HIDDEN = "***"
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(\S+)")
-_WORD = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.+)", re.DOTALL)
+# USER:PASSWORD@HOST where it is not after "://": in a URL with too few slashes or no colon, or in none.
+_LOGIN = r"""(?x:
+    (?<![^\s'"(=,]) (?P<before>
+        [A-Za-z0-9+.-]{0,30} :? //{1,3}                                              # postgresql//me:pw@host
+        | (?: postgres(?:ql)? | https? | s3a? | gs | gcs | az | abfss? | s?ftp | mysql ) (?:\+\w{1,30})? [:/]{1,3}
+        | (?= [^\s@]{1,300} @ (?: [\w-]{1,60} (?:\.[\w-]{1,60}){0,9} | \[[0-9a-f:]{2,40}\] ) :\d )   # …@host:5432
+        | (?= [^\s@]{1,300} @ [\w-]{1,60} (?:\.[\w-]{1,60}){0,9} \.[A-Za-z]{2,20} / )             # …@host.org/
+    )
+    (?P<user> (?! api: ) [\w.%+-]{1,300} ) : [^\s@]{1,300} (?: @ [^\s@/]{1,300} ){0,9} @ (?= [\w\[] )
+)"""
+_PASSWORD = re.compile(r":[^\s@:]{1,300}@")
+_SCHEME = r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]{0,30})"
+_URL = re.compile(rf"{_SCHEME}://(?P<rest>\S+)|{_LOGIN}")
+_WORD = re.compile(rf"(?s:{_SCHEME}://(?P<rest>.+))|{_LOGIN}")
 _END = re.compile(r"[)\]}>'\"`.,;:!…]*\Z")  # what may follow a URL in a sentence
 _PATHS = ("file", "sqlite")  # schemes after which a question mark belongs to the path
 _DATABASE = "postgres"
@@ -19,7 +31,7 @@ def redacted(text: str) -> str:
 
     Of the URL of a database, the parameters stay that say where it is.
     """
-    return _URL.sub(_hidden, text) if "://" in text else text
+    return _URL.sub(_hidden, text) if "://" in text or _PASSWORD.search(text) else text
 
 
 def redacted_word(word: str) -> str:
@@ -37,7 +49,9 @@ def redacted_values(value: Any) -> Any:
 
 
 def _hidden(found: re.Match[str]) -> str:
-    scheme, rest = found[1], found[2]
+    if found["scheme"] is None:
+        return f"{found['before']}{found['user']}:{HIDDEN}@"
+    scheme, rest = found["scheme"], found["rest"]
     kind = scheme.lower()
     if kind.partition("+")[0] in _PATHS:
         return found[0]

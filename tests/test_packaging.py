@@ -265,7 +265,7 @@ def test_an_install_tells_its_metadata_and_its_commands(installed: Path) -> None
     assert {"postgres", "parquet", "test", "lint"} <= set(metadata.get_all("Provides-Extra", []))
     commands = configparser.ConfigParser()
     commands.read(information / "entry_points.txt")
-    assert dict(commands["console_scripts"]) == {"testbed": "testbed.cli.program:main"}
+    assert dict(commands["console_scripts"]) == {"testbed": "testbed.cli.start:main"}
     assert {path.name for path in (installed / "bin").iterdir()} == set(commands["console_scripts"])
 
 

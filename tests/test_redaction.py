@@ -26,6 +26,18 @@ HIDDEN = [
     f"az://container/x?sv=2020&sig={SECRET}",
     f"HTTPS://host/file?Token={SECRET}",
     f"simplecache::s3://key:{SECRET}@bucket/x",
+    f"postgresql//me:{SECRET}@db.lab/testbed",
+    f"postgresql:/me:{SECRET}@db.lab/testbed",
+    f"postgresql:me:{SECRET}@db.lab/testbed",
+    f"postgresql/me:{SECRET}@db.lab/testbed",
+    f"//me:{SECRET}@db.lab/testbed",
+    f"https:me:{SECRET}@host/file",
+    f"s3//key:{SECRET}@bucket/outputs",
+    f"me:{SECRET}@db.lab:5432/testbed",
+    f"me:{SECRET}@localhost:5432",
+    f"me:{SECRET}@db.lab.org/testbed",
+    f"base_url=http://me:{SECRET}@host/v1",
+    f"api:gpt-x,base_url=http://me:{SECRET}@host",
 ]
 
 
@@ -51,6 +63,12 @@ def test_no_secret_of_a_url_is_shown(url: str, around: str) -> None:
         "see https://docs.aws.amazon.com/a/b.html.",
         "is it at https://host/x? Yes: a@b, c=d",
         "a@b:c ?password=x",  # no URL
+        "api:gpt-4o@https://host/v1",
+        "api:llama@http://127.0.0.1:8000/v1",
+        "ensemble:a+b@imagenet-c.brightness.1",
+        "the model soup:net@wds/cifar10 at 12:30",
+        "/mnt/lab/a:b@c/x",
+        "me@host:5432",
         "",
     ],
 )

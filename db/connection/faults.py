@@ -17,6 +17,7 @@ from testbed.db.connection.urls import display_url
 from testbed.errors import (
     ReadOnlyStoreError,
     StoreConflictError,
+    StoreDamagedError,
     StoreError,
     StoreFullError,
     StoreUnreachableError,
@@ -25,25 +26,22 @@ from testbed.errors import (
 _KEEPS = "Nothing that was stored before is lost."
 _SMALL = 256 * 1024  # SQLite needs some room beside the file to read and write it; with less, a disk counts as full
 
-# What SQLite says of a damaged file, and what converters say of values that cannot be in an undamaged one.
-_DAMAGE = (
-    "malformed",
-    "disk I/O error",
-    "no such table",
-    "no such column",
-    "no such collation",
-    "unsupported file format",
-    "Could not decode to UTF-8",
-)
-_NO_VALUE = ("isoformat", "datetime string")
+# Messages of SQLite about a damaged file. What a failing disk answers says nothing of the bytes on it.
+_DAMAGE = ("malformed", "unsupported file format", "Could not decode to UTF-8")
+_OTHER_TABLES = ("no such table", "no such column", "no such collation", "already exists", "duplicate column name")
+_NO_VALUE = ("isoformat", "datetime string")  # converters' messages about values that cannot be in an undamaged file
 
 # SQLSTATEs of Postgres: https://www.postgresql.org/docs/current/errcodes-appendix.html
+_DAMAGED = ("XX001", "XX002")  # data_corrupted, index_corrupted
 _FULL = ("53100",)
 _READ_ONLY = ("25006", "42501")
-_CONFLICT = ("40001", "40P01")
+_CONFLICT = ("40001", "40P01", "55P03")
 _GONE = ("08", "57P")  # prefixes: the connection, a server that shuts down or starts
 _REFUSED = ("28", "3D")  # the login, the database
 _NO_DATA = ("22003", "22021", "22P05")  # numbers out of range, texts in no encoding
+_OTHER_TABLES_STATES = ("42P01", "42703", "42P07", "42701")  # undefined and duplicate tables and columns
+_CANCELED = ("57014",)
+_OUR_FAULT = ("22", "23", "42")  # prefixes: what only a wrong statement causes
 
 
 @contextmanager
@@ -53,8 +51,10 @@ def clear_errors(url: URL) -> Iterator[None]:
     Raises:
         StoreFullError: The disk is full.
         ReadOnlyStoreError: The file or the database cannot be written.
-        StoreError: It cannot be reached, is locked, or is not a database; or nothing in it can be what was asked for,
-            such as a number that is too large.
+        StoreDamagedError: The database itself says that a part of it is corrupt.
+        StoreUnreachableError: The connection was lost, or there is none.
+        StoreError: It is locked, or is not a database; or nothing in it can be what was asked for, such as a number
+            that is too large.
     """
     try:
         yield
@@ -72,7 +72,9 @@ def clear_errors(url: URL) -> Iterator[None]:
             word in str(error) for word in _NO_VALUE
         ):
             raise
-        raise StoreError(_damaged(display_url(url), first_line(error))) from error
+        raise _damaged(display_url(url), first_line(error)) from error
+    except exc.PendingRollbackError as error:  # a statement after the one that broke the connection
+        raise StoreUnreachableError(f"the store {display_url(url)} cannot be reached: the connection broke") from error
     except Exception as error:  # of the drivers themselves, where they are used without SQLAlchemy
         ours = isinstance(error, sqlite3.Error | OSError) or type(error).__module__.partition(".")[0] == "psycopg"
         clear = explain(error, url) if ours else None
@@ -86,7 +88,9 @@ def explain(error: BaseException | None, url: URL) -> StoreError | None:
     text, where = str(error), display_url(url)
     if isinstance(error, sqlite3.Error):
         return _explain_sqlite(text, where, Path(url.database or ""))
-    state = getattr(error, "sqlstate", None)
+    state = getattr(error, "sqlstate", None) or ""
+    if state in _DAMAGED:
+        return _damaged(where, first_line(text), "a Postgres server does not repair its files; restore a backup")
     if state in _FULL or getattr(error, "errno", None) == 28:
         return _full(where)
     if state in _READ_ONLY:
@@ -97,12 +101,31 @@ def explain(error: BaseException | None, url: URL) -> StoreError | None:
         )
     if state in _NO_DATA:
         return StoreError(_impossible(where, first_line(text)))
-    lost = state is None and type(error).__name__ in ("OperationalError", "InterfaceError")
-    gone = lost or (state or "").startswith(_GONE) or isinstance(error, ConnectionError | TimeoutError)
-    if gone or isinstance(error, OSError) or (state or "").startswith(_REFUSED):
-        kind = StoreUnreachableError if gone else StoreError
-        return kind(f"the store {where} cannot be reached: {first_line(text)}")
+    if state in _OTHER_TABLES_STATES:
+        return _other_tables(where, first_line(text))
+    if state in _CANCELED:
+        return StoreError(
+            f"the server of {where} cancelled a statement ({first_line(text)}). {_KEEPS} If statement_timeout is set"
+            " for the database or the role, raise it"
+        )
+    if state.startswith(_REFUSED):
+        return StoreError(f"the store {where} cannot be reached: {first_line(text)}")
+    if _has_ended(error, state):
+        return StoreUnreachableError(f"the store {where} cannot be reached: {first_line(text)}")
+    if isinstance(error, OSError):
+        return StoreError(f"the store {where} cannot be reached: {first_line(text)}")
+    if state and not state.startswith(_OUR_FAULT):
+        return StoreError(f"the server of {where} refused a statement: {first_line(text)} (SQLSTATE {state})")
     return None
+
+
+def _has_ended(error: BaseException | None, state: str) -> bool:
+    """Whether an error means that the connection to a server is lost: what was asked for says nothing of the data."""
+    if isinstance(error, ConnectionError | TimeoutError) or state.startswith(_GONE):
+        return True
+    severity = getattr(getattr(error, "diag", None), "severity_nonlocalized", None)
+    lost = not state and type(error).__name__ in ("OperationalError", "InterfaceError")
+    return lost or severity in ("FATAL", "PANIC")
 
 
 def _explain_sqlite(text: str, where: str, path: Path) -> StoreError | None:
@@ -120,7 +143,14 @@ def _explain_sqlite(text: str, where: str, path: Path) -> StoreError | None:
     if "disk I/O error" in text and _free_bytes(path.parent) < _SMALL:
         return _full(where)
     if any(word in text for word in _DAMAGE):
-        return StoreError(_damaged(where, first_line(text)))
+        return _damaged(where, first_line(text))
+    if any(word in text for word in _OTHER_TABLES):
+        return _other_tables(where, first_line(text))
+    if "disk I/O error" in text:
+        return StoreError(
+            f"the disk of the store {where} fails ({first_line(text)}). Copy the file to another disk; testbed store"
+            " salvage NEW copies what can be read"
+        )
     if "unable to open database file" in text:
         if _free_bytes(path.parent) < _SMALL:
             return _full(where)
@@ -128,11 +158,21 @@ def _explain_sqlite(text: str, where: str, path: Path) -> StoreError | None:
     return None
 
 
-def _damaged(where: str, text: str) -> str:
-    return (
-        f"the store {where} is damaged or its disk fails ({text}); testbed store check lists the damage,"
-        " testbed store repair drops damaged values, and testbed store salvage NEW copies what can be read of a file"
-        " that lost pages"
+def _damaged(where: str, text: str, advice: str = "") -> StoreDamagedError:
+    return StoreDamagedError(
+        f"the store {where} is damaged ({text})",
+        advice
+        or "testbed store check lists the damage, testbed store repair drops damaged values, and testbed store salvage"
+        " NEW copies what can be read of a file that lost pages",
+    )
+
+
+def _other_tables(where: str, text: str) -> StoreDamagedError:
+    """The error for tables that are not those of the schema version of the store."""
+    return StoreDamagedError(
+        f"the tables of the store {where} are not those of the schema version that it names ({text})",
+        "nothing was changed. Restore a backup; of a SQLite file, testbed store salvage NEW copies what a new store can"
+        " hold",
     )
 
 

@@ -16,7 +16,8 @@ _SCHEMES = ("sqlite", "postgres", "postgresql", "postgresql+psycopg")
 _LIBPQ = re.compile(r"^\s*(host|hostaddr|port|dbname|user|service|sslmode)\s*=|\bpass(word|file)\s*=", re.IGNORECASE)
 # A scheme with fewer slashes than it takes, or USER:PASSWORD@HOST without a scheme.
 _HALF_A_URL = re.compile(
-    r"\s*((sqlite|postgres(ql)?)(\+\w+)?:|(//)?[\w.%-]*:[^\s@]*@([^\s@]*@)*[\w.\[\]:-]+(/|$))", re.IGNORECASE
+    r"\s*((sqlite|postgres(ql)?)(\+\w+)?(:|//)|([a-z][\w+]*)?:?/{0,2}[\w.%-]*:[^\s@]*@([^\s@]*@)*[\w.\[\]:-]+(/|$))",
+    re.IGNORECASE,
 )
 
 

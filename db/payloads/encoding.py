@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from testbed.db.payloads import far, locations
 from testbed.db.payloads.locations import Location
-from testbed.errors import CorruptOutputError, StoreError, shortened
+from testbed.errors import CorruptOutputError, LostOutputError, StoreError, UnreadOutputError, shortened
 from testbed.identity.describe import digest_bytes
 from testbed.paths import expanded
 from testbed.tracing import access_log
@@ -262,7 +262,8 @@ def read(place: Location, offset: int = 0, size: int | None = None) -> memoryvie
         size: How many; None for all that follow.
 
     Raises:
-        CorruptOutputError: If it cannot be read, or is no file of outputs.
+        LostOutputError: If there is no such file.
+        UnreadOutputError: If it cannot be read for another reason, or is no file of outputs.
     """
 
     def read_from(file: Any, there: int) -> memoryview:
@@ -278,7 +279,8 @@ def read_into(place: Location, room: memoryview) -> bool:
     """Reads a payload into memory of its length; returns whether that is its length.
 
     Raises:
-        CorruptOutputError: If it cannot be read, or is no file of outputs.
+        LostOutputError: If there is no such file.
+        UnreadOutputError: If it cannot be read for another reason, or is no file of outputs.
     """
     return _of(place, lambda file, there: _fill(file, room, there) == len(room) == there)
 
@@ -324,7 +326,8 @@ def _of(place: Location, operation: Callable[[Any, int], T]) -> T:
     """What an operation makes of a payload, which it is given open to read, with its length.
 
     Raises:
-        CorruptOutputError: If it cannot be read; names its URI.
+        LostOutputError: If there is no such file; names its URI.
+        UnreadOutputError: If it cannot be read for another reason; names its URI.
     """
 
     def once() -> T:
@@ -336,7 +339,10 @@ def _of(place: Location, operation: Callable[[Any, int], T]) -> T:
         with access_log.watch(None):
             return once() if locations.is_local(place.uri) else far.repeatedly(once)
     except (OSError, ImportError, ValueError) as error:
-        raise CorruptOutputError(f"the outputs at {place.uri} cannot be read: {error}") from error
+        lost = isinstance(error, FileNotFoundError)
+        said = "there is no such file" if lost and str(error) in place.uri else error  # some say only its path
+        kind = LostOutputError if lost else UnreadOutputError
+        raise kind(f"the outputs at {place.uri} cannot be read: {said}") from error
 
 
 @contextmanager

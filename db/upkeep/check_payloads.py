@@ -8,23 +8,24 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from testbed.db.parts.items import AGAIN
 from testbed.db.payloads import encoding
+from testbed.db.payloads.far import is_silence
 from testbed.db.payloads.locations import Location
 from testbed.db.ranges import Ranges, merged
 from testbed.db.tables import ArtifactRow, ItemValueRow, OutputChunkRow, SampleErrorRow, ScoreRow
 from testbed.db.upkeep.damage import Change, Fault, Known
-from testbed.errors import CorruptOutputError, StoreError
+from testbed.errors import CorruptOutputError, StoreDamagedError, UnreadOutputError
 
+UNKNOWN = "nothing is known of these outputs until the place answers"
 CHANGED = "the stored bytes differ from their checksum"
 
 
-def check_chunks(known: Known, session: Session) -> Iterator[Fault]:
+def check_chunks(known: Known) -> Iterator[Fault]:
     """Outputs are whole, and each kind of them is there for every sample that could be read."""
     rows = sorted(
-        (row for row in known.read(session, OutputChunkRow) if {"evaluation_id", "kind", "start"} <= row.keys()),
+        (row for row in known.read(OutputChunkRow) if {"evaluation_id", "kind", "start"} <= row.keys()),
         key=lambda row: (row["evaluation_id"], row["kind"], row["start"]),
     )
     kinds: dict[int, dict[str, list[dict[str, Any]]]] = {}
@@ -33,28 +34,39 @@ def check_chunks(known: Known, session: Session) -> Iterator[Fault]:
         if row["evaluation_id"] not in known.evaluations:
             yield known.chunk(row, "outputs of no evaluation")
         elif row.keys() >= {"count", "dtype", "shape", "checksum", "size_bytes", "uri"}:
-            yield from _check_chunk(known, session, row)
+            yield from _check_chunk(known, row)
     for chunks in (chunks for of in kinds.values() for chunks in of.values()):
         yield from _check_row(known, chunks)
-    yield from _check_coverage(known, session, kinds)
+    yield from _check_coverage(known, kinds)
+    for base, skipped in sorted(known.silent.items()):
+        if skipped:
+            yield Fault(f"{skipped:,} more files of outputs at {base} were not tried", lasts=UNKNOWN)
 
 
-def _check_chunk(known: Known, session: Session, row: dict[str, Any]) -> Iterator[Fault]:
+def _check_chunk(known: Known, row: dict[str, Any]) -> Iterator[Fault]:
     size = known.evaluations[row["evaluation_id"]].get("size")
     if row["start"] < 0 or row["count"] < 0 or (size is not None and row["start"] + row["count"] > size):
         yield known.chunk(row, f"the evaluation has {size} samples")
         return
     data: bytes | memoryview | str
     if row["uri"]:
+        place = Location.of(row)
+        if place.base in known.silent:
+            known.silent[place.base] += 1
+            return
         try:
-            data = encoding.read(Location.of(row))
-        except CorruptOutputError as error:  # the place may be back tomorrow
+            data = encoding.read(place)
+        except UnreadOutputError as error:  # the disk or the bucket may be back tomorrow
             text = f"{known.cell(row['evaluation_id'])}, {row['kind']}, samples from {row['start']}: {error}"
-            yield Fault(text, lasts="bring the file back, or remove the evaluation and run it again")
+            if is_silence(error, place):
+                known.silent[place.base] = 0
+                yield Fault(text, lasts=f"{UNKNOWN}; the other files there are not tried")
+            else:
+                yield Fault(text, lasts="bring the file back, or remove the evaluation and run it again")
             return
     else:
         key = {name: row[name] for name in ("evaluation_id", "kind", "start")}
-        data = _payload(session, OutputChunkRow, key)
+        data = _payload(known, OutputChunkRow, key)
     wrong = _wrong(data, row["checksum"], row["dtype"], [row["count"], *_as_list(row["shape"])])
     if wrong is None and len(data) != row["size_bytes"]:
         wrong = f"{len(data)} bytes are stored, {row['size_bytes']} were written"
@@ -76,10 +88,10 @@ def _check_row(known: Known, chunks: Sequence[dict[str, Any]]) -> Iterator[Fault
                 yield known.chunk(each, f"has the {column} {each[column]}; the outputs before have {first[column]}")
 
 
-def _check_coverage(known: Known, session: Session, kinds: dict[int, dict[str, Any]]) -> Iterator[Fault]:
+def _check_coverage(known: Known, kinds: dict[int, dict[str, Any]]) -> Iterator[Fault]:
     unread: dict[int, Ranges] = {}
     errors = sa.select(SampleErrorRow.evaluation_id, SampleErrorRow.position)
-    for evaluation_id, position in session.execute(errors):
+    for evaluation_id, position in known.ask(lambda session: session.execute(errors).all()):
         unread.setdefault(evaluation_id, []).append((position, position + 1))
     for key, row in known.evaluations.items():
         if not known.is_complete(key) or row.get("origin") != "run" or not isinstance(row.get("size"), int):
@@ -93,9 +105,9 @@ def _check_coverage(known: Known, session: Session, kinds: dict[int, dict[str, A
                 yield Fault(text, again=known.with_derived(key))
 
 
-def check_scores(known: Known, session: Session) -> Iterator[Fault]:
+def check_scores(known: Known) -> Iterator[Fault]:
     """Scores are whole, with one value for each sample."""
-    for row in list(known.read(session, ScoreRow)):
+    for row in list(known.read(ScoreRow)):
         owner = row.get("evaluation_id")
         if not row.keys() >= {"evaluation_id", "scorer", "name", "count", "dtype", "checksum"}:
             continue
@@ -103,7 +115,7 @@ def check_scores(known: Known, session: Session) -> Iterator[Fault]:
         if owner not in known.evaluations:
             yield Fault(f"{known.cell(owner)}, score {row['name']}", (Change(ScoreRow, key),))
             continue
-        wrong = _wrong(_payload(session, ScoreRow, key), row["checksum"], row["dtype"], [row["count"]])
+        wrong = _wrong(_payload(known, ScoreRow, key), row["checksum"], row["dtype"], [row["count"]])
         size = known.evaluations[owner].get("size")
         if wrong is None and size is not None and row["count"] != size:
             wrong = f"{row['count']} values for {size} samples"
@@ -111,12 +123,12 @@ def check_scores(known: Known, session: Session) -> Iterator[Fault]:
             yield known.scoring(owner, f"has a damaged score {row['name']}: {wrong}")
 
 
-def check_artifacts(known: Known, session: Session) -> Iterator[Fault]:
+def check_artifacts(known: Known) -> Iterator[Fault]:
     """Heads and probes are whole."""
-    for row in list(known.read(session, ArtifactRow)):
+    for row in list(known.read(ArtifactRow)):
         if row.keys() >= {"fingerprint", "dtype", "shape", "checksum"}:
             key = {"fingerprint": row["fingerprint"]}
-            wrong = _wrong(_payload(session, ArtifactRow, key), row["checksum"], row["dtype"], _as_list(row["shape"]))
+            wrong = _wrong(_payload(known, ArtifactRow, key), row["checksum"], row["dtype"], _as_list(row["shape"]))
             if wrong:
                 text = f"artifact {row['fingerprint']} ({row.get('kind')}{_about(row.get('spec'))}): {wrong}"
                 yield Fault(text, (Change(ArtifactRow, key),))
@@ -130,12 +142,12 @@ def _about(spec: Any) -> str:
     return f" of {', '.join(told)}" if told else ""
 
 
-def check_item_values(known: Known, session: Session) -> Iterator[Fault]:
+def check_item_values(known: Known) -> Iterator[Fault]:
     """Embeddings and answers are whole."""
-    for row in list(known.read(session, ItemValueRow)):
+    for row in list(known.read(ItemValueRow)):
         if row.keys() >= {"node", "digest", "dtype", "shape", "checksum"}:
             key = {name: row[name] for name in ("node", "digest")}
-            wrong = _wrong(_payload(session, ItemValueRow, key), row["checksum"], row["dtype"], _as_list(row["shape"]))
+            wrong = _wrong(_payload(known, ItemValueRow, key), row["checksum"], row["dtype"], _as_list(row["shape"]))
             if wrong:
                 what = f"the embedding of the text {row['digest']} ({known.cells(known.mentioning(row['node']))})"
                 yield Fault(f"{what}: {wrong}; {AGAIN}", (Change(ItemValueRow, key),))
@@ -144,13 +156,14 @@ def check_item_values(known: Known, session: Session) -> Iterator[Fault]:
 # Bytes ------------------------------------------------------------------------------------------------------------
 
 
-def _payload(session: Session, table: Any, key: dict[str, Any]) -> bytes | str:
-    """The bytes of a row; a text that says why they cannot be read."""
+def _payload(known: Known, table: Any, key: dict[str, Any]) -> bytes | str:
+    """The bytes of a row; a text where there are none, or the database calls them corrupt."""
     columns = table.__table__.columns
+    wanted = sa.select(columns.payload).where(*(columns[name] == key[name] for name in key))
     try:
-        found = session.scalar(sa.select(columns.payload).where(*(columns[name] == key[name] for name in key)))
-    except (sa.exc.DBAPIError, StoreError) as error:
-        return f"the stored bytes cannot be read ({getattr(error, 'orig', error)})"
+        found = known.ask(lambda session: session.scalar(wanted))
+    except StoreDamagedError as error:
+        return f"the stored bytes cannot be read: {error.what}"
     return bytes(found) if isinstance(found, bytes | memoryview) else "no bytes are stored"
 
 

@@ -7,11 +7,10 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, get_args
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from testbed.data.source import dataset_of
 from testbed.db.parts.names import check_name
-from testbed.db.parts.outputs import source_positions
+from testbed.db.parts.outputs import matching_positions
 from testbed.db.parts.records import RECORD, SET_ASIDE
 from testbed.db.tables import (
     CertificateRow,
@@ -33,7 +32,7 @@ UNIDENTIFIED = "unidentified"
 _PARTS = {"model", "forward", "view", "samples", "dtype"}
 
 
-def check_names(known: Known, session: Session) -> Iterator[Fault]:
+def check_names(known: Known) -> Iterator[Fault]:
     """Names can be used."""
     for kind, rows in (("model", known.models), ("eval setting", known.settings)):
         for key, row in rows.items():
@@ -45,14 +44,14 @@ def check_names(known: Known, session: Session) -> Iterator[Fault]:
                 yield Fault(str(error), (Change(table, {"id": key}, {"name": f"recovered-{key}"}),))
 
 
-def check_samples(known: Known, session: Session) -> Iterator[Fault]:
+def check_samples(known: Known) -> Iterator[Fault]:
     """Lists of samples are whole, and what their fingerprint is a digest of."""
-    found = set(session.scalars(sa.select(SampleRow.dataset_id).distinct()))
+    found = set(known.ask(lambda session: session.scalars(sa.select(SampleRow.dataset_id).distinct()).all()))
     for dataset_id in sorted(found - known.datasets.keys()):
         yield known.samples(dataset_id, "belong to a data set that is not in the store")
     for dataset_id in sorted(known.datasets):
         if dataset_id in found or any(known.is_complete(each) for each in known.of_dataset(dataset_id)):
-            rows = list(known.read(session, SampleRow, dataset_id=dataset_id))
+            rows = list(known.read(SampleRow, dataset_id=dataset_id))
             yield from _check_list(known, dataset_id, sorted(rows, key=lambda row: row.get("position", -1)))
 
 
@@ -90,7 +89,7 @@ def _fingerprints(samples: list[SampleInfo], names: Any) -> Iterator[str]:
         yield dataset_of("", each, names if isinstance(names, list) else None).fingerprint
 
 
-def check_definitions(known: Known, session: Session) -> Iterator[Fault]:
+def check_definitions(known: Known) -> Iterator[Fault]:
     """Definitions are what their digest says, and nothing refers to one that is not there."""
     for name, row in known.definitions.items():
         if "content" in row and name != digest(row["content"]):
@@ -105,7 +104,7 @@ def check_definitions(known: Known, session: Session) -> Iterator[Fault]:
                 yield Fault(f"{known.cell(key)} lacks the definition of its {part} ({value})", again=again, hide=hide)
 
 
-def check_evaluations(known: Known, session: Session) -> Iterator[Fault]:
+def check_evaluations(known: Known) -> Iterator[Fault]:
     """Evaluations belong to a model, a setting and samples, and their fingerprints are those of their identity."""
     for key, row in known.evaluations.items():
         hidden = known.with_derived(key)
@@ -127,11 +126,11 @@ def check_evaluations(known: Known, session: Session) -> Iterator[Fault]:
         for what in _wrong(known, key, row):
             yield Fault(f"{known.cell(key)} {what}", hide=hidden)
         if row.get("status") == "complete" and "derived_from_id" in row and row["derived_from_id"] in known.evaluations:
-            source = known.evaluations[row["derived_from_id"]]
-            try:
-                source_positions(session, row.get("dataset_id"), source.get("dataset_id"))
-            except StoreError as error:
-                yield Fault(f"{known.cell(key)}: {error}", hide=hidden)
+            pair = row.get("dataset_id"), known.evaluations[row["derived_from_id"]].get("dataset_id")
+            places = known.ask(lambda session, pair=pair: matching_positions(session, *pair))
+            if None in places:
+                lacking = f"{places.count(None)} of its samples are not among those of its source"
+                yield Fault(f"{known.cell(key)}: {lacking} (evaluation {row['derived_from_id']})", hide=hidden)
 
 
 def _wrong(known: Known, key: int, row: dict[str, Any]) -> Iterator[str]:
@@ -204,10 +203,10 @@ def _identity(row: dict[str, Any]) -> dict[str, Any]:
     return identity if isinstance(identity, dict) else {}
 
 
-def check_metrics(known: Known, session: Session) -> Iterator[Fault]:
+def check_metrics(known: Known) -> Iterator[Fault]:
     """Complete evaluations have metrics, and imported ones are the numbers of their table."""
     having: set[int] = set()
-    for row in known.read(session, MetricRow):
+    for row in known.read(MetricRow):
         owner = row.get("evaluation_id")
         having.add(owner)
         if owner not in known.evaluations:
@@ -238,9 +237,9 @@ def _orphan(known: Known, table: type[Any], row: dict[str, Any]) -> Fault:
     return Fault(f"{table.__tablename__}: a row of {known.cell(row.get('evaluation_id'))}", (Change(table, key),))
 
 
-def check_errors(known: Known, session: Session) -> Iterator[Fault]:
+def check_errors(known: Known) -> Iterator[Fault]:
     """Unreadable samples are samples of their evaluation."""
-    for row in known.read(session, SampleErrorRow):
+    for row in known.read(SampleErrorRow):
         owner = known.evaluations.get(row.get("evaluation_id", -1))
         if owner is None:
             yield _orphan(known, SampleErrorRow, row)
@@ -250,16 +249,16 @@ def check_errors(known: Known, session: Session) -> Iterator[Fault]:
             yield Fault(text, (change,), again=known.with_derived(row["evaluation_id"]))
 
 
-def check_records(known: Known, session: Session) -> Iterator[Fault]:
+def check_records(known: Known) -> Iterator[Fault]:
     """Records and certificates belong to evaluations, and can be what they say."""
-    for row in known.read(session, EvaluationRecordRow):
+    for row in known.read(EvaluationRecordRow):
         key = {name: row.get(name) for name in ("evaluation_id", "record")}
         if row.get("evaluation_id") not in known.evaluations:
             yield _orphan(known, EvaluationRecordRow, row)
         elif known.definitions.get(row.get("record", ""), {}).get("kind") != RECORD:
             text = f"{known.cell(row['evaluation_id'])} lacks the record {row.get('record')}"
             yield Fault(text, (Change(EvaluationRecordRow, key),))
-    for row in known.read(session, CertificateRow):
+    for row in known.read(CertificateRow):
         if row.get("evaluation_id") not in known.evaluations:
             yield _orphan(known, CertificateRow, row)
             continue

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy.orm import Session
 
 from testbed.db import tables
+from testbed.db.base import Database
 from testbed.db.columns import UtcDateTime
+from testbed.db.connection.retry import patiently
 from testbed.db.tables import (
     DatasetRow,
     DefinitionRow,
@@ -22,6 +24,8 @@ from testbed.db.tables import (
     now,
 )
 from testbed.db.upkeep.raw import RawRow, raw_rows
+
+T = TypeVar("T")
 
 
 class Change(NamedTuple):
@@ -55,29 +59,51 @@ class Fault:
         """Whether `repair` can do anything about it."""
         return bool(self.changes or self.again or self.hide)
 
+    @property
+    def cure(self) -> str:
+        """The rows that `repair` would change; equal for one fault that is found twice."""
+        rows = sorted(repr((each.table.__tablename__, sorted(each.key.items()))) for each in self.changes)
+        return repr((rows, sorted(self.again), sorted(self.hide)))
+
 
 class Known:
-    """The small tables of a store as far as they can be read, to name what a fault belongs to."""
+    """The small tables of a store as far as they can be read, to name what a fault belongs to.
 
-    def __init__(self, session: Session) -> None:
+    Attributes:
+        bad: Rows with values that cannot be read, until they are told.
+        silent: Places of outputs that do not answer → how many of their files were therefore not tried.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.silent: dict[str, int] = {}
         self.bad: list[tuple[type[Any], RawRow]] = []
-        self.models = self._by_id(session, ModelRow)
-        self.settings = self._by_id(session, EvalSettingRow)
-        self.datasets = self._by_id(session, DatasetRow)
-        self.evaluations = self._by_id(session, EvaluationRow)
+        self.models = self._by_id(ModelRow)
+        self.settings = self._by_id(EvalSettingRow)
+        self.datasets = self._by_id(DatasetRow)
+        self.evaluations = self._by_id(EvaluationRow)
         self.definitions: dict[str, dict[str, Any]] = {
-            row["digest"]: row for row in self.read(session, DefinitionRow) if "digest" in row
+            row["digest"]: row for row in self.read(DefinitionRow) if "digest" in row
         }
 
-    def read(self, session: Session, table: type[Any], **where: Any) -> Iterator[Any]:
+    def read(self, table: type[Any], **where: Any) -> Iterator[Any]:
         """The rows of a table as dictionaries; values that cannot be read are noted, and missing in these."""
-        for row in raw_rows(session, table, **where):
+        for row in raw_rows(self.database, table, **where):
             if row.bad:
                 self.bad.append((table, row))
             yield row.values
 
-    def _by_id(self, session: Session, table: type[Any]) -> dict[int, dict[str, Any]]:
-        return {row["id"]: row for row in self.read(session, table) if "id" in row}
+    def ask(self, question: Callable[[Session], T]) -> T:
+        """The answer to a question in a transaction of its own, asked again where the connection breaks."""
+
+        def once() -> T:
+            with self.database.reading() as session:
+                return question(session)
+
+        return patiently(once)
+
+    def _by_id(self, table: type[Any]) -> dict[int, dict[str, Any]]:
+        return {row["id"]: row for row in self.read(table) if "id" in row}
 
     # Names --------------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,10 +11,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from testbed.calls import reason_of
+from testbed.db.connection.retry import patiently
 from testbed.db.payloads import far
 from testbed.db.payloads.deletion import payload_owner
 from testbed.db.payloads.encoding import absolute_url
-from testbed.db.payloads.locations import Location, is_outputs_name
+from testbed.db.payloads.locations import Location, is_local, is_outputs_name
 from testbed.db.store import Store
 from testbed.db.tables import EvaluationRow, OutputChunkRow
 from testbed.errors import StoreError
@@ -53,47 +56,74 @@ def garbage(store: Store, bases: Iterable[str] = ()) -> Garbage:
     Raises:
         StoreError: If a place cannot be listed.
     """
-    with store.database.reading() as session:
-        rows = list(session.execute(sa.select(*_COLUMNS).where(OutputChunkRow.uri.is_not(None))))
-        evaluations = session.scalars(sa.select(EvaluationRow))
-        owners = {payload_owner(store.database, row) for row in evaluations}
-    named = {row.uri for row in rows}
+    rows, owners = _named(store)
     trusted = {absolute_url(base) for base in bases} | (
         {store.database.external.base} if store.database.external else set()
     )
     places = {Location.of(row) for row in rows}
     said = {each.base for each in places if each.folder in owners and each.is_deletable("", each.folder, ())}
+    listed = [(place, *file) for place in sorted(said | trusted) for file in _files(place, place in said)]
+    moment = time.time()
+    # Read again after the files, whose list may have taken hours: what was stored meanwhile is named by now.
+    rows, owners = _named(store)
+    named = {row.uri for row in rows}
     found = Garbage()
-    for place in sorted(said | trusted):
-        for uri, size, modified in _files(place):
-            own = uri.removeprefix(f"{place}/").partition("/")[0] in owners
-            if uri in named or not (own or place in trusted):
-                continue
-            if time.time() - modified < AGE_SECONDS:
-                found.young += 1
-            else:
-                (found.own if own else found.others)[uri] = size
+    for place, uri, size, modified in listed:
+        own = uri.removeprefix(f"{place}/").partition("/")[0] in owners
+        if uri in named or not (own or place in trusted):
+            continue
+        if moment - modified < AGE_SECONDS:
+            found.young += 1
+        else:
+            (found.own if own else found.others)[uri] = size
     return found
 
 
-def _files(place: str) -> Iterable[tuple[str, int, float]]:
-    """URI, bytes and time of change of the payloads below a URL."""
+def _named(store: Store) -> tuple[list[Any], set[str]]:
+    """The rows that name files, and the folders of all evaluations."""
+
+    def read() -> tuple[list[Any], set[str]]:
+        with store.database.reading() as session:
+            rows = list(session.execute(sa.select(*_COLUMNS).where(OutputChunkRow.uri.is_not(None))))
+            evaluations = session.scalars(sa.select(EvaluationRow))
+            return rows, {payload_owner(store.database, row) for row in evaluations}
+
+    return patiently(read)
+
+
+def _files(place: str, has_rows: bool) -> Iterable[tuple[str, int, float]]:
+    """URI, bytes and time of change of the payloads below a URL.
+
+    Args:
+        place: The URL.
+        has_rows: Whether rows name files there, so that it must exist.
+    """
     try:
-        root, listed = far.repeatedly(lambda: _listed(place))
+        root, listed = far.repeatedly(lambda: _listed(place, has_rows))
     except (OSError, ImportError, ValueError) as error:
-        raise StoreError(f"the files at {place} cannot be listed: {error}") from error
+        raise StoreError(f"the files at {place} cannot be listed: {reason_of(error)}") from error
     for path, about in sorted(listed.items()):
         inner = path.removeprefix(root).strip("/")
         if inner.count("/") == 1 and is_outputs_name(inner.rpartition("/")[2]):  # nothing that we have not written
             yield f"{place}/{inner}", int(about.get("size") or 0), _time(about)
 
 
-def _listed(place: str) -> tuple[str, dict[str, Any]]:
+def _listed(place: str, has_rows: bool) -> tuple[str, dict[str, Any]]:
     """The path that a URL names in its file system, and what is below."""
     import fsspec
 
     filesystem, root = fsspec.core.url_to_fs(place)
-    return root, filesystem.find(root, maxdepth=2, detail=True) if filesystem.exists(root) else {}
+    filesystem.invalidate_cache()
+    try:
+        filesystem.ls(root)  # `find` leaves out what it may not list
+    except FileNotFoundError:
+        if has_rows:
+            raise
+        bucket = "" if is_local(place) else root.partition("/")[0]
+        with contextlib.suppress(PermissionError):  # which need not cover the whole bucket
+            filesystem.ls(bucket) if bucket else None
+        return root, {}
+    return root, filesystem.find(root, maxdepth=2, detail=True)
 
 
 def _time(about: dict[str, Any]) -> float:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from testbed.db.base import in_parts, insert_new
+from testbed.db.connection.retry import patiently
 from testbed.db.parts.evaluations import UNIDENTIFIED
 from testbed.db.parts.leases import is_shared
 from testbed.db.parts.names import ensure_row
@@ -108,8 +110,7 @@ class _Merge:
         for table in _BY_CONTENT if self.outputs else (DefinitionRow,):
             self._copy_content(table)
         self._copy_claims()
-        with self.source.database.reading() as session:
-            rows = [dict(row) for row in session.execute(_wanted()).mappings()]
+        rows = patiently(self._evaluations_to_copy)
         rows.sort(key=lambda row: (row["derived_from_id"] is not None, row["id"]))
         for number, row in enumerate(rows):
             self.tell("copying evaluations", number / len(rows))
@@ -118,26 +119,45 @@ class _Merge:
                 self.merged.unreadable.append(f"{name}: the evaluation whose outputs it takes was not copied")
                 continue
             try:
-                self._copy_evaluation(row)
+                copied, conflict = patiently(partial(self._copy_evaluation, row))
             except CorruptOutputError as error:
                 self._evaluations.pop(row["id"], None)
                 self.merged.unreadable.append(f"{name}: {error}")
+                continue
+            self.merged.copied += copied
+            self.merged.known += not copied
+            self.merged.conflicts += [f"{name}: {conflict}"] if conflict else []
         return self.merged
+
+    def _evaluations_to_copy(self) -> list[dict[str, Any]]:
+        with self.source.database.reading() as session:
+            return [dict(row) for row in session.execute(_wanted()).mappings()]
 
     # What is found by content -------------------------------------------------------------------------------------
 
     def _copy_content(self, table: Any) -> None:
         keys = [getattr(table, name) for name in _BY_CONTENT[table]]
+
+        def wanted() -> list[Any]:
+            with self.source.database.reading() as session:
+                return [tuple(row) for row in session.execute(sa.select(*keys).order_by(*keys))]
+
+        for part in _in_batches(patiently(wanted), AT_ONCE):
+            self.merged.unreadable += patiently(partial(self._copy_rows, table, keys, part))
+
+    def _copy_rows(self, table: Any, keys: Sequence[Any], part: Sequence[Any]) -> list[str]:
+        """Copies the rows with some keys; returns what is wrong with those that are damaged, and not copied."""
+        with self.target.database.reading() as session:
+            known = {tuple(row) for row in session.execute(sa.select(*keys).where(sa.tuple_(*keys).in_(part)))}
+        lacking = [key for key in part if key not in known]
+        if not lacking:
+            return []
         with self.source.database.reading() as session:
-            wanted = [tuple(row) for row in session.execute(sa.select(*keys).order_by(*keys))]
-        for part in _in_batches(wanted, AT_ONCE):
-            with self.target.database.reading() as session:
-                known = {tuple(row) for row in session.execute(sa.select(*keys).where(sa.tuple_(*keys).in_(part)))}
-            if lacking := [key for key in part if key not in known]:
-                with self.source.database.reading() as session:
-                    rows = list(_rows(session, table, sa.tuple_(*keys).in_(lacking)))
-                with self.target.database.writing() as session:
-                    insert_new(session, table, [row for row in rows if self._is_whole(table, row)])
+            rows = list(_rows(session, table, sa.tuple_(*keys).in_(lacking)))
+        wrong = [_damage(table, row) for row in rows]
+        with self.target.database.writing() as session:
+            insert_new(session, table, [row for row, why in zip(rows, wrong, strict=True) if why is None])
+        return [why for why in wrong if why is not None]
 
     def _copy_claims(self) -> None:
         of: dict[str, tuple[ClaimSource, list[Claim]]] = {}
@@ -155,7 +175,8 @@ class _Merge:
         """Copies what is known about names that have just been made for claims."""
         columns = {field: table.__table__.c[field] for field in fields}
         own = [table.node == ""] if table is EvalSettingRow else []
-        for part in in_parts(names):
+
+        def copy(part: Sequence[str]) -> None:
             with self.source.database.reading() as session:
                 rows = session.execute(sa.select(table.name, *columns.values()).where(table.name.in_(part), *own)).all()
             with self.target.database.writing() as session:
@@ -164,16 +185,8 @@ class _Merge:
                     values = dict(zip(fields, (created_at, *others), strict=True))
                     session.execute(sa.update(table).where(*newer).values(values))
 
-    def _is_whole(self, table: Any, row: dict[str, Any]) -> bool:
-        """Whether what a row holds is what was stored; tells of one that is damaged, which a run computes again."""
-        if table not in _DAMAGED:
-            return True
-        try:
-            encoding.verify(_bytes_of(row), row["checksum"], _DAMAGED[table].format(**row))
-        except CorruptOutputError as error:
-            self.merged.unreadable.append(str(error))
-            return False
-        return True
+        for part in in_parts(names):
+            patiently(partial(copy, part))
 
     def _dataset(self, dataset_id: int | None) -> int | None:
         """The id of a data set in the target; it is copied if need be."""
@@ -189,22 +202,22 @@ class _Merge:
                 if known is None:
                     insert_new(session, DatasetRow, [row])
                     known = session.scalars(found).one()
-                    self._copy_samples(session, dataset_id, known)
+                    for part in self._batches(SampleRow, SampleRow.dataset_id == dataset_id):
+                        insert_new(session, SampleRow, [{**each, "dataset_id": known} for each in part])
             self._datasets[dataset_id] = known
         return self._datasets[dataset_id]
 
-    def _copy_samples(self, session: Session, dataset_id: int, known: int) -> None:
-        with self.source.database.reading() as reading:
-            samples = _rows(reading, SampleRow, SampleRow.dataset_id == dataset_id)
-            for part in _in_batches(samples, AT_ONCE):
-                insert_new(session, SampleRow, [{**each, "dataset_id": known} for each in part])
+    def _batches(self, table: Any, condition: Any, size: int = AT_ONCE) -> Iterator[list[dict[str, Any]]]:
+        """Rows of the source; an error of whoever writes them is not one of the source."""
+        with self.source.database.reading() as session:
+            yield from _in_batches(_rows(session, table, condition, size), size)
 
     # Evaluations --------------------------------------------------------------------------------------------------
 
-    def _copy_evaluation(self, row: dict[str, Any]) -> None:
-        names = {name: row.pop(name) for name in _NAMES}
-        source_id = row["id"]
-        row = {name: value for name, value in row.items() if name != "id"}
+    def _copy_evaluation(self, row: dict[str, Any]) -> tuple[bool, str | None]:
+        """Copies an evaluation; returns whether it is new, and how the one that was there differs."""
+        names, source_id = {name: row[name] for name in _NAMES}, row["id"]
+        row = {name: value for name, value in row.items() if name != "id" and name not in names}
         row["dataset_id"] = self._dataset(row["dataset_id"])
         if row["derived_from_id"] is not None:
             row["derived_from_id"] = self._evaluations[row["derived_from_id"]]
@@ -229,8 +242,7 @@ class _Merge:
             if known is not None and _stays(session, known, row):
                 self._evaluations[source_id] = known.id
                 known.current_at = max(filter(None, (known.current_at, row["current_at"])), default=None)
-                self._note_known(session, source_id, known, names)
-                return
+                return False, self._conflict(session, source_id, known)
             if known is None:
                 known = EvaluationRow(**row)
                 session.add(known)
@@ -242,7 +254,7 @@ class _Merge:
             session.flush()
             self._evaluations[source_id] = known.id
             self._copy_parts(session, source_id, known)
-        self.merged.copied += 1
+        return True, None
 
     def _known(self, session: Session, row: dict[str, Any]) -> EvaluationRow | None:
         """The same evaluation in the target; for a failure before the cell was identified, any result of the cell."""
@@ -259,19 +271,17 @@ class _Merge:
         return session.scalars(sa.select(own).where(*same, own.fingerprint == row["fingerprint"])).first()
 
     def _copy_parts(self, session: Session, source_id: int, made: EvaluationRow) -> None:
-        with self.source.database.reading() as reading:
-            for table in (*_PARTS, OutputChunkRow) if self.outputs else _PARTS:
-                size = OUTPUTS_AT_ONCE if table is OutputChunkRow else AT_ONCE
-                rows = _rows(reading, table, table.evaluation_id == source_id, size)
-                for part in _in_batches(rows, size):
-                    new = [{**each, "evaluation_id": made.id} for each in part]
-                    for each in new if table is OutputChunkRow else ():
-                        self._move(each, made)
-                    for each in new if table is ScoreRow else ():
-                        encoding.verify(_bytes_of(each), each["checksum"], f"score {each['name']}")
-                    for each in new if table is CertificateRow else ():
-                        del each["id"]
-                    insert_new(session, table, new)
+        for table in (*_PARTS, OutputChunkRow) if self.outputs else _PARTS:
+            size = OUTPUTS_AT_ONCE if table is OutputChunkRow else AT_ONCE
+            for part in self._batches(table, table.evaluation_id == source_id, size):
+                new = [{**each, "evaluation_id": made.id} for each in part]
+                for each in new if table is OutputChunkRow else ():
+                    self._move(each, made)
+                for each in new if table is ScoreRow else ():
+                    encoding.verify(_bytes_of(each), each["checksum"], f"score {each['name']}")
+                for each in new if table is CertificateRow else ():
+                    del each["id"]
+                insert_new(session, table, new)
 
     def _move(self, chunk: dict[str, Any], made: EvaluationRow) -> None:
         """Puts outputs where the target stores outputs.
@@ -290,17 +300,30 @@ class _Merge:
             )
             chunk |= {"uri": uri, "payload": None}
 
-    def _note_known(self, session: Session, source_id: int, known: EvaluationRow, names: dict[str, Any]) -> None:
-        self.merged.known += 1
+    def _conflict(self, session: Session, source_id: int, known: EvaluationRow) -> str | None:
+        """How the metrics of a complete evaluation differ between the stores; None if they do not."""
         with self.source.database.reading() as reading:
-            theirs, ours = (_metrics(where, which) for where, which in ((reading, source_id), (session, known.id)))
+            theirs = _metrics(reading, source_id)
+        ours = _metrics(session, known.id)
         differing = [key for key in theirs.keys() & ours.keys() if not _same(theirs[key], ours[key])]
-        if known.status == "complete" and differing:
-            name, part = min(differing)[1:]
-            self.merged.conflicts.append(
-                f"{names['model_name']} on {names['setting_name']}: {name} ({part}) is {ours[min(differing)]} here and"
-                f" {theirs[min(differing)]} there; the one here is kept (evaluation {known.id})"
-            )
+        if known.status != "complete" or not differing:
+            return None
+        name, part = min(differing)[1:]
+        return (
+            f"{name} ({part}) is {ours[min(differing)]} here and {theirs[min(differing)]} there; the one here is kept"
+            f" (evaluation {known.id})"
+        )
+
+
+def _damage(table: Any, row: dict[str, Any]) -> str | None:
+    """What is wrong with what a row holds, which a run computes again; None if it is what was stored."""
+    if table not in _DAMAGED:
+        return None
+    try:
+        encoding.verify(_bytes_of(row), row["checksum"], _DAMAGED[table].format(**row))
+    except CorruptOutputError as error:
+        return str(error)
+    return None
 
 
 def _stays(session: Session, known: EvaluationRow, row: dict[str, Any]) -> bool:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
+from testbed.db.base import Database
 from testbed.db.columns import UtcDateTime
+from testbed.db.connection.retry import patiently
 
 
 class RawRow(NamedTuple):
@@ -30,50 +30,59 @@ class RawRow(NamedTuple):
 
 
 def raw_rows(
-    session: Session, table: type[Any], leave_out: Sequence[str] = ("payload",), **where: Any
+    database: Database, table: type[Any], leave_out: Sequence[str] = ("payload",), **where: Any
 ) -> Iterator[RawRow]:
     """The rows of a table; all of them, read from its first page to its last, unless some are asked for.
 
     Args:
-        session: A transaction.
+        database: The store's.
         table: A class of `tables`.
         leave_out: Columns that are not read.
         where: One column and its value: only these rows.
 
     Raises:
-        StoreError: In the middle, if the rest cannot be read.
+        StoreDamagedError: In the middle, if the rest cannot be read.
+        StoreUnreachableError: If the database does not answer.
     """
     columns = [column for column in table.__table__.columns if column.name not in leave_out]
-    on_sqlite = session.get_bind().dialect.name == "sqlite"
-    names = ", ".join(f'"{column.name}"' for column in columns)
-    statement = f"SELECT {names} FROM {table.__tablename__}"
+    on_sqlite = database.engine.dialect.name == "sqlite"
+    name = table.__tablename__  # before each column: SQLite takes the name of a missing one for a text
+    names = ", ".join(f'{name}."{column.name}"' for column in columns)
+    statement = f"SELECT {names} FROM {name}"
     if where:
         statement += "".join(f' WHERE "{name}" = {int(value)}' for name, value in where.items())
     elif on_sqlite:
         statement += " NOT INDEXED"  # an index that is damaged would hide rows
-    with _bytes_for_text(session, on_sqlite):
-        for row in session.connection().exec_driver_sql(statement):
-            values, bad = {}, {}
-            for column, value in zip(columns, row, strict=True):
-                try:
-                    values[column.name] = _decoded(column, value) if on_sqlite else value
-                except (ValueError, RecursionError) as error:
-                    bad[column.name] = str(error)
-            yield RawRow(values, bad)
+    for row in (_streamed if on_sqlite else _at_once)(database, statement):
+        values, bad = {}, {}
+        for column, value in zip(columns, row, strict=True):
+            try:
+                values[column.name] = _decoded(column, value) if on_sqlite else value
+            except (ValueError, RecursionError) as error:
+                bad[column.name] = str(error)
+        yield RawRow(values, bad)
 
 
-@contextmanager
-def _bytes_for_text(session: Session, on_sqlite: bool) -> Iterator[None]:
-    """SQLite hands out text as bytes meanwhile: text that is no UTF-8 would end the reading."""
-    if not on_sqlite:
-        yield
-        return
-    driver: Any = session.connection().connection.driver_connection
-    driver.text_factory = bytes
-    try:
-        yield
-    finally:
-        driver.text_factory = str
+def _at_once(database: Database, statement: str) -> Sequence[Any]:
+    """All rows of a statement: no transaction is left waiting while they are checked, and a cut-off is read again."""
+
+    def read() -> Sequence[Any]:
+        with database.reading() as session:
+            return session.connection().exec_driver_sql(statement).all()
+
+    return patiently(read)
+
+
+def _streamed(database: Database, statement: str) -> Iterator[Any]:
+    """The rows of a SQLite file one by one, those before a damaged page included."""
+    with database.reading() as session:
+        connection = session.connection()
+        driver: Any = connection.connection.driver_connection
+        driver.text_factory = bytes  # text that is no UTF-8 would end the reading
+        try:
+            yield from connection.exec_driver_sql(statement)
+        finally:
+            driver.text_factory = str
 
 
 def _decoded(column: sa.Column[Any], value: Any) -> Any:

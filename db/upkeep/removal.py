@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -50,7 +51,8 @@ class Removal(Part):
             for kind, name in cell:
                 if row_of(session, kind, name, hidden=None).hidden_at is not None:
                     raise StoreError(
-                        f"the {kind} {name} is removed itself; restore it first: --restore-{kind.replace(' ', '-')}"
+                        f"the {kind} {name} is removed itself; restore it first: testbed store restore"
+                        f" {'model' if kind == 'model' else 'setting'} {shlex.quote(name)}"
                     )
             ids = self._ids(session, model, eval_setting, hidden=True)
             rows = list(session.scalars(sa.select(EvaluationRow).where(EvaluationRow.id.in_(ids))))
@@ -92,7 +94,7 @@ class Removal(Part):
                 some = ", ".join(cells[:_SHOWN]) + (f" and {len(cells) - _SHOWN} more" if len(cells) > _SHOWN else "")
                 raise StoreError(
                     f"{some}: derived from the outputs of removed evaluations, which therefore cannot be purged; remove"
-                    " them all too (--remove-evaluation MODEL SETTING), or restore their sources"
+                    " them all too (testbed store remove evaluation MODEL SETTING), or restore their sources"
                 )
             files = files_of(self.database, session, OutputChunkRow.evaluation_id.in_(hidden))
             session.execute(sa.update(EvaluationRow).where(EvaluationRow.id.in_(hidden)).values(derived_from_id=None))

@@ -42,30 +42,46 @@ class Repaired:
 class Maintenance(Soundness):
     """What can be done about damage."""
 
-    @retried
-    def repair(self, look: Callable[[], Iterable[Fault]] | None = None) -> Repaired:
+    def repair(
+        self,
+        look: Callable[[], Iterable[Fault]] | None = None,
+        tell: Callable[[Fault], None] = lambda fault: None,
+    ) -> Repaired:
         """Deletes what is damaged and marks what depends on it, until nothing is found that could be repaired.
 
-        Nothing that is whole is deleted but scores and metrics that are computed from what was damaged.
+        Nothing that is whole is deleted but scores and metrics that are computed from what was damaged. What is deleted
+        was found damaged twice, one look after the other.
 
         Args:
             look: What finds the faults; `faults` by default.
+            tell: Called with each fault as soon as something was done about it.
+
+        Raises:
+            StoreError: If the database does not answer or refuses a statement. What was told before is done; nothing
+                else is.
         """
         done: list[Fault] = []
-        for _ in range(_ROUNDS):  # some faults show only when others are gone
+        once: set[str] = set()
+        for _ in range(2 * _ROUNDS):  # some faults show only when others are gone
             found = list((look or self.faults)())
             curable = [each for each in found if each.is_curable]
+            twice = [each for each in curable if each.cure in once]
+            once = {each.cure for each in curable}
             if not curable:
                 break
-            self._cure(curable)
-            self.database.kept_samples.clear()
-            done += curable
+            if twice:
+                self._cure(twice)
+                self.database.kept_samples.clear()
+                done += twice
+                for each in twice:
+                    tell(each)
         else:
             found = list((look or self.faults)())
         hidden = set(chain.from_iterable(each.hide for each in done))
         again = set(chain.from_iterable(each.again for each in done)) - hidden
         return Repaired(done, found, self._named(again), self._named(hidden))
 
+    @retried
     def _cure(self, done: Sequence[Fault]) -> None:
         """All that is to be done about some faults, in one transaction."""
         hide = set(chain.from_iterable(each.hide for each in done))
@@ -91,6 +107,7 @@ class Maintenance(Soundness):
                 hidden = {"hidden_at": moment, "status": "failed", "error": UNTRUSTED, "updated_at": moment}
                 session.execute(sa.update(EvaluationRow).where(EvaluationRow.id.in_(part)).values(hidden))
 
+    @retried
     def _named(self, ids: set[int]) -> list[Evaluation]:
         with self.reading() as session:
             rows = [

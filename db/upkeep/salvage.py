@@ -111,6 +111,8 @@ def _copy(connection: sqlite3.Connection, table: str) -> tuple[int, bool]:
         there = {row[1] for row in connection.execute(f"PRAGMA old.table_info({table})")}
         own = {row[1] for row in connection.execute(f"PRAGMA main.table_info({table})")}
         names = ", ".join(f'"{name.decode()}"' for name in sorted(there & own))
+    except sqlite3.OperationalError:  # such as a disk that fails: that the table is lost is not known
+        raise
     except (sqlite3.DatabaseError, UnicodeDecodeError):
         return 0, False
     if not names:
@@ -136,5 +138,7 @@ def _last(connection: sqlite3.Connection, table: str) -> int:
     """The largest row id; a large number if it cannot be read."""
     try:
         return int(connection.execute(f"SELECT max(rowid) FROM old.{table}").fetchone()[0] or 0)
+    except sqlite3.OperationalError:
+        raise
     except sqlite3.DatabaseError:
         return 2**31

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
 
 from testbed.calls import reason_of
 from testbed.db.base import Part
+from testbed.db.connection.retry import patiently
 from testbed.db.tables import Base
 from testbed.db.upkeep import check_payloads, check_rows
 from testbed.db.upkeep.damage import Fault, Known
-from testbed.errors import StoreError
+from testbed.errors import StoreDamagedError, StoreError
 
 SALVAGE = "testbed store salvage NEW copies what can be read to a new store"
-_CHECKS: tuple[Callable[[Known, Session], Iterator[Fault]], ...] = (
+BACKUP = "restore a backup: a Postgres server does not repair its files"
+_CHECKS: tuple[Callable[[Known], Iterator[Fault]], ...] = (
     check_rows.check_names,
     check_rows.check_definitions,
     check_rows.check_samples,
@@ -39,52 +40,74 @@ class Soundness(Part):
             yield f"{fault.text}; {fault.lasts}" if fault.lasts else fault.text
 
     def faults(self) -> Iterator[Fault]:
-        """Yields what is wrong, and what can be done about it."""
+        """Yields what is wrong, and what can be done about it.
+
+        Raises:
+            StoreError: If the database does not answer or refuses a statement, which says nothing of what is stored.
+        """
         yield from self._guarded(self._check_file)
-        yield from self._guarded(self._check_schema)
+        whole: list[bool] = []
+        yield from self._guarded(lambda: self._check_schema(whole))
+        if whole == [False]:
+            return  # of other tables than today's nothing can be said
         known: list[Known] = []
         yield from self._guarded(lambda: self._read_known(known))
         for check in _CHECKS if known else ():
             yield from self._guarded(lambda check=check: self._check(check, known[0]))  # type: ignore[misc]
 
     def _guarded(self, part: Callable[[], Iterator[Fault]]) -> Iterator[Fault]:
-        """The faults of a part; what keeps it from being read is one, whatever it is."""
+        """The faults of a part, or that the database calls it corrupt."""
         try:
             yield from part()
-        except StoreError as error:
-            yield Fault(str(error))
+        except StoreDamagedError as error:
+            yield Fault(error.what, lasts=SALVAGE if self._on_sqlite else BACKUP)
+        except StoreError:
+            raise
         except Exception as error:  # what a damaged file gives may break anything
+            if not self._on_sqlite:
+                raise
             yield Fault(f"a part of the store cannot be read: {reason_of(error)}", lasts=SALVAGE)
 
+    @property
+    def _on_sqlite(self) -> bool:
+        return self.database.url.get_backend_name() == "sqlite"
+
     def _check_file(self) -> Iterator[Fault]:
-        if self.database.url.get_backend_name() == "sqlite":
+        if self._on_sqlite:
             with self.reading() as session:
                 for (line,) in session.execute(sa.text("PRAGMA integrity_check")):
                     if line != "ok":
                         yield Fault(f"database: {' '.join(str(line).split())}", lasts=SALVAGE)
 
-    def _check_schema(self) -> Iterator[Fault]:
-        """The tables, their indices and the view are there."""
+    def _check_schema(self, whole: list[bool]) -> Iterator[Fault]:
+        """Yields what is missing; notes whether all tables and columns are there."""
+        tables, others = patiently(self._lacking)
+        whole.append(not tables)
+        for each in (*tables, *others):
+            yield Fault(f"database: {each} is missing", lasts=SALVAGE if self._on_sqlite else BACKUP)
+
+    def _lacking(self) -> tuple[list[str], list[str]]:
+        """The tables and columns that should be there and are not, and the indices and views."""
         with self.reading() as session:
             there = sa.inspect(session.connection())
             lost = [table for table in Base.metadata.tables if not there.has_table(table)]
-            if "results" not in there.get_view_names():
-                lost.append("the view results")
-            for name, table in Base.metadata.tables.items():
-                found = {index["name"] for index in there.get_indexes(name)} if name not in lost else None
-                lost += [str(index.name) for index in table.indexes if found is not None and index.name not in found]
-        for each in lost:
-            yield Fault(f"database: {each} is missing", lasts=SALVAGE)
+            whole = {name: table for name, table in Base.metadata.tables.items() if name not in lost}
+            for name, table in whole.items():
+                columns = {each["name"] for each in there.get_columns(name)}
+                lost += [f"the column {name}.{each.name}" for each in table.columns if each.name not in columns]
+            others = [] if "results" in there.get_view_names() else ["the view results"]
+            for name, table in whole.items():
+                found = {index["name"] for index in there.get_indexes(name)}
+                others += [str(index.name) for index in table.indexes if index.name not in found]
+        return lost, others
 
     def _read_known(self, found: list[Known]) -> Iterator[Fault]:
-        with self.reading() as session:
-            known = Known(session)
+        known = Known(self.database)
         found.append(known)
         yield from self._unreadable(known)
 
-    def _check(self, check: Callable[[Known, Session], Iterator[Fault]], known: Known) -> Iterator[Fault]:
-        with self.reading() as session:
-            yield from check(known, session)
+    def _check(self, check: Callable[[Known], Iterator[Fault]], known: Known) -> Iterator[Fault]:
+        yield from check(known)
         yield from self._unreadable(known)
 
     def _unreadable(self, known: Known) -> Iterator[Fault]:

@@ -40,7 +40,8 @@ def ending_at_once(caller: FrameType | None) -> Iterator[None]:
 
 def _script(caller: FrameType | None) -> FrameType | None:
     """The frame of the script that was started, if that is the caller, or called it; else None."""
-    for frame in (caller, caller.f_back if caller else None):
+    first = caller.f_back if caller else None
+    for frame in (caller, first, first.f_back if first else None):
         if frame is not None and frame.f_back is None and frame.f_code.co_name == "<module>":
             return frame if frame.f_globals.get("__name__") == "__main__" else None
     return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import logging
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -24,6 +23,7 @@ from testbed.errors import TestbedError
 from testbed.inputs import ENV_DATA, Inputs, OwnName, active, using
 from testbed.paths import ENV_DB, expanded
 from testbed.process.parent_death import end_children_by_sigterm
+from testbed.process.signals import ignore_all, raise_all
 from testbed.redaction import redacted
 from testbed.registry.own_files import own_path
 
@@ -329,7 +329,7 @@ def use(inputs: Inputs) -> None:
 
 def run_command(command: click.Command) -> None:
     """Runs a command as a program: a user's mistake gives one clear line, never a traceback."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    raise_all()
     end_children_by_sigterm()
     with ending_at_once(sys._getframe(1)), visible_output():
         _run(command)
@@ -338,6 +338,7 @@ def run_command(command: click.Command) -> None:
 def _run(command: click.Command) -> None:
     try:
         code = command.main(standalone_mode=False)
+        ignore_all()
         sys.stdout.flush()
     except click.exceptions.Abort:
         fail("interrupted", EXIT_INTERRUPTED)
@@ -363,7 +364,22 @@ def _run(command: click.Command) -> None:
             fail(f"{error.filename} cannot be read or written: {error.strerror or error}", EXIT_ERROR)
         _discard_output()
         fail(f"the output cannot be written: {error.strerror or error}", EXIT_ERROR)
+    except Exception as error:
+        if not _follows_interrupt(error):
+            raise
+        fail("interrupted", EXIT_INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _follows_interrupt(error: BaseException | None) -> bool:
+    """Whether an error was raised while a Ctrl-C ended what was under way, such as a library's opening of a file."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        seen.add(id(error))
+        error = error.__context__ or error.__cause__
+    return False
 
 
 def _discard_output() -> None:
@@ -372,7 +388,8 @@ def _discard_output() -> None:
 
 
 def fail(message: str, code: int) -> None:
-    """Prints an error and ends the program."""
+    """Prints an error and ends the program; a Ctrl-C comes too late."""
+    ignore_all()
     click.echo(f"Error: {message}", err=True)
     sys.exit(code)
 

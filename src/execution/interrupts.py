@@ -8,11 +8,11 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+from testbed.process.signals import ENDING
 
 
 class Interrupts:
-    """While this context is open, a first Ctrl-C or SIGTERM is noted; a second one has its usual effect at once.
+    """While this context is open, a first signal that asks to end is noted; a second one has its usual effect at once.
 
     Signals that would end the process or are ignored are left as they are, and so are all in a thread that is not the
     main one.
@@ -28,7 +28,7 @@ class Interrupts:
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
-            for number in _SIGNALS:
+            for number in ENDING:
                 if callable(usual := signal.getsignal(number)) and not isinstance(usual, signal.Handlers):
                     self._usual[number] = usual
                     signal.signal(number, self._note)

@@ -18,13 +18,14 @@ from testbed.models.base.capability import DEVICE, NETWORK
 from testbed.registry.plugin_pickle import PluginPickle
 from testbed.workers.channel import WorkReports
 
-# A worker is not restarted after this many consecutive deaths without a finished shard. A death before it computes a
-# shard counts as IDLE_DEATH deaths; while shards are computed, the cell that kills its workers is given up eventually.
+# A worker is not restarted after this many consecutive deaths, without a shard that was finished or a cell that was
+# given up for them. A death before it computes a shard counts as IDLE_DEATH deaths.
 MAX_DEATHS = 12
 IDLE_DEATH = 4
 HEED_SECONDS = 0.5  # how often to look whether there was a Ctrl-C
 LOOK_SECONDS = 2.0  # how often to look what has become of shards that other runs compute
-STOP_SECONDS = 60.0  # how long workers may take to store their outputs after an interrupt
+# How long workers may take to store their outputs after an interrupt: batch systems kill a job after 30 seconds.
+STOP_SECONDS = 20.0
 
 
 class Events(WorkReports, Protocol):
@@ -273,6 +274,7 @@ class Pool:
         self._lost = cause
         self._uncount(slot)
         for given_up in self.scheduler.worker_lost(slot):
+            self._deaths = dict.fromkeys(self._deaths, 0)  # they were the cell's, not the machine's
             self.events.cell_failed(given_up.evaluation_id, f"{given_up.reason} ({cause})")
         self.events.worker_lost()
         again = self._deaths[slot] < MAX_DEATHS and not self.scheduler.finished

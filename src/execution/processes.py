@@ -22,11 +22,13 @@ from testbed.models.base.capability import NETWORK
 from testbed.planning.resources import choose_resources
 from testbed.process.parent_death import end_children_by_sigterm
 from testbed.process.processes import begin, process_context, start_server, without_main
+from testbed.process.signals import held_back, ignore_all, let_through
 from testbed.registry.catalog import Catalog
 from testbed.workers.channel import PipeChannel
 
 WORKERS = ("testbed.workers.worker",)  # imported once for all workers
-STARTS = 5  # attempts to start a process
+STARTS = 30  # attempts to start a process
+START_SECONDS = 0.5  # between two: a server that is killed on a busy machine takes seconds to be gone
 END_SECONDS = 10.0  # how long a process may take to exit after closing its pipe
 
 
@@ -81,12 +83,12 @@ class Processes:
         for attempt in range(STARTS):
             process = self._context.Process(target=worker_main, args=arguments, name=name)
             try:
-                with without_main():
+                with without_main(), held_back():  # it starts a server where the former one has died
                     process.start()
             except (EOFError, OSError) as error:
                 if attempt == STARTS - 1:
                     raise RunError(f"no worker process can be started: {reason_of(error)}") from error
-                time.sleep(0.2)
+                time.sleep(START_SECONDS)
             else:
                 break
         return process
@@ -153,8 +155,8 @@ def _cause(code: int | None) -> str | None:
 def worker_main(connection: Any, stop: Any, device: str, environment: dict[str, str]) -> None:
     """The main function of a worker process."""
     # Ctrl-C and a batch system's SIGTERM reach all processes; the run itself tells its workers to stop.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    ignore_all()
+    let_through()
     end_children_by_sigterm()
     begin(environment)
     from testbed.workers.start import work

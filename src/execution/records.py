@@ -84,18 +84,19 @@ class Records:
         return min((self.today.differences(each) for each in stored), key=len, default=[])
 
     def mark_changed(self) -> list[str]:
-        """Marks files that changed during the run; returns their names.
+        """Marks files that changed during the run; returns their names. Temporary ones of the code itself are dropped.
 
         The outputs may come from either version of such a file, so a record with one is never valid.
         """
         changed = self.today.changed_since()
+        passing = {name for name in changed if access_log.is_passing(name)}
         for evaluation_id in self._completed:
-            files = self._made[evaluation_id][FILE]
+            files = {name: content for name, content in self._made[evaluation_id][FILE].items() if name not in passing}
             marked = {name: f"{content}, changed meanwhile" for name, content in files.items() if name in changed}
-            if marked:
+            if marked or len(files) < len(self._made[evaluation_id][FILE]):
                 record = {**self._made[evaluation_id], FILE: {**files, **marked}}
                 self.store.records.add({evaluation_id: record}, replace=True)
-        return sorted(changed)
+        return sorted(changed - passing)
 
     def _digest(self, record: Record) -> str:
         if id(record) not in self._digests:  # all cells of a run may share theirs, and they are kept

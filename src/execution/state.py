@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from testbed.db.store import Store
+from testbed.db.upkeep.lost import forget_lost
 from testbed.entities import CellRecord, Evaluation, Status
 from testbed.execution.outcomes import Outcomes
 from testbed.execution.progress import Progress
@@ -74,6 +75,11 @@ class RunState:
         if evaluation.status == "complete":
             self.outcomes.end_elsewhere(cell, evaluation.id)
             return None
+        if evaluation.derived_from is None:
+            samples, place = forget_lost(self.store.database, evaluation.id)
+            if samples:
+                gone = f"the outputs of {samples:,} samples are not at {place} any more"
+                self.progress.note(f"{cell.name}: {gone}; they are computed again")
         return evaluation
 
     def begin_derived(self, cell: Cell) -> Evaluation | None:

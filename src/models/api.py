@@ -135,6 +135,11 @@ class ApiFamily:
     def canonical(self, name: str) -> str | None:
         """The name with the server."""
         served, url = _parts(name)
+        if "://" in served:
+            raise DefinitionError(
+                "the name of a served model has a URL in it that is not at its end, after an @; write"
+                " api:NAME@https://host/v1"
+            )
         return f"{PREFIX}{served}@{checked_url(url or usual_url())}" if served else None
 
     def explain(self, name: str) -> str | None:

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from testbed.process.parent_death import end_with_parent
+from testbed.process.signals import held_back
 
 LIBRARIES = ("torch", "torchvision.transforms", "PIL.Image")  # what all processes need
 
@@ -59,7 +60,8 @@ def start_server(context: Any) -> None:
     if context.get_start_method() == "forkserver":
         from multiprocessing.forkserver import ensure_running
 
-        ensure_running()
+        with held_back():
+            ensure_running()
 
 
 def begin(environment: Mapping[str, str]) -> None:

@@ -17,7 +17,7 @@ from testbed.registry.catalog import Catalog
 
 _LASTS = (
     "if their definitions have not been exchanged, names in the database have: bring a backup back, or exchange them"
-    " again with --rename-model or --rename-eval-setting"
+    " again with testbed store rename model OLD NEW or testbed store rename setting OLD NEW"
 )
 _CHANGED = "the definition has changed since, so that it cannot tell whose they are"
 

@@ -9,7 +9,7 @@ from testbed.calls import first_line, reason_of
 from testbed.db.store import Store
 from testbed.db.upkeep.damage import Fault
 from testbed.entities import Evaluation
-from testbed.errors import TestbedError
+from testbed.errors import StoreConflictError, StoreUnreachableError, TestbedError
 from testbed.identity.describe import digest
 from testbed.planning.identify import view_of
 from testbed.planning.item_nodes import recorded_view
@@ -18,6 +18,8 @@ from testbed.registry.catalog import Catalog
 from testbed.scoring.changes import SHOWN
 from testbed.scoring.finish import changes
 
+# An error while scoring, such as a place that does not answer or a package that is missing, proves no damage.
+_UNPROVEN = "its stored metrics stay; testbed rescore says more"
 log = logging.getLogger("testbed")
 
 
@@ -42,14 +44,24 @@ def deep_faults(
                 continue
             try:
                 why = _outdated(store, catalog, evaluation)
+            except (StoreUnreachableError, StoreConflictError):
+                raise
             except TestbedError as error:
                 why = str(error)
             if why:
                 skipped(evaluation, why)
                 continue
-            wrong = _differences(store, catalog, evaluation, today, added)
+            name = f"evaluation {evaluation.id} ({evaluation.model} on {evaluation.eval_setting})"
+            try:
+                wrong = _differences(store, catalog, evaluation, today, added)
+            except (StoreUnreachableError, StoreConflictError):
+                raise
+            except Exception as error:  # a setting's own metrics_fn may raise anything, and so may damaged values
+                log.debug("evaluation %d cannot be scored", evaluation.id, exc_info=True)
+                said = first_line(error) if isinstance(error, TestbedError) else reason_of(error)
+                yield Fault(f"{name}: its metrics cannot be computed from its outputs: {said}", lasts=_UNPROVEN)
+                continue
             if wrong:
-                name = f"evaluation {evaluation.id} ({evaluation.model} on {evaluation.eval_setting})"
                 yield Fault(f"{name}: {wrong}", again=frozenset([evaluation.id]))
 
 
@@ -74,12 +86,7 @@ def _differences(
     today: Today,
     added: Callable[[Evaluation, Sequence[str]], None],
 ) -> str | None:
-    try:
-        found = changes(store, catalog, evaluation.id, details=True)
-    except Exception as error:  # a setting's own metrics_fn may raise anything, and so may damaged values
-        log.debug("evaluation %d cannot be scored", evaluation.id, exc_info=True)
-        said = first_line(error) if isinstance(error, TestbedError) else reason_of(error)
-        return f"its metrics cannot be computed from its outputs: {said}"
+    found = changes(store, catalog, evaluation.id, details=True)
     wrong = list(found.differing)
     records = store.records.of([evaluation.id])[evaluation.id] if found.new else []
     if any(each.metrics and not today.code_differs(each.content) for each in records):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from testbed.calls import reason_of
 from testbed.db.store import Store
 from testbed.entities import Metric, Score
-from testbed.errors import CorruptOutputError, LackingEmbeddingsError, StoreError, TestbedError
+from testbed.errors import CorruptOutputError, LackingEmbeddingsError, LostOutputError, StoreError, TestbedError
 from testbed.registry.catalog import Catalog
 from testbed.scoring.changes import ScoreChanges, compared
 from testbed.scoring.stored_values import EvaluationValues
@@ -35,6 +35,8 @@ def finish(store: Store, catalog: Catalog, evaluation_id: int, before: Callable[
     """
     try:
         scores, metrics = compute_scores(store, catalog, evaluation_id)
+    except LostOutputError as error:
+        reason = f"{error}; where the folder or the bucket itself is there, the same command computes them again"
     except (LackingEmbeddingsError, CorruptOutputError) as error:  # others may be whole
         reason = str(error)
     except StoreError:

@@ -38,6 +38,7 @@ _noted: set[Read] = set()
 _declared: set[str] = set()
 _modules: set[str] = set()  # the imported modules that were told
 _own: dict[str, str] = {}  # the names of those that are the user's → their files
+_made: set[str] = set()  # the files that the user's code has made while it ran
 _counted = 0
 _forked: Any = None  # the file in which children say what they read, and the process that made it
 _taken = 0  # how much of that was read
@@ -90,7 +91,7 @@ def fresh() -> set[Read]:
         return set()
     taken = set(_fresh)
     _fresh.difference_update(taken)
-    return taken
+    return {read for read in taken if read[1] != FILE or not is_passing(read[2])}
 
 
 def counted() -> tuple[int, int]:
@@ -106,14 +107,26 @@ def noted(declared: bool = False) -> frozenset[Read]:
         declared: Whether with the files of declared content.
     """
     _collect()
-    if declared:
-        return frozenset(_noted)
-    return frozenset(read for read in _noted if read[1] != FILE or place_of(read[2]) not in _declared)
+    skipped = frozenset[str]() if declared else _declared
+    return frozenset(
+        read for read in _noted if read[1] != FILE or not (place_of(read[2]) in skipped or is_passing(read[2]))
+    )
 
 
 def declare(files: Iterable[os.PathLike[str]]) -> None:
     """Says that the content of files is a part of identities, as that of weights is: who reads them says nothing."""
     _declared.update(os.path.abspath(file) for file in files)
+
+
+def made(path: str) -> None:
+    """Notes a file that the user's code makes while it runs."""
+    _made.add(os.path.abspath(path))
+
+
+def is_passing(name: str) -> bool:
+    """Whether a file came and went with the code that made it: what is in it follows from what that code has read."""
+    place = place_of(name)
+    return place in _made and not os.path.exists(place)
 
 
 def add(owner: str, kind: str, name: str) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from testbed.errors import TestbedError
 from testbed.paths import OWN_TEMPORARY, cache_root
 from testbed.tracing import access_log
-from testbed.tracing.access_log import EXISTS, FILE, FOLDER, MODULE, VARIABLE, add, code, now
+from testbed.tracing.access_log import EXISTS, FILE, FOLDER, MODULE, VARIABLE, add, code, made, now
 
 _IGNORED = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/lib/", "/lib/")
 _OWN_TEMPORARY = f"{os.sep}{OWN_TEMPORARY}"
@@ -58,6 +58,13 @@ def _on_open(arguments: tuple[Any, ...]) -> None:
         return
     if flags & os.O_ACCMODE != os.O_WRONLY and not flags & (os.O_CREAT | os.O_TRUNC):
         _note(FILE, path)
+    elif flags & os.O_CREAT and not os.path.exists(path) and _is_running():
+        made(os.fsdecode(path))
+
+
+def _is_running() -> bool:
+    """Whether the code of a definition runs, for itself or within a function of testbed's that it calls."""
+    return getattr(now, "frame", None) is not None and _owner() is not None
 
 
 def _note(kind: str, path: Any) -> None:

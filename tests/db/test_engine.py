@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import postgres_server
+import psycopg
 import pytest
 import sqlalchemy as sa
 from stored_cells import OPENINGS, overwrite
@@ -34,6 +35,7 @@ from testbed.errors import (
     ReadOnlyStoreError,
     SchemaError,
     StoreConflictError,
+    StoreDamagedError,
     StoreError,
     StoreFullError,
     StoreUnreachableError,
@@ -153,6 +155,8 @@ def test_what_is_no_store_is_refused_with_what_can_be(given: str, said: str) -> 
         *("me:secret@host/lab", "me:pa/secret@host:5432/lab", "postgresql://me:secret/lab"),
         *("postgresql://me:secret@host:port/lab", "postgresql://me:pa@secret@host/lab"),
         *("postgresql://me:pa@secret@host:port/lab", "mysql://host/lab?password=secret"),
+        *("postgresql//me:secret@host/lab", "postgres/me:secret@host/lab", "postgresql+psycopg//me:secret@host/lab"),
+        *("postgresql//host/lab?password=secret", "http:/me:secret@host/lab", "mysql//me:secret@host/lab"),
         *("nothing://me:secret@host:port/lab", "me:secret://host/lab"),
     ],
 )
@@ -808,7 +812,8 @@ class OperationalError(Exception):
 CODES = {
     "53100": StoreFullError, "25006": ReadOnlyStoreError, "42501": ReadOnlyStoreError, "08006": StoreUnreachableError,
     "28P01": StoreError, "3D000": StoreError, "57P01": StoreUnreachableError, "40P01": StoreConflictError,
-    None: StoreUnreachableError,
+    None: StoreUnreachableError, "XX001": StoreDamagedError, "57014": StoreError, "55P03": StoreConflictError,
+    "53200": StoreError, "58030": StoreError, "XX000": StoreError, "42P01": StoreDamagedError,
     **dict.fromkeys(["42601", "23505", "22P02"], sa.exc.OperationalError),  # of the program: not dressed up
 }  # fmt: skip
 
@@ -822,6 +827,16 @@ def test_codes_of_postgres_that_a_user_can_do_something_about_are_explained(sqls
     if issubclass(expected, StoreError):
         assert "postgresql://me:***@host/lab" in str(caught.value)
         assert "DETAIL" not in str(caught.value)
+
+
+@pytest.mark.parametrize("setting", ["statement_timeout", "idle_in_transaction_session_timeout", "lock_timeout"])
+def test_limits_of_the_server_are_no_traceback(postgres_url: str, postgres_template: str, setting: str) -> None:
+    with postgres_server.database(postgres_url, postgres_template) as url:
+        with psycopg.connect(url, autocommit=True) as connection:
+            name = url.partition("?")[0].rpartition("/")[2]
+            connection.execute(f"ALTER DATABASE \"{name}\" SET {setting} = '1ms'")
+        with contextlib.suppress(StoreError), Store.open(url, "write") as store:
+            store.names.add("model", "net")
 
 
 @pytest.mark.parametrize("number", [2**31, 99_999_999_999, 2**63, 10**30])

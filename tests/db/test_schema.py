@@ -480,6 +480,51 @@ def test_an_old_store_can_be_gone_on_with(old_store: Store, tmp_path: Path) -> N
         assert {each.eval_setting for each in store.results.find()} == {"validation", "objectnet"}
 
 
+@pytest.mark.parametrize(("named", "said"), [("2", "already exists"), ("3", None)])
+def test_tables_of_another_version_than_the_store_names_are_told_in_a_line(
+    tmp_path: Path, named: str, said: str | None
+) -> None:
+    path = tmp_path / "store.db"
+    shutil.copy(ASSETS[0].with_name("store_3.db"), path)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = ?", (named,))
+        connection.commit()
+    if said is None:
+        assert upgrade(str(path)) == ("3", migrations.HEAD)
+        return
+    before = path.read_bytes()
+    with pytest.raises(StoreError) as caught:
+        upgrade(str(path))
+    message = str(caught.value)
+    assert said in message
+    assert "nothing was changed. Restore a backup" in message
+    assert "sqlalche.me" not in message
+    assert "\n" not in message
+    assert path.read_bytes() == before
+
+
+def test_a_store_whose_tables_lack_a_column_is_not_repaired_by_deleting_rows(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    shutil.copy(ASSETS[0].with_name("store_3.db"), path)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = ?", (migrations.HEAD,))
+        connection.commit()
+    with Store.open(str(path), "write") as store:
+        done = store.maintenance.repair()
+    assert done.done == []
+    assert any("the column metrics.clusters is missing" in each.text for each in done.left)
+
+
+def test_several_versions_in_one_store_are_an_error(tmp_path: Path, sqlite_template: Path) -> None:
+    path = shutil.copy(sqlite_template, tmp_path / "store.db")
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("INSERT INTO alembic_version VALUES ('0002')")
+        connection.commit()
+    for opening in OPENINGS.values():
+        with pytest.raises(SchemaError, match=r"names several schema versions \(0002 and 4\)"):
+            opening(str(path))
+
+
 def test_every_earlier_version_has_its_kept_store() -> None:
     """A new schema version needs a frozen store of the one before."""
     assert [version_of(path) for path in ASSETS] == list(migrations.REVISIONS[:-1])

@@ -522,6 +522,29 @@ def test_a_file_that_changes_while_it_is_read_is_looked_at_the_next_time(lab: An
     assert results(lab.run(catalog)) == {"toy-all": "differs"}
 
 
+def test_a_temporary_file_of_the_code_itself_is_no_input(lab: Any, tmp_path: Path, work: Any) -> None:
+    """As a benchmark's class has it that hands its answers over in a workbook, while another cell is stored."""
+    own = Number.__new__(Number)
+    own.path = str(tmp_path / "handed over.txt")
+
+    def first(logits: Any, targets: Any) -> dict[str, float]:
+        own.write(0.5)
+        return {"number": own.read()}
+
+    def second(logits: Any, targets: Any) -> dict[str, float]:
+        Path(own.path).unlink()
+        return {"number": 0.5}
+
+    settings = [toy_setting("a", metrics_fn=first), toy_setting("b", metrics_fn=second)]
+    catalog = toy_catalog(toy_model(), *settings)
+    assert lab.run(catalog, ["toy"], ["a", "b"]).ok
+    assert not any("changed while it was read" in note for note in lab.progress.notes)
+    work.clear()
+    again = lab.run(catalog, ["toy"], ["a", "b"])
+    assert (status(again), again.checks) == ({"a": "stored", "b": "stored"}, [])
+    assert work["images through networks"] == 0
+
+
 # Options ----------------------------------------------------------------------------------------------------------
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from testbed.process.signals import ENDING
+
 WORLD = str(Path(__file__).parent.parent / "plugins" / "world.py")
 WORLD_CELLS = ("--plugin", WORLD, "--models", "world-plain", "--eval-settings", "world", "world-dark")
 LOGREG = ("--models", "digits-logreg", "--eval-settings", "digits")
@@ -27,7 +29,11 @@ def in_process(
 
     logger = logging.getLogger("testbed")
     kept = logger.handlers, logger.propagate, logger.level
-    handler = signal.getsignal(signal.SIGTERM)
+    handlers = {number: signal.getsignal(number) for number in ENDING}
+
+    def restore() -> None:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
     def run(*words: object) -> subprocess.CompletedProcess[str]:
         monkeypatch.setattr(sys, "argv", ["testbed", *map(str, words)])
@@ -35,11 +41,12 @@ def in_process(
         with pytest.raises(SystemExit) as ended:
             # What a command makes active, such as short names, is no other test's.
             copy_context().run((db if str(words[0]).startswith("-") else program).main)
+        restore()  # what is started next is not to ignore Ctrl-C
         told = capsys.readouterr()
         return subprocess.CompletedProcess(sys.argv, int(ended.value.code or 0), told.out, told.err)
 
     yield run
-    signal.signal(signal.SIGTERM, handler)
+    restore()
     logger.handlers, logger.propagate, logger.level = kept
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ import click
 
 from testbed.console.options import EXIT_ERROR, data_root_option, plugin_option, store_command, use_own_names
 from testbed.console.output import count, print_json, say
+from testbed.errors import StoreDamagedError, StoreError
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
@@ -32,18 +34,19 @@ def check(deep: bool, plugins: Sequence[str], db_url: str | None, as_json: bool)
     """
     from testbed.db.store import Store
 
-    with Store.open(db_url) as store:
-        found = list(_faults(store, deep, plugins))
-    faults = [_line(fault) for fault in found]
+    found = []
+    with _no_advice_of_itself(), Store.open(db_url) as store:
+        for fault in _faults(store, deep, plugins):
+            found.append(fault)
+            if not as_json:
+                say(_line(fault))
     if as_json:
-        print_json({"ok": not faults, "faults": faults})
+        print_json({"ok": not found, "faults": [_line(fault) for fault in found]})
     else:
-        for fault in faults:
-            say(fault)
         advice = "; testbed store repair drops what is damaged" if any(fault.is_curable for fault in found) else ""
-        told = f"{count(len(faults), 'fault')} found{advice}"
-        say(told if faults else "the store is sound", err=bool(faults))
-    return EXIT_ERROR if faults else 0
+        told = f"{count(len(found), 'fault')} found{advice}"
+        say(told if found else "the store is sound", err=bool(found))
+    return EXIT_ERROR if found else 0
 
 
 @store_command
@@ -57,7 +60,7 @@ def repair(deep: bool, plugins: Sequence[str], db_url: str | None, as_json: bool
     """
     from testbed.db.store import Store
 
-    with Store.open(db_url, "write") as store:
+    with _no_advice_of_itself(), Store.open(db_url, "write") as store:
         return _repair(store, deep, plugins, as_json)
 
 
@@ -84,6 +87,17 @@ def salvage(new: Path, plugins: Sequence[str], db_url: str | None, as_json: bool
         if not as_json:
             say(f"{count(rows, 'row')} copied to {new}")
         return _repair(store, False, plugins, as_json)
+
+
+@contextmanager
+def _no_advice_of_itself() -> Iterator[None]:
+    """Where even a check cannot read the file, it does not advise a check."""
+    from testbed.db.upkeep.soundness import SALVAGE
+
+    try:
+        yield
+    except StoreDamagedError as error:
+        raise StoreDamagedError(error.what, SALVAGE) from error
 
 
 def _line(fault: Fault) -> str:
@@ -113,14 +127,24 @@ def _faults(store: Store, deep: bool, plugins: Sequence[str]) -> Iterable[Fault]
 
 def _repair(store: Store, deep: bool, plugins: Sequence[str], as_json: bool) -> int:
     store.maintenance.reindex()
-    done = store.maintenance.repair(lambda: _faults(store, deep, plugins))
+    told: list[str] = []
+
+    def tell(fault: Fault) -> None:
+        told.append(fault.text)
+        if not as_json:
+            say(f"repaired: {fault.text}")
+
+    try:
+        done = store.maintenance.repair(lambda: _faults(store, deep, plugins), tell)
+    except StoreError as error:
+        if as_json:
+            print_json({"ok": False, "repaired": told, "error": str(error)})
+        raise
     left = [_line(fault) for fault in done.left]
     commands = _commands(done)
     if as_json:
-        print_json({"ok": not left, "repaired": [each.text for each in done.done], "left": left, "commands": commands})
+        print_json({"ok": not left, "repaired": told, "left": left, "commands": commands})
         return EXIT_ERROR if left else 0
-    for fault in done.done:
-        say(f"repaired: {fault.text}")
     for line in left:
         say(f"not repaired: {line}")
     for evaluation in done.hidden:
@@ -129,8 +153,8 @@ def _repair(store: Store, deep: bool, plugins: Sequence[str], as_json: bool) -> 
         say("What is lacking now is computed by (with the same --db-url and --plugin):")
         for command in commands:
             click.echo(f"  {command}")
-    told = "nothing to repair" if not done.done else f"{count(len(done.done), 'fault')} repaired"
-    say(f"{told}; {count(len(left), 'fault')} left" if left else told)
+    summary = "nothing to repair" if not told else f"{count(len(told), 'fault')} repaired"
+    say(f"{summary}; {count(len(left), 'fault')} left" if left else summary)
     return EXIT_ERROR if left else 0
 
 

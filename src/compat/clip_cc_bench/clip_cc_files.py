@@ -202,7 +202,7 @@ def _names(names: Iterable[str], what: str) -> dict[str, str]:
         if other != name:
             raise StoreError(
                 f"the {what} {other} and {name} would both have files named {short}; write them to different folders,"
-                " or rename one (--rename-model)"
+                " or rename one (testbed store rename model OLD NEW)"
             )
         chosen[name] = short
     return chosen

@@ -17,6 +17,7 @@ from typing import Any
 from testbed.calls import reason_of
 from testbed.errors import MissingExtraError, RunError
 from testbed.planning.resources import require_compiler
+from testbed.process.signals import ENDING
 from testbed.provenance.libraries import NUMERIC
 from testbed.provenance.manifest import LIBRARY, Today
 
@@ -183,7 +184,7 @@ def _own_signals() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    usual = {number: signal.getsignal(number) for number in ENDING}
     try:
         yield
     finally:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.calls import reason_of
 from testbed.data.content import remembered_digest
 from testbed.entities import Evaluation
 from testbed.errors import DataError
@@ -18,6 +17,7 @@ from testbed.eval_settings.base.parts import prompts_of
 from testbed.graph.nodes import Artifact, Given
 from testbed.identity.fingerprints import model_identity
 from testbed.inputs import active
+from testbed.models.base.weights import plain
 from testbed.tasks.parts.zero_shot import head_fingerprint
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _read(file: Path) -> torch.Tensor:
         else:
             head = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # numpy and torch raise almost anything on what is none of their files
-        raise DataError(f"the zero-shot head {file} cannot be read: {reason_of(error)}") from error
+        raise DataError(f"the zero-shot head {file} cannot be read: {plain(error)}") from error
     if not isinstance(head, torch.Tensor) or head.ndim != 2 or not head.is_floating_point():
         found = f"{head.dtype} {tuple(head.shape)}" if isinstance(head, torch.Tensor) else type(head).__name__
         raise DataError(f"the zero-shot head {file} is not a float array [D, C], but {found}")

@@ -1,0 +1,107 @@
+"""Files of outputs that are gone from their place: what is not there any more is computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from testbed.db.base import Database
+from testbed.db.connection.retry import patiently
+from testbed.db.parts.leases import is_shared
+from testbed.db.payloads import encoding, far
+from testbed.db.payloads.assembly import FAR_AWAY
+from testbed.db.payloads.deletion import File, delete_files, files_of
+from testbed.db.payloads.locations import Location, is_local, path_of
+from testbed.db.ranges import merged
+from testbed.db.tables import OutputChunkRow
+from testbed.errors import LostOutputError, UnreadOutputError
+
+
+def forget_lost(database: Database, evaluation_id: int) -> tuple[int, str]:
+    """Drops the rows of an evaluation that is not complete whose files are gone, so that a run computes them again.
+
+    Returns:
+        The number of samples, and where their outputs were.
+    """
+    chunk = OutputChunkRow
+    columns = (chunk.uri, chunk.kind, chunk.start, chunk.count, chunk.checksum, chunk.size_bytes)
+    of_it = chunk.evaluation_id == evaluation_id
+
+    def named() -> Sequence[sa.Row[tuple[str | None, str, int, int, str, int]]]:
+        with database.reading() as session:
+            if is_shared(session, evaluation_id, database.run_id):
+                return []
+            return session.execute(sa.select(*columns).where(of_it, chunk.uri.is_not(None))).all()
+
+    rows = patiently(named)
+    gone = lost([Location.of(row) for row in rows])
+    if not gone:
+        return 0, ""
+    uris = {place.uri for place in gone}
+    ranges = merged((row.start, row.start + row.count) for row in rows if row.uri in uris)
+
+    def drop() -> list[File]:
+        with database.writing() as session:
+            files: list[File] = []
+            for start, stop in ranges:  # all kinds of outputs of a sample are computed together
+                within = (of_it, chunk.start < stop, chunk.start + chunk.count > start)
+                files += files_of(database, session, sa.and_(*within))
+                session.execute(sa.delete(chunk).where(*within))
+        return files
+
+    delete_files(file for file in patiently(drop) if file.uri not in uris)
+    return sum(stop - start for start, stop in ranges), gone[0].base
+
+
+def lost(places: Sequence[Location]) -> list[Location]:
+    """Those of some files that are not there, though the folder or the bucket is that they were stored in.
+
+    Each is looked for twice. A place that does not answer, may not be read, or is not there itself, as where a disk is
+    not mounted, says nothing of its files.
+    """
+    if not places or _is_silent(places[0]):
+        return []
+    with ThreadPoolExecutor(FAR_AWAY) as threads:
+        missing = [place for place, gone in zip(places, threads.map(_is_lost, places), strict=True) if gone]
+    there = {base: _is_there(base) for base in {place.base for place in missing}}
+    return [place for place in missing if there[place.base] and _is_lost(place)]
+
+
+def _is_silent(place: Location) -> bool:
+    try:
+        encoding.read(place, size=1)
+    except UnreadOutputError as error:
+        return far.is_silence(error, place)
+    return False
+
+
+def _is_lost(place: Location) -> bool:
+    try:
+        encoding.read(place, size=1)
+    except LostOutputError:
+        return True
+    except UnreadOutputError:
+        return False
+    return False
+
+
+def _is_there(base: str) -> bool:
+    """Whether a folder, or the bucket of a URL, is there; its files may all be gone."""
+    if is_local(base):
+        return Path(path_of(base)).is_dir()
+    try:
+        far.repeatedly(lambda: _list_bucket(base))
+    except (OSError, ImportError, ValueError):
+        return False
+    return True
+
+
+def _list_bucket(base: str) -> None:
+    import fsspec
+
+    filesystem, root = fsspec.core.url_to_fs(base)
+    filesystem.invalidate_cache()
+    filesystem.ls(root.strip("/").partition("/")[0])

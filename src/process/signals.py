@@ -1,0 +1,56 @@
+"""The signals that ask a program to end: Ctrl-C, a batch system's SIGTERM, the SIGHUP of a terminal that was closed."""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+_AGAIN_SECONDS = 0.05
+
+
+def raise_all() -> None:
+    """Has them raise KeyboardInterrupt in this program, but those that it was started to ignore, as by nohup."""
+    for number in ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+    sys.unraisablehook = _pass_on
+
+
+def _pass_on(unraisable: Any) -> None:
+    """Raises one again that came in the middle of a callback of Python's, where it would be printed and lost."""
+    if issubclass(unraisable.exc_type, KeyboardInterrupt):
+        again = threading.Timer(_AGAIN_SECONDS, _thread.interrupt_main)  # not within this hook, where it is lost too
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(unraisable)
+
+
+def ignore_all() -> None:
+    """Ignores them in this process: they reach all processes of a run, which itself tells its workers to stop."""
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
+
+
+@contextlib.contextmanager
+def held_back() -> Iterator[None]:
+    """Holds them back while a process is started that would end by them, noisily, before it can ignore them."""
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # which multiprocessing starts on the way, and then lets them through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def let_through() -> None:
+    """Undoes `held_back` in a process that was started meanwhile."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
