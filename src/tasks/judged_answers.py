@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 log = logging.getLogger("testbed")
-SCORER = "judged_answers@1"
+SCORER = "judged_answers@2"
 RULE_SCORE, SWAP_CONSISTENCY = rate("rule_score"), rate("swap_consistency")
 ALPHA = MetricSpec("alpha", "", HIGHER, highest=1)
 MAX_NEW_TOKENS = 1024  # of a verdict; judges that reason need some

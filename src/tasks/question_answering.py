@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 log = logging.getLogger("testbed")
 
-SCORER = "question_answering@1"
+SCORER = "question_answering@2"
+REFUSED = Verdict(None, 0.0, "refused")
 # Of each answer: 1 is right, 0 is wrong, and some benchmarks have grades between.
 SCORE, PARSED = rate("score", headline=MAIN, zero_one=True), rate("parsed")
 UNREAD, BOUND_WRONG, BOUND_RIGHT = rate("unread", LOWER, NEVER), rate("bound_wrong"), rate("bound_right")
@@ -113,13 +114,14 @@ class QuestionAnswering(TextTask):
     ) -> tuple[list[Score], list[Metric]]:
         """What the benchmark reports, and how far it can be trusted.
 
-        Answers that are missing, errors, and answers to rows whose right answer is hidden are not scored; blank and
-        unparsed answers count as wrong. Of a table without right answers there is nothing but the share of answers.
-        Where the scoring leaves unparsed answers to a judge, they are not scored; see `left_open`.
+        Answers that are missing, samples that cannot be read, and answers to rows whose right answer is hidden are not
+        scored; blank and unparsed answers and refusals count as wrong. Of a table without right answers there is
+        nothing but the share of answers. Where the scoring leaves unparsed answers to a judge, they are not scored; see
+        `left_open`.
 
         Returns:
-            The scores ``status`` (0 an answer, 1 none, 2 a blank one, 3 an error), ``score`` (of each answer, in
-            [0, 1]) and ``parsed`` (1 if the rules could read it); the metrics of the report and those of
+            The scores ``status`` (0 an answer, 1 none, 2 a blank one or a refusal, 3 an error), ``score`` (of each
+            answer, in [0, 1]) and ``parsed`` (1 if the rules could read it); the metrics of the report and those of
             `testbed.answers.reports.report.extras`, and ``empty`` (the share of blank answers).
         """
         scoring, chosen, rules = named(setting)
@@ -222,11 +224,11 @@ def verdicts_of(
 ) -> list[Verdict | None]:
     """What rules say of each answer; None where there is none, or no right one to compare it with."""
     read = SCORINGS[scoring]
-    given = zip(columns, texts_for(replies, rules), replies.texts, strict=True)
+    given = zip(columns, texts_for(replies, rules), replies.texts, replies.refusals, strict=True)
     found: list[Verdict | None] = []
-    for row, text, final in given:
-        if text is None or not has_answer(row):
-            found.append(None)
+    for row, text, final, refusal in given:
+        if text is None or not has_answer(row) or refusal is not None:
+            found.append(None if text is None or not has_answer(row) else REFUSED)
             continue
         verdict = read(row, text, rules)
         as_it_is = final or (rules == PUBLISHED and not text)  # VLMEvalKit reads blank answers like others

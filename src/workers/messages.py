@@ -63,6 +63,8 @@ class MessageKernel(ShardKernel):
             for place, output in zip(places, outputs, strict=True):
                 if isinstance(output, UnreachedError):
                     unreached[place] = str(output)
+                elif isinstance(output, SampleError):
+                    errors[place] = str(output)
                 else:
                     values[place] = output
             self.answerer.give_up_if_hopeless(size, len(self.one_pass.positions))
@@ -169,7 +171,7 @@ def converse(
 
 def _with_turns(output: Output, before: Sequence[Output]) -> Output:
     """An output with the answers to earlier turns, if there are any."""
-    if isinstance(output, UnreachedError) or not before:
+    if not isinstance(output, dict) or not before:
         return output
     return {**output, "turns": [each["text"] for each in before if isinstance(each, dict)]}
 

@@ -192,10 +192,9 @@ def test_what_was_cut_off_or_not_answered_is_told(lab: Lab) -> None:
     lab.setting("set", Table(choices("A", "A", "A", "A")))
     lab.run(["model"], ["set"])
     found = lab.metrics("model", "set")
-    assert found["coverage"] == 0.75
-    assert found["cut_off"] == pytest.approx(1 / 3)
-    assert (found["accuracy"], found["empty"]) == (pytest.approx(2 / 3), 0.25)
-    assert np.isnan(lab.scores("model", "set")["score"][2])
+    assert (found["coverage"], found["cut_off"]) == (1, 0.25)
+    assert (found["accuracy"], found["empty"], found["refused"]) == (0.5, 0.5, 0.25)
+    assert list(lab.scores("model", "set")["score"]) == [1, 0, 0, 1]
 
 
 def test_a_growing_limit_asks_each_question_once(lab: Lab) -> None:

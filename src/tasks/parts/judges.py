@@ -14,8 +14,8 @@ from testbed.answers.judges.pairs import together
 from testbed.answers.judges.questions import JUDGINGS, Judging, judging_of
 from testbed.answers.verdict import Verdict
 from testbed.errors import DefinitionError
-from testbed.models.base.capability import FAILED, Message, is_answer
-from testbed.tasks.parts.generation import is_cut_off, replies_of
+from testbed.models.base.capability import Message, is_answer
+from testbed.tasks.parts.generation import is_cut_off, reason_in, replies_of
 from testbed.tasks.question_answering import QuestionOptions, columns_of, named, verdicts_of
 from testbed.tasks.task_base import options_of
 
@@ -214,5 +214,5 @@ def _silence(reply: Mapping[str, Any] | None) -> str:
     if reply is None:
         return "it gave no reply"
     if not is_answer(reply):
-        return str(reply["finish_reason"]).removeprefix(FAILED).lstrip(": ")[:_LONGEST]
+        return reason_in(reply)[:_LONGEST]
     return "its reply was cut off" if is_cut_off(reply) else "its reply has no verdict on a line of its own"

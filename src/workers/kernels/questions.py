@@ -11,7 +11,8 @@ from testbed.errors import UnreachedError
 from testbed.graph.ops import Answers, refusals_of
 from testbed.graph.passes import Pass, Shard
 from testbed.graph.requests import message_of
-from testbed.models.base.capability import FAILED, NETWORK, is_answer
+from testbed.models.base.capability import NETWORK, is_answer
+from testbed.tasks.parts.generation import reason_in
 from testbed.workers.context import Context
 from testbed.workers.kernels.answering import HOPELESS, Answerer, Output, answered
 from testbed.workers.kernels.kernel import Event, ShardDone, ShardKernel, ShardProgress
@@ -60,7 +61,7 @@ class QuestionKernel(ShardKernel):
         if refused:  # the latest reasons count
             node = refusals_of(self.one_pass.node)
             self.context.store.items.put(node, list(refused), list(refused.values()), replace=True)
-        self._refused.update(each["finish_reason"].removeprefix(FAILED).lstrip(": ") for each in refused.values())
+        self._refused.update(reason_in(each) for each in refused.values())
         yield ShardDone(shard, whole=done == len(requests))
 
     def _lacking(self, requests: Sequence[str]) -> Sequence[str]:
