@@ -53,6 +53,8 @@ from testbed.tasks.question_answering import task as question_answering
 from testbed.tasks.task_base import Task
 
 if TYPE_CHECKING:
+    from testbed.data.left_out import LeftOut
+    from testbed.entities import SampleInfo
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.graph.build import Graph
     from testbed.graph.values import Values
@@ -78,6 +80,10 @@ class JudgedAnswers(Task):
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
         """As question answering: what the model under test must be able to do."""
         return question_answering.route(model, setting)
+
+    def check_samples(self, setting: EvalSetting, samples: Sequence[SampleInfo]) -> tuple[LeftOut, ...]:
+        """See `question_answering`."""
+        return question_answering.check_samples(setting, samples)
 
     def build(self, graph: Graph) -> Built:
         """The answers, and each judge's replies."""

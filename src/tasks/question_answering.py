@@ -11,7 +11,7 @@ import numpy as np
 
 from testbed.answers.columns import has_answer
 from testbed.answers.reports.report import REPORTS, VERSION, report
-from testbed.answers.scorings import RULES, SCORINGS, drawn, unsaid
+from testbed.answers.scorings import RULES, SCORINGS, Scoring, drawn, unsaid
 from testbed.answers.verdict import Answered, Verdict
 from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError, UnsupportedError
@@ -23,9 +23,12 @@ from testbed.models.base.capability import GenerationConfig
 from testbed.tasks.captioning import require_some
 from testbed.tasks.parts.generation import Replies, TextTask, replies_of
 from testbed.tasks.parts.options import as_options
+from testbed.tasks.parts.right_answers import check_right_answers
 from testbed.tasks.task_base import options_of
 
 if TYPE_CHECKING:
+    from testbed.data.left_out import LeftOut
+    from testbed.entities import SampleInfo
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.graph.build import Graph
     from testbed.graph.values import Values
@@ -94,6 +97,10 @@ class QuestionAnswering(TextTask):
             raise UnsupportedError(lacks)
         return super().route(model, setting)
 
+    def check_samples(self, setting: EvalSetting, samples: Sequence[SampleInfo]) -> tuple[LeftOut, ...]:
+        """See `check_right_answers`."""
+        return check_right_answers(setting.name, SCORINGS[named(setting)[0]], samples)
+
     def build(self, graph: Graph) -> Built:
         """The answers."""
         given = options_of(graph.setting, QuestionOptions)
@@ -138,7 +145,7 @@ class QuestionAnswering(TextTask):
             SCORER,
             cut_off=replies.cut_off,
             other_verdicts=others,
-            expected=_expected(columns, verdicts) if SCORINGS[scoring].draws else None,
+            expected=_expected(SCORINGS[scoring], columns, verdicts) if SCORINGS[scoring].draws else None,
         )
         if SCORINGS[scoring].judged:
             metrics += left_open(verdicts, setting.name)
@@ -240,9 +247,10 @@ def _others(rules: str) -> str:
     return PUBLISHED if rules == DEFAULT else DEFAULT
 
 
-def _expected(columns: Sequence[Mapping[str, str]], verdicts: Sequence[Verdict | None]) -> Array:
+def _expected(scoring: Scoring, columns: Sequence[Mapping[str, str]], verdicts: Sequence[Verdict | None]) -> Array:
     """The expected score of each answer if an option were drawn where none could be read."""
-    return np.array([np.nan if each is None else drawn(row, each) for row, each in zip(columns, verdicts, strict=True)])
+    told = zip(columns, verdicts, strict=True)
+    return np.array([np.nan if each is None else drawn(scoring.keyed(row), each) for row, each in told])
 
 
 def _scores(verdicts: Sequence[Verdict | None]) -> list[Score]:

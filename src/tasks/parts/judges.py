@@ -12,6 +12,7 @@ import numpy as np
 from testbed.answers.judges.label_files import verdicts_in
 from testbed.answers.judges.pairs import together
 from testbed.answers.judges.questions import JUDGINGS, Judging, judging_of
+from testbed.answers.scorings import SCORINGS
 from testbed.answers.verdict import Verdict
 from testbed.errors import DefinitionError
 from testbed.models.base.capability import Message, is_answer
@@ -77,7 +78,8 @@ class Asked:
         self.judging: Judging = JUDGINGS[kind_of(setting)]
         self.replies = replies_of(values.outputs)
         self.texts = self.replies.texts
-        self.columns = [columns_of(sample.target, setting.name) for sample in values.samples]
+        read = SCORINGS[scoring]
+        self.columns = [read.keyed(columns_of(sample.target, setting.name)) for sample in values.samples]
         self.by_rules = verdicts_of(scoring, self.columns, self.replies, rules)
         told = zip(self.texts, self.by_rules, strict=True)
         self.left = [place for place, (text, rules) in enumerate(told) if text and self.judging.asks(rules)]
