@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.answers.columns import has_answer
+from testbed.answers import prompts
+from testbed.answers.columns import has_answer, listed
 from testbed.answers.reports.report import REPORTS, VERSION, report
 from testbed.answers.scorings import RULES, SCORINGS, Scoring, drawn, unsaid
 from testbed.answers.verdict import Answered, Verdict
 from testbed.entities import Metric, Score
-from testbed.errors import DefinitionError, UnsupportedError
+from testbed.errors import DataError, DefinitionError, UnsupportedError
 from testbed.graph.nodes import Built
 from testbed.metric_specs import LOWER, MAIN, NEVER, rate
 from testbed.metrics.inference.statistics import mean_and_stderr
@@ -98,7 +99,18 @@ class QuestionAnswering(TextTask):
         return super().route(model, setting)
 
     def check_samples(self, setting: EvalSetting, samples: Sequence[SampleInfo]) -> tuple[LeftOut, ...]:
-        """See `check_right_answers`."""
+        """Checks that questions are asked in one turn, and right answers; see `check_right_answers`.
+
+        Raises:
+            DataError: If all questions are lists, which the prompt would send as texts; or a right answer is wrong.
+        """
+        prompt = options_of(setting, QuestionOptions).prompt
+        own = getattr(prompt, "func", prompt).__module__ != prompts.__name__  # it may make turns of the list
+        if samples and not own and all(_is_in_turns(each.target) for each in samples):
+            raise DataError(
+                "its questions are lists, as in sets of several turns, and would be sent as they are"
+                " written; give each question a row, or define a setting whose task option 'prompt' makes turns of them"
+            )
         return check_right_answers(setting.name, SCORINGS[named(setting)[0]], samples)
 
     def build(self, graph: Graph) -> Built:
@@ -202,6 +214,11 @@ def generation_config(given: Mapping[str, Any], model: ModelDefinition) -> Gener
     own = getattr(model, "generation", None) or {}
     as_options(GenerationConfig, own, f"{model.name}: 'generation'")
     return GenerationConfig(**{"max_new_tokens": MAX_NEW_TOKENS, **own, **given})
+
+
+def _is_in_turns(target: Any) -> bool:
+    """Whether a row has several questions in one cell."""
+    return isinstance(target, dict) and len(listed(target.get("question", "")) or ()) > 1
 
 
 def columns_of(target: Any, what: str) -> dict[str, str]:

@@ -206,6 +206,66 @@ def test_a_growing_limit_asks_each_question_once(lab: Lab) -> None:
     assert lab.metrics("model", "set")["accuracy"] == pytest.approx(1 / 3)
 
 
+# What is checked before models are asked ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        (
+            choices("A", "D"),
+            "1 of 2 right answers cannot be told; row 1: its answer 'D' is none of its options A, B, C",
+        ),
+        ([{**row, "question": "['What?', 'And now?']"} for row in choices("A", "B")], "its questions are lists"),
+    ],
+)
+def test_what_cannot_be_scored_is_told_before_a_model_is_asked(lab: Lab, rows: Any, why: str) -> None:
+    model = lab.model("model", lambda message: "A")
+    lab.setting("set", Table(rows))
+    (outcome,) = lab.run(["model"], ["set"]).of("failed")
+    assert why in outcome.reason
+    assert not model.seen
+
+
+def test_right_answers_in_other_words_are_taken_and_counted_in_a_line(lab: Lab) -> None:
+    lab.model("model", lambda message: "A")
+    lab.setting("set", Table(choices("(A)", "cat", "A", "dog")))
+    report = lab.run(["model"], ["set"])
+    assert lab.scores("model", "set")["score"] == [1, 1, 1, 0]
+    (told,) = next(iter(report.left_out.values()))
+    assert (told.count, told.expected) == (3, True)
+    assert "'(A)' is A in row 0" in str(told)
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rules", ["default", "vlmevalkit"])
+def test_a_refusal_counts_as_wrong_by_any_rules_and_its_reasons_are_counted(lab: Lab, rules: str) -> None:
+    reasons = ["HTTP 400: too large", "HTTP 400: too large", *(f"no {number}" for number in range(6))]
+    said = iter([*(Generation("", f"error: {reason}") for reason in reasons), "A", "A"])
+    lab.model("model", lambda message: next(said))
+    lab.setting("set", Table(choices(*"A" * 10)), rules=rules, scoring="mme_realworld")
+    lab.run(["model"], ["set"])
+    assert lab.metrics("model", "set")["accuracy"] == 0.2
+    with Store.open(lab.url) as store:
+        found = {each.slice: each.value for each in store.results.find(["model"], ["set"], ["refused"])}
+    assert found.pop("overall") == 0.8
+    assert found.pop("reason/HTTP 400: too large") == 0.2
+    assert found.pop("reason/other reasons") == pytest.approx(0.2)
+    assert len(found) == 4
+
+
+def test_a_refused_answer_is_not_left_to_a_judge(lab: Lab) -> None:
+    said = iter(["the second", Generation("", "error: no")])
+    lab.model("model", lambda message: next(said))
+    judge = lab.model("judge", lambda message: "B")
+    lab.setting("set", Table(choices("B", "B")))
+    lab.run(["model"], ["set", "set@judge"])
+    assert lab.metrics("model", "set@judge")["accuracy"] == 0.5
+    assert len(judge.seen) == 1
+
+
 # Judges --------------------------------------------------------------------------------------------------------------
 
 
