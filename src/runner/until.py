@@ -285,9 +285,10 @@ def _tell_if_nearly_all(cell: Sampled, goal: Goal, tell: Callable[[str], None]) 
     if cell.estimate is None or cell.population is None or cell.nearly_all:
         return
     size, found = cell.population.size, cell.estimate
-    needed = float(found.n)
-    if goal.half is not None and not cell.decided:
-        needed = max(needed, _needed(found, goal.half / 100 if found.points else goal.half, size))
+    if goal.half is not None:
+        needed = _needed(found, goal.half / 100 if found.points else goal.half, size)
+    else:
+        needed = found.n if cell.looked > 1 else 0  # the first look may be at all samples, if these are stored
     cell.nearly_all = len(cell.looks) > 1 and needed >= _NEARLY_ALL * size
     if cell.nearly_all:
         what = "a decision" if goal.half is None else f"± {goal.half:g}"

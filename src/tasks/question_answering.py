@@ -105,11 +105,12 @@ class QuestionAnswering(TextTask):
             DataError: If all questions are lists, which the prompt would send as texts; or a right answer is wrong.
         """
         prompt = options_of(setting, QuestionOptions).prompt
-        own = getattr(prompt, "func", prompt).__module__ != prompts.__name__  # it may make turns of the list
-        if samples and not own and all(_is_in_turns(each.target) for each in samples):
+        prompt = getattr(prompt, "func", prompt)
+        in_one = prompt is not prompts.conversation and prompt.__module__ == prompts.__name__
+        if samples and in_one and all(_is_in_turns(each.target) for each in samples):
             raise DataError(
-                "its questions are lists, as in sets of several turns, and would be sent as they are"
-                " written; give each question a row, or define a setting whose task option 'prompt' makes turns of them"
+                "its questions are lists, as in sets of several turns, and would be sent as they are written; give each"
+                " question a row, or define a setting with the task option prompt=testbed.answers.prompts.conversation"
             )
         return check_right_answers(setting.name, SCORINGS[named(setting)[0]], samples)
 
