@@ -281,7 +281,7 @@ def _look(store: Store, cell: Sampled, goal: Goal, report: Report) -> None:
 
 
 def _tell_if_nearly_all(cell: Sampled, goal: Goal, tell: Callable[[str], None]) -> None:
-    """Says once that a goal takes, or probably takes, nearly as many samples as there are."""
+    """Notes, once, that a goal probably takes nearly as many samples as there are."""
     if cell.estimate is None or cell.population is None or cell.nearly_all:
         return
     size, found = cell.population.size, cell.estimate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -56,8 +56,7 @@ class MessageKernel(ShardKernel):
         unreached: dict[int, str] = {}
         done = 0
         for size, places, conversations in self._batches(shard, errors):
-            if errors and self.context.options.strict:
-                raise StrictError(f"{next(iter(errors.values()))} (--strict stops the run)")
+            self._stop_if_strict(errors)
             with stage("forward", on_device=True):
                 outputs = self._answers(loaded, conversations)
             for place, output in zip(places, outputs, strict=True):
@@ -67,6 +66,7 @@ class MessageKernel(ShardKernel):
                     errors[place] = str(output)
                 else:
                     values[place] = output
+            self._stop_if_strict(errors)
             self.answerer.give_up_if_hopeless(size, len(self.one_pass.positions))
             yield ShardProgress(size)
             done += size
@@ -85,6 +85,10 @@ class MessageKernel(ShardKernel):
         unread = {self.cell.evaluation_id: errors} if errors else {}
         if done == shard.count or self.answerer.answered:
             yield ShardDone(shard, chunks, unread, whole=done == shard.count)
+
+    def _stop_if_strict(self, errors: Mapping[int, str]) -> None:
+        if errors and self.context.options.strict:
+            raise StrictError(f"{next(iter(errors.values()))} (--strict stops the run)")
 
     def _model(self) -> Any:
         if self._loaded is None:

@@ -54,7 +54,7 @@ def test_texts_of_options_come_before_what_else_they_could_be(right: str, option
     ],
 )
 def test_any_other_answer_is_an_error_that_names_the_row(right: str, options: dict[str, str], why: str) -> None:
-    with pytest.raises(DataError, match=f"1 of 1 right answers cannot be told; row 7: .*{why}"):
+    with pytest.raises(DataError, match=f"1 of 1 right answers are unclear; row 7: .*{why}"):
         check("multiple_choice", right, options)
 
 

@@ -14,8 +14,10 @@ from PIL import Image
 from reasoning_world import Model
 
 from testbed.answers import prompts
+from testbed.api.results import results
 from testbed.data.rows import Picture, Row, RowSource
 from testbed.db.store import Store
+from testbed.errors import SampleError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.options import RunOptions
 from testbed.identity.describe import digest, digest_bytes
@@ -214,7 +216,7 @@ def test_a_growing_limit_asks_each_question_once(lab: Lab) -> None:
     [
         (
             choices("A", "D"),
-            "1 of 2 right answers cannot be told; row 1: its answer 'D' is none of its options A, B, C",
+            "1 of 2 right answers are unclear; row 1: its answer 'D' is none of its options A, B, C",
         ),
         ([{**row, "question": "['What?', 'And now?']"} for row in choices("A", "B")], "its questions are lists"),
     ],
@@ -264,6 +266,34 @@ def test_a_refused_answer_is_not_left_to_a_judge(lab: Lab) -> None:
     lab.run(["model"], ["set", "set@judge"])
     assert lab.metrics("model", "set@judge")["accuracy"] == 0.5
     assert len(judge.seen) == 1
+
+
+def test_what_cannot_be_sent_is_an_unreadable_sample_and_no_refusal(lab: Lab) -> None:
+    def say(message: Any) -> str:
+        if message.sample == "0":
+            raise SampleError("the picture of 0 has no known format")
+        return "A"
+
+    lab.model("model", say)
+    lab.setting("set", Table(choices("A", "A", "A")))
+    lab.run(["model"], ["set"])
+    found = lab.metrics("model", "set")
+    assert (found["accuracy"], found["coverage"]) == (1, pytest.approx(2 / 3))
+    assert "refused" not in found
+    frame = results(lab.url).samples("model", "set")
+    assert frame["error"].tolist()[0] == "the picture of 0 has no known format"
+
+
+def test_the_frame_of_samples_has_reasons_and_whole_characters(lab: Lab) -> None:
+    said = iter(["A \ud83d", Generation("", "error: RefusedError: HTTP 400: too \ud83d large"), "A"])
+    lab.model("model", lambda message: next(said))
+    lab.setting("set", Table(choices("A", "A", "A")))
+    lab.run(["model"], ["set"])
+    frame = results(lab.url).samples("model", "set")
+    assert frame["text"].tolist()[0] == "A \ufffd"
+    assert frame["error"].tolist()[1] == "HTTP 400: too \ufffd large"
+    assert frame["text"].isna().tolist() == [False, True, False]
+    assert frame["score"].tolist() == [1, 0, 1]
 
 
 # Judges --------------------------------------------------------------------------------------------------------------

@@ -153,8 +153,9 @@ def replies_of(values: Iterable[Any]) -> Replies:
         values: The stored outputs; None for a sample that could not be read.
     """
     given = list(values)
-    texts, whole, cut_off, refusals = ([None] * len(given) for _ in range(4))
-    found = Replies(texts, whole, np.zeros(len(given), dtype=np.uint8), cut_off, refusals)
+    count = len(given)
+    status = np.zeros(count, dtype=np.uint8)
+    found = Replies([None] * count, [None] * count, status, [None] * count, [None] * count)
     for place, value in enumerate(given):
         if value is not None and value["finish_reason"] == NO_ANSWER:
             found.status[place] = MISSING

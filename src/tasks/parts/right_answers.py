@@ -44,7 +44,7 @@ def check_right_answers(name: str, scoring: Scoring, samples: Sequence[SampleInf
             told.out(wrong[-1], NO_OPTION)
     if wrong and name.partition(".")[0] not in known_tables():
         raise DataError(
-            f"{len(wrong):,} of {len(samples):,} right answers cannot be told; {wrong[0]}; write the letters of"
+            f"{len(wrong):,} of {len(samples):,} right answers are unclear; {wrong[0]}; write the letters of"
             " options in the column 'answer'"
         )
     return told.found()
