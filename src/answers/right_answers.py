@@ -43,17 +43,18 @@ def letters_meant(columns: Columns, choices: Mapping[str, str], several: bool = 
         DataError: If it is none of the options, may be several of them, or is several and one is wanted.
     """
     cell = truth(columns)
-    items = listed(cell) or [cell]
-    whole = [] if several and len(letters_of(cell)) > 1 else [_letter(each, choices) for each in items]
-    found = set(letters_of(cell)) if not whole else {each for each in whole if each is not None}
-    if None in whole or not found <= set(choices):
-        if len(split := letters_of(cell)) > 1 and set(split) <= set(choices):
-            raise DataError(f"its answer {shortened(cell)} names several options, and one can be right")
+    split = letters_of(cell)
+    letters = len(split) > 1 and set(split) <= set(choices)
+    if several and letters:
+        return split
+    found = [_letter(each, choices) for each in listed(cell) or [cell]]
+    named = sorted({each for each in found if each is not None})
+    if not several and (len(named) > 1 or (letters and not named)):
+        raise DataError(f"its answer {shortened(cell)} names several options, and one can be right")
+    if None in found:
         counted = " (it may count from 0 or from 1)" if cell.strip().isdecimal() else ""
         raise DataError(f"its answer {shortened(cell)} is none of its options {', '.join(choices)}{counted}")
-    if len(found) > 1 and not several:
-        raise DataError(f"its answer {shortened(cell)} names several options, and one can be right")
-    return "".join(sorted(found))
+    return "".join(named)
 
 
 def _letter(text: str, choices: Mapping[str, str]) -> str | None:
@@ -76,7 +77,7 @@ def _letter(text: str, choices: Mapping[str, str]) -> str | None:
 
 
 def with_letters(columns: Columns, choices: Choices | None, several: bool = False) -> Columns:
-    """A row whose ``answer`` is the letter that is meant; as it is where it has no options, or that cannot be told."""
+    """A row with the letter of its right option as ``answer``; unchanged if it has no options, or that is unclear."""
     if choices is None or not has_answer(columns) or not (given := choices(columns)):
         return columns
     try:

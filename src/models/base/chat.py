@@ -35,6 +35,7 @@ _TOLD = ("message", "detail", "error", "msg", "error_msg", "error_message", "err
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking", "thoughts", "reasoning_details")  # fields of messages
 _THOUGHT = re.compile("think|thought|reason")  # in the type of a part of a message
 _WITHHELD_FIELD = re.compile(r"(?i)block|filtered|refus|flagged|sensitive")
+_DEEPEST = 10  # levels of a reply in which a block is looked for
 _REASON_FIELD = re.compile(r"(?i)reason|code|type|status")
 _OTHERWISE = re.compile("unspecified|account|billing|quota|rate_?limit|api_?key|^(none|false|null|0)$")
 _IN_THOUGHTS, _TEXTS = ("thinking", "reasoning", "text", "summary", "content"), ("text", "output_text")
@@ -201,15 +202,15 @@ def fault(status: int, text: str, body: Any = None) -> TestbedError:
     return kind(f"HTTP {status}: {text}")
 
 
-def blocked(value: Any, key: str = "") -> str:
+def blocked(value: Any, key: str = "", depth: int = 0) -> str:
     """What a reply without an answer says of a question that was blocked, such as ``blockReason: SAFETY``; else empty.
 
     A field whose name says so has a true value, or a field with a code or a reason says so.
     """
-    if isinstance(value, dict):
-        return next(filter(None, (blocked(each, str(name)) for name, each in value.items())), "")
-    if isinstance(value, list):
-        return next(filter(None, (blocked(each, key) for each in value)), "")
+    if isinstance(value, dict | list):
+        parts = value.items() if isinstance(value, dict) else ((key, each) for each in value)
+        deeper = (blocked(each, str(name), depth + 1) for name, each in parts if depth < _DEEPEST)
+        return next(filter(None, deeper), "")
     named = _WITHHELD_FIELD.search(key) and (value is True or (isinstance(value, str) and bool(_plain(value))))
     coded = _REASON_FIELD.search(key) and isinstance(value, str) and WITHHELD.search(_plain(value))
     if not (named or coded) or (isinstance(value, str) and _OTHERWISE.search(_plain(value))):

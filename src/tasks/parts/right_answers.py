@@ -54,7 +54,7 @@ def _change(scoring: Scoring, columns: Any) -> str:
     """How a right answer that is not written as letters is read, such as ``'(A)' is A``; empty if it is.
 
     Raises:
-        DataError: If it cannot be told.
+        DataError: If it is unclear.
     """
     if scoring.choices is None or not isinstance(columns, Mapping) or not has_answer(columns):
         return ""
