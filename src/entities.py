@@ -27,6 +27,9 @@ FRACTION = "fraction"
 JUDGE_SLICE = "judge"  # what slices of the metric `unread` begin with that say why a judge gave no verdict
 # The metric that says for which share of the outputs a model gave no finite numbers; absent where all are finite.
 NOT_FINITE = "not_finite"
+# The metric that says which share of the samples a model refused, absent where it refused none; and what its slices
+# begin with that say why.
+REFUSED, REASON_SLICE = "refused", "reason"
 REMARKS = "remarks"  # in the environment of an evaluation: lines about its outputs
 DIFFERING = "differing_samples"  # in the environment of a certificate: the ids of samples that differ
 NEW_METRICS, METRIC_CHANGES = "new_metrics", "metric_changes"  # there, too: names of metrics, and how others differ

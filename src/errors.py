@@ -7,12 +7,14 @@ was found, what was expected, and what to do.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from testbed.redaction import redacted
 
 LONGEST = 2000  # characters of a message
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 class TestbedError(Exception):
@@ -153,6 +155,11 @@ def within(text: str, longest: int = LONGEST) -> str:
     gap = f" … ({len(text):,} characters) … "
     kept = longest - len(gap)
     return f"{text[: kept - kept // 3]}{gap}{text[-(kept // 3) :]}"
+
+
+def well_formed(text: str) -> str:
+    """A text with U+FFFD in place of halves of surrogate pairs, which no file in UTF-8 can hold."""
+    return text if text.isascii() else _HALF.sub("\ufffd", text)
 
 
 def message_of(error: BaseException) -> str:

@@ -10,6 +10,7 @@ from testbed.db.store import Store
 from testbed.entities import OVERALL, Claim
 from testbed.published.agreement import PublishedValues, differing, in_words
 from testbed.published.compare import Pair, disagreements
+from testbed.published.names import mapped_now
 
 PATH = "disagreements"
 BY = 1.0  # points from which a pair is listed
@@ -34,7 +35,7 @@ class Disagreements:
         """The document."""
         if path != PATH:
             raise KeyError(path)
-        found = disagreements(self.store.claims.find())
+        found = disagreements(mapped_now(self.store, self.store.claims.find()))
         return {
             "sources": [
                 {

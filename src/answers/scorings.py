@@ -12,6 +12,7 @@ from testbed.answers.published import choice as published_choice
 from testbed.answers.published import open_answers as published_open
 from testbed.answers.published import reasoning as published_reasoning
 from testbed.answers.published import words as published_words
+from testbed.answers.right_answers import Choices, by_columns, lettered, with_letters, yes_or_no
 from testbed.answers.verdict import Verdict
 from testbed.errors import unknown_name
 from testbed.models.base.thoughts import final_part
@@ -32,12 +33,20 @@ class Scoring:
         draws: Whether VLMEvalKit, with a judge that does not help, draws an option at random for an answer that its
             rules cannot read; see `drawn`.
         judged: Whether an answer that rules cannot read is left to a judge: its score is NaN, and not 0.
+        choices: The options of a row whose right answer is one of them; None if right answers are something else.
+        several: Whether several options may be right.
     """
 
     default: Reading
     vlmevalkit: Reading
     draws: bool = False
     judged: bool = False
+    choices: Choices | None = None
+    several: bool = False
+
+    def keyed(self, columns: Mapping[str, str]) -> Mapping[str, str]:
+        """A row with the letter of the right option as its answer, however the table writes it."""
+        return with_letters(columns, self.choices, self.several)
 
     def __call__(self, columns: Mapping[str, str], text: str, rules: str = "default") -> Verdict:
         """Reads and scores an answer: `default` its final part (see `final_part`), published rules all of it.
@@ -59,7 +68,7 @@ class Scoring:
         if rules == "vlmevalkit":
             verdict = self.vlmevalkit(columns, text)
         else:
-            verdict = _CUT_OFF if final is None else self.default(columns, final)
+            verdict = _CUT_OFF if final is None else self.default(self.keyed(columns), final)
         if final is None:
             return unsaid(verdict)
         left = self.judged and verdict.extracted is None and verdict.method == "none" and bool(final)
@@ -74,17 +83,20 @@ def unsaid(verdict: Verdict) -> Verdict:
     return replace(verdict, score=0.0, method="cut off") if math.isnan(verdict.score) else verdict
 
 
+_LETTERS = lettered("ABCDEFGH")
 _LEFT = Scoring(reasoning.left_to_judge, reasoning.left_to_judge, judged=True)
 
 SCORINGS: Mapping[str, Scoring] = {
-    "multiple_choice": Scoring(choice.multiple_choice, published_choice.multiple_choice, draws=True),
-    "mmmu": Scoring(choice.mmmu, published_choice.mmmu, draws=True),
-    "mmmu_pro": Scoring(choice.mmmu, published_choice.mmmu, draws=True),
-    "mmmu_pro_cot": Scoring(choice.mmmu, published_choice.mmmu_pro_cot, draws=True),
-    "mme_realworld": Scoring(choice.mme_realworld, published_choice.mme_realworld),
-    "video_mme": Scoring(choice.video_mme, published_choice.video_mme),
-    "yes_no": Scoring(yes_no.yes_no, published_words.yes_no),
-    "yes_no_in_any_case": Scoring(yes_no.yes_no, published_words.yes_no_in_any_case),
+    "multiple_choice": Scoring(
+        choice.multiple_choice, published_choice.multiple_choice, draws=True, choices=by_columns
+    ),
+    "mmmu": Scoring(choice.mmmu, published_choice.mmmu, draws=True, choices=by_columns),
+    "mmmu_pro": Scoring(choice.mmmu, published_choice.mmmu, draws=True, choices=by_columns),
+    "mmmu_pro_cot": Scoring(choice.mmmu, published_choice.mmmu_pro_cot, draws=True, choices=by_columns),
+    "mme_realworld": Scoring(choice.mme_realworld, published_choice.mme_realworld, choices=lettered("ABCDE")),
+    "video_mme": Scoring(choice.video_mme, published_choice.video_mme, choices=lettered("ABCD")),
+    "yes_no": Scoring(yes_no.yes_no, published_words.yes_no, choices=yes_or_no),
+    "yes_no_in_any_case": Scoring(yes_no.yes_no, published_words.yes_no_in_any_case, choices=yes_or_no),
     "vqa_accuracy": Scoring(open_answers.vqa_accuracy, published_words.vqa_accuracy),
     "anls": Scoring(open_answers.anls, published_open.anls),
     "relaxed": Scoring(numbers.relaxed, published_open.relaxed),
@@ -98,14 +110,14 @@ SCORINGS: Mapping[str, Scoring] = {
     "math_vision": Scoring(reasoning.math_vision, published_reasoning.math_vision, judged=True),
     "math_verse": Scoring(reasoning.math_verse, reasoning.left_to_judge, judged=True),
     "dyna_math": Scoring(reasoning.dyna_math, published_reasoning.dyna_math, judged=True),
-    "logic_vista": Scoring(reasoning.letters, reasoning.left_to_judge, judged=True),
+    "logic_vista": Scoring(reasoning.letters, reasoning.left_to_judge, judged=True, choices=_LETTERS, several=True),
     "charxiv": _LEFT,
     "pairs": _LEFT,
     "mmvet": _LEFT,
     "simple_vqa": _LEFT,
-    "visu_logic": Scoring(reasoning.letters, published_reasoning.visu_logic),
-    "we_math": Scoring(choice.multiple_choice, published_reasoning.we_math),
-    "erqa": Scoring(reasoning.letters, published_reasoning.erqa),
+    "visu_logic": Scoring(reasoning.letters, published_reasoning.visu_logic, choices=_LETTERS, several=True),
+    "we_math": Scoring(choice.multiple_choice, published_reasoning.we_math, choices=by_columns),
+    "erqa": Scoring(reasoning.letters, published_reasoning.erqa, choices=_LETTERS, several=True),
     "zero_bench": Scoring(reasoning.in_braces, published_reasoning.zero_bench),
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from testbed.analyses.predictions import has_logits, predictions_of
-from testbed.errors import TestbedError
+from testbed.errors import TestbedError, well_formed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,18 +21,28 @@ def sample_frame(store: Store, evaluation: Evaluation) -> pd.DataFrame:
     """A row for each sample; see `testbed.api.results.Results.samples`."""
     import pandas as pd
 
+    from testbed.tasks.parts.generation import replies_of
+
     dataset = store.datasets.get(evaluation.dataset_id or 0)
     columns: dict[str, Any] = {"sample": [each.id for each in dataset.samples]}
     columns |= _classes(store, evaluation, dataset)
+    refusals: dict[int, str | None] = {}
     if TEXT in store.outputs.kinds(evaluation.id):
-        from testbed.tasks.parts.generation import texts_and_status
-
-        columns["text"], _ = texts_and_status(store.outputs.read(evaluation.id, TEXT))
+        replies = replies_of(store.outputs.read(evaluation.id, TEXT))
+        refusals = dict(enumerate(replies.refusals))
+        columns["text"] = [None if refusals[place] else text for place, text in enumerate(replies.texts)]
     for (scorer, name), values in store.scores.read(evaluation.id).items():
         columns[name if name not in columns and name not in OWN else f"{name} ({scorer})"] = values
     errors = store.outputs.errors(evaluation.id)
-    columns["error"] = [errors.get(index) for index in range(len(dataset.samples))]
-    return pd.DataFrame(columns)
+    columns["error"] = [errors.get(index) or refusals.get(index) for index in range(len(dataset.samples))]
+    return pd.DataFrame({name: _as_shown(values) for name, values in columns.items()})
+
+
+def _as_shown(values: Any) -> Any:
+    """The values of a column; texts without halves of surrogate pairs, of which pandas makes no column."""
+    if not isinstance(values, list):
+        return values
+    return [well_formed(each) if isinstance(each, str) else each for each in values]
 
 
 def _classes(store: Store, evaluation: Evaluation, dataset: DatasetInfo) -> dict[str, Any]:

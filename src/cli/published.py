@@ -164,13 +164,14 @@ def disagree(
     """
     from testbed.db.store import Store
     from testbed.published.compare import about, disagreements
+    from testbed.published.names import mapped_now
 
     with Store.open(db_url) as store:
         known = [each.name for each in store.claims.sources()]
         if unknown := [each for each in sources if each not in known]:
             stored = ", ".join(dict.fromkeys(known)) or "no sources"
             raise TestbedError(f"nothing of {unknown[0]!r} is stored; {stored} are")
-        claims = store.claims.find(sources=sources or None)
+        claims = mapped_now(store, store.claims.find(sources=sources or None))
     found = disagreements(about(claims, models, settings))
     if as_json:
         print_json([_as_object(each, Decimal(repr(by))) for each in found])
@@ -193,9 +194,10 @@ def coverage(db_url: str | None, as_json: bool) -> int:
     """
     from testbed.db.store import Store
     from testbed.published.compare import coverage as covered
+    from testbed.published.names import mapped_now
 
     with Store.open(db_url) as store:
-        found = covered(store.claims.sources(), store.claims.find())
+        found = covered(store.claims.sources(), mapped_now(store, store.claims.find()))
     if as_json:
         print_json([{**vars(each), "values": each.values, "mapped": each.mapped} for each in found])
         return 0

@@ -9,7 +9,7 @@ import click
 from testbed.cli.options.stored import STORED_SETTING, model_argument
 from testbed.cli.run.checks import certificate_as_object, describe_certificate, describe_samples
 from testbed.cli.run.report import describe_not_finite
-from testbed.cli.run.unread import unreadable_in_words
+from testbed.cli.run.unread import refusals_in_words, unreadable_in_words
 from testbed.console.columns import prose
 from testbed.console.options import Argument, store_command
 from testbed.console.output import bare_value, count, metric_value, print_json, table
@@ -80,6 +80,8 @@ def command(
     for cell in shown:
         label, own = about.get(cell.evaluation.id, ("", None))
         click.echo(prose(_headline(cell, label)))
+        if refused := refusals_in_words(cell.metrics):
+            click.echo(prose(f"  {refused}"))
         for line in _unread(db_url, cell):
             click.echo(prose(f"  {line}"))
         if prompts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ _FORMATS = {
     b"II*\x00": "image/tiff",
     b"MM\x00*": "image/tiff",
 }
+_OF_THE_WEB = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF8")
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,18 @@ class Picture:
             SampleError: If it has more and cannot be decoded.
         """
         return Picture(eight_bits(self.data, self.name), self.name)
+
+    def for_servers(self) -> Picture:
+        """The picture in a format that every server reads: a PNG unless it is a JPEG, PNG, GIF or WebP of 8 bits.
+
+        Raises:
+            SampleError: If a PNG is needed, and the picture cannot be decoded.
+        """
+        if self.data.startswith(_OF_THE_WEB) or (self.data[:4] == b"RIFF" and self.data[8:12] == b"WEBP"):
+            return self.eight_bits()
+        file = io.BytesIO()
+        self.image().save(file, "PNG")
+        return Picture(file.getvalue(), self.name)
 
     def image(self) -> Image.Image:
         """The RGB image.

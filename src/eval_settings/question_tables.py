@@ -22,6 +22,8 @@ from testbed.registry import registry
 FAMILY = "tsv:"
 SUFFIX = ".tsv"
 AS_PANDAS = ".as_pandas"
+SEVERAL_TURNS = "MT"  # VLMEvalKit's kind of sets that are conversations
+CLASSES = "docs/vlmevalkit-classes.md"
 
 
 class QuestionTables:
@@ -87,10 +89,9 @@ def _of_name(name: str) -> Questions:
     found = questions_of(name, known.kind, known.prompt_class, known.score_class)
     if found is not None:
         return found
-    lacks = (
-        f"{name} is not scored by rules alone (VLMEvalKit's {known.score_class}, of the kind {known.kind});"
-        f" {FAMILY}/path/to/{name}.tsv asks its questions all the same, and compares the answers as texts"
-    )
+    lacks = f"{name} is not scored by rules alone (VLMEvalKit's {known.score_class}, of the kind {known.kind})"
+    if known.modality == "IMAGE" and known.kind != SEVERAL_TURNS:
+        lacks += f"; a class in VLMEvalKit's form scores it: testbed run --plugin FILE, see {CLASSES}"
     return replace(questions_by_columns([]), lacks=lacks)
 
 

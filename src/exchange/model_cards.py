@@ -16,6 +16,7 @@ from testbed.entities import OVERALL, Metric
 from testbed.errors import DataError, TestbedError
 from testbed.exchange.cells import Cell
 from testbed.metric_specs import main_metric, spec_of
+from testbed.yamltext import YamlError, from_yaml
 
 INDEX = "model-index"
 UNKNOWN = "unknown"  # the data set's id, where nobody has declared it
@@ -169,10 +170,9 @@ def _parts(text: str) -> tuple[str, str, str, str]:
 
 def _loaded(front: str, name: str) -> dict[str, Any]:
     try:
-        found = yaml.safe_load(front) if front.strip() else {}
-    except (yaml.YAMLError, ValueError, RecursionError, AttributeError, TypeError, KeyError, IndexError) as error:
-        said = " ".join(str(error).split())[:200]
-        raise DataError(f"the front matter of {name} cannot be read as YAML: {said}") from None
+        found = from_yaml(front) if front.strip() else {}
+    except YamlError as error:
+        raise DataError(f"the front matter of {name} cannot be read as YAML: {str(error)[:200]}") from None
     if found is None:
         return {}
     if not isinstance(found, dict):

@@ -19,7 +19,7 @@ from testbed.registry.references import is_part
 from testbed.scoring.stored_values import EvaluationValues
 from testbed.spreadsheet import as_csv
 from testbed.tasks.judged_answers import task as judged
-from testbed.tasks.parts.generation import texts_and_status
+from testbed.tasks.parts.generation import replies_of
 from testbed.tasks.question_answering import columns_of
 
 COLUMNS = (MODEL, ID, LABEL, ANNOTATOR, ANSWER)
@@ -95,9 +95,10 @@ def suggest_labels(
     for evaluation in _evaluations(store, models, eval_settings, QUESTIONS):
         assert evaluation.dataset_id is not None
         samples = store.datasets.get(evaluation.dataset_id).samples
-        texts, _ = texts_and_status(store.outputs.read(evaluation.id, "text"))
+        replies = replies_of(store.outputs.read(evaluation.id, "text"))
+        texts, refusals = replies.texts, replies.refusals
         scores = next((found for (_, name), found in store.scores.read(evaluation.id).items() if name == "score"), None)
-        there = np.array([place for place, text in enumerate(texts) if text is not None])
+        there = np.array([place for place, text in enumerate(texts) if text is not None and not refusals[place]])
         drawn = np.random.default_rng(seed).permutation(there)[:number]
         for place in sorted(drawn):
             row = columns_of(samples[place].target, evaluation.eval_setting)

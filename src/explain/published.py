@@ -10,8 +10,7 @@ from testbed.entities import FRACTION, OVERALL, Claim
 from testbed.errors import StoreError
 from testbed.explain.cell import reported
 from testbed.published.agreement import DEFINITION, rounding
-from testbed.published.names import weights
-from testbed.published.reading import eval_setting
+from testbed.published.names import eval_setting, weights
 
 MAIN = "top1"
 

@@ -46,7 +46,7 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
-SCORER = "caption_similarity@1"
+SCORER = "caption_similarity@2"
 FINE = ("fine_precision", "fine_recall", "fine_f1")
 METRICS = ("coarse_similarity", *FINE, "hm_cf")
 

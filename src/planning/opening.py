@@ -28,6 +28,7 @@ from testbed.provenance.remembered import RememberedWeights
 from testbed.registry.catalog import Catalog
 from testbed.registry.table import Registry
 from testbed.tasks import image_embedding
+from testbed.tasks.task_base import get_task
 from testbed.tracing import access_log
 
 log = logging.getLogger("testbed")
@@ -152,10 +153,13 @@ class Opener:
         if setting.full_targets:
             samples = [replace(each, target=setting.target(each.id, each.target)) for each in dataset.samples]
             dataset = dataset_of(dataset.name, samples, dataset.class_names)
+        told = get_task(setting.task).check_samples(setting, dataset.samples)
         if samples_key not in self._remarks:
             seen = source.remarks(positions, dataset) if isinstance(source, ImageSource) else ()
             self._remarks[samples_key] = seen
-        opened = OpenedSetting(setting, source, source_key, positions, dataset, remarks=self._remarks[samples_key])
+        opened = OpenedSetting(
+            setting, source, source_key, positions, dataset, remarks=(*told, *self._remarks[samples_key])
+        )
         if setting.task == image_embedding.task.name:
             opened = _only_images(opened)
         return replace(opened, files=frozenset(files | _origin(self.catalog.eval_settings, name)))

@@ -18,6 +18,7 @@ from testbed.published import own_results
 from testbed.published.document import Document, read_document
 from testbed.published.forms import ALL, Form, robustbench_corruptions
 from testbed.published.mapped import Map
+from testbed.published.names import evaluated_names
 from testbed.published.reading import Reading
 from testbed.published.sources import SourceFile, usual_place
 
@@ -81,11 +82,12 @@ def add(
     left_out: Counter[str] = Counter()
     read: list[tuple[_File, list[Claim]]] = []
     rows = 0
+    models, evaluated = evaluated_names(store)
     for document, form in _of_one_form(documents, columns):
         if form is None:
             left_out[OTHERS] += 1
             continue
-        reading = Reading(document, own_names or form.OTHERS, settings if own_names else ())
+        reading = Reading(document, own_names or form.OTHERS, settings if own_names else evaluated, models)
         form.read(document, reading)
         left_out.update(reading.left_out)
         rows += reading.rows

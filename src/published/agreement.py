@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, FRACTION, OVERALL, Claim, ClaimSource, Result
-from testbed.published.names import NO_MODEL, NO_SETTING, weights
+from testbed.published.names import NO_MODEL, NO_SETTING, mapped_now, weights
 from testbed.registry import registry
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ class PublishedValues:
             return
         wanted = {weights(each) for each in models}
         same = [each for each in known if weights(each) in wanted]
-        for claim in store.claims.find(same, eval_settings) if same else ():
+        for claim in mapped_now(store, store.claims.find(same, eval_settings)) if same else ():
             self._claims.setdefault((weights(claim.model), claim.eval_setting), []).append(claim)
 
     @classmethod

@@ -13,8 +13,7 @@ from typing import NamedTuple
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, FRACTION, OVERALL, Claim, ClaimSource, Result
 from testbed.published.agreement import Comparison, PublishedValues
-from testbed.published.names import PREFIXES, names_of, weights
-from testbed.published.reading import eval_setting
+from testbed.published.names import PREFIXES, eval_setting, names_of, weights
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Same weights, other names: which names of models mean the same published weights.
+"""Names in published files: which are testbed's or the store's, and which mean the same published weights.
 
 open_clip, timm and torchvision tell in which repository of the Hugging Face hub, or at which URL, the weights of their
 models are; ``same_weights.tsv`` has what they do not tell, such as the repositories that OpenAI made for transformers.
@@ -7,14 +7,21 @@ models are; ``same_weights.tsv`` has what they do not tell, such as the reposito
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from testbed.errors import PluginError, TestbedError
 from testbed.registry import registry
 from testbed.registry.library_names import library_names, places_of_weights
 from testbed.registry.training_data import training_data
+
+if TYPE_CHECKING:
+    from testbed.db.parts.names import Kind
+    from testbed.db.store import Store
+    from testbed.entities import Claim
 
 OPEN_CLIP = "open_clip_torch"
 SAME = Path(__file__).parent / "same_weights.tsv"
@@ -24,6 +31,7 @@ APART = {"ViT-B-16-plus-240,laion400m_e32"}
 # Why a claim names no model or setting of testbed.
 NO_MODEL = "testbed has no such model"
 NO_SETTING = "testbed has no such eval setting"
+_KINDS: Final[tuple[Kind, ...]] = ("model", "eval setting")
 AT = "@"  # before the image size that a model was evaluated at
 
 
@@ -64,6 +72,42 @@ def is_model(name: str) -> bool:
         return registry.models.canonical(bare) is not None
     except TestbedError:  # no name that a model can have
         return False
+
+
+@cache
+def eval_setting(name: str) -> tuple[str, bool]:
+    """The one spelling of a setting's name, and whether it is registered."""
+    registry.load()
+    try:
+        found = registry.eval_settings.canonical(name)
+    except TestbedError:  # no name that a setting can have
+        found = None
+    scored, at, _ = name.rpartition("@")
+    if found is None and at:  # a judge that is defined elsewhere scores a setting that is here
+        return name, eval_setting(scored)[1]
+    return found or name, found is not None
+
+
+def evaluated_names(store: Store) -> tuple[set[str], set[str]]:
+    """The names of the models, and of the eval settings, that the store has evaluations of."""
+    models, settings = ({each.name for each in store.names.all(kind) if each.evaluations} for kind in _KINDS)
+    return models, settings
+
+
+def mapped_now(store: Store, claims: Iterable[Claim]) -> list[Claim]:
+    """Claims as they would be read today: a model or a setting that the store has evaluated since is known."""
+    found = list(claims)
+    if not any(each.why in (NO_MODEL, NO_SETTING) for each in found):
+        return found
+    models, settings = evaluated_names(store)
+    return [replace(each, why=_why_now(each, models, settings)) for each in found]
+
+
+def _why_now(claim: Claim, models: Collection[str], settings: Collection[str]) -> str | None:
+    if claim.why not in (NO_MODEL, NO_SETTING) or (claim.why == NO_MODEL and claim.model not in models):
+        return claim.why
+    known = claim.eval_setting in settings or eval_setting(claim.eval_setting)[1]
+    return None if known else NO_SETTING
 
 
 def _base_has(architecture: str, tag: str) -> bool:

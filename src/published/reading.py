@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from functools import cache
 
 from testbed.entities import OVERALL, Claim
-from testbed.errors import TestbedError
 from testbed.exchange.imported import metric_in, named
 from testbed.metric_specs import MetricSpec
 from testbed.published.document import Document
-from testbed.published.names import NO_MODEL, NO_SETTING, is_model
-from testbed.registry import registry
+from testbed.published.names import NO_MODEL, NO_SETTING, eval_setting, is_model
 
 MEAN = "a mean over several eval settings"
 NOT_DEFINED = "not defined (NaN)"
@@ -30,6 +27,7 @@ class Reading:
         document: The file.
         own_names: Whether models may have any names.
         settings: Names of settings that are known besides the registry's; None: any.
+        models: Names of models that are known besides testbed's.
 
     Attributes:
         claims: The values that are claims.
@@ -37,8 +35,15 @@ class Reading:
         rows: How many rows or records were read.
     """
 
-    def __init__(self, document: Document, own_names: bool = False, settings: Collection[str] | None = ()) -> None:
+    def __init__(
+        self,
+        document: Document,
+        own_names: bool = False,
+        settings: Collection[str] | None = (),
+        models: Collection[str] = (),
+    ) -> None:
         self.document = document
+        self.models = models
         self.own_names = own_names
         self.settings = settings
         self.claims: list[Claim] = []
@@ -94,7 +99,7 @@ class Reading:
             self.leave(NOT_DEFINED, text)
             return
         setting, known = eval_setting(named(setting, where, "eval setting"))
-        if why is None and not self.own_names and not is_model(model):
+        if why is None and not self.own_names and model not in self.models and not is_model(model):
             why = NO_MODEL
         if why is None and not known and not self.takes(setting):
             why = NO_SETTING
@@ -110,17 +115,3 @@ class Reading:
                 why=why,
             )
         )
-
-
-@cache
-def eval_setting(name: str) -> tuple[str, bool]:
-    """The one spelling of a setting's name, and whether it is registered."""
-    registry.load()
-    try:
-        found = registry.eval_settings.canonical(name)
-    except TestbedError:  # no name that a setting can have
-        found = None
-    scored, at, _ = name.rpartition("@")
-    if found is None and at:  # a judge that is defined elsewhere scores a setting that is here
-        return name, eval_setting(scored)[1]
-    return found or name, found is not None

@@ -28,6 +28,7 @@ from testbed.tasks.parts.recorded_sets import pairs_of
 BETTER = "better"
 FIRST = (100, 140)  # the first looks; the next ones are at twice as many, and so on
 _STEPS_ANEW = 3
+_NEARLY_ALL = 0.8  # of the samples
 # Looks at fewer samples than this share of what is likely needed are left out: they cost a start for nothing, and where
 # all is computed anew, their samples.
 _WORTH = {False: 0.5, True: 1.3}
@@ -63,6 +64,7 @@ class Sampled:
         anew: Whether each look computes all its samples, since outputs depend on the batch.
         computed: The number of samples that were computed, those stored before included.
         evaluation_id: That of the last look.
+        nearly_all: Whether the goal takes nearly all samples.
     """
 
     model: str
@@ -77,6 +79,7 @@ class Sampled:
     anew: bool = False
     computed: int = 0
     evaluation_id: int | None = None
+    nearly_all: bool = False
 
     @property
     def open(self) -> bool:
@@ -151,6 +154,7 @@ def run_until(
     settings: Sequence[str],
     goal: Goal,
     run: RunPairs,
+    tell: Callable[[str], None] = lambda note: None,
 ) -> Outcome:
     """Runs each model on each setting until the goal is reached.
 
@@ -161,6 +165,7 @@ def run_until(
         settings: Canonical names.
         goal: When to stop.
         run: Runs pairs of a model and a setting.
+        tell: Called with a note where the goal takes nearly all samples.
 
     Raises:
         TestbedError: As `testbed.runner.run.run`.
@@ -177,6 +182,7 @@ def run_until(
             if not report.interrupted:
                 for each in waiting:
                     _look(store, each, goal, report)
+                    _tell_if_nearly_all(each, goal, tell)
                 _go_together([each for each in waiting if each.open])
     return outcome
 
@@ -272,6 +278,24 @@ def _look(store: Store, cell: Sampled, goal: Goal, report: Report) -> None:
         needed = _needed(found, half, cell.population.size)
         while cell.now < len(cell.looks) - 1 and cell.looks[cell.now][0] < _WORTH[cell.anew] * needed:
             cell.now += 1
+
+
+def _tell_if_nearly_all(cell: Sampled, goal: Goal, tell: Callable[[str], None]) -> None:
+    """Notes, once, that a goal probably takes nearly as many samples as there are."""
+    if cell.estimate is None or cell.population is None or cell.nearly_all:
+        return
+    size, found = cell.population.size, cell.estimate
+    if goal.half is not None:
+        needed = _needed(found, goal.half / 100 if found.points else goal.half, size)
+    else:
+        needed = found.n if cell.looked > 1 else 0  # the first look may be at all samples, if these are stored
+    cell.nearly_all = len(cell.looks) > 1 and needed >= _NEARLY_ALL * size
+    if cell.nearly_all:
+        what = "a decision" if goal.half is None else f"± {goal.half:g}"
+        tell(
+            f"{cell.model} on {cell.setting}: {what} takes nearly all of the {size:,} samples; a run without --until"
+            " costs hardly more, and is exact"
+        )
 
 
 def _keep_once(store: Store, cell: Sampled, model: str, evaluation_id: int) -> None:

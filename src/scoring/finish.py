@@ -57,7 +57,8 @@ def finish(store: Store, catalog: Catalog, evaluation_id: int, before: Callable[
 def compute_scores(store: Store, catalog: Catalog, evaluation_id: int) -> tuple[list[Score], list[Metric]]:
     """Today's scores and metrics of stored outputs. Changes nothing; raises whatever the setting's metric raises.
 
-    Where outputs are not finite, the metric `NOT_FINITE` says so beside the task's own.
+    Where outputs are not finite, or answers were refused, the metrics `NOT_FINITE` and `REFUSED` say so beside the
+    task's own.
     """
     evaluation = store.evaluations.get(evaluation_id)
     setting = catalog.get_eval_setting(evaluation.eval_setting)
@@ -70,7 +71,7 @@ def compute_scores(store: Store, catalog: Catalog, evaluation_id: int) -> tuple[
     model = catalog.get_model(evaluation.model) if known else None
     with access_log.watch(access_log.setting(setting.name)):
         scores, metrics = task.score(values, setting, model)
-    return scores, [*metrics, *values.not_finite()]
+    return scores, [*metrics, *values.not_finite(), *values.refused()]
 
 
 def changes(store: Store, catalog: Catalog, evaluation_id: int, details: bool = False) -> ScoreChanges:

@@ -16,6 +16,7 @@ from testbed.identity.fingerprints import model_identity
 from testbed.metric_specs import LOWER, NEVER, rate
 from testbed.models.base.capability import Message
 from testbed.planning.item_nodes import outputs_read, recorded_nodes, scorer_of
+from testbed.scoring.refusals import refused
 from testbed.tasks.image_embedding import KIND
 
 if TYPE_CHECKING:
@@ -119,6 +120,11 @@ class EvaluationValues(LateValues):
             for what, found in counted.items()
             if found.any()
         ]
+
+    def refused(self) -> list[Metric]:
+        """The share of samples that the model refused; see `testbed.scoring.refusals.refused`."""
+        dtype = getattr(self._outputs, "dtype", None)
+        return refused(self._outputs) if dtype is not None and dtype.kind == "O" else []
 
     def _stored_texts(self, texts: Sequence[str]) -> Any:
         """The embeddings of texts; stores of schema 0004 and before have one array for each list of texts."""

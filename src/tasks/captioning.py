@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-SCORER = "captioning@1"
+SCORER = "captioning@2"
 WORDS = MetricSpec("words", "words", NEITHER, lowest=0)
 
 
@@ -71,9 +71,10 @@ class Captioning(GenerationTask):
         """The coverage and the length of captions, and what they share with reference captions, where there are some.
 
         Returns:
-            The scores ``status`` (0 a caption, 1 none, 2 a blank one, 3 an error) and ``words`` (of each caption); the
-            metrics ``coverage`` (the share of samples with a caption, blank or not), ``empty`` (with a blank one) and
-            ``words`` (the mean over the captions). With references, the scores and metrics of `overlap_rows` too.
+            The scores ``status`` (0 a caption, 1 none, 2 a blank one or a refusal, 3 an error) and ``words`` (of each
+            caption); the metrics ``coverage`` (the share of samples with a caption, blank or not), ``empty`` (with a
+            blank one) and ``words`` (the mean over the captions). With references, the scores and metrics of
+            `overlap_rows` too.
 
         Raises:
             DataError: If no sample has a caption.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-SCORER = "clip_score@1"
+SCORER = "clip_score@2"
 _PAIRS = 2**15  # at a time, so that an image's embedding is not held once for each of its captions
 
 

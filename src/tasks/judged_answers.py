@@ -53,6 +53,8 @@ from testbed.tasks.question_answering import task as question_answering
 from testbed.tasks.task_base import Task
 
 if TYPE_CHECKING:
+    from testbed.data.left_out import LeftOut
+    from testbed.entities import SampleInfo
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.graph.build import Graph
     from testbed.graph.values import Values
@@ -61,7 +63,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 log = logging.getLogger("testbed")
-SCORER = "judged_answers@1"
+SCORER = "judged_answers@2"
 RULE_SCORE, SWAP_CONSISTENCY = rate("rule_score"), rate("swap_consistency")
 ALPHA = MetricSpec("alpha", "", HIGHER, highest=1)
 MAX_NEW_TOKENS = 1024  # of a verdict; judges that reason need some
@@ -78,6 +80,10 @@ class JudgedAnswers(Task):
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
         """As question answering: what the model under test must be able to do."""
         return question_answering.route(model, setting)
+
+    def check_samples(self, setting: EvalSetting, samples: Sequence[SampleInfo]) -> tuple[LeftOut, ...]:
+        """See `question_answering`."""
+        return question_answering.check_samples(setting, samples)
 
     def build(self, graph: Graph) -> Built:
         """The answers, and each judge's replies."""

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.answers.columns import has_answer
+from testbed.answers import prompts
+from testbed.answers.columns import has_answer, listed
 from testbed.answers.reports.report import REPORTS, VERSION, report
-from testbed.answers.scorings import RULES, SCORINGS, drawn, unsaid
+from testbed.answers.scorings import RULES, SCORINGS, Scoring, drawn, unsaid
 from testbed.answers.verdict import Answered, Verdict
 from testbed.entities import Metric, Score
-from testbed.errors import DefinitionError, UnsupportedError
+from testbed.errors import DataError, DefinitionError, UnsupportedError
 from testbed.graph.nodes import Built
 from testbed.metric_specs import LOWER, MAIN, NEVER, rate
 from testbed.metrics.inference.statistics import mean_and_stderr
@@ -23,9 +24,12 @@ from testbed.models.base.capability import GenerationConfig
 from testbed.tasks.captioning import require_some
 from testbed.tasks.parts.generation import Replies, TextTask, replies_of
 from testbed.tasks.parts.options import as_options
+from testbed.tasks.parts.right_answers import check_right_answers
 from testbed.tasks.task_base import options_of
 
 if TYPE_CHECKING:
+    from testbed.data.left_out import LeftOut
+    from testbed.entities import SampleInfo
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.graph.build import Graph
     from testbed.graph.values import Values
@@ -34,7 +38,8 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 log = logging.getLogger("testbed")
 
-SCORER = "question_answering@1"
+SCORER = "question_answering@2"
+REFUSED = Verdict(None, 0.0, "refused")
 # Of each answer: 1 is right, 0 is wrong, and some benchmarks have grades between.
 SCORE, PARSED = rate("score", headline=MAIN, zero_one=True), rate("parsed")
 UNREAD, BOUND_WRONG, BOUND_RIGHT = rate("unread", LOWER, NEVER), rate("bound_wrong"), rate("bound_right")
@@ -93,6 +98,22 @@ class QuestionAnswering(TextTask):
             raise UnsupportedError(lacks)
         return super().route(model, setting)
 
+    def check_samples(self, setting: EvalSetting, samples: Sequence[SampleInfo]) -> tuple[LeftOut, ...]:
+        """Checks that questions are asked in one turn, and right answers; see `check_right_answers`.
+
+        Raises:
+            DataError: If all questions are lists, which the prompt would send as texts; or a right answer is wrong.
+        """
+        prompt = options_of(setting, QuestionOptions).prompt
+        prompt = getattr(prompt, "func", prompt)
+        in_one = prompt is not prompts.conversation and prompt.__module__ == prompts.__name__
+        if samples and in_one and all(_is_in_turns(each.target) for each in samples):
+            raise DataError(
+                "its questions are lists, as in sets of several turns, and would be sent as they are written; give each"
+                " question a row, or define a setting with the task option prompt=testbed.answers.prompts.conversation"
+            )
+        return check_right_answers(setting.name, SCORINGS[named(setting)[0]], samples)
+
     def build(self, graph: Graph) -> Built:
         """The answers."""
         given = options_of(graph.setting, QuestionOptions)
@@ -113,13 +134,14 @@ class QuestionAnswering(TextTask):
     ) -> tuple[list[Score], list[Metric]]:
         """What the benchmark reports, and how far it can be trusted.
 
-        Answers that are missing, errors, and answers to rows whose right answer is hidden are not scored; blank and
-        unparsed answers count as wrong. Of a table without right answers there is nothing but the share of answers.
-        Where the scoring leaves unparsed answers to a judge, they are not scored; see `left_open`.
+        Answers that are missing, samples that cannot be read, and answers to rows whose right answer is hidden are not
+        scored; blank and unparsed answers and refusals count as wrong. Of a table without right answers there is
+        nothing but the share of answers. Where the scoring leaves unparsed answers to a judge, they are not scored; see
+        `left_open`.
 
         Returns:
-            The scores ``status`` (0 an answer, 1 none, 2 a blank one, 3 an error), ``score`` (of each answer, in
-            [0, 1]) and ``parsed`` (1 if the rules could read it); the metrics of the report and those of
+            The scores ``status`` (0 an answer, 1 none, 2 a blank one or a refusal, 3 an error), ``score`` (of each
+            answer, in [0, 1]) and ``parsed`` (1 if the rules could read it); the metrics of the report and those of
             `testbed.answers.reports.report.extras`, and ``empty`` (the share of blank answers).
         """
         scoring, chosen, rules = named(setting)
@@ -136,7 +158,7 @@ class QuestionAnswering(TextTask):
             SCORER,
             cut_off=replies.cut_off,
             other_verdicts=others,
-            expected=_expected(columns, verdicts) if SCORINGS[scoring].draws else None,
+            expected=_expected(SCORINGS[scoring], columns, verdicts) if SCORINGS[scoring].draws else None,
         )
         if SCORINGS[scoring].judged:
             metrics += left_open(verdicts, setting.name)
@@ -195,6 +217,11 @@ def generation_config(given: Mapping[str, Any], model: ModelDefinition) -> Gener
     return GenerationConfig(**{"max_new_tokens": MAX_NEW_TOKENS, **own, **given})
 
 
+def _is_in_turns(target: Any) -> bool:
+    """Whether a row has several questions in one cell."""
+    return isinstance(target, dict) and len(listed(target.get("question", "")) or ()) > 1
+
+
 def columns_of(target: Any, what: str) -> dict[str, str]:
     """The columns of a sample.
 
@@ -222,11 +249,11 @@ def verdicts_of(
 ) -> list[Verdict | None]:
     """What rules say of each answer; None where there is none, or no right one to compare it with."""
     read = SCORINGS[scoring]
-    given = zip(columns, texts_for(replies, rules), replies.texts, strict=True)
+    given = zip(columns, texts_for(replies, rules), replies.texts, replies.refusals, strict=True)
     found: list[Verdict | None] = []
-    for row, text, final in given:
-        if text is None or not has_answer(row):
-            found.append(None)
+    for row, text, final, refusal in given:
+        if text is None or not has_answer(row) or refusal is not None:
+            found.append(None if text is None or not has_answer(row) else REFUSED)
             continue
         verdict = read(row, text, rules)
         as_it_is = final or (rules == PUBLISHED and not text)  # VLMEvalKit reads blank answers like others
@@ -238,9 +265,10 @@ def _others(rules: str) -> str:
     return PUBLISHED if rules == DEFAULT else DEFAULT
 
 
-def _expected(columns: Sequence[Mapping[str, str]], verdicts: Sequence[Verdict | None]) -> Array:
+def _expected(scoring: Scoring, columns: Sequence[Mapping[str, str]], verdicts: Sequence[Verdict | None]) -> Array:
     """The expected score of each answer if an option were drawn where none could be read."""
-    return np.array([np.nan if each is None else drawn(row, each) for row, each in zip(columns, verdicts, strict=True)])
+    told = zip(columns, verdicts, strict=True)
+    return np.array([np.nan if each is None else drawn(scoring.keyed(row), each) for row, each in told])
 
 
 def _scores(verdicts: Sequence[Verdict | None]) -> list[Score]:

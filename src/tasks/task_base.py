@@ -13,7 +13,10 @@ from testbed.errors import DefinitionError, UnsupportedError
 from testbed.tasks.parts.options import NoOptions, as_options
 
 if TYPE_CHECKING:
-    from testbed.entities import Metric, Score
+    from collections.abc import Sequence
+
+    from testbed.data.left_out import LeftOut
+    from testbed.entities import Metric, SampleInfo, Score
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.graph.build import Graph
     from testbed.graph.nodes import Built
@@ -59,6 +62,17 @@ class Task(ABC):
         self, values: Values, setting: EvalSetting, model: ModelDefinition | None
     ) -> tuple[list[Score], list[Metric]]:
         """Per-sample scores and metrics, from stored values. Runs no model."""
+
+    def check_samples(self, setting: EvalSetting, samples: Sequence[SampleInfo]) -> tuple[LeftOut, ...]:
+        """Checks what a setting's samples say, before any model runs.
+
+        Returns:
+            What a reader of the results should know.
+
+        Raises:
+            DataError: If they cannot be scored as they are; names the first such sample.
+        """
+        return ()
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
         """What determines the metrics besides the stored values: the scorer, and the options that it takes."""

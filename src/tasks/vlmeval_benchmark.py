@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.answers.published.choice import FAILURE
 from testbed.compat.vlmevalkit.standin.smp.file import dump, typed
 from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
@@ -22,7 +23,7 @@ from testbed.metrics.scorers.reported import flat, reported_metrics
 from testbed.models.base.capability import GenerationConfig
 from testbed.paths import own_temporary
 from testbed.tasks.captioning import require_some
-from testbed.tasks.parts.generation import TextTask, texts_and_status
+from testbed.tasks.parts.generation import TextTask, refusal_of, texts_and_status
 from testbed.tasks.parts.options import as_options
 from testbed.tasks.task_base import options_of
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from testbed.graph.values import Values
     from testbed.models.model_base import ModelDefinition
 
-SCORER = "vlmeval_benchmark@1"
+SCORER = "vlmeval_benchmark@2"
 RULES_ALONE = {"model": "exact_matching"}
 
 log = logging.getLogger("testbed")
@@ -77,11 +78,12 @@ class VLMEvalBenchmarkTask(TextTask):
     ) -> tuple[list[Score], list[Metric]]:
         """What the class's ``evaluate`` reports; see `testbed.metrics.scorers.reported`.
 
-        It gets the questions that have an answer; what it prints goes to the log.
+        It gets the questions that have an answer, and VLMEvalKit's message of a failure in place of a refusal; what it
+        prints goes to the log.
 
         Returns:
-            The score ``status`` (0 an answer, 1 none, 2 a blank one, 3 an error); the metrics of the report, its main
-            one as ``score``, and ``coverage`` and ``empty``.
+            The score ``status`` (0 an answer, 1 none, 2 a blank one or a refusal, 3 an error); the metrics of the
+            report, its main one as ``score``, and ``coverage`` and ``empty``.
 
         Raises:
             DataError: If no sample has an answer, or the report has no numbers.
@@ -131,7 +133,7 @@ def _answer(output: Mapping[str, Any]) -> dict[str, str]:
     """The columns of an answer."""
     records = (output.get("extra") or {}).get("extra_records")
     told = {} if records is None else {"extra_records": json.dumps(records, ensure_ascii=False)}
-    return {"prediction": output["text"], **told}
+    return {"prediction": FAILURE if refusal_of(output) is not None else output["text"], **told}
 
 
 def _setting(setting: EvalSetting) -> VLMEvalBenchmark:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -56,15 +56,17 @@ class MessageKernel(ShardKernel):
         unreached: dict[int, str] = {}
         done = 0
         for size, places, conversations in self._batches(shard, errors):
-            if errors and self.context.options.strict:
-                raise StrictError(f"{next(iter(errors.values()))} (--strict stops the run)")
+            self._stop_if_strict(errors)
             with stage("forward", on_device=True):
                 outputs = self._answers(loaded, conversations)
             for place, output in zip(places, outputs, strict=True):
                 if isinstance(output, UnreachedError):
                     unreached[place] = str(output)
+                elif isinstance(output, SampleError):
+                    errors[place] = str(output)
                 else:
                     values[place] = output
+            self._stop_if_strict(errors)
             self.answerer.give_up_if_hopeless(size, len(self.one_pass.positions))
             yield ShardProgress(size)
             done += size
@@ -83,6 +85,10 @@ class MessageKernel(ShardKernel):
         unread = {self.cell.evaluation_id: errors} if errors else {}
         if done == shard.count or self.answerer.answered:
             yield ShardDone(shard, chunks, unread, whole=done == shard.count)
+
+    def _stop_if_strict(self, errors: Mapping[int, str]) -> None:
+        if errors and self.context.options.strict:
+            raise StrictError(f"{next(iter(errors.values()))} (--strict stops the run)")
 
     def _model(self) -> Any:
         if self._loaded is None:
@@ -169,7 +175,7 @@ def converse(
 
 def _with_turns(output: Output, before: Sequence[Output]) -> Output:
     """An output with the answers to earlier turns, if there are any."""
-    if isinstance(output, UnreachedError) or not before:
+    if not isinstance(output, dict) or not before:
         return output
     return {**output, "turns": [each["text"] for each in before if isinstance(each, dict)]}
 

@@ -144,3 +144,33 @@ def test_wrong_models_are_refused(gate, candidate, said):
     done = gate(VAL, candidate)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("policy", "key"),
+    [
+        ("margin: 1\nmargin: 50\nrules: [val]\n", "margin"),
+        ('margin: 1\n"margin": 50\nrules: [val]\n', "margin"),
+        ("rules:\n  - {setting: val, margin: 1, margin: 50}\n", "margin"),
+        ("margin: 1\nrules: [val]\nrules: [other]\n", "rules"),
+    ],
+)
+def test_a_key_that_is_given_twice_is_refused_wherever_it_is(gate, policy, key):
+    done = gate(policy, "same")
+    assert done.returncode == 2
+    assert f"{key} is given twice (line " in done.stderr
+
+
+def test_a_margin_that_may_be_a_fraction_is_asked_about(gate):
+    assert "margin 0.02: points? It accepts a loss of 0.02 % of the samples; for 2 % write 2" in (
+        gate("margin: 0.02\nrules: [val]\n", "same").stderr
+    )
+    for sound in ("0.05", "0", "2"):
+        assert "points?" not in gate(f"margin: {sound}\nrules: [val]\n", "same").stderr
+
+
+def test_advice_names_the_keys_of_a_rule(gate):
+    said = gate("margin: 1\nrules: [{setting: val, by: nothing}, {setting: val, score: nothing}]\n", "same").stderr
+    assert "by: takes: class" in said
+    assert "better: higher or better: lower says it (in the rule of the policy)" in said
+    assert "--" not in said

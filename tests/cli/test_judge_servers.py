@@ -117,14 +117,14 @@ def test_why_a_judge_gives_no_verdict_is_in_the_report_the_status_and_the_export
         rows = list(csv.DictReader(file))
     silent = Counter(row["no_verdict"] for row in rows if not row["label"])
     assert silent.keys() == {
-        "RefusedError: HTTP 400: this is against our policy",
+        "HTTP 400: this is against our policy",
         "its reply was cut off",
         "its reply has no verdict on a line of its own",
     }
     reasons = {f"{times} of {len(rows)} answers; {judge}: {reason}" for reason, times in silent.items()}
     shown = {line.removeprefix("No verdict: ") for line in done.stdout.splitlines() if line.startswith("No verdict")}
     assert shown == {f"digits-talker on {name}: {each}" for each in reasons}
-    assert f"{judge} refused 2 questions: RefusedError: HTTP 400: this is against our policy" in done.stderr
+    assert f"{judge} refused 2 questions: HTTP 400: this is against our policy" in done.stderr
     status = program("testbed", "store", "status").stdout
     assert all(f"digits-talker on {name}: {each}" in status for each in reasons)
     found = json.loads(program("testbed", "store", "status", "--json").stdout)["no_verdict"]

@@ -188,7 +188,7 @@ def test_every_kind_of_failure_ends_as_it_should_and_the_next_run_asks_for_what_
         n4=[Reply(completion("a dig", "length"))],
         n5=[failure("unsafe", 400)],
         n6=[Reply(completion("half", "content_filter"))],
-        n7=[Reply(completion(None))],
+        n7=[Reply(completion(None, "other"))],
         n8=[Reply(completion("late", "stop"), seconds=0.3)],
         n9=[failure("no money", 402)],
     )
@@ -212,10 +212,13 @@ def test_every_kind_of_failure_ends_as_it_should_and_the_next_run_asks_for_what_
     assert outputs[4]["finish_reason"] == "length"
     assert [outputs[place]["finish_reason"] for place in (5, 6, 7)] == [
         "error: RefusedError: HTTP 400: unsafe",
-        "error: RefusedError: the server's content filter kept the answer back",
-        "error: RefusedError: the answer has no text (finish_reason 'stop')",
+        "error: RefusedError: the server kept the answer back (finish_reason 'content_filter')",
+        "error: RefusedError: the answer has no text (finish_reason 'other')",
     ]
     assert evaluate("said").asked == []
+    told = " ".join(last.out.split())
+    assert "on said: 3 of 20 refused: 1 × " in told
+    assert "1 × HTTP 400: unsafe" in told
 
 
 def test_a_server_that_is_gone_and_a_wrong_key_fail_the_cell_and_nothing_is_stored(

@@ -86,6 +86,13 @@ def test_what_is_too_close_to_call_takes_all_samples(run):
     assert found["cells"][0]["estimate"]["value"] == pytest.approx(0.01)
 
 
+def test_a_goal_that_takes_nearly_all_samples_says_so_once(ask):
+    told = "says-best on drawn: ± 0.3 takes nearly all of the 1,500 samples; a run without --until"
+    words = ("run", "says-best", "--on", "drawn", *LIKE, "--until")
+    assert " ".join(ask(*words, "0.3").stderr.split()).count(told) == 1
+    assert "nearly all" not in ask(*words, "3").stderr
+
+
 @pytest.mark.long
 def test_whole_groups_are_drawn_and_count_as_wholes(run):
     found, _ = run("says-bad", "drawn-groups drawn", "--until", "8")

@@ -101,15 +101,17 @@ def test_a_model_and_a_benchmark_of_vlmevalkits_run_as_they_are(evaluate: Any, t
     assert [each["text"] for each in answers] == ["Red", "Green and blue", "Red", None, "Blue"]
     assert answers[3]["finish_reason"] == "error: ValueError: I must not say"  # of this sample alone
     assert metrics == {
-        ("score", "overall"): 50.0,  # that of the test split, not of the first one
+        ("score", "overall"): pytest.approx(100 / 3),  # that of the test split, not of the first one
         ("Overall", "split=dev"): 100.0,
-        ("Overall", "split=test"): 50.0,  # of the two that have an answer
+        ("Overall", "split=test"): pytest.approx(100 / 3),  # the refused one is wrong
         ("one", "split=dev"): 100.0,
         ("one", "split=test"): 0.0,
         ("two", "split=dev"): 100.0,
         ("two", "split=test"): 100.0,
-        ("coverage", "overall"): 0.8,
-        ("empty", "overall"): 0.0,
+        ("coverage", "overall"): 1.0,
+        ("empty", "overall"): 0.2,
+        ("refused", "overall"): 0.2,
+        ("refused", "reason/ValueError: I must not say"): 0.2,
     }
     assert evaluate("seer")["outcomes"][0]["status"] in ("skipped", "stored", "complete")
     assert asked(tmp_path) == []

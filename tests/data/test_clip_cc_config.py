@@ -98,7 +98,7 @@ def test_the_base_folder(tmp_path, monkeypatch):
         ('method: "nltk"', "method: [nltk]", "should be one of auto, nltk, sentencex, pysbd; it is a list"),
         ('"internvl"', "7", "'models_to_evaluate' should be a list of names; number 1 is 7"),
         ('"internvl"', "llava_next_video", "each captioner once; 'llava_next_video' is there twice"),
-        ("batch_size: 8", "batch_size: 8\n  batch_size: 9", r"the key 'batch_size' is there twice \(line 7\)"),
+        ("batch_size: 8", "batch_size: 8\n  batch_size: 9", r"batch_size is given twice \(line 7\)"),
         ("batch_size: 8", "batch_size: {", r"is no YAML: .* \(line \d+\)"),
         ("batch_size: 8", "batch_size: !!python/object/apply:os.getcwd []", "is no YAML: could not determine"),
     ],

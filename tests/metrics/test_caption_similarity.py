@@ -305,9 +305,9 @@ def test_names_of_scores_and_of_metrics():
     assert [score.name for score in found.rows()] == list(found.scores)
     metrics = similarity_metrics(found)
     assert [(metric.name, metric.unit, metric.n, metric.scorer) for metric in metrics] == [
-        *((name, "fraction", 2, "caption_similarity@1") for name in METRICS),
-        *((name, "cosine", 2, "caption_similarity@1") for name in RAW),
-        *((name, "fraction", 2, "caption_similarity@1") for name in ("coverage", "empty")),
+        *((name, "fraction", 2, "caption_similarity@2") for name in METRICS),
+        *((name, "cosine", 2, "caption_similarity@2") for name in RAW),
+        *((name, "fraction", 2, "caption_similarity@2") for name in ("coverage", "empty")),
     ]
     assert found.splitter == "at full stops"
 

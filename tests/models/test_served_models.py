@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import io
 import itertools
+import json
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -12,10 +14,17 @@ from typing import Any
 
 import pytest
 from chat_server import Asked, ChatServer, Reply, completion, failure, serving
-from PIL import Image
+from PIL import Image, features
 
 from testbed.data.rows import Picture
-from testbed.errors import DefinitionError, MissingExtraError, RefusedError, UnreachedError, UnsupportedError
+from testbed.errors import (
+    DefinitionError,
+    MissingExtraError,
+    RefusedError,
+    SampleError,
+    UnreachedError,
+    UnsupportedError,
+)
 from testbed.models import api
 from testbed.models.api import ApiFamily, ApiModel
 from testbed.models.base import served
@@ -158,9 +167,35 @@ def test_an_answer_in_parts_is_one_text(server: ChatServer) -> None:
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (Reply(completion(None)), "the answer has no text (finish_reason 'stop')"),
-        (Reply(completion(None, refusal="I cannot.")), "the model refused: I cannot."),
-        (Reply(completion("half", "content_filter")), "the server's content filter kept the answer back"),
+        *(
+            (Reply(completion(text, refusal="I cannot.")), "the model refused: I cannot.")
+            for text in (None, "", "I cannot.")
+        ),
+        (Reply(completion([{"type": "refusal", "refusal": "I cannot."}])), "the model refused: I cannot."),
+        *(
+            (Reply(completion(text, reason)), f"the server kept the answer back (finish_reason {reason!r})")
+            for text in (None, "", "half")
+            for reason in ("content_filter", "SAFETY", "FinishReason.RECITATION", "prohibited-content", "blocklist")
+        ),
+        *(
+            (Reply(completion(text, reason)), f"the answer has no text (finish_reason {reason!r})")
+            for text in (None, " ")
+            for reason in ("other", "MALFORMED_RESPONSE")
+        ),
+        (
+            Reply({"choices": [], "promptFeedback": {"blockReason": "SAFETY"}}),
+            "the reply of the server has no choices: blockReason: SAFETY",
+        ),
+        (
+            Reply({"prompt_filter_results": [{"content_filter_results": {"hate": {"filtered": True}}}]}),
+            "the reply of the server has no choices: filtered: True",
+        ),
+        (
+            Reply({"choices": [{"finish_reason": "SPII", "message": None}]}),
+            "the server kept the answer back (finish_reason 'SPII')",
+        ),
+        (Reply({"error": {"message": "no", "code": "content_filter"}}), "the server refused: no"),
+        (Reply({"error": {"message": "flagged", "metadata": {"flagged_input": "a"}}}, 403), "HTTP 403: flagged"),
         (failure("too  long\nby 7 tokens", 400, code="context_length_exceeded"), "HTTP 400: too long by 7 tokens"),
         (failure("rate limit of images: 503 a message", 422), "HTTP 422: rate limit of images: 503 a message"),
         (Reply({"error": {"message": "bad image", "code": 400}}), "HTTP 400: bad image"),
@@ -186,7 +221,7 @@ def test_a_refusal_is_final_and_asked_once(server: ChatServer, reply: Reply, sai
         (Reply("null", 200), "the reply of the server is not a JSON object: 'null'", 4),
         (Reply({"error": {"message": "overloaded", "code": 503}}), "HTTP 503: overloaded", 4),
         (Reply({"choices": []}), "the reply of the server has no choices", 4),
-        (Reply({"choices": [{}]}), "the reply of the server has no choices", 4),
+        (Reply({"choices": [{}]}), "the reply of the server has no message", 4),
         (Reply({"object": "else"}), "the reply of the server has no choices", 4),
         (Reply({"detail": "warming up"}), "the reply of the server has no choices: warming up", 4),
         (
@@ -201,7 +236,10 @@ def test_a_refusal_is_final_and_asked_once(server: ChatServer, reply: Reply, sai
         ),
         *(
             (Reply(completion("half", reason)), f"the server broke the answer off (finish_reason {reason!r})", 4)
-            for reason in ("error", "abort", "network_error", "insufficient_system_resource", "Cancelled", "timeout")
+            for reason in (
+                *("error", "abort", "network_error", "insufficient_system_resource", "Cancelled", "timeout"),
+                *("incomplete", "preempted", "connection_lost", "engine shutdown", "FinishReason.PRE_EMPTED"),
+            )
         ),
         (
             Reply({"choices": [{"finish_reason": "error", "error": {"code": 502, "message": "upstream is gone"}}]}),
@@ -370,3 +408,48 @@ def test_without_the_package_one_line_names_the_extra(monkeypatch: pytest.Monkey
     model = api.ApiModel("x", "toy")  # can be defined, and its stored results be scored
     with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[api\]'"):
         model.load(LoadOptions())
+
+
+@pytest.mark.parametrize("reason", ["stop", "eos", "end_turn", "FinishReason.STOP", "stop_sequence", None, ""])
+@pytest.mark.parametrize("text", ["", None])
+def test_no_text_at_a_usual_end_is_a_blank_answer(server: ChatServer, text: str | None, reason: str | None) -> None:
+    server.behave = lambda asked: Reply(completion(text, reason))
+    found = ask(server)
+    assert (found.text, found.finish_reason) == ("", "stop")
+
+
+@pytest.mark.parametrize("reason", ["MAX_TOKENS", "FinishReason.MAX_TOKENS", "token limit", "max-output-tokens"])
+def test_an_answer_that_reached_a_limit_is_cut_off_however_that_is_spelt(server: ChatServer, reason: str) -> None:
+    server.behave = lambda asked: Reply(completion("half", reason))
+    assert ask(server).finish_reason == "length"
+
+
+def test_a_byte_order_mark_and_raw_line_breaks_do_no_harm(server: ChatServer) -> None:
+    raw = json.dumps(completion("one|two")).replace("|", "\n")
+    server.behave = lambda asked: Reply("\ufeff" + raw)
+    assert ask(server).text == "one\ntwo"
+
+
+@pytest.mark.parametrize("form", ["PPM", "BMP", "TIFF", "AVIF"])
+def test_a_picture_in_a_format_that_not_every_server_reads_is_sent_as_png(server: ChatServer, form: str) -> None:
+    if not features.check("avif") and form == "AVIF":
+        pytest.skip("this Pillow has no AVIF")
+    file = io.BytesIO()
+    Image.new("RGB", (4, 3), "red").save(file, form)
+    ask(server, Message([Picture(file.getvalue(), "x"), "What is it?"]))
+    part = server.asked[0].parts[0]["image_url"]["url"]
+    kind, _, data = part.partition(";base64,")
+    assert kind == "data:image/png"
+    with Image.open(io.BytesIO(base64.b64decode(data))) as image:
+        assert image.size == (4, 3)
+        if form != "AVIF":
+            assert image.convert("RGB").getpixel((0, 0)) == (255, 0, 0)
+
+
+def test_a_picture_that_cannot_be_read_is_not_sent_and_says_why(server: ChatServer) -> None:
+    file = io.BytesIO()
+    Image.new("F", (4, 3)).save(file, "TIFF")
+    error = ask(server, Message([Picture(file.getvalue(), "f.tif"), "What is it?"]))
+    assert isinstance(error, SampleError)
+    assert "f.tif is not decoded: its pixels are floats" in str(error)
+    assert not server.asked

@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from stored_cells import put, samples_of, saying
 
 from testbed.db.store import Store
 from testbed.db.upkeep.merge import merge
 from testbed.entities import Claim, ClaimSource
 from testbed.errors import StoreError
+from testbed.published.compare import cell
+from testbed.published.names import NO_MODEL, NO_SETTING, mapped_now
 
 SOURCE = ClaimSource("theirs", "table.csv", "a" * 64, "a table", "owner/name", "c" * 40, "MIT", "", 2, {"params": 2})
 CLAIMS = [
@@ -124,3 +127,30 @@ def test_a_file_that_is_not_understood_is_refused_whole(publish, empty_store, pa
 def test_a_map_that_does_not_fit_is_told(publish, words, told):
     with pytest.raises(StoreError, match=told):
         publish("x.csv", "net,acc,n\nresnet50,76,many\n", *words)
+
+
+OWN = "timm/test_resnet,/runs/final.pth.tar"
+WORDS = ("model=net", "setting=val", "value=acc", "unit=percent")
+
+
+@pytest.mark.parametrize("evaluated", ["before", "after"])
+def test_a_model_that_the_store_has_evaluated_is_known(publish, empty_store, evaluated):
+    def evaluate() -> None:
+        put(empty_store, OWN, "folder/test", samples_of([0, 1]), saying([0, 1]))
+
+    if evaluated == "before":
+        evaluate()
+    publish("x.csv", f'net,val,acc\n"{OWN}",folder/test,90\nother,folder/test,80\n', *WORDS)
+    if evaluated == "after":
+        assert [each.why for each in mapped_now(empty_store, empty_store.claims.find())] == [NO_MODEL, NO_MODEL]
+        evaluate()
+    told = {each.model: each.why for each in mapped_now(empty_store, empty_store.claims.find())}
+    assert told == {OWN: None, "other": NO_MODEL}
+    (claim,) = cell(empty_store, OWN, "folder/test").claims
+    assert claim.why is None
+
+
+def test_an_own_model_on_an_unknown_setting_says_that_of_the_setting(publish, empty_store):
+    put(empty_store, OWN, "folder/test", samples_of([0, 1]), saying([0, 1]))
+    publish("x.csv", f'net,val,acc\n"{OWN}",elsewhere,90\n', *WORDS)
+    assert [each.why for each in empty_store.claims.find()] == [NO_SETTING]

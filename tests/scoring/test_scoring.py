@@ -134,10 +134,11 @@ def test_what_cannot_be_answered_is_a_row_with_its_reason_and_the_rest_goes_on(l
     assert said[8]["finish_reason"].startswith(
         "error: RunError: moody: the finish_reason of a Generation is a text, got"
     )
-    assert scores(lab, "moody", SETTING)["status"][:10].tolist() == [0, 0, 0, 3, 1, 2, 3, 0, 3, 0]
+    assert scores(lab, "moody", SETTING)["status"][:10].tolist() == [0, 0, 0, 2, 1, 2, 3, 0, 2, 0]
     metrics = lab.metrics("moody", SETTING)
-    assert metrics["coverage"].value == pytest.approx(26 / 30)
-    assert metrics["empty"].value == pytest.approx(1 / 30)
+    assert metrics["coverage"].value == pytest.approx(28 / 30)
+    assert metrics["empty"].value == pytest.approx(3 / 30)
+    assert metrics["refused"].value == pytest.approx(2 / 30)
     with lab.open() as store:
         assert store.outputs.errors(evaluation(lab, "moody", SETTING).id) == {6: "toy/0006 is broken"}
 
@@ -212,7 +213,7 @@ def test_scores_are_those_of_the_kernel(lab: Any) -> None:
         metric = "coarse_similarity" if name == "shown.coarse@hash" else "hm_cf"
         value = lab.metrics(model, name)[metric]
         assert value.value == pytest.approx(wanted[metric].mean(), abs=1e-15)
-        assert (value.n, value.unit, value.scorer) == (COUNT, "fraction", "caption_similarity@1")
+        assert (value.n, value.unit, value.scorer) == (COUNT, "fraction", "caption_similarity@2")
         assert ("hm_cf_baseline" in lab.metrics(model, name)) == (options.rescale == "baseline")
 
 
@@ -268,7 +269,7 @@ def test_another_scorer_of_that_name_is_another_evaluation(lab: Any, work: Any) 
     assert work["answers"] == COUNT
 
 
-def test_missing_empty_and_failed_captions_are_counted_and_never_scored_by_accident(lab: Any) -> None:
+def test_missing_captions_are_not_scored_and_refused_ones_score_as_blank_ones_do(lab: Any) -> None:
     def patchy(number: int) -> str | Generation:
         if number == 0:
             return Generation("", "missing")
@@ -279,14 +280,16 @@ def test_missing_empty_and_failed_captions_are_counted_and_never_scored_by_accid
     made = catalog(setting(), captioner("patchy", patchy), hash_encoder())
     lab.run(made, ["patchy"], [SIMILAR, "shown.zero@hash"])
     found = scores(lab, "patchy", SIMILAR)
-    assert found["status"][:4].tolist() == [1, 3, 2, 0]
-    assert np.isnan(found["hm_cf"][:2]).all()
-    assert found["hm_cf"][2] == found["coarse_similarity"][2] == found["coarse_similarity_raw"][2] == 0
+    assert found["status"][:4].tolist() == [1, 2, 2, 0]
+    assert np.isnan(found["hm_cf"]).tolist() == [True, *[False] * 29]
+    for name in ("hm_cf", "coarse_similarity", "coarse_similarity_raw"):
+        assert found[name][1] == found[name][2] == 0
     metrics = lab.metrics("patchy", SIMILAR)
-    assert (metrics["hm_cf"].n, metrics["coverage"].value, metrics["coverage"].n) == (28, 28 / 30, 30)
+    assert (metrics["hm_cf"].n, metrics["coverage"].value, metrics["coverage"].n) == (29, 29 / 30, 30)
+    assert (metrics["refused"].value, metrics["refused"].n) == (1 / 30, 30)
     counted = lab.metrics("patchy", "shown.zero@hash")["hm_cf"]
     assert counted.n == 30
-    assert counted.value == pytest.approx(metrics["hm_cf"].value * 28 / 30)
+    assert counted.value == pytest.approx(metrics["hm_cf"].value * 29 / 30)
 
 
 def test_a_scorer_that_fails_fails_its_cells_and_is_tried_again(lab: Any, work: Any) -> None:
@@ -356,7 +359,7 @@ def test_captions_that_are_derived_themselves_are_scored(lab: Any, work: Any, mo
     assert work["answers"] == COUNT
     whole = scores(lab, "again", SIMILAR)["hm_cf"]
     np.testing.assert_array_equal(scores(lab, "vary", "part@hash")["hm_cf"], whole[[3, 1, 7]])
-    monkeypatch.setattr(captioning.Captioning, "scorer", "captioning@2")
+    monkeypatch.setattr(captioning.Captioning, "scorer", "captioning@later")
     with Store.open(lab.url, "write") as store:
         assert {each.status for each in rescore(store, made, eval_settings=[SETTING])} == {"rescored"}
     assert lab.run(made, ["vary"], ["shown.coarse@hash"]).of("scored")
@@ -372,7 +375,7 @@ def test_scoring_again_runs_no_model(lab: Any, work: Any, monkeypatch: pytest.Mo
     lab.run(world(), ["vary"], [SIMILAR])
     before = scores(lab, "vary", SIMILAR)
     work.clear()
-    monkeypatch.setattr(caption_similarity, "SCORER", "caption_similarity@2")
+    monkeypatch.setattr(caption_similarity, "SCORER", "caption_similarity@later")
 
     unloadable = catalog(setting(), captioner("vary", vary), hash_encoder(loader=lambda: 1 / 0))
     with Store.open(lab.url, "write") as store:
@@ -453,7 +456,7 @@ def test_the_first_sample_may_fail_whatever_the_batch_size(lab: Any) -> None:
 
     made = catalog(captioner("moody", moody), setting())
     assert lab.run(made, batch_size=1).of("complete")
-    assert scores(lab, "moody", SETTING)["status"].tolist() == [3, *[0] * 28, 3]
+    assert scores(lab, "moody", SETTING)["status"].tolist() == [2, *[0] * 28, 2]
 
 
 def test_a_captioner_that_fails_on_a_few_samples_that_are_all_is_tried_again(lab: Any, work: Any) -> None:
@@ -603,7 +606,7 @@ def test_scoring_again_without_the_scorers_images_says_so(lab: Any, monkeypatch:
     from testbed.tasks import caption_clip_score
 
     lab.run(world(), ["vary"], [SIMILAR, CLIP])
-    monkeypatch.setattr(caption_clip_score, "SCORER", "clip_score@2")
+    monkeypatch.setattr(caption_clip_score, "SCORER", "clip_score@later")
     with Store.open(lab.url, "write") as store:
         store.removal.hide("tower", "shown.image_embeddings")
         done = {each.eval_setting: each for each in rescore(store, world())}
@@ -779,7 +782,7 @@ def test_captions_are_written_as_recorded_predictions_read_them(lab: Any, tmp_pa
     assert path.name == "patchy.json"
     assert (tmp_path / "log" / SETTING / "patchy.json").read_bytes() == path.read_bytes()
     read = read_predictions(path)
-    assert read.texts["toy/0000"] == "Käse 0 ?"
+    assert read.texts["toy/0000"] == "Käse 0 \ufffd"
     assert read.absent == {"toy/0003"}
     assert read.texts["toy/0004"] == ""
 

@@ -54,7 +54,7 @@ class Lab:
     def metrics(self, model: str, setting: str) -> dict[str, Any]:
         with self.open() as store:
             results = store.results.find([model], [setting])
-            return {each.metric: each for each in results if not each.slice.startswith("class/")}
+            return {each.metric: each for each in results if not each.slice.startswith(("class/", "reason/"))}
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from testbed.entities import CellRecord, DatasetInfo, Evaluation, Metric, Sample
 from testbed.identity.describe import digest
 from testbed.metrics.caption_similarity import SPECS
 
-SCORER = "caption_similarity@1"
+SCORER = "caption_similarity@2"
 SCORED, MISSING, EMPTY, ERROR = 0, 1, 2, 3
 NAMES = ("coarse_similarity", "fine_precision", "fine_recall", "fine_f1", "hm_cf")
 

@@ -25,7 +25,7 @@ def scored(
     targets: list[Any], texts: list[str | None], groups: list[str] | None = None, **options: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     outputs = [
-        {"text": text, "finish_reason": "stop"} if text is not None else {"text": None, "finish_reason": "failed: no"}
+        {"text": text, "finish_reason": "stop"} if text is not None else {"text": "", "finish_reason": "missing"}
         for text in texts
     ]
     together = groups or [None] * len(targets)
@@ -65,7 +65,7 @@ def test_a_setting_says_how_words_are_cut() -> None:
     assert scored(targets, list(texts))[1]["ROUGE_L"].value == 1
     assert scored(targets, list(texts), overlap={"tokenizer": "none"})[1]["ROUGE_L"].value < 1
     views = [view_of(setting(**given)) for given in ({}, {"overlap": {}}, {"overlap": {"tokenizer": "none"}})]
-    assert views[0] == views[1] == {"scorer": "captioning@1"}
+    assert views[0] == views[1] == {"scorer": "captioning@2"}
     assert views[2] != views[0]
 
 

@@ -41,7 +41,7 @@ def test_every_pair_is_scored_by_its_cosine() -> None:
     assert set(scores) == {"clip_score", "cosine.1", "cosine.2"}
     assert metrics["clip_score"].value == pytest.approx(np.sqrt(0.5) / 4, abs=1e-7)
     assert metrics["clip_score_pairwise"].value == pytest.approx((1 + np.sqrt(0.5)) / 4, abs=1e-7)
-    assert {(each.n, each.unit, each.scorer) for each in metrics.values()} == {(4, "fraction", "clip_score@1")}
+    assert {(each.n, each.unit, each.scorer) for each in metrics.values()} == {(4, "fraction", "clip_score@2")}
 
 
 def test_captions_of_an_image_are_one_cluster() -> None:

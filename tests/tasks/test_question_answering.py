@@ -14,8 +14,10 @@ from PIL import Image
 from reasoning_world import Model
 
 from testbed.answers import prompts
+from testbed.api.results import results
 from testbed.data.rows import Picture, Row, RowSource
 from testbed.db.store import Store
+from testbed.errors import SampleError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.options import RunOptions
 from testbed.identity.describe import digest, digest_bytes
@@ -192,10 +194,9 @@ def test_what_was_cut_off_or_not_answered_is_told(lab: Lab) -> None:
     lab.setting("set", Table(choices("A", "A", "A", "A")))
     lab.run(["model"], ["set"])
     found = lab.metrics("model", "set")
-    assert found["coverage"] == 0.75
-    assert found["cut_off"] == pytest.approx(1 / 3)
-    assert (found["accuracy"], found["empty"]) == (pytest.approx(2 / 3), 0.25)
-    assert np.isnan(lab.scores("model", "set")["score"][2])
+    assert (found["coverage"], found["cut_off"]) == (1, 0.25)
+    assert (found["accuracy"], found["empty"], found["refused"]) == (0.5, 0.5, 0.25)
+    assert list(lab.scores("model", "set")["score"]) == [1, 0, 0, 1]
 
 
 def test_a_growing_limit_asks_each_question_once(lab: Lab) -> None:
@@ -205,6 +206,94 @@ def test_a_growing_limit_asks_each_question_once(lab: Lab) -> None:
     lab.run(["model"], ["set"])
     assert sorted(message.sample for message in model.seen) == list("012345")
     assert lab.metrics("model", "set")["accuracy"] == pytest.approx(1 / 3)
+
+
+# What is checked before models are asked ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        (
+            choices("A", "D"),
+            "1 of 2 right answers are unclear; row 1: its answer 'D' is none of its options A, B, C",
+        ),
+        ([{**row, "question": "['What?', 'And now?']"} for row in choices("A", "B")], "its questions are lists"),
+    ],
+)
+def test_what_cannot_be_scored_is_told_before_a_model_is_asked(lab: Lab, rows: Any, why: str) -> None:
+    model = lab.model("model", lambda message: "A")
+    lab.setting("set", Table(rows))
+    (outcome,) = lab.run(["model"], ["set"]).of("failed")
+    assert why in outcome.reason
+    assert not model.seen
+
+
+def test_right_answers_in_other_words_are_taken_and_counted_in_a_line(lab: Lab) -> None:
+    lab.model("model", lambda message: "A")
+    lab.setting("set", Table(choices("(A)", "cat", "A", "dog")))
+    report = lab.run(["model"], ["set"])
+    assert lab.scores("model", "set")["score"] == [1, 1, 1, 0]
+    (told,) = next(iter(report.left_out.values()))
+    assert (told.count, told.expected) == (3, True)
+    assert "'(A)' is A in row 0" in str(told)
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rules", ["default", "vlmevalkit"])
+def test_a_refusal_counts_as_wrong_by_any_rules_and_its_reasons_are_counted(lab: Lab, rules: str) -> None:
+    reasons = ["HTTP 400: too large", "HTTP 400: too large", *(f"no {number}" for number in range(6))]
+    said = iter([*(Generation("", f"error: {reason}") for reason in reasons), "A", "A"])
+    lab.model("model", lambda message: next(said))
+    lab.setting("set", Table(choices(*"A" * 10)), rules=rules, scoring="mme_realworld")
+    lab.run(["model"], ["set"])
+    assert lab.metrics("model", "set")["accuracy"] == 0.2
+    with Store.open(lab.url) as store:
+        found = {each.slice: each.value for each in store.results.find(["model"], ["set"], ["refused"])}
+    assert found.pop("overall") == 0.8
+    assert found.pop("reason/HTTP 400: too large") == 0.2
+    assert found.pop("reason/other reasons") == pytest.approx(0.2)
+    assert len(found) == 4
+
+
+def test_a_refused_answer_is_not_left_to_a_judge(lab: Lab) -> None:
+    said = iter(["the second", Generation("", "error: no")])
+    lab.model("model", lambda message: next(said))
+    judge = lab.model("judge", lambda message: "B")
+    lab.setting("set", Table(choices("B", "B")))
+    lab.run(["model"], ["set", "set@judge"])
+    assert lab.metrics("model", "set@judge")["accuracy"] == 0.5
+    assert len(judge.seen) == 1
+
+
+def test_what_cannot_be_sent_is_an_unreadable_sample_and_no_refusal(lab: Lab) -> None:
+    def say(message: Any) -> str:
+        if message.sample == "0":
+            raise SampleError("the picture of 0 has no known format")
+        return "A"
+
+    lab.model("model", say)
+    lab.setting("set", Table(choices("A", "A", "A")))
+    lab.run(["model"], ["set"])
+    found = lab.metrics("model", "set")
+    assert (found["accuracy"], found["coverage"]) == (1, pytest.approx(2 / 3))
+    assert "refused" not in found
+    frame = results(lab.url).samples("model", "set")
+    assert frame["error"].tolist()[0] == "the picture of 0 has no known format"
+
+
+def test_the_frame_of_samples_has_reasons_and_whole_characters(lab: Lab) -> None:
+    said = iter(["A \ud83d", Generation("", "error: RefusedError: HTTP 400: too \ud83d large"), "A"])
+    lab.model("model", lambda message: next(said))
+    lab.setting("set", Table(choices("A", "A", "A")))
+    lab.run(["model"], ["set"])
+    frame = results(lab.url).samples("model", "set")
+    assert frame["text"].tolist()[0] == "A \ufffd"
+    assert frame["error"].tolist()[1] == "HTTP 400: too \ufffd large"
+    assert frame["text"].isna().tolist() == [False, True, False]
+    assert frame["score"].tolist() == [1, 0, 1]
 
 
 # Judges --------------------------------------------------------------------------------------------------------------

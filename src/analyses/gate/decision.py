@@ -8,6 +8,7 @@ more, with p-values adjusted by Holm (1979) over the tier, so that a good candid
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -56,6 +57,7 @@ class Judged:
         return self.change is not None and self.change.detectable is None
 
 
+_OPTION = re.compile(r"--(score|by|better)\b( higher| lower)?")  # a rule has keys of the same names
 _Case = tuple[Judged, Callable[..., Change] | None]  # a row without its verdict, and what compares the models
 
 
@@ -118,15 +120,19 @@ def _cases(
     store: Store, samples: Samples, rule: Rule, setting: str, candidate: str, baseline: str, tell: Tell
 ) -> Iterator[_Case]:
     """What a rule judges on a setting, one case for each group of samples."""
+
+    def told(note: str) -> None:
+        tell(in_policy(note))
+
     try:
         cells = {name: evaluation_of(store, name, setting) for name in (candidate, baseline)}
         score = rule.score or main_score(store, {setting: cells.values()})
         spec = score_spec(store, cells.values(), score)
         larger = larger_is_better(spec, rule.better)
-        table = side_by_side(store, samples, setting, cells, score, tell)
-        by, labels = (None, None) if rule.by is None else labels_by(store, samples, table, rule.by, tell=tell)
+        table = side_by_side(store, samples, setting, cells, score, told)
+        by, labels = (None, None) if rule.by is None else labels_by(store, samples, table, rule.by, tell=told)
     except TestbedError as error:
-        yield Judged(rule, setting, MISSING, why=str(error)), None
+        yield Judged(rule, setting, MISSING, why=in_policy(str(error))), None
         return
     points = table.binary or spec.unit == FRACTION
     margin = rule.margin / 100 if points else rule.margin
@@ -137,6 +143,12 @@ def _cases(
         together = None if clusters is None else clusters[rows]
         compared = partial(change, one[rows], other[rows], margin, larger_is_better=larger, clusters=together)
         yield Judged(rule, setting, OPEN, group, score, points), compared
+
+
+def in_policy(text: str) -> str:
+    """A message that advises options which other commands have, with the keys of a rule in their place."""
+    found, number = _OPTION.subn(r"\1:\2", text)
+    return f"{found} (in the rule of the policy)" if number else text
 
 
 def _judged(cases: Sequence[_Case], alpha: float) -> Iterator[Judged]:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from testbed.entities import Better
 from testbed.errors import DataError
+from testbed.yamltext import YamlError, from_yaml
 
 MUST, SHOULD = "must", "should"
 ALPHA = 0.05
@@ -63,8 +62,8 @@ def read_policy(path: Path) -> Policy:
         DataError: If it cannot be read, or has anything that no policy has; says what and what is expected.
     """
     try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        given = from_yaml(path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError, YamlError) as error:
         raise DataError(f"{path} cannot be read as YAML: {' '.join(str(error).split())}") from error
     file = _mapping(given, f"{path}", _OF_FILE)
     rules = file.get("rules")

@@ -22,6 +22,7 @@ EXITS = {"passes": 0, "fails": 1, "open": 2}
 _ERROR = 2
 _HEADER = ("tier", "setting", "n", "baseline", "gain", "interval", "margin", "", "would show", "if equal")
 _NAMED = 5
+SMALL = 0.05  # a margin below it may be meant as a fraction
 
 
 @store_command
@@ -112,6 +113,12 @@ def _notes(found: Decision) -> list[str]:
     from testbed.analyses.gate.policy import MUST
 
     notes = [f"{_where(row)}: {row.why}" for row in found.rows if row.why]
+    small = sorted({row.rule.margin for row in found.rows if row.points and 0 < row.rule.margin < SMALL})
+    notes += [
+        f"margin {each:g}: points? It accepts a loss of {each:g} % of the samples; for {100 * each:g} % write"
+        f" {100 * each:g}"
+        for each in small
+    ]
     if (blind := [_where(row) for row in found.rows if row.cannot_fail]) != []:
         notes.append(f"these cannot fail, since no loss would be shown with so few samples: {_listed(blind)}")
     if not any(row.rule.tier == MUST for row in found.rows) and found.cost is None:

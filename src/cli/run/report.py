@@ -12,12 +12,12 @@ import click
 
 from testbed.cli.run.checks import print_checks
 from testbed.cli.run.times import print_times
-from testbed.cli.run.unread import silence_in_words, silences, unreadable_in_words
+from testbed.cli.run.unread import refusal_lines, silence_in_words, silences, unreadable_in_words
 from testbed.console.class_lines import print_classes
 from testbed.console.model_lines import print_chance, print_models
 from testbed.console.output import cell_value, count, grid, percent, say
 from testbed.console.prompt_lines import print_prompts
-from testbed.entities import NOT_FINITE, OVERALL
+from testbed.entities import NOT_FINITE, OVERALL, REFUSED
 from testbed.errors import TestbedError
 from testbed.metric_specs import MetricSpec, main_metric, spec_of
 
@@ -59,6 +59,7 @@ def print_report(
     print_chance(report, results)
     _print_left_out(report.left_out)
     _print_unreadable(report, results, unreadable)
+    _print_refusals(results)
     _print_silences(results)
     _print_not_finite(results)
     _print_uncovered(results)
@@ -108,7 +109,7 @@ def headlines(results: Sequence[Any]) -> dict[str, str]:
     """Setting → the metric shown in the table, for settings that have one."""
     specs: dict[str, dict[MetricSpec, None]] = {}
     for each in results:
-        if each.slice == OVERALL and each.metric != NOT_FINITE:
+        if each.slice == OVERALL and each.metric not in (NOT_FINITE, REFUSED):
             specs.setdefault(each.eval_setting, {}).setdefault(spec_of(each))
     return {setting: found.name for setting, of in specs.items() if (found := main_metric(of)) is not None}
 
@@ -139,6 +140,15 @@ def _print_unreadable(report: Report, results: Sequence[Any], unreadable: Mappin
     if len(cells) > SHOWN_REASONS:
         more = len(cells) - SHOWN_REASONS
         say(f"Unreadable: samples of {more} more cells; testbed show shows them")
+
+
+def _print_refusals(results: Sequence[Any]) -> None:
+    """Prints what models refused, and why: this counts as wrong."""
+    lines = refusal_lines(results)
+    for line in lines[:SHOWN_REASONS]:
+        say(f"Refused: {line}")
+    if len(lines) > SHOWN_REASONS:
+        say(f"Refused: samples of {len(lines) - SHOWN_REASONS} more cells; testbed show shows them")
 
 
 def _print_silences(results: Sequence[Any]) -> None:

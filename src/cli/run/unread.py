@@ -1,12 +1,12 @@
-"""In words: samples that could not be read, and answers on which judges gave no verdict."""
+"""In words: samples that could not be read or were refused, and answers on which judges gave no verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from testbed.console.output import count
-from testbed.entities import JUDGE_SLICE
+from testbed.entities import JUDGE_SLICE, OVERALL, REASON_SLICE, REFUSED
 
 UNREAD = "unread"
 
@@ -47,3 +47,37 @@ def silence_in_words(found: dict[str, Any]) -> str:
     """Such an entry as a line: the judge and its reason are last."""
     where = f"{found['model']} on {found['eval_setting']}"
     return f"{where}: {found['without_verdict']:,} of {count(found['answers'], 'answer')}; {found['reason']}"
+
+
+def refusals_in_words(metrics: Sequence[Any]) -> str:
+    """How many samples a model refused, which count as wrong, and why; empty if it refused none.
+
+    Args:
+        metrics: Metrics or results of an evaluation.
+    """
+    found = [each for each in metrics if (each.name if hasattr(each, "name") else each.metric) == REFUSED]
+    total = next((each for each in found if each.slice == OVERALL), None)
+    if total is None:
+        return ""
+    reasons = [each for each in found if each.slice != OVERALL]
+    reasons.sort(key=lambda each: -each.value)
+    told = [
+        (f"{round(each.value * each.n):,} × " if len(reasons) > 1 else "") + each.slice.removeprefix(f"{REASON_SLICE}/")
+        for each in reasons
+    ]
+    return f"{round(total.value * total.n):,} of {total.n:,} refused: {'; '.join(told)} (a refusal counts as wrong)"
+
+
+def refusal_lines(results: Iterable[Any]) -> list[str]:
+    """What models refused, and why, a line each; one for all settings that score the same answers."""
+    cells: dict[tuple[str, str], list[Any]] = {}
+    for each in results:
+        if each.metric == REFUSED:
+            cells.setdefault((each.model, each.eval_setting), []).append(each)
+    settings: dict[tuple[str, str], list[str]] = {}
+    for (model, setting), found in cells.items():
+        settings.setdefault((model, refusals_in_words(found)), []).append(setting)
+    return [
+        f"{model} on {names[0] if len(names) == 1 else count(len(names), 'setting')}: {told}"
+        for (model, told), names in settings.items()
+    ]

@@ -70,6 +70,7 @@ def run_and_print(
             settings,
             goal,
             lambda pairs: run_pairs(catalog, options, pairs, progress),
+            progress.note,
         )
     finally:
         progress.close()

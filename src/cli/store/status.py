@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.cli.run.unread import UNREAD, silence_in_words, silences
+from testbed.cli.run.unread import UNREAD, refusal_lines, silence_in_words, silences
 from testbed.cli.store.verify import describe_standing, describe_tally, standing_as_object, tally_as_object
 from testbed.console.columns import prose
 from testbed.console.options import store_command
 from testbed.console.output import count, print_json, table
+from testbed.entities import REFUSED
 
 if TYPE_CHECKING:
     from testbed.db.parts.leases import RunInfo
@@ -35,6 +36,7 @@ def command(db_url: str | None, as_json: bool) -> int:
         open_ones = store.evaluations.find(statuses=("running", "failed"))
         complete = store.results.count_complete()
         silent = silences(store.results.stream(metrics=[UNREAD]))
+        refused = refusal_lines(store.results.stream(metrics=[REFUSED]))
         verified = standings(store)
     known, differing = tally(verified, datetime.now(UTC)), [each for each in verified if each.differs]
     alive = {run.id for run in runs if run.outcome is None}
@@ -47,7 +49,7 @@ def command(db_url: str | None, as_json: bool) -> int:
         told = {name: [_as_json(each) for each in chosen] for name, chosen in parts.items()}
         about = {**tally_as_object(known), "differing": [standing_as_object(each) for each in differing]}
         found = {"runs": [_run_as_json(run) for run in runs], "cells": cells, **told}
-        print_json({**found, "no_verdict": silent, "verified": about})
+        print_json({**found, "no_verdict": silent, "refused": refused, "verified": about})
         return 0
     _print_runs(runs)
     counts = [
@@ -59,7 +61,8 @@ def command(db_url: str | None, as_json: bool) -> int:
     click.echo(f"{count(complete + len(open_ones), 'cell')}: {', '.join(counts)}")
     _print_cells("stopped; the same command resumes them", stopped)
     _print_cells("failed; the same command tries them again", failed)
-    _print_silent(silent)
+    _print_lines("complete, but a judge gave no verdict on some answers", list(map(silence_in_words, silent)))
+    _print_lines("complete, but models refused some samples", refused)
     _print_verified(known, differing)
     return 0
 
@@ -103,11 +106,11 @@ def _print_cells(title: str, cells: Sequence[Evaluation]) -> None:
         click.echo(f"  and {len(cells) - ENDED:,} more")
 
 
-def _print_silent(found: Sequence[dict[str, Any]]) -> None:
+def _print_lines(heading: str, found: Sequence[str]) -> None:
     if found:
-        click.echo("complete, but a judge gave no verdict on some answers:")
+        click.echo(f"{heading}:")
     for each in found[-ENDED:]:
-        click.echo(prose(f"  {silence_in_words(each)}"))
+        click.echo(prose(f"  {each}"))
     if len(found) > ENDED:
         click.echo(f"  and {len(found) - ENDED:,} more")
 

@@ -30,6 +30,7 @@ from testbed.exchange.export_texts import TEXT
 from testbed.paths import write_atomically
 from testbed.registry.references import SettingReference
 from testbed.spreadsheet import as_csv
+from testbed.tasks.parts.generation import reason_in
 
 SCALES = {"unit": "", "raw": "_raw"}  # scale → suffix of the score names
 STATUS = ("scored", "missing", "empty", "error")
@@ -255,10 +256,10 @@ def _reference(target: Any) -> str:
 
 
 def _reason(status: str, value: Any) -> str:
-    if status == "error":
-        said = value.get("finish_reason") if isinstance(value, dict) else None
-        return re.sub(r"^error:\s*", "", str(said)) if said else "it could not be read"
-    return {"missing": "no prediction", "empty": "the prediction is blank"}.get(status, "")
+    if isinstance(value, dict) and value.get("text") is None and status in ("error", "empty"):
+        return reason_in(value)
+    reasons = {"error": "it could not be read", "missing": "no prediction", "empty": "the prediction is blank"}
+    return reasons.get(status, "")
 
 
 def _ranking(store: Store, scored: Sequence[Scored], metric: str, tell: Tell) -> str | None:

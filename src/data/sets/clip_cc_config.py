@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from testbed.calls import first_line
 from testbed.errors import DefinitionError
 from testbed.inputs import active
 from testbed.paths import expanded
+from testbed.yamltext import YamlError, from_yaml
 
 CONFIGS = ("src", "configs")  # where CLIP-CC-Bench keeps these files, below its base folder
 CHUNKING_METHODS = ("auto", "nltk", "sentencex", "pysbd")
@@ -332,21 +330,6 @@ def _shown(value: Any) -> str:
 # YAML -------------------------------------------------------------------------------------------------------------
 
 
-class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
-    """Builds plain values alone; a key that is there twice is an error, not the last one's."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
-        """A mapping, each key once."""
-        seen: set[str] = set()
-        for key in (key for key, _ in node.value if isinstance(key.value, str)):
-            if key.value in seen:
-                what = f"the key {key.value!r} is there twice"
-                raise yaml.constructor.ConstructorError(None, None, what, key.start_mark)
-            seen.add(key.value)
-        mapping: dict[Hashable, Any] = super().construct_mapping(node, deep)
-        return mapping
-
-
 def _parsed(path: Path) -> Mapping[str, Any]:
     """The mapping at the top of a YAML file."""
     try:
@@ -356,18 +339,12 @@ def _parsed(path: Path) -> Mapping[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise DefinitionError(f"the configuration file {path} cannot be read: {error}") from error
     try:
-        content = yaml.load(text, _Loader)
-    except Exception as error:  # yaml raises almost anything on a value that is not of the type that its tag names
-        raise DefinitionError(f"{path} is no YAML: {_yaml_fault(error)}") from error
+        content = from_yaml(text)
+    except YamlError as error:
+        raise DefinitionError(f"{path} is no YAML: {error}") from error
     if not isinstance(content, Mapping):
         raise DefinitionError(
             f"{path} should be a mapping with the key 'decoder' or 'embedding_model', as CLIP-CC-Bench's; it is"
             f" {_shown(content)}"
         )
     return content
-
-
-def _yaml_fault(error: Exception) -> str:
-    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
-    said = problem or first_line(error)
-    return f"{said} (line {mark.line + 1})" if mark is not None else said

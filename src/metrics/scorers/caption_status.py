@@ -12,7 +12,7 @@ from testbed.metrics.inference.statistics import mean_and_stderr
 
 Array = np.ndarray[Any, Any]
 
-# The values of the score ``status``: a caption, none, a blank one, an error in place of one.
+# The values of the score ``status``: a caption, none, a blank one or a refusal, an error in place of one.
 SCORED, MISSING, EMPTY, ERROR = 0, 1, 2, 3
 STATUS = MetricSpec("status", "", NEITHER, 0, 3)
 COVERAGE, EMPTY_SHARE = rate("coverage", headline=LAST), rate("empty", LOWER, headline=NEVER)

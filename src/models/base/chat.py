@@ -17,17 +17,27 @@ from testbed.models.base.thoughts import THINKING
 # HTTP statuses that are about the question. Others, such as 401 for a wrong key, say nothing about it.
 REFUSALS = frozenset({400, 413, 422})
 OPTIONAL = ("top_p", "top_k", "presence_penalty", "repetition_penalty")  # sent where they are given
-# The finish reasons of answers that are cut off, and of those that a server broke off, in lower case.
-CUT = frozenset(
-    "length max_tokens max_new_tokens max_output_tokens max_length model_length model_context_window_exceeded".split()
+# Finish reasons by the words in them, since each server has its own. A reason with none of these words ends an answer
+# as usual; without a text it is a refusal, unless it says no more than that the answer ended.
+WITHHELD = re.compile(
+    r"filter|safety|recitation|prohibit|block|spii|refus|guardrail|sensitive|moderat|content_?policy|flagged|inspection"
 )
-BROKEN = re.compile(r"error|abort|cancel|interrupt|fail|time_?d?_?out|network|overload|insufficient|unavailable")
+CUT = re.compile(r"length|max_?\w*token|token_?limit|context_?window")
+BROKEN = re.compile(
+    r"error|abort|cancel|interrupt|fail|time_?d?_?out|network|overload|insufficient|unavailable|incomplete|pre_?empt"
+    r"|connect|lost|reset|closed|shut_?down|kill|evict|drop|crash|exception|restart|unfinished|in_?progress|pending"
+)
+ENDED = re.compile(r"|none|null|(finish_?reason\W*)?(stop|eos|end|complete|finish|done|natural|normal|success)\w*")
 SEEDS = 2**31  # some servers take no larger ones
 LONGEST = 300  # characters of an error of a server that are kept
 HIDDEN = "(thoughts that the server does not show)"
 _TOLD = ("message", "detail", "error", "msg", "error_msg", "error_message", "errors")  # where servers give reasons
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking", "thoughts", "reasoning_details")  # fields of messages
 _THOUGHT = re.compile("think|thought|reason")  # in the type of a part of a message
+_WITHHELD_FIELD = re.compile(r"(?i)block|filtered|refus|flagged|sensitive")
+_DEEPEST = 10  # levels of a reply in which a block is looked for
+_REASON_FIELD = re.compile(r"(?i)reason|code|type|status")
+_OTHERWISE = re.compile("unspecified|account|billing|quota|rate_?limit|api_?key|^(none|false|null|0)$")
 _IN_THOUGHTS, _TEXTS = ("thinking", "reasoning", "text", "summary", "content"), ("text", "output_text")
 
 
@@ -44,7 +54,7 @@ def request_of(
 
     Raises:
         UnsupportedError: If it takes what servers do not offer.
-        SampleError: If a picture is in no known format.
+        SampleError: If a picture cannot be decoded, and is in a format that not every server reads.
     """
     if config.num_beams != 1:
         raise UnsupportedError(f"a served model has no beam search, but num_beams is {config.num_beams}; leave it out")
@@ -79,9 +89,9 @@ def _part(part: Any, image_detail: str | None) -> dict[str, Any]:
 
 
 def _data_url(image: Any) -> str:
-    """An encoded picture as its own bytes, an image of PIL as a PNG file."""
+    """An encoded picture as its own bytes if every server reads its format, else as PNG; an image of PIL as PNG."""
     if isinstance(image, Picture):
-        image = image.eight_bits()
+        image = image.for_servers()
         mime, data = image.mime, image.data
     else:
         file = io.BytesIO()
@@ -100,7 +110,7 @@ def reply_of(text: str) -> dict[str, Any]:
         UnreachedError: If it is none.
     """
     try:
-        reply = json.loads(text)
+        reply = json.loads(text.removeprefix("\ufeff"), strict=False)  # some servers send raw line breaks in strings
     except (ValueError, RecursionError):
         reply = None
     if not isinstance(reply, dict):
@@ -123,22 +133,53 @@ def generation_of(reply: Mapping[str, Any], request_id: str | None) -> Generatio
     choice = choices[0] if isinstance(choices, list) and choices else None
     for holder in (reply, choice):  # some servers send errors with status 200
         if isinstance(holder, dict) and holder.get("error"):
+            if blocked(holder["error"]):
+                raise RefusedError(f"the server refused: {said(holder['error'])}")
             raise fault(_status(holder["error"]), said(holder["error"]))
+    reason = choice.get("finish_reason") if isinstance(choice, dict) else None
     message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise _without_choices(reply)
-    reason = choice.get("finish_reason")
-    if reason == "content_filter":
-        raise RefusedError("the server's content filter kept the answer back")
-    if BROKEN.search(str(reason).lower()):
-        raise UnreachedError(f"the server broke the answer off (finish_reason {reason!r})")
-    ended = CUT_OFF if str(reason).lower() in CUT else "stop"
+    if message is None and not ENDED.fullmatch(_plain(reason)):  # the reason alone says why there is none
+        message = {}
+    if not isinstance(message, dict):
+        raise _without_message(reply, choice)
     text, thoughts = text_and_thoughts(message)
-    if text is None and message.get("refusal"):
-        raise RefusedError(f"the model refused: {said(message['refusal'])}")
-    if text is None and not thoughts and ended != CUT_OFF:
+    ended = _ending(reason, text, thoughts, refusal_in(message))
+    return Generation(text, ended, _extra(reply, thoughts, request_id))
+
+
+def _ending(reason: Any, text: str, thoughts: str, refusal: str) -> str:
+    """The finish reason of an answer.
+
+    Raises:
+        RefusedError: If there is a refusal in its place, or it was kept back.
+        UnreachedError: If the server broke it off.
+    """
+    plain = _plain(reason)
+    if refusal:
+        raise RefusedError(f"the model refused: {refusal}")
+    if WITHHELD.search(plain):
+        raise RefusedError(f"the server kept the answer back (finish_reason {reason!r})")
+    if CUT.search(plain):
+        return CUT_OFF
+    if BROKEN.search(plain):
+        raise UnreachedError(f"the server broke the answer off (finish_reason {reason!r})")
+    if not text.strip() and not thoughts and not ENDED.fullmatch(plain):
         raise RefusedError(f"the answer has no text (finish_reason {reason!r})")
-    return Generation(text or "", ended, _extra(reply, thoughts, request_id))
+    return "stop"
+
+
+def _plain(reason: Any) -> str:
+    """A finish reason in lower case, its words joined by underscores."""
+    return "" if reason is None else re.sub(r"[\s-]+", "_", str(reason).strip().lower())
+
+
+def refusal_in(message: Mapping[str, Any]) -> str:
+    """The refusal in a message, which stands in a field or a part of its own; empty if there is none."""
+    content = message.get("content")
+    for holder in (message, *(content if isinstance(content, list) else [])):
+        if isinstance(holder, dict) and holder.get("refusal"):
+            return said(holder["refusal"])
+    return ""
 
 
 def tokens(reply: Mapping[str, Any]) -> tuple[int, int]:
@@ -149,10 +190,32 @@ def tokens(reply: Mapping[str, Any]) -> tuple[int, int]:
     return read, written
 
 
-def fault(status: int, text: str) -> TestbedError:
-    """The error that an HTTP status stands for: a refusal of this question, or nothing about it."""
-    kind = RefusedError if status in REFUSALS else UnreachedError
+def fault(status: int, text: str, body: Any = None) -> TestbedError:
+    """The error that an HTTP status stands for: a refusal of this question, or nothing about it.
+
+    Args:
+        status: The HTTP status.
+        text: What the server said.
+        body: The reply, which may say that the question was blocked.
+    """
+    kind = RefusedError if status in REFUSALS or blocked(body) else UnreachedError
     return kind(f"HTTP {status}: {text}")
+
+
+def blocked(value: Any, key: str = "", depth: int = 0) -> str:
+    """What a reply without an answer says of a question that was blocked, such as ``blockReason: SAFETY``; else empty.
+
+    A field whose name says so has a true value, or a field with a code or a reason says so.
+    """
+    if isinstance(value, dict | list):
+        parts = value.items() if isinstance(value, dict) else ((key, each) for each in value)
+        deeper = (blocked(each, str(name), depth + 1) for name, each in parts if depth < _DEEPEST)
+        return next(filter(None, deeper), "")
+    named = _WITHHELD_FIELD.search(key) and (value is True or (isinstance(value, str) and bool(_plain(value))))
+    coded = _REASON_FIELD.search(key) and isinstance(value, str) and WITHHELD.search(_plain(value))
+    if not (named or coded) or (isinstance(value, str) and _OTHERWISE.search(_plain(value))):
+        return ""
+    return f"{key}: {said(value)}"
 
 
 def said(error: Any) -> str:
@@ -162,13 +225,16 @@ def said(error: Any) -> str:
     return " ".join(str(error).split())[:LONGEST] or "no reason given"
 
 
-def _without_choices(reply: Mapping[str, Any]) -> TestbedError:
+def _without_message(reply: Mapping[str, Any], choice: Any) -> TestbedError:
     """What a reply without an answer stands for: a server that has none just now, unless it says otherwise."""
-    kind = RefusedError if _status(reply) in REFUSALS else UnreachedError
+    why = blocked(reply)
     code = reply.get("code") or reply.get("error_code")
     told = [f"code {code}"] if code else []
     told += [said(reply)] if any(reply.get(name) for name in _TOLD) else []
-    return kind(": ".join(["the reply of the server has no choices", *told]))
+    told += [why] if why else []
+    what = "no choices" if choice is None else "no message"
+    kind = RefusedError if why or _status(reply) in REFUSALS else UnreachedError
+    return kind(": ".join([f"the reply of the server has {what}", *told]))
 
 
 def _status(error: Any) -> int:
@@ -177,11 +243,11 @@ def _status(error: Any) -> int:
     return int(code) if len(code) == 3 and code.isdecimal() and 400 <= int(code) < 600 else 500
 
 
-def text_and_thoughts(message: Mapping[str, Any]) -> tuple[str | None, str]:
+def text_and_thoughts(message: Mapping[str, Any]) -> tuple[str, str]:
     """The text of an answer, which some servers give in parts, and the thoughts that stand apart from it.
 
     Returns:
-        The text; None if there is none. And the thoughts; empty if there are none, and `HIDDEN` if they are not shown.
+        The text; empty if there is none. And the thoughts; empty if there are none, and `HIDDEN` if they are not shown.
     """
     content = message.get("content")
     texts, thoughts = [], []
@@ -193,7 +259,7 @@ def text_and_thoughts(message: Mapping[str, Any]) -> tuple[str | None, str]:
         elif isinstance(part, dict) and part.get("type", "text") in _TEXTS and isinstance(part.get("text"), str):
             texts.append(part["text"])
     given = [_flat(message[name]) or HIDDEN for name in _THOUGHTS if message.get(name)]
-    return "".join(texts) if texts else None, "".join(thoughts) or next((each for each in given if each.strip()), "")
+    return "".join(texts), "".join(thoughts) or next((each for each in given if each.strip()), "")
 
 
 def _flat(part: Any) -> str:

@@ -190,7 +190,7 @@ class Served:
     def _status_fault(self, error: Any) -> TestbedError | _PassingError:
         """What an HTTP status means for a question."""
         body = error.body if error.body is not None else error.message
-        told = fault(error.status_code, self._hidden(said(body)))
+        told = fault(error.status_code, self._hidden(said(body)), body)
         if isinstance(told, RefusedError):
             return told
         text = str(told)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from testbed.compat.imagenet_testbed_table import COLUMN_METRICS, split_column
 from testbed.errors import StoreError
 from testbed.published.document import Document
-from testbed.published.reading import PERCENT, Reading, eval_setting
+from testbed.published.names import eval_setting
+from testbed.published.reading import PERCENT, Reading
 
 NAME = "ImageNet-testbed's table"
 OTHERS = False

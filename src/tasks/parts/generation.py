@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.errors import UnsupportedError
+from testbed.errors import RefusedError, SampleError, UnsupportedError, well_formed
 from testbed.graph.nodes import Built
 from testbed.metrics.scorers.caption_status import EMPTY, ERROR, MISSING, SCORED
 from testbed.models.base.capability import (
@@ -90,13 +90,28 @@ class GenerationTask(TextTask):
 
 def output_of(generation: Generation) -> dict[str, Any]:
     """A generation as stored."""
-    stored = {"text": generation.text, "finish_reason": generation.finish_reason}
-    return {**stored, "extra": generation.extra} if generation.extra else stored
+    stored = {"text": well_formed(generation.text), "finish_reason": well_formed(generation.finish_reason)}
+    extra = {name: well_formed(value) if isinstance(value, str) else value for name, value in generation.extra.items()}
+    return {**stored, "extra": extra} if extra else stored
 
 
 def failure(reason: str) -> dict[str, Any]:
     """The stored output if a model could not answer."""
-    return {"text": None, "finish_reason": f"{FAILED}: {reason}"}
+    return {"text": None, "finish_reason": f"{FAILED}: {well_formed(reason)}"}
+
+
+def reason_in(output: Mapping[str, Any]) -> str:
+    """Why a stored output is no answer."""
+    reason = str(output["finish_reason"]).removeprefix(FAILED).lstrip(": ").removeprefix(f"{RefusedError.__name__}: ")
+    return well_formed(reason) or "no reason given"
+
+
+def refusal_of(output: Mapping[str, Any]) -> str | None:
+    """Why a model gave no answer to what it was asked; None if it did, or was not asked."""
+    if is_answer(output) or output["finish_reason"] == NO_ANSWER:
+        return None
+    reason = reason_in(output)
+    return None if reason.startswith(f"{SampleError.__name__}: ") else reason  # which was not sent
 
 
 def final_of(output: Mapping[str, Any]) -> str | None:
@@ -117,16 +132,18 @@ class Replies:
 
     Attributes:
         texts: What each says finally, without thoughts: None where there is no answer, ``""`` where it is blank, or
-            consists of thoughts.
+            consists of thoughts, or is a refusal, which scores as a blank answer does.
         whole: The texts as the model gave them, for rules that are published so.
         status: uint8 array [n]: `SCORED`, `MISSING`, `EMPTY` or `ERROR`.
         cut_off: See `is_cut_off`; None where there is no answer.
+        refusals: Why the model gave no answer, see `refusal_of`; None where it gave one.
     """
 
     texts: list[str | None]
     whole: list[str | None]
     status: Array
     cut_off: list[bool | None]
+    refusals: list[str | None]
 
 
 def replies_of(values: Iterable[Any]) -> Replies:
@@ -136,16 +153,21 @@ def replies_of(values: Iterable[Any]) -> Replies:
         values: The stored outputs; None for a sample that could not be read.
     """
     given = list(values)
-    found = Replies([None] * len(given), [None] * len(given), np.zeros(len(given), dtype=np.uint8), [None] * len(given))
+    count = len(given)
+    status = np.zeros(count, dtype=np.uint8)
+    found = Replies([None] * count, [None] * count, status, [None] * count, [None] * count)
     for place, value in enumerate(given):
         if value is not None and value["finish_reason"] == NO_ANSWER:
             found.status[place] = MISSING
+        elif value is not None and (reason := refusal_of(value)) is not None:
+            found.status[place], found.refusals[place] = EMPTY, reason
+            found.texts[place], found.whole[place], found.cut_off[place] = "", "", False
         elif value is None or not is_answer(value) or not isinstance(value["text"], str):
             found.status[place] = ERROR
         else:
-            final = final_of(value) or ""
+            final = well_formed(final_of(value) or "")
             found.status[place] = SCORED if final else EMPTY
-            found.texts[place], found.whole[place] = final, value["text"]
+            found.texts[place], found.whole[place] = final, well_formed(value["text"])
             found.cut_off[place] = is_cut_off(value)
     return found
 

@@ -12,10 +12,11 @@ import numpy as np
 from testbed.answers.judges.label_files import verdicts_in
 from testbed.answers.judges.pairs import together
 from testbed.answers.judges.questions import JUDGINGS, Judging, judging_of
+from testbed.answers.scorings import SCORINGS
 from testbed.answers.verdict import Verdict
 from testbed.errors import DefinitionError
-from testbed.models.base.capability import FAILED, Message, is_answer
-from testbed.tasks.parts.generation import is_cut_off, replies_of
+from testbed.models.base.capability import Message, is_answer
+from testbed.tasks.parts.generation import is_cut_off, reason_in, replies_of
 from testbed.tasks.question_answering import QuestionOptions, columns_of, named, verdicts_of
 from testbed.tasks.task_base import options_of
 
@@ -77,7 +78,8 @@ class Asked:
         self.judging: Judging = JUDGINGS[kind_of(setting)]
         self.replies = replies_of(values.outputs)
         self.texts = self.replies.texts
-        self.columns = [columns_of(sample.target, setting.name) for sample in values.samples]
+        read = SCORINGS[scoring]
+        self.columns = [read.keyed(columns_of(sample.target, setting.name)) for sample in values.samples]
         self.by_rules = verdicts_of(scoring, self.columns, self.replies, rules)
         told = zip(self.texts, self.by_rules, strict=True)
         self.left = [place for place, (text, rules) in enumerate(told) if text and self.judging.asks(rules)]
@@ -214,5 +216,5 @@ def _silence(reply: Mapping[str, Any] | None) -> str:
     if reply is None:
         return "it gave no reply"
     if not is_answer(reply):
-        return str(reply["finish_reason"]).removeprefix(FAILED).lstrip(": ")[:_LONGEST]
+        return reason_in(reply)[:_LONGEST]
     return "its reply was cut off" if is_cut_off(reply) else "its reply has no verdict on a line of its own"

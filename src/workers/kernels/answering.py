@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 
 from testbed.calls import reason_of
 from testbed.data.reader import seed_everything
-from testbed.errors import RunError, UnreachedError
+from testbed.errors import RunError, SampleError, UnreachedError
 from testbed.graph.passes import ROUNDS
 from testbed.inputs import active, use_in_this_thread
 from testbed.models.base.capability import FAILED, NETWORK, Generation, GenerationConfig, Message, is_answer
@@ -24,7 +24,7 @@ from testbed.workers.unreached import WORDS, is_passing
 log = logging.getLogger("testbed")
 
 HOPELESS = 8  # failed messages after which a model that has never answered is given up
-Output = dict[str, Any] | UnreachedError
+Output = dict[str, Any] | UnreachedError | SampleError
 Keep = Callable[[Iterable[tuple[Message, Output]]], None]
 
 
@@ -84,7 +84,7 @@ class Answerer:
         self._reason = ""
 
     def answer(self, loaded: Any, messages: Sequence[Message], keep: Keep | None = None) -> list[Output]:
-        """The output for each message, or why it did not get through; what the model refuses is an output.
+        """The output for each message, or why it was not sent or did not get through; a refusal is an output.
 
         If a batch fails, its messages are retried one by one.
 
@@ -173,7 +173,12 @@ class Answerer:
         return [output for part in parts for output in self._batch(loaded, part)]
 
     def _output(self, message: Message, answer: Generation | Exception) -> Output:
-        """An answer as stored; for an error a refusal, or an `UnreachedError` if it may pass."""
+        """An answer as stored; for an error a refusal, or an `UnreachedError` if it may pass.
+
+        A `SampleError` stays one: the sample could not be sent.
+        """
+        if isinstance(answer, SampleError):
+            return answer
         if isinstance(answer, Generation) and answer.finish_reason.startswith(FAILED):
             reason = answer.finish_reason.removeprefix(FAILED).lstrip(": ")
             answer = UnreachedError(reason) if WORDS.search(reason) else answer

@@ -7,11 +7,12 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from testbed.calls import reason_of
-from testbed.errors import UnreachedError
+from testbed.errors import SampleError, UnreachedError
 from testbed.graph.ops import Answers, refusals_of
 from testbed.graph.passes import Pass, Shard
 from testbed.graph.requests import message_of
-from testbed.models.base.capability import FAILED, NETWORK, is_answer
+from testbed.models.base.capability import NETWORK, is_answer
+from testbed.tasks.parts.generation import failure, reason_in
 from testbed.workers.context import Context
 from testbed.workers.kernels.answering import HOPELESS, Answerer, Output, answered
 from testbed.workers.kernels.kernel import Event, ShardDone, ShardKernel, ShardProgress
@@ -60,7 +61,7 @@ class QuestionKernel(ShardKernel):
         if refused:  # the latest reasons count
             node = refusals_of(self.one_pass.node)
             self.context.store.items.put(node, list(refused), list(refused.values()), replace=True)
-        self._refused.update(each["finish_reason"].removeprefix(FAILED).lstrip(": ") for each in refused.values())
+        self._refused.update(reason_in(each) for each in refused.values())
         yield ShardDone(shard, whole=done == len(requests))
 
     def _lacking(self, requests: Sequence[str]) -> Sequence[str]:
@@ -73,11 +74,12 @@ class QuestionKernel(ShardKernel):
     def _answers(self, loaded: Any, requests: Sequence[str]) -> list[Output]:
         messages = [message_of(each) for each in requests]
         names = {id(message): request for message, request in zip(messages, requests, strict=True)}
-        return self.answerer.answer(
+        outputs = self.answerer.answer(
             loaded,
             messages,
             lambda came: self._store({names[id(message)]: each for message, each in came if answered(each)}),
         )
+        return [failure(str(each)) if isinstance(each, SampleError) else each for each in outputs]
 
     def _store(self, new: Mapping[str, dict[str, Any]]) -> None:
         if new:

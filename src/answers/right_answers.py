@@ -1,0 +1,87 @@
+"""Right answers of rows with options: the letters that are meant, whatever way a table writes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from testbed.answers.choice import Options
+from testbed.answers.columns import has_answer, listed, options, truth
+from testbed.answers.reasoning import letters_of
+from testbed.answers.texts import EDGES
+from testbed.errors import DataError, shortened
+
+Columns = Mapping[str, str]
+Choices = Callable[[Columns], Mapping[str, str]]
+
+_DRESSED = re.compile(r"\W*(?:(?:option|choice|answer)\b(?:\s+is\b)?)?[\W_]*([A-Za-z])[\W_]*", re.IGNORECASE)
+
+
+def by_columns(columns: Columns) -> Mapping[str, str]:
+    """The options in the columns A to Z; none in a row without option A, which is an open question."""
+    choices = options(columns)
+    return choices if "A" in choices else {}
+
+
+def lettered(letters: str) -> Choices:
+    """The options in the columns A to Z; in a row without them these letters, whose texts are not known."""
+    return lambda columns: options(columns) or dict.fromkeys(letters, "")
+
+
+def yes_or_no(columns: Columns) -> Mapping[str, str]:
+    """Yes and no, which are true and false."""
+    return {"Yes": "true", "No": "false"}
+
+
+def letters_meant(columns: Columns, choices: Mapping[str, str], several: bool = False) -> str:
+    """The letter of the right option of a row; of several, where the scoring takes these, all of them in order.
+
+    A capital that is the letter of an option is that option. Anything else must be meant in one way only: a letter with
+    something around it, an option's text, both, or a list of one.
+
+    Raises:
+        DataError: If it is none of the options, may be several of them, or is several and one is wanted.
+    """
+    cell = truth(columns)
+    split = letters_of(cell)
+    letters = len(split) > 1 and set(split) <= set(choices)
+    if several and letters:
+        return split
+    found = [_letter(each, choices) for each in listed(cell) or [cell]]
+    named = sorted({each for each in found if each is not None})
+    if not several and (len(named) > 1 or (letters and not named)):
+        raise DataError(f"its answer {shortened(cell)} names several options, and one can be right")
+    if None in found:
+        counted = " (it may count from 0 or from 1)" if cell.strip().isdecimal() else ""
+        raise DataError(f"its answer {shortened(cell)} is none of its options {', '.join(choices)}{counted}")
+    return "".join(named)
+
+
+def _letter(text: str, choices: Mapping[str, str]) -> str | None:
+    """The option that a text is meant for; None if there is none.
+
+    Raises:
+        DataError: If there are several.
+    """
+    if text.strip() in choices:
+        return text.strip()
+    dressed = _DRESSED.fullmatch(text)
+    core = dressed[1] if dressed else text.strip(EDGES)
+    read = Options(choices).whole(text)
+    found = {letter for letter in choices if letter.lower() == core.lower() or (read and letter == read[0])}
+    same = {letter for letter, option in choices.items() if option and option.strip() == text.strip()}
+    if len(found | same) > 1:
+        both = " or ".join(sorted(found | same))
+        raise DataError(f"its answer {shortened(text)} may be {both}")
+    return next(iter(found), None)
+
+
+def with_letters(columns: Columns, choices: Choices | None, several: bool = False) -> Columns:
+    """A row with the letter of its right option as ``answer``; unchanged if it has no options, or that is unclear."""
+    if choices is None or not has_answer(columns) or not (given := choices(columns)):
+        return columns
+    try:
+        meant = letters_meant(columns, given, several)
+    except DataError:
+        return columns
+    return columns if columns.get("answer") == meant else {**columns, "answer": meant}
