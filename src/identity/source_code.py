@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 import importlib.metadata
 import inspect
-import linecache
 import os
 import site
 import sys
 import sysconfig
 import types
 from functools import lru_cache
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 from testbed.errors import IdentityError
+from testbed.identity import run_texts
 from testbed.identity.normalize import normal_text
 
 # Functions and classes in the modules directly in these packages, and in that of networks, are described by their
@@ -168,22 +168,20 @@ def _lines(function: types.FunctionType) -> list[str]:
     Raises:
         OSError: If there are none.
     """
-    code = function.__code__
-    linecache.checkcache(code.co_filename)
-    lines = linecache.getlines(code.co_filename, function.__globals__)[code.co_firstlineno - 1 :]
-    if not lines:
+    found = run_texts.lines(function)[function.__code__.co_firstlineno - 1 :]
+    if not found:
         raise OSError("could not get source code")
-    return lines
+    return found
 
 
 def file_text(path: str) -> str:
-    """The text of a file in a normal form.
+    """The text of a file in a normal form, as it was when it was run.
 
     Raises:
         IdentityError: If it cannot be read.
     """
     try:
-        return normal_text(ast.parse(Path(path).read_text(encoding="utf-8")))
+        return normal_text(ast.parse(run_texts.text_of(path)))
     except (OSError, SyntaxError, ValueError) as error:
         raise IdentityError(f"the source {path} cannot be read, so a change to it would go unnoticed") from error
 
@@ -200,8 +198,7 @@ def _parse_indented(text: str) -> ast.AST:
 def _lambda_node(function: types.FunctionType) -> ast.Lambda:
     """The lambda expression that a function was made from; `inspect` gives only the lines around it."""
     code = function.__code__
-    linecache.checkcache(code.co_filename)
-    tree = ast.parse("".join(linecache.getlines(code.co_filename, function.__globals__)))
+    tree = ast.parse("".join(run_texts.lines(function)))
     on_line = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
     places = [(line, column) for line, _, column, _ in code.co_positions() if line is not None and column]
     inside = [node for node in on_line if _encloses(node, places)]

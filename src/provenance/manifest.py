@@ -25,7 +25,7 @@ from testbed.data.content import MISSING, ContentDigests
 from testbed.identity.describe import SCHEME, digest, digest_bytes
 from testbed.identity.source_code import PLUGIN_PREFIX
 from testbed.provenance import libraries
-from testbed.tracing import access_log
+from testbed.tracing import access_log, versions
 from testbed.tracing.access_log import EXISTS, FILE, FOLDER, MODULE, TOP_MODULE, VARIABLE
 
 _PACKAGE = Path(__file__).parent.parent
@@ -44,6 +44,7 @@ _SHOWN = 3
 _DISTRIBUTION, _TESTBED = "results-testbed", "testbed's own code"  # which has a digest of its own
 LIBRARY = "libraries"  # the release of an installed distribution, of Python, or of testbed
 PLUGIN = "plugins"
+CHECKED = "checked"  # on how many samples something was found equal, and which share of all may differ
 # The parts of a record, and how a change of something in them is said. A part holds a value for each name: the digest
 # of a file, of the names in a folder, of a variable; a release; what is not there has the value `MISSING`.
 _SAID = {
@@ -60,6 +61,7 @@ _THERE = "there"
 _WORKING_FOLDER = "the working folder"
 # Entries of a folder that running the code makes.
 _MADE = ("__pycache__", "-wal", "-shm", "-journal", ".pyc")
+EDITED = "was edited since it was read: restart Python, or reload it"
 MISSING_RECORD = "{}: the store does not say which files and versions it was computed from"
 
 Use = tuple[str, str]  # a kind of `testbed.tracing.access_log`, and a name as records have it
@@ -75,6 +77,7 @@ class Today:
     def __init__(self, plugins: Sequence[Path] = ()) -> None:
         self.plugins = [str(Path(plugin).resolve()) for plugin in plugins]
         self._digests: dict[str, str] = {}
+        self._stamps: dict[str, str] = {}  # of the files when they were hashed
         self._folders: dict[str, str] = {}
 
     def record_of(self, uses: Iterable[Use]) -> dict[str, Any]:
@@ -91,6 +94,7 @@ class Today:
         record: dict[str, Any] = {
             part: {name: self._value(part, _path(name)) for name in sorted(used[part])} for part in _PLACED
         }
+        record[FILE] = {name: self._content_read(_path(name)) for name in record[FILE]}
         # What is gone was made for a while only.
         record[FILE] = {name: content for name, content in record[FILE].items() if content != MISSING}
         record[MODULE] = {name: found for name, found in record[MODULE].items() if found == MISSING}
@@ -105,12 +109,19 @@ class Today:
         """What is not as a record says, for people; none where nothing relevant has changed."""
         if record.get("scheme") != SCHEME:
             return [f"identities were made by scheme {record.get('scheme', 1)}, now {SCHEME}"]
-        texts = [f"{name} is in another place" for name in self._moved(record["roots"])]
+        moved = [f"{name} is in another place" for name in self._moved(record["roots"])]
+        return moved + self._changed_own(record) + self._changed_code(record)
+
+    def own_differ(self, record: Mapping[str, Any]) -> bool:
+        """Whether files, folders or variables of the user's are not as a record says."""
+        return record.get("scheme") == SCHEME and bool(self._changed_own(record))
+
+    def _changed_own(self, record: Mapping[str, Any]) -> list[str]:
         self._digest(_path(name) for name in record[FILE])
+        texts = []
         for part in _PLACED:
             texts += _changes(part, record[part], {name: self._value(part, _path(name)) for name in record[part]})
-        variables = {name: _variable(name) for name in record[VARIABLE]}
-        return texts + _changes(VARIABLE, record[VARIABLE], variables) + self._changed_code(record)
+        return texts + _changes(VARIABLE, record[VARIABLE], {name: _variable(name) for name in record[VARIABLE]})
 
     def _moved(self, then: Mapping[str, str]) -> list[str]:
         """The plug-ins and modules that lie in another folder now; those that are not there are no difference."""
@@ -122,13 +133,27 @@ class Today:
         """Whether what computes metrics is not as a record says: testbed, libraries, or a plug-in that changes them."""
         return record.get("scheme") != SCHEME or bool(self._changed_code(record))
 
+    def edited(self, record: Mapping[str, Any]) -> list[str]:
+        """The files of a record of which code in memory holds another version than the one that is there now."""
+        with access_log.watch(None):
+            return [name for name in record.get(FILE, ()) if versions.is_edited(_path(name))]
+
     def changed_since(self) -> set[str]:
-        """The files whose content is another one than when it was first looked at."""
+        """The files whose content is another one than when it was first looked at, or that were read in two versions."""
         before = dict(self._digests)
         self._digests.clear()
         self._digest(before)
         now, self._digests = self._digests, before
-        return {_named(name) for name, content in before.items() if now[name] != content}
+        changed = {name for name, content in before.items() if now[name] != content}
+        return {_named(name) for name in changed.union(name for name in before if len(versions.read(name)) > 1)}
+
+    def _content_read(self, path: str) -> str:
+        """The content of a file that was read, which is not always the one that it had when it was hashed."""
+        now = self._digests[path]
+        others = versions.read(path) - {now, self._stamps[path]}
+        if len(versions.read(path)) == 1 and all(map(versions.is_digest, others)):
+            return next(iter(others), now)
+        return f"{now}, and another one" if others else now
 
     def _value(self, part: str, path: str) -> str:
         """What a record says of a file, a folder, or a module that may be there; of files, those that were digested."""
@@ -175,6 +200,7 @@ class Today:
                 folder = str(_PACKAGE) if path.startswith(_IN_PACKAGE) else os.path.dirname(path)
                 by_folder.setdefault(folder, []).append(path)
         for folder, files in by_folder.items():
+            self._stamps |= {file: versions.stamp(file) for file in files}
             with access_log.watch(None):
                 contents = ContentDigests(Path(folder)).digests([file[len(folder) :].lstrip(os.sep) for file in files])
             self._digests.update(zip(files, contents, strict=True))

@@ -7,6 +7,8 @@ lists, a variable that a library looks up for it. Python's audit hook sees all o
 that module depends on it: the value may have been kept in the module for all of them. What testbed or a library reads
 without any code of the user's belongs to whom `watch` names. The imports of libraries are no reads; a module of the
 user's counts as a file that all have read, since nobody can tell who uses it.
+
+With the read of a file goes its version at that time; see `testbed.tracing.versions`.
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
+
+from testbed.tracing import versions
 
 FILE = "files"
 FOLDER = "folders"  # the names in it
@@ -24,10 +28,12 @@ EXISTS = "exists"  # whether there is something: what was asked, or opened in va
 MODULE = "modules"  # one that was to be imported and was not found, in the folder of what asked for it
 VARIABLE = "variables"
 TOP_MODULE = "top module"  # one of a library that was imported
+WRITTEN = "written"  # a file that the code opens to write, or puts there
 # What belongs to everything in the process: what plug-ins read while they are imported.
 SHARED = ""
 
-Read = tuple[str, str, str]  # for whom it was read, one of the kinds above, and its path or name
+# For whom it was read, one of the kinds above, its path or name, and the version of a file.
+Read = tuple[str, str, str, str]
 
 _BEGAN_IN = os.getcwd()
 _RELATIVE = f".{os.sep}"  # begins the names that were relative to the working folder
@@ -35,7 +41,6 @@ _RELATIVE = f".{os.sep}"  # begins the names that were relative to the working f
 now = threading.local()  # .owner, .frame: what the innermost `watch` of this thread says, and where it stands
 _fresh: set[Read] = set()
 _noted: set[Read] = set()
-_declared: set[str] = set()
 _modules: set[str] = set()  # the imported modules that were told
 _own: dict[str, str] = {}  # the names of those that are the user's → their files
 _counted = 0
@@ -76,11 +81,16 @@ class watch:
         now.owner, now.frame = self._before
 
 
-def note(reads: Iterable[Read]) -> None:
+def note(reads: Collection[Read]) -> None:
     """Adds what was read, here or in another process."""
     fresh = set(reads) - _noted
     _noted.update(fresh)
     _fresh.update(fresh)
+    for _, kind, name, version in reads:
+        if kind == WRITTEN:
+            versions.wrote(place_of(name))
+        elif version:
+            versions.note(place_of(name), version)
 
 
 def fresh() -> set[Read]:
@@ -96,29 +106,40 @@ def fresh() -> set[Read]:
 def counted() -> tuple[int, int]:
     """Numbers that grow with what `noted` returns or leaves out."""
     _collect()
-    return len(_noted), len(_declared)
+    return len(_noted), len(versions.declared)
 
 
 def noted(declared: bool = False) -> frozenset[Read]:
     """All that was read so far in this process, and what was added to it.
 
     Args:
-        declared: Whether with the files of declared content.
+        declared: Whether with the files of declared content; those that were overwritten after it was hashed are among
+            them in any case.
     """
     _collect()
     if declared:
         return frozenset(_noted)
-    return frozenset(read for read in _noted if read[1] != FILE or place_of(read[2]) not in _declared)
+    return frozenset(read for read in _noted if read[1] != FILE or versions.counts(place_of(read[2])))
 
 
 def declare(files: Iterable[os.PathLike[str]]) -> None:
     """Says that the content of files is a part of identities, as that of weights is: who reads them says nothing."""
-    _declared.update(os.path.abspath(file) for file in files)
+    versions.declare(os.path.abspath(file) for file in files)
 
 
-def add(owner: str, kind: str, name: str) -> None:
-    """Notes what this process has just read; a child of the user's code tells its parent."""
-    read = (owner, kind, asked_name(name) if kind != VARIABLE else name)
+def add(owner: str, kind: str, name: str, version: str = "", function: str = "") -> None:
+    """Notes what this process has just read; a child of the user's code tells its parent.
+
+    Args:
+        owner: For whom.
+        kind: One of the kinds above.
+        name: A path, or the name of a variable.
+        version: Of a file, from `testbed.tracing.versions.version_of`.
+        function: The function that reads it; empty if it is imported.
+    """
+    read = (owner, kind, asked_name(name) if kind != VARIABLE else name, version)
+    if version:
+        versions.hold(place_of(read[2]), version, function)
     if read in _noted:
         return
     note([read])
@@ -164,17 +185,20 @@ def _collect() -> None:
         lines = os.pread(_forked[0].fileno(), size - _taken, _taken).split(b"\n")[:-1]
         _taken += sum(len(line) + 1 for line in lines)
         for line in lines:
-            owner, kind, name = json.loads(line)
-            note([(owner, kind, name)])
+            owner, kind, name, version = json.loads(line)
+            note([(owner, kind, name, version)])
     if len(sys.modules) != _counted:
         _counted = len(sys.modules)
         imported = set(sys.modules) - _modules
         tops = {name.partition(".")[0] for name in imported} - _modules
         _modules.update(imported, tops)
-        note([(SHARED, TOP_MODULE, top) for top in tops if _is_of_library(top)])
+        note([(SHARED, TOP_MODULE, top, "") for top in tops if _is_of_library(top)])
         own = {name: file for name in imported if (file := _own_module_file(name)) is not None}
         _own.update(own)
-        note([(SHARED, FILE, file) for file in own.values()])
+        with watch(None):
+            for file in own.values():
+                if not versions.is_imported(file):  # else it was seen when it was run
+                    add(SHARED, FILE, file, versions.version_of(file))
 
 
 def _is_of_library(top: str) -> bool:

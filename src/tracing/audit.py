@@ -12,8 +12,8 @@ from urllib.parse import unquote
 
 from testbed.errors import TestbedError
 from testbed.paths import OWN_TEMPORARY, cache_root
-from testbed.tracing import access_log
-from testbed.tracing.access_log import EXISTS, FILE, FOLDER, MODULE, VARIABLE, add, code, now
+from testbed.tracing import access_log, versions
+from testbed.tracing.access_log import EXISTS, FILE, FOLDER, MODULE, SHARED, VARIABLE, WRITTEN, add, code, now
 
 _IGNORED = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/lib/", "/lib/")
 _OWN_TEMPORARY = f"{os.sep}{OWN_TEMPORARY}"
@@ -37,6 +37,19 @@ def install() -> None:
         _replace(function)
     os.register_at_fork(before=_before_fork)
     sys.meta_path.append(_Absent())
+    _look_at_earlier()
+
+
+def _look_at_earlier() -> None:
+    """Keeps the texts and versions of what the user has imported before testbed, and of the script that runs."""
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and file.endswith(".py") and not file.startswith((_STANDARD, _PACKAGE)):
+            if "-packages/" not in file:
+                from testbed.identity import run_texts
+
+                run_texts.remember(os.path.abspath(file), late=True)
+                versions.hold(os.path.abspath(file), versions.version_of(file))
 
 
 def _on_event(event: str, arguments: tuple[Any, ...]) -> None:
@@ -56,8 +69,22 @@ def _on_open(arguments: tuple[Any, ...]) -> None:
     path, _, flags = arguments
     if isinstance(path, int):
         return
-    if flags & os.O_ACCMODE != os.O_WRONLY and not flags & (os.O_CREAT | os.O_TRUNC):
+    access = flags & os.O_ACCMODE
+    if access != os.O_WRONLY and not flags & os.O_TRUNC and (not flags & os.O_CREAT or os.path.exists(path)):
         _note(FILE, path)
+    if access != os.O_RDONLY:
+        _on_write(path)
+
+
+def _on_write(path: Any) -> None:
+    """The code of a definition writes a file itself: not a script, or a notebook's cell, that evaluates it."""
+    if getattr(now, "frame", None) is not None and _is_users(owner := _owner()):
+        add(str(owner), WRITTEN, os.fsdecode(path))
+
+
+def _on_rename(arguments: tuple[Any, ...]) -> None:
+    if not isinstance(arguments[1], int):
+        _on_write(arguments[1])
 
 
 def _note(kind: str, path: Any) -> None:
@@ -65,7 +92,41 @@ def _note(kind: str, path: Any) -> None:
         name = os.fsdecode(path)
         file = os.path.abspath(name)
         if not _is_apart(file):
-            add(owner, kind if os.path.exists(file) else EXISTS, name)
+            there = os.path.exists(file)
+            version = versions.version_of(file) if there and kind == FILE else ""
+            add(owner, kind if there else EXISTS, name, version, _function())
+
+
+def _on_exec(arguments: tuple[Any, ...]) -> None:
+    """A module, or a file that is loaded by hand, is run: the one event that all ways to import have in common."""
+    code = arguments[0]
+    if not isinstance(code, types.CodeType) or code.co_name != "<module>":
+        return
+    if (file := code.co_filename).startswith(("<", _STANDARD)) or "-packages/" in file:
+        return
+    from testbed.identity import run_texts, source_code
+
+    file, name = os.path.abspath(file), _module_of(file)
+    if not source_code.is_own(name, file) or (version := versions.version_of(file)) == versions.MISSING:
+        return
+    run_texts.remember(file)
+    if name:
+        versions.hold(file, version)  # it counts for the cells that are defined by it
+    else:
+        add(SHARED, FILE, file, version)
+
+
+def _module_of(file: str) -> str:
+    """The name of a module of testbed that a file is; empty for another file."""
+    if not file.startswith(_PACKAGE):
+        return ""
+    return f"testbed.{file[len(_PACKAGE) :].removesuffix('.py').replace(os.sep, '.')}"
+
+
+def _on_import(arguments: tuple[Any, ...]) -> None:
+    """Compiled code is imported; of others Python gives no file."""
+    if isinstance(file := arguments[1], str) and not _is_apart(os.path.abspath(file)):
+        add(SHARED, FILE, os.path.abspath(file), versions.version_of(file))
 
 
 def _on_existence(arguments: tuple[Any, ...]) -> None:
@@ -106,6 +167,9 @@ _HANDLERS: dict[str, Callable[[tuple[Any, ...]], None]] = {
     _EXISTENCE: _on_existence,
     _MISSING: _on_missing_module,
     "open": _on_open,
+    "os.rename": _on_rename,
+    "exec": _on_exec,
+    "import": _on_import,
     "os.listdir": _on_listing,
     "os.scandir": _on_listing,
     "sqlite3.connect": _on_sqlite,
@@ -223,6 +287,14 @@ def _owner(through_testbed: bool = True, importing: bool = False) -> str | None:
             return None
         frame = frame.f_back
     return None if boundary is None else str(owner)
+
+
+def _function() -> str:
+    """The function that reads: the user's, or the one below what `access_log.watch` encloses."""
+    frame, boundary = sys._getframe(1), getattr(now, "frame", None)
+    while frame.f_back is not None and frame.f_back is not boundary and _kind(frame) is not _USER:
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_code.co_firstlineno} {frame.f_code.co_qualname}"
 
 
 def _kind(frame: types.FrameType) -> str:
