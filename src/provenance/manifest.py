@@ -26,7 +26,7 @@ from testbed.identity.describe import SCHEME, digest, digest_bytes
 from testbed.identity.source_code import PLUGIN_PREFIX
 from testbed.provenance import libraries
 from testbed.tracing import access_log, versions
-from testbed.tracing.access_log import EXISTS, FILE, FOLDER, MODULE, TOP_MODULE, VARIABLE
+from testbed.tracing.access_log import EXISTS, FILE, FOLDER, LINK, MODULE, TOP_MODULE, VARIABLE
 
 _PACKAGE = Path(__file__).parent.parent
 _IN_PACKAGE = f"{_PACKAGE}{os.sep}"
@@ -51,12 +51,13 @@ _SAID = {
     FILE: "{name} {how}",
     FOLDER: "what the folder {name} holds {how}",
     EXISTS: "{name} {how}",
+    LINK: "the link {name} {how}",
     MODULE: "the module {name} {how}",
     VARIABLE: "the environment variable {name} {how}",
     PLUGIN: "the plug-in {name} {how}",
     LIBRARY: "{release}",
 }
-_PLACED = (FILE, FOLDER, EXISTS, MODULE)  # parts whose names are paths
+_PLACED = (FILE, FOLDER, EXISTS, LINK, MODULE)  # parts whose names are paths; records from before have no links
 _THERE = "there"
 _WORKING_FOLDER = "the working folder"
 # Entries of a folder that running the code makes.
@@ -120,7 +121,8 @@ class Today:
         self._digest(_path(name) for name in record[FILE])
         texts = []
         for part in _PLACED:
-            texts += _changes(part, record[part], {name: self._value(part, _path(name)) for name in record[part]})
+            then = record.get(part, {})
+            texts += _changes(part, then, {name: self._value(part, _path(name)) for name in then})
         return texts + _changes(VARIABLE, record[VARIABLE], {name: _variable(name) for name in record[VARIABLE]})
 
     def _moved(self, then: Mapping[str, str]) -> list[str]:
@@ -161,6 +163,8 @@ class Today:
             return self._digests[path]
         if part == FOLDER:
             return self._listing(path)
+        if part == LINK:
+            return os.readlink(path) if os.path.islink(path) else MISSING
         return _THERE if (os.path.exists if part == EXISTS else _is_importable)(path) else MISSING
 
     def _listing(self, folder: str) -> str:
@@ -253,16 +257,15 @@ def mixed(record: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]
     """The record of something that two runs computed parts of; where they differ, it is like no record of one run."""
     made = dict(record)
     for part in _SAID:
-        made[part] = {**other[part], **record[part]}
-        for name in record[part].keys() & other[part].keys():
-            if record[part][name] != other[part][name]:
-                made[part][name] = f"{record[part][name]}, and {other[part][name]}"
+        one, two = record.get(part, {}), other.get(part, {})
+        made[part] = {**two, **one}
+        made[part] |= {name: f"{one[name]}, and {two[name]}" for name in one.keys() & two.keys() if one[name] != two[name]}
     return made
 
 
 def record_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """What differs between two records, for people."""
-    return [text for part in _SAID for text in _changes(part, before[part], after[part])]
+    return [text for part in _SAID for text in _changes(part, before.get(part, {}), after.get(part, {}))]
 
 
 def _changes(part: str, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:

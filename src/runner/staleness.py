@@ -152,6 +152,8 @@ class StalenessChecker:
     def _leave(self, candidate: StaleCandidate, reason: str) -> None:
         """Lets a run reuse an evaluation without a check; it stays in doubt, and so does what is derived from it."""
         self._checked.add(candidate.evaluation.id)
+        if reason.endswith(EDITED) and all(each.reason != reason for each in self.checks):
+            self.progress.note(f"{reason}; until then what is stored is taken unchecked")
         self.records.doubtful[candidate.evaluation.id] = candidate.record or {}
         self._add(candidate, "not checked", reason=reason)
 

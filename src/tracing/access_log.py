@@ -26,6 +26,7 @@ FILE = "files"
 FOLDER = "folders"  # the names in it
 EXISTS = "exists"  # whether there is something: what was asked, or opened in vain
 MODULE = "modules"  # one that was to be imported and was not found, in the folder of what asked for it
+LINK = "links"  # where a symbolic link leads to
 VARIABLE = "variables"
 TOP_MODULE = "top module"  # one of a library that was imported
 WRITTEN = "written"  # a file that the code opens to write, or puts there
@@ -39,6 +40,7 @@ _BEGAN_IN = os.getcwd()
 _RELATIVE = f".{os.sep}"  # begins the names that were relative to the working folder
 
 now = threading.local()  # .owner, .frame: what the innermost `watch` of this thread says, and where it stands
+watching: list[str] = []  # for whom code is called now, in any thread
 _fresh: set[Read] = set()
 _noted: set[Read] = set()
 _modules: set[str] = set()  # the imported modules that were told
@@ -76,9 +78,13 @@ class watch:
     def __enter__(self) -> None:
         self._before = getattr(now, "owner", None), getattr(now, "frame", None)
         now.owner, now.frame = self._owner, sys._getframe(1)
+        if self._owner is not None:
+            watching.append(self._owner)
 
     def __exit__(self, *_: object) -> None:
         now.owner, now.frame = self._before
+        if self._owner is not None:
+            watching.remove(self._owner)
 
 
 def note(reads: Collection[Read]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import threading
 import types
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,7 @@ from urllib.parse import unquote
 from testbed.errors import TestbedError
 from testbed.paths import OWN_TEMPORARY, cache_root
 from testbed.tracing import access_log, versions
-from testbed.tracing.access_log import EXISTS, FILE, FOLDER, MODULE, SHARED, VARIABLE, WRITTEN, add, code, now
+from testbed.tracing.access_log import EXISTS, FILE, FOLDER, LINK, MODULE, SHARED, VARIABLE, WRITTEN, add, code, now
 
 _IGNORED = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/lib/", "/lib/")
 _OWN_TEMPORARY = f"{os.sep}{OWN_TEMPORARY}"
@@ -33,8 +34,8 @@ def install() -> None:
     sys.addaudithook(_on_event)
     # A subclass of the mapping's own class: every way to look a variable up ends in its __getitem__.
     os.environ.__class__ = _watched(type(os.environ))
-    for function in (os.stat, os.access):
-        _replace(function)
+    for function, event in ((os.stat, _EXISTENCE), (os.access, _EXISTENCE), (os.readlink, _LINK)):
+        _replace(function, event)
     os.register_at_fork(before=_before_fork)
     sys.meta_path.append(_Absent())
     _look_at_earlier()
@@ -133,6 +134,12 @@ def _on_existence(arguments: tuple[Any, ...]) -> None:
     _note(EXISTS, arguments[0])
 
 
+def _on_link(arguments: tuple[Any, ...]) -> None:
+    name = os.fsdecode(arguments[0])
+    if (owner := _owner()) is not None and not _is_apart(os.path.abspath(name)):
+        add(owner, LINK, name)
+
+
 def _on_missing_module(arguments: tuple[Any, ...]) -> None:
     name, path = arguments
     if (owner := _owner(importing=True)) is not None:
@@ -162,9 +169,11 @@ def _on_library(arguments: tuple[Any, ...]) -> None:
         _note(FILE, name)
 
 
-_EXISTENCE, _MISSING = "testbed.existence", "testbed.missing_module"  # which Python does not audit
+# Which Python does not audit.
+_EXISTENCE, _LINK, _MISSING = "testbed.existence", "testbed.link", "testbed.missing_module"
 _HANDLERS: dict[str, Callable[[tuple[Any, ...]], None]] = {
     _EXISTENCE: _on_existence,
+    _LINK: _on_link,
     _MISSING: _on_missing_module,
     "open": _on_open,
     "os.rename": _on_rename,
@@ -204,13 +213,13 @@ def _is_copied(key: Any) -> bool:
     return copied
 
 
-def _replace(function: Any) -> None:
-    """Puts a function of `os` that notes what the user's code asks about in place of one that Python audits not."""
+def _replace(function: Any, event: str) -> None:
+    """Puts a function of `os` that notes what the user's code asks about in place of one that Python does not audit."""
 
     @functools.wraps(function)
     def noting(path: Any, *arguments: Any, **keywords: Any) -> Any:
         if not isinstance(path, int) and keywords.get("dir_fd") is None and _asked_by_user(sys._getframe(1)):
-            _on_event(_EXISTENCE, (path,))
+            _on_event(event, (path,))
         return function(path, *arguments, **keywords)
 
     for group in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks, os.supports_effective_ids):
@@ -286,7 +295,17 @@ def _owner(through_testbed: bool = True, importing: bool = False) -> str | None:
         if kind is _IMPORT or (kind is _TESTBED and (boundary is None or not through_testbed)):
             return None
         frame = frame.f_back
-    return None if boundary is None else str(owner)
+    return str(owner) if boundary is not None else _owner_of_thread()
+
+
+def _owner_of_thread() -> str | None:
+    """For whom a library reads in a thread of its own, such as ``executor.map(Path.read_text, paths)``.
+
+    For the code that testbed calls at this time, if it calls any.
+    """
+    if threading.current_thread() is threading.main_thread():
+        return None
+    return access_log.watching[-1] if access_log.watching else None
 
 
 def _function() -> str:

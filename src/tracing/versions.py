@@ -131,7 +131,7 @@ def counts(path: str) -> bool:
 
 def is_overwritten(path: str) -> bool:
     """Whether this run has read another version of a declared file than the one that was hashed."""
-    return bool(_read.get(path, set()) - declared.get(path, set()))
+    return path in declared and bool(_read.get(path, set()) - declared[path])
 
 
 def forget() -> None:
