@@ -372,7 +372,7 @@ class Certificate:
 
     @property
     def may_differ(self) -> float | None:
-        """The largest share of all samples that may differ though those that were compared are equal; None if unknown."""
+        """The largest share of samples that may differ though those that were compared are equal; None if unknown."""
         found = (self.environment or {}).get(MAY_DIFFER)
         return found if isinstance(found, float) else None
 

@@ -125,7 +125,11 @@ class Records:
 
 def _uses_in(record: Mapping[str, Any]) -> set[Use]:
     """What a record says that something depends on."""
-    return {(part, name) for part in (FILE, FOLDER, EXISTS, LINK, MODULE, VARIABLE, LIBRARY) for name in record.get(part, ())}
+    return {
+        (part, name)
+        for part in (FILE, FOLDER, EXISTS, LINK, MODULE, VARIABLE, LIBRARY)
+        for name in record.get(part, ())
+    }
 
 
 def _owners(cell: Cell) -> set[str]:

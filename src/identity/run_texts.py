@@ -1,7 +1,7 @@
 """The text of a user's file as it was when Python ran it, which may differ from what the file says now.
 
-A notebook stays open for days while its modules are edited. What is in memory is the text that was run, until the module
-is reloaded or Python is restarted.
+A notebook stays open for days while its modules are edited. What is in memory is the text that was run, until the
+module is reloaded or Python is restarted.
 """
 
 from __future__ import annotations

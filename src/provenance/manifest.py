@@ -31,14 +31,13 @@ from testbed.tracing.access_log import EXISTS, FILE, FOLDER, LINK, MODULE, TOP_M
 _PACKAGE = Path(__file__).parent.parent
 _IN_PACKAGE = f"{_PACKAGE}{os.sep}"
 _OURS = "testbed:"  # begins the names of testbed's own files, which are relative to the package
-# Parts of testbed that have no bearing on numbers. The definitions in the packages are no part either: each counts for
-# those cells alone that use it.
-_WITHOUT_NUMBERS = (
-    *("cli/", "console/", "exchange/", "analyses/", "registry/", "plugins/", "published/"),
-    *("compat/clip_benchmark/", "compat/clip_cc_bench/", "compat/imagenet_testbed_table.py"),
-    "compat/earlier_store.py",
-    *("compat/vlmevalkit/vlmevalkit_", "compat/vlmevalkit/recorded"),
-)
+# The parts of testbed between a sample and a stored number; `tests/test_packages.py` compares them with the imports.
+# Definitions in these packages are not among them: each counts for those cells alone that use it. What stands in for
+# other tools' modules counts where a plug-in has imported it, as a module of the user's.
+COMPUTING = """
+    answers/ contracts/ corruptions/ data/ eval_settings/ graph/ metrics/ models/ scoring/ tasks/ workers/
+    calls.py devices.py inputs.py jsontext.py metric_specs.py samples.py spreadsheet.py
+""".split()
 _DEFINITIONS = ("models", "eval_settings")
 _SHOWN = 3
 _DISTRIBUTION, _TESTBED = "results-testbed", "testbed's own code"  # which has a digest of its own
@@ -141,7 +140,7 @@ class Today:
             return [name for name in record.get(FILE, ()) if versions.is_edited(_path(name))]
 
     def changed_since(self) -> set[str]:
-        """The files whose content is another one than when it was first looked at, or that were read in two versions."""
+        """The files whose content is not that of the first look at them, or that were read in two versions."""
         before = dict(self._digests)
         self._digests.clear()
         self._digest(before)
@@ -215,7 +214,7 @@ def _digest_of_testbed() -> str:
     names = []
     for path in _PACKAGE.rglob("*.py"):
         name = path.relative_to(_PACKAGE).as_posix()
-        if not _is_definition(name) and not name.startswith(_WITHOUT_NUMBERS):
+        if name.startswith(tuple(COMPUTING)) and not _is_definition(name):
             names.append(name)
     with access_log.watch(None):
         return digest(ContentDigests(_PACKAGE).digests(sorted(names)))
@@ -259,7 +258,9 @@ def mixed(record: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]
     for part in _SAID:
         one, two = record.get(part, {}), other.get(part, {})
         made[part] = {**two, **one}
-        made[part] |= {name: f"{one[name]}, and {two[name]}" for name in one.keys() & two.keys() if one[name] != two[name]}
+        made[part] |= {
+            name: f"{one[name]}, and {two[name]}" for name in one.keys() & two.keys() if one[name] != two[name]
+        }
     return made
 
 

@@ -22,6 +22,9 @@ _MEMORY = "/dev/shm/"  # where people keep data, too
 _STANDARD = f"{os.path.dirname(os.__file__)}{os.sep}"
 _PACKAGE = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"
 
+# What plug-ins import in place of other tools' modules is like modules of their own.
+_STANDING_IN = (f"{_PACKAGE}compat/imagenet_testbed/", f"{_PACKAGE}compat/vlmevalkit/standin/")
+
 _installed = False
 
 
@@ -43,14 +46,13 @@ def install() -> None:
 
 def _look_at_earlier() -> None:
     """Keeps the texts and versions of what the user has imported before testbed, and of the script that runs."""
-    for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
-        if isinstance(file, str) and file.endswith(".py") and not file.startswith((_STANDARD, _PACKAGE)):
-            if "-packages/" not in file:
-                from testbed.identity import run_texts
+    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    for file in (os.path.abspath(each) for each in files if isinstance(each, str) and each.endswith(".py")):
+        if not file.startswith((_STANDARD, _PACKAGE)) and "-packages/" not in file:
+            from testbed.identity import run_texts
 
-                run_texts.remember(os.path.abspath(file), late=True)
-                versions.hold(os.path.abspath(file), versions.version_of(file))
+            run_texts.remember(file, late=True)
+            versions.hold(file, versions.version_of(file))
 
 
 def _on_event(event: str, arguments: tuple[Any, ...]) -> None:
@@ -108,10 +110,11 @@ def _on_exec(arguments: tuple[Any, ...]) -> None:
     from testbed.identity import run_texts, source_code
 
     file, name = os.path.abspath(file), _module_of(file)
-    if not source_code.is_own(name, file) or (version := versions.version_of(file)) == versions.MISSING:
+    own = source_code.is_own(name, file)
+    if not (own or file.startswith(_STANDING_IN)) or (version := versions.version_of(file)) == versions.MISSING:
         return
     run_texts.remember(file)
-    if name:
+    if name and own:
         versions.hold(file, version)  # it counts for the cells that are defined by it
     else:
         add(SHARED, FILE, file, version)

@@ -82,7 +82,7 @@ def of_files(paths: Sequence[Path]) -> Weights:
 
 
 def note_loaded(name: str, source: str | WeightsSource | None) -> None:
-    """Notes which versions of a model's weight files were loaded: they may have been replaced since they were hashed."""
+    """Notes which versions of weight files were loaded: they may have been replaced since they were hashed."""
     from testbed.tracing import access_log, versions
 
     if source is None or isinstance(source, str):
