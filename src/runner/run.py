@@ -23,7 +23,7 @@ from testbed.runner.greedy import Evaluated, choose_soups, named_in
 from testbed.runner.recompute import amount
 from testbed.runner.staleness import StalenessChecker
 from testbed.tasks.parts.recorded_sets import pairs_of
-from testbed.tracing import versions
+from testbed.tracing import access_log
 
 
 def run(
@@ -65,7 +65,7 @@ def _run_all(
     progress: Progress,
     pairs: Sequence[tuple[str, str]] | None,
 ) -> Report:
-    versions.begin()
+    access_log.begin()
     with using(options.inputs or active()):
         catalog.load(options.plugins)
         options = _where_known(catalog, options, models, settings, progress)

@@ -17,7 +17,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from testbed.tracing import versions
@@ -87,9 +87,16 @@ class watch:
             watching.remove(self._owner)
 
 
-def note(reads: Collection[Read]) -> None:
+def begin() -> None:
+    """Begins a run: what was read for earlier ones was told there."""
+    _fresh.clear()
+    versions.begin()
+
+
+def note(reads: Iterable[Read]) -> None:
     """Adds what was read, here or in another process."""
-    fresh = set(reads) - _noted
+    reads = set(reads)
+    fresh = reads - _noted
     _noted.update(fresh)
     _fresh.update(fresh)
     for _, kind, name, version in reads:

@@ -80,9 +80,13 @@ def _on_open(arguments: tuple[Any, ...]) -> None:
 
 
 def _on_write(path: Any) -> None:
-    """The code of a definition writes a file itself: not a script, or a notebook's cell, that evaluates it."""
-    if getattr(now, "frame", None) is not None and _is_users(owner := _owner()):
+    """The user's code writes a file: that of a definition, or a script or a notebook's cell that evaluates it."""
+    if not _is_users(owner := _owner()):
+        return
+    if getattr(now, "frame", None) is not None:
         add(str(owner), WRITTEN, os.fsdecode(path))
+    else:
+        versions.drop(os.path.abspath(os.fsdecode(path)), _function())
 
 
 def _on_rename(arguments: tuple[Any, ...]) -> None:

@@ -89,6 +89,11 @@ def hold(path: str, version: str, function: str = "") -> None:
     note(path, version)
 
 
+def drop(path: str, function: str) -> None:
+    """Notes that a function writes a file anew, so that what it read before is of no use to anybody."""
+    _held.get(path, {}).pop(function, None)
+
+
 def is_imported(path: str) -> bool:
     """Whether a file was imported in this process."""
     return "" in _held.get(path, ())

@@ -366,23 +366,20 @@ UNSEEN = {
         ),
     ),
     "a variable from a copy of all": (
-        f"def f(images):\n    k = dict(os.environ)['UNSEEN_K']\n{READS}",
-        lambda folder, value: os.environ.update(UNSEEN_K=f"0.{value}"),
+        f"def f(images):\n    k = dict(os.environ)['TESTBED_COPIED']\n{READS}",
+        lambda folder, value: os.environ.update(TESTBED_COPIED=f"0.{value}"),
     ),
     "variables that are found by the beginning of their names": (
-        f"def f(images):\n    (k,) = [v for name, v in os.environ.items() if name.startswith('UNSEEN_')]\n{READS}",
-        lambda folder, value: os.environ.update(UNSEEN_K=f"0.{value}"),
+        f"def f(images):\n    (k,) = [v for key, v in os.environ.items() if key.startswith('TESTBED_LI')]\n{READS}",
+        lambda folder, value: os.environ.update(TESTBED_LISTED=f"0.{value}"),
     ),
 }
 
 
 @pytest.mark.parametrize("name", UNSEEN)
-def test_what_the_docs_list_as_unseen_is_unseen_and_verify_finds_it(
-    notebook: Notebook, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_docs_list_as_unseen_is_unseen_and_verify_finds_it(notebook: Notebook, name: str) -> None:
     if "h5py" in UNSEEN[name][0]:
         pytest.importorskip("h5py")
-    monkeypatch.setenv("UNSEEN_K", "")
     text, change = UNSEEN[name]
     notebook.write("mine.py", CONFIG + text)
     change(notebook.folder, 5)
