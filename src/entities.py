@@ -32,6 +32,7 @@ NOT_FINITE = "not_finite"
 REFUSED, REASON_SLICE = "refused", "reason"
 REMARKS = "remarks"  # in the environment of an evaluation: lines about its outputs
 DIFFERING = "differing_samples"  # in the environment of a certificate: the ids of samples that differ
+MAY_DIFFER = "may_differ"  # there, too: the largest share of all samples that may differ though those compared do not
 NEW_METRICS, METRIC_CHANGES = "new_metrics", "metric_changes"  # there, too: names of metrics, and how others differ
 MEAN_PROBABILITY = "mean_probability"  # how a group of classes has one logit, other than by its largest
 TEXTS = "texts"  # its slice for the embeddings of texts
@@ -371,6 +372,12 @@ class Certificate:
     def metric_changes(self) -> list[str]:
         """How stored metrics differ from those that are computed from the same outputs; for people."""
         return self._noted(METRIC_CHANGES)
+
+    @property
+    def may_differ(self) -> float | None:
+        """The largest share of samples that may differ though those that were compared are equal; None if unknown."""
+        found = (self.environment or {}).get(MAY_DIFFER)
+        return found if isinstance(found, float) else None
 
     def _noted(self, name: str) -> list[str]:
         found = self.environment.get(name) if isinstance(self.environment, dict) else None

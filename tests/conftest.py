@@ -25,7 +25,7 @@ from device_under_test import ON_GPU
 from warm_python import WarmPython
 
 from testbed.db.store import Store
-from testbed.tracing import access_log
+from testbed.tracing import access_log, versions
 
 # torch looks this variable up for whoever calls it, so stored results would depend on the name of a test.
 _pytest.runner._update_current_test_var = lambda item, when: None
@@ -70,6 +70,12 @@ def _is_of_tests(owner: str) -> bool:
 def _forget(reads: Iterable[access_log.Read]) -> None:
     for noted in (access_log._noted, access_log._fresh):
         noted.difference_update(reads)
+
+
+@pytest.fixture(autouse=True)
+def _own_versions() -> None:
+    """A test begins as a new process does: it holds no files in memory."""
+    versions.forget()
 
 
 @pytest.fixture(autouse=True)

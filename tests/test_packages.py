@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from testbed.provenance.manifest import COMPUTING
+
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = {"src": "testbed", "db": "testbed.db", "plotting": "testbed.plotting"}
 
@@ -103,6 +105,30 @@ def test_a_package_imports_only_from_those_below() -> None:
 def test_no_modules_import_each_other(within_functions: bool) -> None:
     graph = {name: imported(name, path, within_functions) for name, path in MODULES.items()}
     assert circles(graph) == []
+
+
+# What the parts that compute need besides: names, places, processes, the store. No number depends on these.
+PLUMBING = """
+    errors process entities identity paths tracing registry db provenance planning visible compat.vlmevalkit.standin
+""".split()
+
+
+def _computes(name: str) -> bool:
+    path = MODULES[name]
+    return path.is_relative_to(ROOT / "src") and path.relative_to(ROOT / "src").as_posix().startswith(tuple(COMPUTING))
+
+
+def test_what_bears_on_numbers_is_named() -> None:
+    """A change to it puts what is stored in doubt."""
+    computing = [name for name in MODULES if _computes(name)]
+    needed = {each for name in computing for each in imported(name, MODULES[name], within_functions=True)}
+    assert {package_of(name) for name in needed & MODULES.keys() if not _computes(name)} - {""} == set(PLUMBING)
+
+
+def test_what_bears_on_no_number_is_not() -> None:
+    """Commands, figures and a watch change without a look at what is stored."""
+    packages = "cli console plotting watching trackers api exchange published explain analyses runner".split()
+    assert [name for name in MODULES if package_of(name) in packages and _computes(name)] == []
 
 
 # At the top of these stand the files that people add: models, settings, figures.

@@ -13,8 +13,8 @@ from testbed.graph.nodes import OutputsOf
 from testbed.identity.describe import digest
 from testbed.provenance.manifest import LIBRARY, Today, Use, mixed
 from testbed.provenance.uses import Uses
-from testbed.tracing import access_log
-from testbed.tracing.access_log import EXISTS, FILE, FOLDER, MODULE, VARIABLE
+from testbed.tracing import access_log, versions
+from testbed.tracing.access_log import EXISTS, FILE, FOLDER, LINK, MODULE, VARIABLE
 
 Record = dict[str, Any]
 
@@ -53,6 +53,11 @@ class Records:
             if uses not in self._contents:
                 self._contents[uses] = self.today.record_of(uses)
             return self._contents[uses]
+
+    def overwritten(self, cell: Cell) -> str | None:
+        """A file of a cell's weights that was replaced after it was hashed and before it was loaded."""
+        files = (access_log.place_of(name) for kind, name in self._uses_of(cell) if kind == FILE)
+        return next((file for file in files if versions.is_overwritten(file)), None)
 
     def begin(self, cells: Mapping[int, Cell]) -> None:
         """Stores preliminary records of evaluations that are not complete yet."""
@@ -98,6 +103,10 @@ class Records:
                 self.store.records.add({evaluation_id: record}, replace=True)
         return sorted(changed - passing)
 
+    def edited(self) -> list[str]:
+        """Files of which what was completed used another version than the one that is there now."""
+        return sorted({name for each in self._completed for name in self.today.edited(self._made[each])})
+
     def _digest(self, record: Record) -> str:
         if id(record) not in self._digests:  # all cells of a run may share theirs, and they are kept
             self._digests[id(record)] = digest(record)
@@ -117,7 +126,11 @@ class Records:
 
 def _uses_in(record: Mapping[str, Any]) -> set[Use]:
     """What a record says that something depends on."""
-    return {(part, name) for part in (FILE, FOLDER, EXISTS, MODULE, VARIABLE, LIBRARY) for name in record.get(part, ())}
+    return {
+        (part, name)
+        for part in (FILE, FOLDER, EXISTS, LINK, MODULE, VARIABLE, LIBRARY)
+        for name in record.get(part, ())
+    }
 
 
 def _owners(cell: Cell) -> set[str]:

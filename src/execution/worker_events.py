@@ -90,6 +90,9 @@ class WorkerEvents:
         cells = self._scheduler.in_progress(shard_id).cells
         # At once: this run may be killed, and others take up what is stored.
         self.state.records.begin({each: self._cells[each] for each in cells})
+        for each in cells:
+            if (file := self.state.records.overwritten(self._cells[each])) is not None:
+                self.cell_failed(each, f"{file} was overwritten between its hash and its loading; run again")
         self._close(self._scheduler.shard_done(shard_id))
 
     def unreached(self, evaluation_id: int, reasons: Mapping[int, str]) -> None:

@@ -1,12 +1,14 @@
 """Whether two identities differ only in how code is written and where files lie.
 
 A renamed local variable, a type hint, a folder or a file under another name: each makes another identity, though it
-hardly moves a number. Where nothing else differs, a run checks a few samples and then takes the stored evaluation.
+hardly moves a number. Where nothing else differs, and the files that are named have the same content, a run checks
+samples and then takes the stored evaluation.
 """
 
 from __future__ import annotations
 
 import ast
+import filecmp
 import os
 import types
 from collections.abc import Iterable, Mapping
@@ -53,8 +55,8 @@ class Comparison:
             )
         if isinstance(before, list) and isinstance(now, list):
             return len(before) == len(now) and all(map(self.alike, before, now))
-        if isinstance(before, str) and isinstance(now, str) and self._is_file(now):
-            return True
+        if isinstance(before, str) and isinstance(now, str) and before != now and (place := self._place(now)):
+            return self._same_content(self._place(before), place)
         return type(before) is type(now) and bool(before == now)
 
     def _texts(self, before: str, now: str) -> bool:
@@ -69,13 +71,19 @@ class Comparison:
             return len(before) == len(now) and all(map(self._codes, before, now))
         return repr(before) == repr(now) or (isinstance(before, str) and self.alike(before, now))
 
-    def _is_file(self, name: str) -> bool:
-        """Whether a text names a file, or with a slash in it also a folder, that is there now."""
+    def _place(self, name: str) -> str | None:
+        """The file, or with a slash in its name also the folder, that a text names and that is there now."""
         if not name or "\0" in name or len(name) > os.pathconf("/", "PC_PATH_MAX"):
-            return False
+            return None
         places = [name] if os.path.isabs(name) else [os.path.join(folder, name) for folder in self._folders]
         there = os.path.exists if os.sep in name else os.path.isfile
-        return any(there(place) for place in places)
+        return next((place for place in places if there(place)), None)
+
+    def _same_content(self, before: str | None, now: str) -> bool:
+        """Whether two names can be those of one file: the one from before is gone, or has the same content."""
+        if before is None or not (os.path.isfile(before) and os.path.isfile(now)):
+            return True
+        return filecmp.cmp(before, now, shallow=False)
 
 
 def _compiled(text: str) -> types.CodeType | None:

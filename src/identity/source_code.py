@@ -5,16 +5,18 @@ from __future__ import annotations
 import ast
 import importlib.metadata
 import inspect
-import linecache
 import os
+import re
 import site
 import sys
 import sysconfig
 import types
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path, PurePath
 
 from testbed.errors import IdentityError
+from testbed.identity import run_texts
 from testbed.identity.normalize import normal_text
 
 # Functions and classes in the modules directly in these packages, and in that of networks, are described by their
@@ -92,12 +94,13 @@ def plain_name(module: str) -> str:
 @lru_cache(maxsize=4096)
 def is_library_file(file: str) -> bool:
     """Whether a file belongs to the standard library or to an installed package."""
-    return file.startswith(_library_folders()) or not _PACKAGE_FOLDERS.isdisjoint(PurePath(file).parts)
+    return file.startswith(_library_places()) or not _PACKAGE_FOLDERS.isdisjoint(PurePath(file).parts)
 
 
+@lru_cache(maxsize=4096)
 def is_standard_file(file: str) -> bool:
     """Whether a file belongs to the standard library."""
-    return file.startswith(_library_folders()) and _PACKAGE_FOLDERS.isdisjoint(PurePath(file).parts)
+    return file.startswith(_standard_folders()) and _PACKAGE_FOLDERS.isdisjoint(PurePath(file).parts)
 
 
 def _main_file(module: str) -> str | None:
@@ -105,21 +108,51 @@ def _main_file(module: str) -> str | None:
 
 
 @lru_cache(maxsize=1)
-def _library_folders() -> tuple[str, ...]:
+def _standard_folders() -> tuple[str, ...]:
     paths = sysconfig.get_paths()
-    folders = {paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")}
+    return (*sorted({f"{paths[key]}/" for key in ("stdlib", "platstdlib")}), "<frozen")
+
+
+@lru_cache(maxsize=1)
+def _library_places() -> tuple[str, ...]:
+    """What the names of libraries' files begin with."""
+    paths = sysconfig.get_paths()
+    folders = {paths[key] for key in ("purelib", "platlib")}
     if site.ENABLE_USER_SITE:
         folders.add(site.getusersitepackages())
-    # What `pip install --target` fills, for PYTHONPATH, may have any name.
-    folders.update(os.path.abspath(folder) for folder in sys.path if folder and _has_distributions(folder))
-    return (*tuple(f"{folder}/" for folder in sorted(folders)), "<frozen")
+    # What `pip install --target` fills, for PYTHONPATH, may have any name, and hold the user's own files as well.
+    others = {os.path.abspath(folder) for folder in sys.path if folder} - folders
+    others = {folder for folder in others if _PACKAGE_FOLDERS.isdisjoint(PurePath(folder).parts)}
+    packages = {os.path.join(folder, top) for folder in others for top in _installed_in(folder)}
+    return (*_standard_folders(), *sorted(f"{folder}/" for folder in folders), *sorted(packages))
 
 
-def _has_distributions(folder: str) -> bool:
+def _installed_in(folder: str) -> Iterator[str]:
+    """What the names of the files of the distributions in a folder begin with."""
     try:
-        return any(name.endswith(".dist-info") for name in os.listdir(folder))
+        names = [name for name in os.listdir(folder) if name.endswith(".dist-info")]
     except OSError:
-        return False
+        return
+    for name in names:
+        for top in (name, *top_modules(os.path.join(folder, name))):
+            yield from (f"{top}/", f"{top}.")
+
+
+def top_modules(place: str) -> list[str]:
+    """The top-level modules of an installed distribution.
+
+    Args:
+        place: Its metadata: a folder with a list of its files (``RECORD``) or modules (``top_level.txt``, as Debian's
+            packages have it), or one without, or a file; then the module has the name of the distribution.
+    """
+    for name, begins in (("RECORD", ""), ("installed-files.txt", "../"), ("top_level.txt", "")):
+        try:
+            lines = Path(place, name).read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            continue
+        files = [line.removeprefix(begins) for line in lines if line.startswith(begins) and ".dist-info/" not in line]
+        return sorted({re.split(r"[/.,]", file.strip(), maxsplit=1)[0] for file in files} - {""})
+    return [os.path.basename(place).partition("-")[0].lower()]
 
 
 @lru_cache(maxsize=1)
@@ -168,22 +201,20 @@ def _lines(function: types.FunctionType) -> list[str]:
     Raises:
         OSError: If there are none.
     """
-    code = function.__code__
-    linecache.checkcache(code.co_filename)
-    lines = linecache.getlines(code.co_filename, function.__globals__)[code.co_firstlineno - 1 :]
-    if not lines:
+    found = run_texts.lines(function)[function.__code__.co_firstlineno - 1 :]
+    if not found:
         raise OSError("could not get source code")
-    return lines
+    return found
 
 
 def file_text(path: str) -> str:
-    """The text of a file in a normal form.
+    """The text of a file in a normal form, as it was when it was run.
 
     Raises:
         IdentityError: If it cannot be read.
     """
     try:
-        return normal_text(ast.parse(Path(path).read_text(encoding="utf-8")))
+        return normal_text(ast.parse(run_texts.text_of(path)))
     except (OSError, SyntaxError, ValueError) as error:
         raise IdentityError(f"the source {path} cannot be read, so a change to it would go unnoticed") from error
 
@@ -200,8 +231,7 @@ def _parse_indented(text: str) -> ast.AST:
 def _lambda_node(function: types.FunctionType) -> ast.Lambda:
     """The lambda expression that a function was made from; `inspect` gives only the lines around it."""
     code = function.__code__
-    linecache.checkcache(code.co_filename)
-    tree = ast.parse("".join(linecache.getlines(code.co_filename, function.__globals__)))
+    tree = ast.parse("".join(run_texts.lines(function)))
     on_line = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
     places = [(line, column) for line, _, column, _ in code.co_positions() if line is not None and column]
     inside = [node for node in on_line if _encloses(node, places)]

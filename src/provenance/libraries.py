@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from testbed.data.content import ContentDigests
+from testbed.identity import source_code
 from testbed.identity.describe import digest_bytes
 from testbed.paths import cache_dir, write_atomically
 
@@ -47,17 +49,31 @@ def installed_versions() -> dict[str, str]:
 def releases(names: Iterable[str]) -> dict[str, str]:
     """The version and the content of distributions, such as ``2.14.1 3b8f0c21``; of those that are installed."""
     versions, known = installed_versions(), _recorded()
-    return {
-        name: f"{versions[name]} {known[name][0]}" if name in known else versions[name]
-        for name in sorted(set(names))
-        if name in versions
-    }
+    wanted = [name for name in sorted(set(names)) if name in versions]
+    return {name: f"{versions[name]} {known[name][0] if name in known else _unrecorded(name)}" for name in wanted}
 
 
 def of_modules(tops: Iterable[str]) -> set[str]:
     """The distributions that have one of some top-level modules."""
-    wanted = set(tops)
-    return {name for name, (_, modules) in _recorded().items() if wanted.intersection(modules)}
+    wanted, known = set(tops), _recorded()
+    others = {name: _tops_of(name) for name in installed().keys() - known.keys()}
+    modules = {name: modules for name, (_, modules) in known.items()} | others
+    return {name for name, own in modules.items() if wanted.intersection(own)}
+
+
+@cache
+def _tops_of(name: str) -> list[str]:
+    return source_code.top_modules(installed()[name][1])
+
+
+@cache
+def _unrecorded(name: str) -> str:
+    """The digest of the files of a distribution that has no ``RECORD``, as Debian's packages have none."""
+    folder = Path(installed()[name][1]).parent
+    tops = [place for top in _tops_of(name) for place in (folder / top, folder / f"{top}.py")]
+    files = [file for top in tops for file in ([top] if top.is_file() else top.rglob("*.py"))]
+    names = sorted(file.relative_to(folder).as_posix() for file in files)
+    return digest_bytes(json.dumps([names, ContentDigests(folder).digests(names)]).encode())[:12]
 
 
 def canonical(name: str) -> str:

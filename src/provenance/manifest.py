@@ -25,41 +25,43 @@ from testbed.data.content import MISSING, ContentDigests
 from testbed.identity.describe import SCHEME, digest, digest_bytes
 from testbed.identity.source_code import PLUGIN_PREFIX
 from testbed.provenance import libraries
-from testbed.tracing import access_log
-from testbed.tracing.access_log import EXISTS, FILE, FOLDER, MODULE, TOP_MODULE, VARIABLE
+from testbed.tracing import access_log, versions
+from testbed.tracing.access_log import EXISTS, FILE, FOLDER, LINK, MODULE, TOP_MODULE, VARIABLE
 
 _PACKAGE = Path(__file__).parent.parent
 _IN_PACKAGE = f"{_PACKAGE}{os.sep}"
 _OURS = "testbed:"  # begins the names of testbed's own files, which are relative to the package
-# Parts of testbed that have no bearing on numbers. The definitions in the packages are no part either: each counts for
-# those cells alone that use it.
-_WITHOUT_NUMBERS = (
-    *("cli/", "console/", "exchange/", "analyses/", "registry/", "plugins/", "published/"),
-    *("compat/clip_benchmark/", "compat/clip_cc_bench/", "compat/imagenet_testbed_table.py"),
-    "compat/earlier_store.py",
-    *("compat/vlmevalkit/vlmevalkit_", "compat/vlmevalkit/recorded"),
-)
+# The parts of testbed between a sample and a stored number; `tests/test_packages.py` compares them with the imports.
+# Definitions in these packages are not among them: each counts for those cells alone that use it. What stands in for
+# other tools' modules counts where a plug-in has imported it, as a module of the user's.
+COMPUTING = """
+    answers/ contracts/ corruptions/ data/ eval_settings/ graph/ metrics/ models/ scoring/ tasks/ workers/
+    calls.py devices.py inputs.py jsontext.py metric_specs.py samples.py spreadsheet.py
+""".split()
 _DEFINITIONS = ("models", "eval_settings")
 _SHOWN = 3
 _DISTRIBUTION, _TESTBED = "results-testbed", "testbed's own code"  # which has a digest of its own
 LIBRARY = "libraries"  # the release of an installed distribution, of Python, or of testbed
 PLUGIN = "plugins"
+CHECKED = "checked"  # on how many samples something was found equal, and which share of all may differ
 # The parts of a record, and how a change of something in them is said. A part holds a value for each name: the digest
 # of a file, of the names in a folder, of a variable; a release; what is not there has the value `MISSING`.
 _SAID = {
     FILE: "{name} {how}",
     FOLDER: "what the folder {name} holds {how}",
     EXISTS: "{name} {how}",
+    LINK: "the link {name} {how}",
     MODULE: "the module {name} {how}",
     VARIABLE: "the environment variable {name} {how}",
     PLUGIN: "the plug-in {name} {how}",
     LIBRARY: "{release}",
 }
-_PLACED = (FILE, FOLDER, EXISTS, MODULE)  # parts whose names are paths
+_PLACED = (FILE, FOLDER, EXISTS, LINK, MODULE)  # parts whose names are paths; records from before have no links
 _THERE = "there"
 _WORKING_FOLDER = "the working folder"
 # Entries of a folder that running the code makes.
 _MADE = ("__pycache__", "-wal", "-shm", "-journal", ".pyc")
+EDITED = "was edited since it was read: restart Python, or reload it"
 MISSING_RECORD = "{}: the store does not say which files and versions it was computed from"
 
 Use = tuple[str, str]  # a kind of `testbed.tracing.access_log`, and a name as records have it
@@ -75,6 +77,7 @@ class Today:
     def __init__(self, plugins: Sequence[Path] = ()) -> None:
         self.plugins = [str(Path(plugin).resolve()) for plugin in plugins]
         self._digests: dict[str, str] = {}
+        self._stamps: dict[str, str] = {}  # of the files when they were hashed
         self._folders: dict[str, str] = {}
 
     def record_of(self, uses: Iterable[Use]) -> dict[str, Any]:
@@ -91,6 +94,7 @@ class Today:
         record: dict[str, Any] = {
             part: {name: self._value(part, _path(name)) for name in sorted(used[part])} for part in _PLACED
         }
+        record[FILE] = {name: self._content_read(_path(name)) for name in record[FILE]}
         # What is gone was made for a while only.
         record[FILE] = {name: content for name, content in record[FILE].items() if content != MISSING}
         record[MODULE] = {name: found for name, found in record[MODULE].items() if found == MISSING}
@@ -105,12 +109,20 @@ class Today:
         """What is not as a record says, for people; none where nothing relevant has changed."""
         if record.get("scheme") != SCHEME:
             return [f"identities were made by scheme {record.get('scheme', 1)}, now {SCHEME}"]
-        texts = [f"{name} is in another place" for name in self._moved(record["roots"])]
+        moved = [f"{name} is in another place" for name in self._moved(record["roots"])]
+        return moved + self._changed_own(record) + self._changed_code(record)
+
+    def own_differ(self, record: Mapping[str, Any]) -> bool:
+        """Whether files, folders or variables of the user's are not as a record says."""
+        return record.get("scheme") == SCHEME and bool(self._changed_own(record))
+
+    def _changed_own(self, record: Mapping[str, Any]) -> list[str]:
         self._digest(_path(name) for name in record[FILE])
+        texts = []
         for part in _PLACED:
-            texts += _changes(part, record[part], {name: self._value(part, _path(name)) for name in record[part]})
-        variables = {name: _variable(name) for name in record[VARIABLE]}
-        return texts + _changes(VARIABLE, record[VARIABLE], variables) + self._changed_code(record)
+            then = record.get(part, {})
+            texts += _changes(part, then, {name: self._value(part, _path(name)) for name in then})
+        return texts + _changes(VARIABLE, record[VARIABLE], {name: _variable(name) for name in record[VARIABLE]})
 
     def _moved(self, then: Mapping[str, str]) -> list[str]:
         """The plug-ins and modules that lie in another folder now; those that are not there are no difference."""
@@ -122,13 +134,27 @@ class Today:
         """Whether what computes metrics is not as a record says: testbed, libraries, or a plug-in that changes them."""
         return record.get("scheme") != SCHEME or bool(self._changed_code(record))
 
+    def edited(self, record: Mapping[str, Any]) -> list[str]:
+        """The files of a record of which code in memory holds another version than the one that is there now."""
+        with access_log.watch(None):
+            return [name for name in record.get(FILE, ()) if versions.is_edited(_path(name))]
+
     def changed_since(self) -> set[str]:
-        """The files whose content is another one than when it was first looked at."""
+        """The files whose content is not that of the first look at them, or that were read in two versions."""
         before = dict(self._digests)
         self._digests.clear()
         self._digest(before)
         now, self._digests = self._digests, before
-        return {_named(name) for name, content in before.items() if now[name] != content}
+        changed = {name for name, content in before.items() if now[name] != content}
+        return {_named(name) for name in changed.union(name for name in before if len(versions.read(name)) > 1)}
+
+    def _content_read(self, path: str) -> str:
+        """The content of a file that was read, which is not always the one that it had when it was hashed."""
+        now = self._digests[path]
+        others = versions.read(path) - {now, self._stamps[path]}
+        if len(versions.read(path)) == 1 and all(map(versions.is_digest, others)):
+            return next(iter(others), now)
+        return f"{now}, and another one" if others else now
 
     def _value(self, part: str, path: str) -> str:
         """What a record says of a file, a folder, or a module that may be there; of files, those that were digested."""
@@ -136,6 +162,8 @@ class Today:
             return self._digests[path]
         if part == FOLDER:
             return self._listing(path)
+        if part == LINK:
+            return os.readlink(path) if os.path.islink(path) else MISSING
         return _THERE if (os.path.exists if part == EXISTS else _is_importable)(path) else MISSING
 
     def _listing(self, folder: str) -> str:
@@ -175,6 +203,7 @@ class Today:
                 folder = str(_PACKAGE) if path.startswith(_IN_PACKAGE) else os.path.dirname(path)
                 by_folder.setdefault(folder, []).append(path)
         for folder, files in by_folder.items():
+            self._stamps |= {file: versions.stamp(file) for file in files}
             with access_log.watch(None):
                 contents = ContentDigests(Path(folder)).digests([file[len(folder) :].lstrip(os.sep) for file in files])
             self._digests.update(zip(files, contents, strict=True))
@@ -185,7 +214,7 @@ def _digest_of_testbed() -> str:
     names = []
     for path in _PACKAGE.rglob("*.py"):
         name = path.relative_to(_PACKAGE).as_posix()
-        if not _is_definition(name) and not name.startswith(_WITHOUT_NUMBERS):
+        if name.startswith(tuple(COMPUTING)) and not _is_definition(name):
             names.append(name)
     with access_log.watch(None):
         return digest(ContentDigests(_PACKAGE).digests(sorted(names)))
@@ -227,16 +256,17 @@ def mixed(record: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]
     """The record of something that two runs computed parts of; where they differ, it is like no record of one run."""
     made = dict(record)
     for part in _SAID:
-        made[part] = {**other[part], **record[part]}
-        for name in record[part].keys() & other[part].keys():
-            if record[part][name] != other[part][name]:
-                made[part][name] = f"{record[part][name]}, and {other[part][name]}"
+        one, two = record.get(part, {}), other.get(part, {})
+        made[part] = {**two, **one}
+        made[part] |= {
+            name: f"{one[name]}, and {two[name]}" for name in one.keys() & two.keys() if one[name] != two[name]
+        }
     return made
 
 
 def record_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """What differs between two records, for people."""
-    return [text for part in _SAID for text in _changes(part, before[part], after[part])]
+    return [text for part in _SAID for text in _changes(part, before.get(part, {}), after.get(part, {}))]
 
 
 def _changes(part: str, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:

@@ -26,8 +26,8 @@ from testbed.provenance.manifest import Today, Use
 from testbed.provenance.uses import Uses
 from testbed.tracing import access_log
 
-# How many times as big as the files that its loading read a network may be. The weights of a bigger one came from a
-# file that nobody saw, such as one that C code opens by itself.
+# How many times as big as the files other than code that its loading read a network may be. The weights of a bigger one
+# came from a file that nobody saw, such as one that C code opens by itself.
 _GROWTH = 4
 
 
@@ -89,6 +89,6 @@ class RememberedWeights:
 
 
 def _size(uses: Iterable[Use]) -> int:
-    """The size of the files among what something depends on."""
-    places = [access_log.place_of(name) for kind, name in uses if kind == access_log.FILE]
+    """The size of the files among what something depends on, without code."""
+    places = [access_log.place_of(name) for kind, name in uses if kind == access_log.FILE and not name.endswith(".py")]
     return sum(os.path.getsize(place) for place in places if os.path.isfile(place))

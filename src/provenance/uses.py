@@ -43,7 +43,7 @@ class Uses:
             return
         owned: dict[str, set[Use]] = {SHARED: set()}
         code = access_log.code("")
-        for owner, kind, what in access_log.noted(self._declared):
+        for owner, kind, what, _ in access_log.noted(self._declared):
             file = owner.removeprefix(code)
             own = file == owner or file in self._plugins or is_definition_file(file)
             owned.setdefault(owner if own else SHARED, set()).add((kind, what))

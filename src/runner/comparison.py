@@ -15,6 +15,24 @@ from testbed.entities import Certificate, DatasetInfo, SampleInfo
 TOLERANCE = {"float32": 1e-4, "tf32": 1e-2, "float16": 1e-2, "bfloat16": 5e-2}
 
 
+_CONFIDENCE = 0.95
+
+
+def may_differ(samples: int, size: int) -> float:
+    """The largest share of samples that may differ if none of those that were compared does, at 95 % confidence.
+
+    Args:
+        samples: How many were compared.
+        size: How many there are.
+    """
+    return 0.0 if samples >= size else 1 - (1 - _CONFIDENCE) ** (1 / max(1, samples))
+
+
+def enough(share: float) -> int:
+    """How many equal samples show that less than a share of all differ."""
+    return math.ceil(math.log(1 - _CONFIDENCE) / math.log(1 - share))
+
+
 def tolerance(precision: str) -> float:
     """How much outputs may differ that were computed, and stored, at a precision; see `RunOptions.precision`."""
     return max(TOLERANCE.get(each, TOLERANCE["float32"]) for each in precision.split("/"))

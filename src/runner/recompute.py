@@ -30,7 +30,7 @@ from testbed.planning.opening import Opener
 from testbed.planning.plan import Plan, Planner
 from testbed.registry.catalog import Catalog
 from testbed.registry.references import SettingReference
-from testbed.runner.comparison import Comparison, places_in, tolerance
+from testbed.runner.comparison import Comparison, enough, places_in, tolerance
 from testbed.runner.stale_candidates import StaleCandidate
 from testbed.scoring.stored_values import stored_array
 from testbed.tasks.task_base import get_task
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from testbed.execution.report import Report
 
 SAMPLES = 8  # of an evaluation, where nobody says how many
+ENOUGH = enough(0.01)  # so many that less than 1 % of all samples differ if none of these does
 CLASSES = 4  # of a zero-shot head
 STOPPED = "the check was stopped"  # the reason why there is no certificate
 
@@ -118,6 +119,8 @@ class Recomputation:
 
     def compare(self, candidates: Sequence[StaleCandidate], amount: Amount) -> list[Certificate | str]:
         """For each candidate how the stored outputs compare, or the reason why its samples cannot be computed.
+
+        Where something of the user's own has changed, which may concern few samples, at least `ENOUGH` are compared.
 
         Raises:
             Interrupted: If the user interrupts.
@@ -223,7 +226,7 @@ class Recomputation:
         else:
             ranges = self.store.outputs.stored_ranges([candidate.evaluation.id])[candidate.evaluation.id]
             there = [place for start, stop in ranges for place in range(start, min(stop, cell.size))]
-        number = amount.of(len(there))
+        number = max(amount.of(len(there)), min(len(there), ENOUGH if candidate.own else 0))
         first = self._first.get(candidate.evaluation.id, 0) % max(1, len(there))
         if batches and (whole := _batch_that_counts(cell, self.options)):
             wanted = {place % len(there) // whole for place in range(first, first + number)} if there else set()

@@ -17,11 +17,13 @@ from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions
 from testbed.inputs import active, using
 from testbed.planning.plan import Planner
+from testbed.provenance.manifest import EDITED
 from testbed.registry.catalog import Catalog
 from testbed.runner.greedy import Evaluated, choose_soups, named_in
 from testbed.runner.recompute import amount
 from testbed.runner.staleness import StalenessChecker
 from testbed.tasks.parts.recorded_sets import pairs_of
+from testbed.tracing import access_log
 
 
 def run(
@@ -63,6 +65,7 @@ def _run_all(
     progress: Progress,
     pairs: Sequence[tuple[str, str]] | None,
 ) -> Report:
+    access_log.begin()
     with using(options.inputs or active()):
         catalog.load(options.plugins)
         options = _where_known(catalog, options, models, settings, progress)
@@ -142,6 +145,8 @@ def _run(computation: Computation, pairs: Sequence[tuple[str, str]]) -> Report:
     computation.compute(plan, checker.suspects)
     if not report.interrupted:
         report.comparisons = state.outcomes.compared(report.evaluations)
+    for name in state.records.edited():
+        progress.note(f"{name} {EDITED}; what was computed is that of the version in memory")
     for name in state.records.mark_changed():
         progress.note(f"{name} changed while it was read; the next run checks what was computed from it")
     return report

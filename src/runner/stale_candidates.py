@@ -27,6 +27,7 @@ class StaleCandidate:
         differences: What has changed since.
         metrics: Whether the cell also reuses the metrics, not only the outputs.
         adopt: Whether the evaluation's identity, which differs in how code is written, is to be replaced by the cell's.
+        own: Whether something of the user's own has changed: a file, a folder, a variable, how a definition is written.
     """
 
     cell: Cell
@@ -35,6 +36,7 @@ class StaleCandidate:
     differences: list[str] = field(default_factory=list)
     metrics: bool = False
     adopt: bool = False
+    own: bool = False
 
 
 def find_stale_candidates(
@@ -66,7 +68,7 @@ def find_stale_candidates(
         judged[candidate.evaluation.id] = {each.key for each in records[candidate.evaluation.id]}
         stored = [each for each in records[candidate.evaluation.id] if each.metrics or not candidate.metrics]
         if candidate.adopt:
-            candidate.differences = [WRITTEN_OTHERWISE]
+            candidate.differences, candidate.own = [WRITTEN_OTHERWISE], True
         elif not stored:
             candidate.differences = [NO_RECORD]
         else:
@@ -75,6 +77,7 @@ def find_stale_candidates(
             if not candidate.differences:
                 valid[candidate.evaluation.id] = best.content
                 continue
+            candidate.own = today.own_differ(best.content)
         found.append(candidate)
     return found
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from testbed.calls import reason_of
 from testbed.db.store import Store
-from testbed.entities import METRIC_CHANGES, NEW_METRICS, Certificate, Evaluation
+from testbed.entities import MAY_DIFFER, METRIC_CHANGES, NEW_METRICS, Certificate, Evaluation
 from testbed.execution.progress import Progress
 from testbed.execution.records import Records
 from testbed.execution.report import Checked
@@ -17,16 +17,20 @@ from testbed.graph.cells import Action, Cell
 from testbed.graph.options import RunOptions
 from testbed.identity.source_code import is_own_class
 from testbed.planning.plan import Plan, Planner
-from testbed.provenance.manifest import described
+from testbed.provenance.manifest import CHECKED, EDITED, described
 from testbed.registry.catalog import Catalog
-from testbed.runner.recompute import Amount, Recomputation
+from testbed.runner.comparison import may_differ
+from testbed.runner.recompute import ENOUGH, SAMPLES, Amount, Recomputation
 from testbed.runner.stale_candidates import StaleCandidate, find_stale_candidates, in_order
 from testbed.scoring.changes import SHOWN, ScoreChanges
 from testbed.scoring.finish import changes
 from testbed.tasks.task_base import get_task
+from testbed.tracing import access_log
 
 # Complete evaluations that one run checks; the next ones stay in doubt, and the run says so.
 MOST_CHECKED = 1000
+# Samples of all evaluations together that are checked after an upgrade, but `SAMPLES` of each.
+MOST_SAMPLES = 2400
 _RECORD_SECONDS = 0.2  # how often to look for the record of what another run computes
 
 
@@ -112,6 +116,10 @@ class StalenessChecker:
             time.sleep(_RECORD_SECONDS)
         for candidate in [each for each in found if _costs_money(each.cell)]:
             self._leave(candidate, "running the model again costs money; --verify does so")
+        for candidate in found:
+            edited = self.records.today.edited(candidate.record or {})
+            if modules := [name for name in edited if name in access_log.own_modules().values()]:
+                self._leave(candidate, f"{modules[0]} {EDITED}")  # its code in memory would run again
         return [each for each in found if each.evaluation.id not in self._checked]
 
     def _find(self, plan: Plan) -> list[StaleCandidate]:
@@ -144,6 +152,8 @@ class StalenessChecker:
     def _leave(self, candidate: StaleCandidate, reason: str) -> None:
         """Lets a run reuse an evaluation without a check; it stays in doubt, and so does what is derived from it."""
         self._checked.add(candidate.evaluation.id)
+        if reason.endswith(EDITED) and all(each.reason != reason for each in self.checks):
+            self.progress.note(f"{reason}; until then what is stored is taken unchecked")
         self.records.doubtful[candidate.evaluation.id] = candidate.record or {}
         self._add(candidate, "not checked", reason=reason)
 
@@ -165,14 +175,20 @@ class StalenessChecker:
         differences = [difference for candidate in chosen for difference in candidate.differences]
         self.progress.note(f"checking {_count(len(chosen), 'stored evaluation')} ({described(differences)})")
         results: list[tuple[StaleCandidate, Certificate]] = []
-        for candidate, certificate in zip(chosen, self._recomputation().compare(chosen, Amount()), strict=True):
+        found = self._recomputation().compare(chosen, Amount(max(SAMPLES, min(ENOUGH, MOST_SAMPLES // len(chosen)))))
+        for candidate, certificate in zip(chosen, found, strict=True):
             self._checked.add(candidate.evaluation.id)
             if isinstance(certificate, str):
                 self._unchecked[candidate.evaluation.id] = certificate
                 self._add(candidate, "not checked", reason=certificate)
+                continue
+            certificate = self._with_metrics(candidate, certificate)
+            edited = self.records.today.edited(self.records.of(candidate.cell, candidate.record))
+            if certificate.equal and edited:  # what ran again may be what is in memory
+                self._leave(candidate, f"{edited[0]} {EDITED}")
             else:
-                results.append((candidate, self._with_metrics(candidate, certificate)))
-                self._add(candidate, "equal" if results[-1][1].equal else "differs", results[-1][1])
+                results.append((candidate, certificate))
+                self._add(candidate, "equal" if certificate.equal else "differs", certificate)
         self.store.records.add_certificates(
             [(candidate.evaluation.id, certificate) for candidate, certificate in results]
         )
@@ -192,7 +208,9 @@ class StalenessChecker:
             noted = {NEW_METRICS: found.new, METRIC_CHANGES: list(found.differing[:SHOWN])}
             if found.same:
                 self.store.evaluations.add(candidate.evaluation.id, found.new_scores, found.new_metrics)
-        environment = {**self.environment, **{key: value for key, value in noted.items() if value}}
+        noted = {key: value for key, value in noted.items() if value}
+        noted[MAY_DIFFER] = may_differ(certificate.samples, candidate.cell.size)
+        environment = {**self.environment, **noted}
         return replace(certificate, because=because, environment=environment)
 
     def _apply(self, candidate: StaleCandidate, certificate: Certificate) -> bool:
@@ -216,7 +234,9 @@ class StalenessChecker:
         outputs: dict[int, dict[str, Any]] = {}
         for candidate, certificate in results:
             if not certificate.differing:
-                record = self.records.valid[candidate.evaluation.id] = self.records.of(candidate.cell, candidate.record)
+                record = self.records.of(candidate.cell, candidate.record)
+                record = {**record, CHECKED: {"samples": certificate.samples, MAY_DIFFER: certificate.may_differ}}
+                self.records.valid[candidate.evaluation.id] = record
                 metrics = candidate.metrics and certificate.same_metrics is not False
                 (whole if metrics else outputs)[candidate.evaluation.id] = record
                 if candidate.evaluation.root != candidate.evaluation.id:

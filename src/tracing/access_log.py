@@ -7,6 +7,8 @@ lists, a variable that a library looks up for it. Python's audit hook sees all o
 that module depends on it: the value may have been kept in the module for all of them. What testbed or a library reads
 without any code of the user's belongs to whom `watch` names. The imports of libraries are no reads; a module of the
 user's counts as a file that all have read, since nobody can tell who uses it.
+
+With the read of a file goes its version at that time; see `testbed.tracing.versions`.
 """
 
 from __future__ import annotations
@@ -18,24 +20,29 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
+from testbed.tracing import versions
+
 FILE = "files"
 FOLDER = "folders"  # the names in it
 EXISTS = "exists"  # whether there is something: what was asked, or opened in vain
 MODULE = "modules"  # one that was to be imported and was not found, in the folder of what asked for it
+LINK = "links"  # where a symbolic link leads to
 VARIABLE = "variables"
 TOP_MODULE = "top module"  # one of a library that was imported
+WRITTEN = "written"  # a file that the code opens to write, or puts there
 # What belongs to everything in the process: what plug-ins read while they are imported.
 SHARED = ""
 
-Read = tuple[str, str, str]  # for whom it was read, one of the kinds above, and its path or name
+# For whom it was read, one of the kinds above, its path or name, and the version of a file.
+Read = tuple[str, str, str, str]
 
 _BEGAN_IN = os.getcwd()
 _RELATIVE = f".{os.sep}"  # begins the names that were relative to the working folder
 
 now = threading.local()  # .owner, .frame: what the innermost `watch` of this thread says, and where it stands
+watching: list[str] = []  # for whom code is called now, in any thread
 _fresh: set[Read] = set()
 _noted: set[Read] = set()
-_declared: set[str] = set()
 _modules: set[str] = set()  # the imported modules that were told
 _own: dict[str, str] = {}  # the names of those that are the user's → their files
 _made: set[str] = set()  # the files that the user's code has made while it ran
@@ -72,16 +79,32 @@ class watch:
     def __enter__(self) -> None:
         self._before = getattr(now, "owner", None), getattr(now, "frame", None)
         now.owner, now.frame = self._owner, sys._getframe(1)
+        if self._owner is not None:
+            watching.append(self._owner)
 
     def __exit__(self, *_: object) -> None:
         now.owner, now.frame = self._before
+        if self._owner is not None:
+            watching.remove(self._owner)
+
+
+def begin() -> None:
+    """Begins a run: what was read for earlier ones was told there."""
+    _fresh.clear()
+    versions.begin()
 
 
 def note(reads: Iterable[Read]) -> None:
     """Adds what was read, here or in another process."""
-    fresh = set(reads) - _noted
+    reads = set(reads)
+    fresh = reads - _noted
     _noted.update(fresh)
     _fresh.update(fresh)
+    for _, kind, name, version in reads:
+        if kind == WRITTEN:
+            versions.wrote(place_of(name))
+        elif version:
+            versions.note(place_of(name), version)
 
 
 def fresh() -> set[Read]:
@@ -97,25 +120,27 @@ def fresh() -> set[Read]:
 def counted() -> tuple[int, int]:
     """Numbers that grow with what `noted` returns or leaves out."""
     _collect()
-    return len(_noted), len(_declared)
+    return len(_noted), len(versions.declared)
 
 
 def noted(declared: bool = False) -> frozenset[Read]:
     """All that was read so far in this process, and what was added to it.
 
     Args:
-        declared: Whether with the files of declared content.
+        declared: Whether with the files of declared content; those that were overwritten after it was hashed are among
+            them in any case.
     """
     _collect()
-    skipped = frozenset[str]() if declared else _declared
     return frozenset(
-        read for read in _noted if read[1] != FILE or not (place_of(read[2]) in skipped or is_passing(read[2]))
+        read
+        for read in _noted
+        if read[1] != FILE or ((declared or versions.counts(place_of(read[2]))) and not is_passing(read[2]))
     )
 
 
 def declare(files: Iterable[os.PathLike[str]]) -> None:
     """Says that the content of files is a part of identities, as that of weights is: who reads them says nothing."""
-    _declared.update(os.path.abspath(file) for file in files)
+    versions.declare(os.path.abspath(file) for file in files)
 
 
 def made(path: str) -> None:
@@ -129,9 +154,19 @@ def is_passing(name: str) -> bool:
     return place in _made and not os.path.exists(place)
 
 
-def add(owner: str, kind: str, name: str) -> None:
-    """Notes what this process has just read; a child of the user's code tells its parent."""
-    read = (owner, kind, asked_name(name) if kind != VARIABLE else name)
+def add(owner: str, kind: str, name: str, version: str = "", function: str = "") -> None:
+    """Notes what this process has just read; a child of the user's code tells its parent.
+
+    Args:
+        owner: For whom.
+        kind: One of the kinds above.
+        name: A path, or the name of a variable.
+        version: Of a file, from `testbed.tracing.versions.version_of`.
+        function: The function that reads it; empty if it is imported.
+    """
+    read = (owner, kind, asked_name(name) if kind != VARIABLE else name, version)
+    if version:
+        versions.hold(place_of(read[2]), version, function)
     if read in _noted:
         return
     note([read])
@@ -177,17 +212,20 @@ def _collect() -> None:
         lines = os.pread(_forked[0].fileno(), size - _taken, _taken).split(b"\n")[:-1]
         _taken += sum(len(line) + 1 for line in lines)
         for line in lines:
-            owner, kind, name = json.loads(line)
-            note([(owner, kind, name)])
+            owner, kind, name, version = json.loads(line)
+            note([(owner, kind, name, version)])
     if len(sys.modules) != _counted:
         _counted = len(sys.modules)
         imported = set(sys.modules) - _modules
         tops = {name.partition(".")[0] for name in imported} - _modules
         _modules.update(imported, tops)
-        note([(SHARED, TOP_MODULE, top) for top in tops if _is_of_library(top)])
+        note([(SHARED, TOP_MODULE, top, "") for top in tops if _is_of_library(top)])
         own = {name: file for name in imported if (file := _own_module_file(name)) is not None}
         _own.update(own)
-        note([(SHARED, FILE, file) for file in own.values()])
+        with watch(None):
+            for file in own.values():
+                if not versions.is_imported(file):  # else it was seen when it was run
+                    add(SHARED, FILE, file, versions.version_of(file))
 
 
 def _is_of_library(top: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import threading
 import types
 from collections.abc import Callable
 from typing import Any
@@ -12,14 +13,30 @@ from urllib.parse import unquote
 
 from testbed.errors import TestbedError
 from testbed.paths import OWN_TEMPORARY, cache_root
-from testbed.tracing import access_log
-from testbed.tracing.access_log import EXISTS, FILE, FOLDER, MODULE, VARIABLE, add, code, made, now
+from testbed.tracing import access_log, versions
+from testbed.tracing.access_log import (
+    EXISTS,
+    FILE,
+    FOLDER,
+    LINK,
+    MODULE,
+    SHARED,
+    VARIABLE,
+    WRITTEN,
+    add,
+    code,
+    made,
+    now,
+)
 
 _IGNORED = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/lib/", "/lib/")
 _OWN_TEMPORARY = f"{os.sep}{OWN_TEMPORARY}"
 _MEMORY = "/dev/shm/"  # where people keep data, too
 _STANDARD = f"{os.path.dirname(os.__file__)}{os.sep}"
 _PACKAGE = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"
+
+# What plug-ins import in place of other tools' modules is like modules of their own.
+_STANDING_IN = (f"{_PACKAGE}compat/imagenet_testbed/", f"{_PACKAGE}compat/vlmevalkit/standin/")
 
 _installed = False
 
@@ -33,10 +50,22 @@ def install() -> None:
     sys.addaudithook(_on_event)
     # A subclass of the mapping's own class: every way to look a variable up ends in its __getitem__.
     os.environ.__class__ = _watched(type(os.environ))
-    for function in (os.stat, os.access):
-        _replace(function)
+    for function, event in ((os.stat, _EXISTENCE), (os.access, _EXISTENCE), (os.readlink, _LINK)):
+        _replace(function, event)
     os.register_at_fork(before=_before_fork)
     sys.meta_path.append(_Absent())
+    _look_at_earlier()
+
+
+def _look_at_earlier() -> None:
+    """Keeps the texts and versions of what the user has imported before testbed, and of the script that runs."""
+    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    for file in (os.path.abspath(each) for each in files if isinstance(each, str) and each.endswith(".py")):
+        if not file.startswith((_STANDARD, _PACKAGE)) and "-packages/" not in file:
+            from testbed.identity import run_texts
+
+            run_texts.remember(file, late=True)
+            versions.hold(file, versions.version_of(file))
 
 
 def _on_event(event: str, arguments: tuple[Any, ...]) -> None:
@@ -56,10 +85,13 @@ def _on_open(arguments: tuple[Any, ...]) -> None:
     path, _, flags = arguments
     if isinstance(path, int):
         return
-    if flags & os.O_ACCMODE != os.O_WRONLY and not flags & (os.O_CREAT | os.O_TRUNC):
+    access = flags & os.O_ACCMODE
+    if access != os.O_WRONLY and not flags & os.O_TRUNC and (not flags & os.O_CREAT or os.path.exists(path)):
         _note(FILE, path)
     elif flags & os.O_CREAT and not os.path.exists(path) and _is_running():
         made(os.fsdecode(path))
+    if access != os.O_RDONLY:
+        _on_write(path)
 
 
 def _is_running() -> bool:
@@ -67,16 +99,72 @@ def _is_running() -> bool:
     return getattr(now, "frame", None) is not None and _owner() is not None
 
 
+def _on_write(path: Any) -> None:
+    """The user's code writes a file: that of a definition, or a script or a notebook's cell that evaluates it."""
+    if not _is_users(owner := _owner()):
+        return
+    if getattr(now, "frame", None) is not None:
+        add(str(owner), WRITTEN, os.fsdecode(path))
+    else:
+        versions.drop(os.path.abspath(os.fsdecode(path)), _function())
+
+
+def _on_rename(arguments: tuple[Any, ...]) -> None:
+    if not isinstance(arguments[1], int):
+        _on_write(arguments[1])
+
+
 def _note(kind: str, path: Any) -> None:
     if (owner := _owner()) is not None:
         name = os.fsdecode(path)
         file = os.path.abspath(name)
         if not _is_apart(file):
-            add(owner, kind if os.path.exists(file) else EXISTS, name)
+            there = os.path.exists(file)
+            version = versions.version_of(file) if there and kind == FILE else ""
+            add(owner, kind if there else EXISTS, name, version, _function())
+
+
+def _on_exec(arguments: tuple[Any, ...]) -> None:
+    """A module, or a file that is loaded by hand, is run: the one event that all ways to import have in common."""
+    code = arguments[0]
+    if not isinstance(code, types.CodeType) or code.co_name != "<module>":
+        return
+    if (file := code.co_filename).startswith(("<", _STANDARD)) or "-packages/" in file:
+        return
+    from testbed.identity import run_texts, source_code
+
+    file, name = os.path.abspath(file), _module_of(file)
+    own = source_code.is_own(name, file)
+    if not (own or file.startswith(_STANDING_IN)) or (version := versions.version_of(file)) == versions.MISSING:
+        return
+    run_texts.remember(file)
+    if name and own:
+        versions.hold(file, version)  # it counts for the cells that are defined by it
+    else:
+        add(SHARED, FILE, file, version)
+
+
+def _module_of(file: str) -> str:
+    """The name of a module of testbed that a file is; empty for another file."""
+    if not file.startswith(_PACKAGE):
+        return ""
+    return f"testbed.{file[len(_PACKAGE) :].removesuffix('.py').replace(os.sep, '.')}"
+
+
+def _on_import(arguments: tuple[Any, ...]) -> None:
+    """Compiled code is imported; of others Python gives no file."""
+    if isinstance(file := arguments[1], str) and not _is_apart(os.path.abspath(file)):
+        add(SHARED, FILE, os.path.abspath(file), versions.version_of(file))
 
 
 def _on_existence(arguments: tuple[Any, ...]) -> None:
     _note(EXISTS, arguments[0])
+
+
+def _on_link(arguments: tuple[Any, ...]) -> None:
+    name = os.fsdecode(arguments[0])
+    if (owner := _owner()) is not None and not _is_apart(os.path.abspath(name)):
+        add(owner, LINK, name)
 
 
 def _on_missing_module(arguments: tuple[Any, ...]) -> None:
@@ -108,11 +196,16 @@ def _on_library(arguments: tuple[Any, ...]) -> None:
         _note(FILE, name)
 
 
-_EXISTENCE, _MISSING = "testbed.existence", "testbed.missing_module"  # which Python does not audit
+# Which Python does not audit.
+_EXISTENCE, _LINK, _MISSING = "testbed.existence", "testbed.link", "testbed.missing_module"
 _HANDLERS: dict[str, Callable[[tuple[Any, ...]], None]] = {
     _EXISTENCE: _on_existence,
+    _LINK: _on_link,
     _MISSING: _on_missing_module,
     "open": _on_open,
+    "os.rename": _on_rename,
+    "exec": _on_exec,
+    "import": _on_import,
     "os.listdir": _on_listing,
     "os.scandir": _on_listing,
     "sqlite3.connect": _on_sqlite,
@@ -147,13 +240,13 @@ def _is_copied(key: Any) -> bool:
     return copied
 
 
-def _replace(function: Any) -> None:
-    """Puts a function of `os` that notes what the user's code asks about in place of one that Python audits not."""
+def _replace(function: Any, event: str) -> None:
+    """Puts a function of `os` that notes what the user's code asks about in place of one that Python does not audit."""
 
     @functools.wraps(function)
     def noting(path: Any, *arguments: Any, **keywords: Any) -> Any:
         if not isinstance(path, int) and keywords.get("dir_fd") is None and _asked_by_user(sys._getframe(1)):
-            _on_event(_EXISTENCE, (path,))
+            _on_event(event, (path,))
         return function(path, *arguments, **keywords)
 
     for group in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks, os.supports_effective_ids):
@@ -229,7 +322,25 @@ def _owner(through_testbed: bool = True, importing: bool = False) -> str | None:
         if kind is _IMPORT or (kind is _TESTBED and (boundary is None or not through_testbed)):
             return None
         frame = frame.f_back
-    return None if boundary is None else str(owner)
+    return str(owner) if boundary is not None else _owner_of_thread()
+
+
+def _owner_of_thread() -> str | None:
+    """For whom a library reads in a thread of its own, such as ``executor.map(Path.read_text, paths)``.
+
+    For the code that testbed calls at this time, if it calls any.
+    """
+    if threading.current_thread() is threading.main_thread():
+        return None
+    return access_log.watching[-1] if access_log.watching else None
+
+
+def _function() -> str:
+    """The function that reads: the user's, or the one below what `access_log.watch` encloses."""
+    frame, boundary = sys._getframe(1), getattr(now, "frame", None)
+    while frame.f_back is not None and frame.f_back is not boundary and _kind(frame) is not _USER:
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_code.co_firstlineno} {frame.f_code.co_qualname}"
 
 
 def _kind(frame: types.FrameType) -> str:

@@ -7,10 +7,10 @@ import os
 import re
 import stat
 import time
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
-from testbed.tracing import access_log
+from testbed.tracing import access_log, versions
 
 _BEGAN = time.time()
 _LONGEST = 255  # characters of a text that is taken for the name of a file
@@ -18,7 +18,6 @@ _NAME = re.compile(r"[\w.~+\-/ ]+")
 _DEPTH = 3  # folders in one another, each named by a text of its own
 
 
-@cache
 def named_files(source: str) -> frozenset[str]:
     """The files that a source file names in texts: absolutely, beside it, from the working folder, or in named folders.
 
@@ -28,6 +27,12 @@ def named_files(source: str) -> frozenset[str]:
     Args:
         source: The path of the source file.
     """
+    with access_log.watch(None):
+        return _named_files(source, versions.stamp(source))
+
+
+@lru_cache(maxsize=4096)
+def _named_files(source: str, stamp: str) -> frozenset[str]:
     try:
         tree = ast.parse(Path(source).read_bytes())
     except (OSError, SyntaxError, ValueError):

@@ -18,6 +18,7 @@ from testbed.graph.build import Graph
 from testbed.graph.nodes import Artifact, Given, Rows
 from testbed.graph.passes import Job, PassCell
 from testbed.models.base.parameters import parameters_of
+from testbed.models.base.weights import note_loaded
 from testbed.models.model_base import LoadOptions
 from testbed.process.profiling import stage
 from testbed.registry.catalog import Catalog
@@ -157,8 +158,11 @@ class Context:
         for name in names:
             if isinstance(self._loaded.get(name), Exception | None):
                 try:
+                    definition = self.catalog.get_model(name)
                     with access_log.watch(access_log.model(name)), self._lent(name):
-                        self._loaded[name] = self.catalog.get_model(name).load(options)
+                        self._loaded[name] = definition.load(options)
+                    if run.random_seed is None:
+                        note_loaded(name, definition.weights_source)
                 except Exception as error:
                     log.debug("%s cannot be loaded", name, exc_info=True)
                     self._loaded[name] = error.with_traceback(None)  # or it keeps parts of the network

@@ -36,7 +36,7 @@ from stale_changes import (
 
 pytestmark = pytest.mark.timeout(900)  # all changes are evaluated before the first test
 
-MOST_SAMPLES = 8  # that may be run again to find that nothing has changed
+MOST_SAMPLES = 12  # that may be run again to find that nothing has changed
 UNCHANGED = ("plain", "clean")  # a cell of all runs that no change is about
 INLINE = ("--executor", "inline")
 PROCESSES = ("--executor", "processes", "--workers", "1", "--cpu-processes", "1")

@@ -988,21 +988,39 @@ print(json.dumps([{{name: digest(value) for name, value in thing.items()}}, list
     assert len(orders) > 1, "the hash seed made no difference, so that this test shows nothing"
 
 
-def test_a_folder_that_pip_filled_holds_libraries_whatever_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for folder, file in (("more", "theirs-1.0.dist-info"), ("mine", "notes")):
-        (tmp_path / folder / file).mkdir(parents=True)
-        monkeypatch.syspath_prepend(tmp_path / folder)
-    caches = (source_code._library_folders, source_code.is_library_file)
+@pytest.fixture
+def on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder on the path of imports."""
+    caches = (source_code._library_places, source_code.is_library_file, source_code.is_standard_file)
+    monkeypatch.syspath_prepend(tmp_path / "more")
     for cache in caches:
         cache.cache_clear()
-    try:
-        assert not source_code.is_own("theirs", str(tmp_path / "more" / "theirs" / "code.py"))
-        assert source_code.is_own("mine", str(tmp_path / "mine" / "code.py"))
-    finally:
-        for cache in caches:
-            cache.cache_clear()
+    yield tmp_path / "more"
+    for cache in caches:
+        cache.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("listed", "theirs"),
+    [
+        ({"RECORD": "theirs/code.py,sha256=x,1\ntheirs-1.0.dist-info/METADATA,,\n"}, "theirs/code.py"),
+        ({"RECORD": "theirs.py,,\n../../bin/theirs,,\n"}, "theirs.py"),
+        ({"top_level.txt": "theirs\n"}, "theirs/part/code.py"),
+        ({}, "theirs/code.py"),
+    ],
+)
+def test_in_a_folder_that_pip_filled_libraries_are_what_it_installed(
+    on_the_path: Path, listed: dict[str, str], theirs: str
+) -> None:
+    info = on_the_path / "theirs-1.0.dist-info"
+    info.mkdir(parents=True)
+    for name, text in listed.items():
+        (info / name).write_text(text)
+    library = str(on_the_path / theirs)
+    assert not source_code.is_own("theirs", library)
+    assert not source_code.is_standard_file(library)
+    for mine in ("mine.py", "theirs_too/code.py", "helpers/__init__.py"):
+        assert source_code.is_own("mine", str(on_the_path / mine))
 
 
 # What functools makes, and what a __getattr__ answers --------------------------------------------------------------

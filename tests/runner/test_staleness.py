@@ -88,7 +88,7 @@ def evaluations(lab: Any) -> dict[int, Any]:
 # Equal, different -------------------------------------------------------------------------------------------------
 
 
-def test_a_changed_file_with_an_equal_effect_costs_a_few_samples_once(lab: Any, number: Number, work: Any) -> None:
+def test_a_changed_file_with_an_equal_effect_is_looked_at_once(lab: Any, number: Number, work: Any) -> None:
     catalog = toy_catalog(scaled_model(number), toy_setting())
     first = lab.run(catalog)
     number.write(1.0)  # written otherwise, and the same number
@@ -96,11 +96,11 @@ def test_a_changed_file_with_an_equal_effect_costs_a_few_samples_once(lab: Any, 
     again = lab.run(catalog)
     assert status(again) == {"toy-all": "stored"}
     assert again.outcomes[0].evaluation_id == first.outcomes[0].evaluation_id
-    assert work["images through networks"] == SAMPLES
+    assert work["images through networks"] == COUNT
     (check,) = again.checks
     assert check.result == "equal"
     assert check.because == (f"{number.path} changed",)
-    assert (check.certificate.samples, check.certificate.differing, check.certificate.flips) == (SAMPLES, 0, 0)
+    assert (check.certificate.samples, check.certificate.differing, check.certificate.flips) == (COUNT, 0, 0)
     work.clear()
     assert lab.run(catalog).checks == []
     assert work["images through networks"] == 0
@@ -113,7 +113,7 @@ def test_a_changed_file_with_an_effect_makes_a_new_evaluation(lab: Any, number: 
     work.clear()
     report = lab.run(catalog)
     assert status(report) == {"toy-all": "complete"}
-    assert work["images through networks"] == COUNT + SAMPLES
+    assert work["images through networks"] == 2 * COUNT
     (check,) = report.checks
     assert check.result == "differs"
     assert check.certificate.largest_difference == pytest.approx(0.5, rel=1e-5)
@@ -142,7 +142,7 @@ def test_a_larger_set_takes_samples_of_a_smaller_one_only_if_they_are_todays(
     work.clear()
     report = lab.run(toy_catalog(scaled_model(number), toy_setting()))
     assert status(report) == {"toy-all": "complete"}
-    assert work["images through networks"] == computed + SAMPLES
+    assert work["images through networks"] == computed + COUNT // 2
     found = lab.logits("toy", "toy-all")
     with torch.no_grad():
         pixels = torch.from_numpy(toy_setting().dataset.open().pixels).permute(0, 3, 1, 2).float() / 255
@@ -273,7 +273,7 @@ def test_a_changed_metric_is_computed_anew_from_the_stored_outputs(lab: Any, num
     work.clear()
     report = lab.run(catalog)
     assert status(report) == {"own": "derived"}
-    assert work["images through networks"] == SAMPLES
+    assert work["images through networks"] == COUNT
     assert mine(lab) == pytest.approx(7 * before)
     assert report.checks[0].certificate.same_metrics is False
     assert status(lab.run(catalog)) == {"own": "stored"}
@@ -350,7 +350,7 @@ def test_every_task_stays_where_an_encoder_does_the_same(lab: Any, towers: Any, 
     report = lab.run(catalog, settings=ASKED)
     assert set(status(report).values()) == {"stored"}
     assert set(results(report).values()) == {"equal"}
-    assert work["images embedded"] <= 5 * SAMPLES
+    assert work["images embedded"] <= 5 * SAMPLED
     assert lab.run(catalog, settings=ASKED).checks == []
 
 
@@ -385,7 +385,7 @@ def test_after_a_library_s_upgrade_every_cell_is_looked_at_once(
     assert set(status(report).values()) == {"stored"}
     found = {(each.model, each.eval_setting): each.result for each in report.checks}
     assert found == {(model, f"s{index}"): "equal" for model in "ab" for index in range(2)}
-    assert work["images through networks"] == 2 * 2 * SAMPLES
+    assert work["images through networks"] == 2 * 2 * COUNT
     assert all("numpy" in line and "→ 99.1" in line for each in report.checks for line in each.because)
     assert lab.run(catalog).checks == []
 
@@ -473,7 +473,7 @@ def test_what_draws_for_whole_batches_is_compared_in_the_same_batches(lab: Any, 
     work.clear()
     report = lab.run(catalog)
     assert (status(report), results(report)) == ({"toy-all": "stored"}, {"toy-all": "equal"})
-    assert work["images through networks"] == SAMPLES + 64  # and then the first batch, as it was
+    assert work["images through networks"] == COUNT
     number.write(2)
     assert results(lab.run(catalog)) == {"toy-all": "differs"}
 
@@ -680,8 +680,8 @@ def test_captions_that_are_others_today_are_made_and_scored_anew(lab: Any, new_l
     report = lab.run(catalog, ["talker"], [SHOWN, SCORED])
     assert report.ok, report.outcomes
     assert set(results(report).values()) == {"differs"}
-    assert report.checks[0].certificate.flips == SAMPLES
-    assert work["answers"] == SAMPLED + SAMPLES
+    assert report.checks[0].certificate.flips == SAMPLED
+    assert work["answers"] == 2 * SAMPLED
     fresh = new_lab("fresh")
     fresh.run(catalog, ["talker"], [SCORED])
     assert similarity(lab) == pytest.approx(similarity(fresh), rel=1e-6)
@@ -696,9 +696,9 @@ def test_a_judge_that_changed_scores_the_stored_captions_anew(lab: Any, new_lab:
     work.clear()
     report = lab.run(catalog, ["talker"], [SCORED])
     assert status(report) == {SCORED: "scored"}
-    # A few, to see that the captions are the same: for both evaluations if their module had read the weight by the
+    # To see that the captions are the same: for both evaluations if their module had read the weight by the
     # time that the record of the captions was stored.
-    assert work["answers"] in (SAMPLES, 2 * SAMPLES)
+    assert work["answers"] in (SAMPLED, 2 * SAMPLED)
     fresh = new_lab("fresh")
     fresh.run(catalog, ["talker"], [SCORED])
     assert similarity(lab) == pytest.approx(similarity(fresh), rel=1e-6)

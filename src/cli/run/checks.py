@@ -40,7 +40,7 @@ def print_checks(checks: Sequence[Checked]) -> None:
         told = f"Checked {count(len(looked), 'stored evaluation')} on {count(samples, 'sample')}"
         reasons = _reasons(looked)
         new = are_new(sorted({name for each in looked if each.certificate for name in each.certificate.new_metrics}))
-        differ = f"{len(equal)} equal, {len(looked) - len(equal)} differ"
+        differ = f"{len(equal)} equal{_at_most(equal)}, {len(looked) - len(equal)} differ"
         say(f"{told}{f' ({reasons})' if reasons else ''}: {differ}{f'; {new}' if new else ''}.")
     _print_some("Differs", [f"{_name(each)}: {_moved(each)}" for each in looked if each.result == "differs"])
     unchecked: dict[str, list[str]] = {}
@@ -51,6 +51,13 @@ def print_checks(checks: Sequence[Checked]) -> None:
         f"{names[0] if len(names) == 1 else f'{len(names)} evaluations'}: {why}" for why, names in unchecked.items()
     ]
     _print_some("Not checked", lines)
+
+
+def _at_most(equal: Sequence[Checked]) -> str:
+    """The share of the other samples that may differ although those that were compared do not."""
+    shares = [each.certificate.may_differ for each in equal if each.certificate is not None]
+    known = [share for share in shares if share is not None]
+    return f" (at most {100 * max(known):.2g} % of their samples may differ, at 95 % confidence)" if any(known) else ""
 
 
 def describe_certificate(certificate: Certificate) -> str:
@@ -90,6 +97,7 @@ def check_as_object(check: Checked) -> dict[str, Any]:
         "flips": certificate.flips if certificate else None,
         "largest_difference": _finite(certificate.largest_difference) if certificate else None,
         "same_metrics": certificate.same_metrics if certificate else None,
+        "may_differ": certificate.may_differ if certificate else None,
         "new_metrics": certificate.new_metrics if certificate else [],
         "metric_changes": certificate.metric_changes if certificate else [],
     }
@@ -107,6 +115,7 @@ def certificate_as_object(certificate: Certificate) -> dict[str, Any]:
         "largest_difference": _finite(certificate.largest_difference),
         "tolerance": certificate.tolerance,
         "same_metrics": certificate.same_metrics,
+        "may_differ": certificate.may_differ,
         "new_metrics": certificate.new_metrics,
         "metric_changes": certificate.metric_changes,
         "because": list(certificate.because),

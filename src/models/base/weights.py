@@ -81,6 +81,17 @@ def of_files(paths: Sequence[Path]) -> Weights:
     return Weights(f"sha256:{content}", sum(path.stat().st_size for path in paths))
 
 
+def note_loaded(name: str, source: str | WeightsSource | None) -> None:
+    """Notes which versions of weight files were loaded: they may have been replaced since they were hashed."""
+    from testbed.tracing import access_log, versions
+
+    if source is None or isinstance(source, str):
+        return
+    with access_log.watch(None), contextlib.suppress(TestbedError):
+        for path in map(os.path.abspath, source.files(False) or ()):
+            access_log.add(access_log.model(name), access_log.FILE, path, versions.version_of(path))
+
+
 def of_state(state: Mapping[str, Any]) -> Weights:
     """Weights identified by the names, types, shapes and bytes of a state dict."""
     import torch

@@ -1,0 +1,107 @@
+"""The text of a user's file as it was when Python ran it, which may differ from what the file says now.
+
+A notebook stays open for days while its modules are edited. What is in memory is the text that was run, until the
+module is reloaded or Python is restarted.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import linecache
+import os
+import time
+import tokenize
+import types
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+_texts: dict[str, list[str]] = {}  # by the names of files, the newest last
+_unsure: set[str] = set()  # files that may have been edited between their import and that of testbed
+
+
+def remember(file: str, late: bool = False) -> None:
+    """Keeps the text of a file that is being run.
+
+    Args:
+        file: Its absolute path.
+        late: Whether it was run before anybody could look; then its text may be another one already.
+    """
+    try:
+        with tokenize.open(file) as stream:
+            text = stream.read()
+        if late and os.stat(file).st_mtime >= _process_began():
+            _unsure.add(file)
+    except (OSError, SyntaxError, UnicodeDecodeError):
+        return
+    known = _texts.setdefault(file, [])
+    if not late:
+        _unsure.discard(file)
+    if known[-1:] != [text]:
+        known.append(text)
+
+
+def lines(function: types.FunctionType) -> list[str]:
+    """The lines of the file of a function, as they were when it was defined.
+
+    Raises:
+        OSError: If there are none, or other ones than those that it was defined by.
+    """
+    code = function.__code__
+    texts = _texts.get(code.co_filename, ())
+    if code.co_filename in _unsure and not any(_defines(text, code) for text in texts):
+        raise OSError(f"{code.co_filename} was edited since it was imported; restart Python, or reload it")
+    if texts:
+        fitting = (text for text in reversed(texts) if len(texts) == 1 or _defines(text, code))
+        return list(_split(next(fitting, texts[-1])))
+    linecache.checkcache(code.co_filename)
+    found = linecache.getlines(code.co_filename, function.__globals__)
+    if not found:
+        raise OSError("could not get source code")
+    return found
+
+
+def text_of(path: str) -> str:
+    """The text of a file as it was run last, or as it is now if it was not run.
+
+    Raises:
+        OSError: If it cannot be read.
+    """
+    known = _texts.get(path)
+    return known[-1] if known else Path(path).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=64)
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(io.StringIO(text))
+
+
+def _defines(text: str, code: types.CodeType) -> bool:
+    """Whether a text is compiled to a code object, among others."""
+    return any(each == code for each in _codes(text))
+
+
+@lru_cache(maxsize=64)
+def _codes(text: str) -> tuple[types.CodeType, ...]:
+    try:
+        return tuple(_within(compile(ast.parse(text), "", "exec", dont_inherit=True)))
+    except (SyntaxError, ValueError):
+        return ()
+
+
+def _within(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, types.CodeType):
+            yield from _within(each)
+
+
+@lru_cache(maxsize=1)
+def _process_began() -> float:
+    """When this process began, in seconds since the epoch; now, where the system does not say."""
+    try:
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, AttributeError):
+        return time.time()

@@ -1,0 +1,391 @@
+"""What is in memory, what is on the disk, and what a run sees of the user's code: as in a notebook that stays open.
+
+A module is written to a folder and imported; `new_process` stands for Python's being started again.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from toy import ToyNetwork, toy_catalog, toy_model, toy_setting
+
+from testbed.provenance import libraries
+from testbed.tracing import access_log, versions
+
+COUNT = 100
+
+
+class Notebook:
+    """Modules of the user's in a folder, and runs of a setting that is perturbed by ``f`` of the module ``mine``."""
+
+    def __init__(self, lab: Any, folder: Path) -> None:
+        self.lab, self.folder = lab, folder
+        self.count = COUNT
+
+    def write(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+
+    def edit(self, name: str, old: str = "0.5", new: str = "0.8") -> None:
+        text = (self.folder / name).read_text()
+        assert old in text
+        (self.folder / name).write_text(text.replace(old, new))
+
+    def run(self, **options: Any) -> Any:
+        """Evaluates, and returns the outcome."""
+        importlib.invalidate_caches()
+        mine = importlib.import_module("mine")
+        setting = toy_setting("s", self.count, perturbation_fn_gpu=mine.f)
+        self.report = self.lab.run(toy_catalog(toy_model(), setting), **options)
+        return self.report.outcomes[0]
+
+    def value(self) -> float:
+        return float(self.lab.metrics("toy", "s")["nll"].value)
+
+    def new_process(self) -> None:
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", "")).startswith(str(self.folder)):
+                del sys.modules[name]
+        access_log._own.clear()
+        access_log._modules.difference_update({"mine", "helper", "config"})
+        versions.forget()
+
+
+@pytest.fixture
+def notebook(lab: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    made = Notebook(lab, folder)
+    yield made
+    made.new_process()
+
+
+LAZY = "def f(images):\n    import helper\n    return helper.dim(images)\n"
+TOP = "import helper\ndef f(images):\n    return helper.dim(images)\n"
+HELPER = "def dim(images):\n    return images * 0.5\n"
+CACHED = """
+import functools
+from pathlib import Path
+
+@functools.cache
+def factor():
+    return float(Path(__file__).with_name("num" + "ber").read_text())
+
+def dim(images):
+    return images * factor()
+"""
+
+
+# What is in memory is not what is on the disk --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mine", [TOP, "from helper import dim as f\n", LAZY])
+def test_a_number_of_a_module_that_was_edited_since_its_import_is_not_that_of_its_text(
+    notebook: Notebook, mine: str
+) -> None:
+    notebook.write("helper.py", HELPER)
+    notebook.write("mine.py", mine)
+    importlib.import_module("helper")
+    notebook.edit("helper.py")
+    assert notebook.run().status == "complete"
+    old = notebook.value()
+    notebook.new_process()
+    assert notebook.run().status == "complete"
+    assert notebook.value() != pytest.approx(old, rel=1e-3)
+    notebook.new_process()
+    assert (notebook.run().status, notebook.report.checks) == ("stored", [])
+
+
+@pytest.mark.parametrize("edited", ["helper.py", "number"])
+@pytest.mark.parametrize("mine", [TOP, LAZY])
+def test_a_check_of_what_is_in_memory_proves_nothing(notebook: Notebook, mine: str, edited: str) -> None:
+    notebook.write(
+        "helper.py", CACHED.replace("factor()\n", "factor() * 0.5\n").replace("def factor() * 0.5", "def factor()")
+    )
+    notebook.write("number", "0.5")
+    notebook.write("mine.py", mine)
+    notebook.run()
+    old = notebook.value()
+    notebook.edit(edited)
+    for _ in range(2):  # also the second time
+        outcome = notebook.run()
+        assert outcome.status == "stored"
+        (check,) = notebook.report.checks
+        assert (check.result, notebook.value()) == ("not checked", old)
+        assert f"{edited} was edited since it was read: restart Python, or reload it" in check.reason
+    notebook.new_process()
+    assert notebook.run().status == "complete"
+    assert notebook.value() != pytest.approx(old, rel=1e-3)
+
+
+def test_after_a_reload_the_new_text_counts(notebook: Notebook) -> None:
+    notebook.write("helper.py", HELPER)
+    notebook.write("mine.py", LAZY)
+    notebook.run()
+    old = notebook.value()
+    notebook.edit("helper.py")
+    importlib.reload(sys.modules["helper"])
+    assert notebook.run().status == "complete"
+    assert notebook.value() != pytest.approx(old, rel=1e-3)
+
+
+def test_a_file_that_is_read_anew_is_no_doubt(notebook: Notebook) -> None:
+    notebook.write("helper.py", CACHED.replace("@functools.cache\n", ""))
+    notebook.write("number", "0.5")
+    notebook.write("mine.py", TOP)
+    notebook.run()
+    for text, status in (("0.50", "stored"), ("0.8", "complete"), ("0.80", "stored")):
+        notebook.write("number", text)
+        assert notebook.run().status == status
+        assert [each.result for each in notebook.report.checks] == ["equal" if status == "stored" else "differs"]
+        assert notebook.run().status == "stored"
+        assert notebook.report.checks == []
+
+
+def test_the_lines_of_a_function_are_those_of_the_text_that_was_run(notebook: Notebook) -> None:
+    notebook.write("helper.py", HELPER)
+    notebook.write("mine.py", TOP)
+    first = notebook.run().evaluation_id
+    notebook.edit("mine.py", "import helper", "import helper\n\n\ndef other():\n    return 3\n")
+    assert notebook.run().evaluation_id == first
+    notebook.new_process()
+    assert notebook.run().evaluation_id == first
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["while it computes", "before its first batch is stored"])
+def test_a_file_that_is_edited_after_it_was_read_counts_as_it_was_read(notebook: Notebook, late: bool) -> None:
+    """By another program: what the code writes itself is no edit."""
+    copy = "    subprocess.run(['cp', HERE / 'other', HERE / 'number'], check=True)\n"
+    notebook.write("number", "0.5")
+    notebook.write("other", "0.5")
+    notebook.write(
+        "mine.py",
+        "import functools, subprocess\nfrom pathlib import Path\n\nHERE = Path(__file__).parent\n\n"
+        "@functools.cache\ndef factor():\n    return float((HERE / ('num' + 'ber')).read_text())\n\n"
+        f"def f(images):\n    images = images * factor()\n{copy}    return images\n",
+    )
+    notebook.count = 40 if late else COUNT  # one batch, or two
+    notebook.write("other", "0.8")
+    notebook.run()
+    old = notebook.value()
+    notebook.new_process()
+    assert notebook.run().status == "complete"
+    assert notebook.value() != pytest.approx(old, rel=1e-3)
+
+
+def test_the_digest_of_weights_is_that_of_the_bytes_that_were_loaded(lab: Any, tmp_path: Path) -> None:
+    """A training run writes its checkpoint between the hash and the loading."""
+    place, later = tmp_path / "last.pt", tmp_path / "later.pt"
+    for path, seed in ((place, 1), (later, 2)):
+        torch.save(ToyNetwork(seed).state_dict(), path)
+    earlier, swap = place.read_bytes(), [True]
+
+    def load() -> ToyNetwork:
+        if swap:
+            subprocess.run(["cp", str(later), str(place)], check=True)
+            swap.clear()
+        network = ToyNetwork(0)
+        network.load_state_dict(torch.load(place, weights_only=True))
+        return network
+
+    catalog = toy_catalog(toy_model(classifier_loader=load, weights=place), toy_setting("s", COUNT))
+    (outcome,) = lab.run(catalog).outcomes
+    assert outcome.status == "failed"
+    assert f"{place} was overwritten between its hash and its loading; run again" in outcome.reason
+    assert lab.run(catalog).outcomes[0].status == "complete"
+    new = float(lab.metrics("toy", "s")["nll"].value)
+    place.write_bytes(earlier)
+    assert lab.run(catalog).outcomes[0].status == "complete"
+    assert float(lab.metrics("toy", "s")["nll"].value) != pytest.approx(new, rel=1e-3)
+
+
+# Eight samples are not a proof -----------------------------------------------------------------------------------
+
+
+def test_a_change_of_few_samples_is_found_where_ones_own_file_has_changed(notebook: Notebook) -> None:
+    notebook.write(
+        "helper.py", "def dim(images):\n    images = images.clone()\n    images[:1] *= 1.0\n    return images\n"
+    )
+    notebook.write("mine.py", LAZY)
+    notebook.run()
+    notebook.edit("helper.py", "*= 1.0", "*= 0.3")
+    notebook.new_process()
+    assert notebook.run().status == "complete"
+
+
+def test_a_check_says_which_share_may_differ_and_the_record_keeps_it(notebook: Notebook) -> None:
+    notebook.count = 600
+    notebook.write("helper.py", HELPER)
+    notebook.write("mine.py", LAZY)
+    notebook.run()
+    notebook.edit("helper.py", "0.5", "0.50")
+    notebook.new_process()
+    outcome = notebook.run()
+    (check,) = notebook.report.checks
+    assert (outcome.status, check.result) == ("stored", "equal")
+    assert check.certificate.samples == 299
+    assert check.certificate.may_differ == pytest.approx(1 - 0.05 ** (1 / 299))  # the rule of three
+    with notebook.lab.open() as store:
+        records = store.records.of([outcome.evaluation_id])[outcome.evaluation_id]
+    assert max(each.content.get("checked", {}).get("may_differ", 0) for each in records) < 0.01
+
+
+# Code and files that are seen ------------------------------------------------------------------------------------
+
+CONFIG = (
+    "import importlib.util, os, sys\nfrom pathlib import Path\n\nHERE = Path(__file__).parent\nNAME = 'con' + 'fig'\n\n"
+)
+BY_HAND = """
+def f(images):
+    spec = importlib.util.spec_from_file_location("cfg", HERE / f"{NAME}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return images * module.K
+"""
+READS = "    return images * float(k)\n"
+K = "K = 0.5\n"
+SEEN = {
+    "a file that is run by hand": (BY_HAND, "config.py"),
+    "one that is run from text": (
+        "def f(images):\n    found = {}\n    path = str(HERE / f'{NAME}.py')\n"
+        "    exec(compile(open(path).read(), path, 'exec'), found)\n    return images * found['K']\n",
+        "config.py",
+    ),
+    "a module that is removed again": (
+        "def f(images):\n    module = importlib.import_module(NAME)\n    del sys.modules[NAME]\n"
+        "    return images * module.K\n",
+        "config.py",
+    ),
+    "a file that is opened to append": (
+        "def f(images):\n    with open(HERE / NAME, 'a+') as file:\n        file.seek(0)\n"
+        f"        k = file.read()\n{READS}",
+        "config",
+    ),
+    "a file that a library reads in a thread": (
+        "from concurrent.futures import ThreadPoolExecutor\n\n"
+        "def f(images):\n    with ThreadPoolExecutor(1) as threads:\n"
+        f"        (k,) = threads.map(Path.read_text, [HERE / NAME])\n{READS}",
+        "config",
+    ),
+    "where a link leads": (f"def f(images):\n    k = os.readlink(HERE / NAME)\n{READS}", "link"),
+    "a file behind a link": (
+        f"def f(images):\n    k = (HERE / NAME).resolve().read_text()\n{READS}",
+        "link",
+    ),
+    "a folder that is a link": (
+        f"def f(images):\n    k = open(os.path.realpath(HERE / NAME / 'number')).read()\n{READS}",
+        "folder",
+    ),
+}
+
+
+def point(place: Path, kind: str, value: str) -> None:
+    """Writes a value where the code finds it: as a constant, a text, or by way of a link."""
+    if kind == "config.py":
+        (place / kind).write_text(f"K = {value}\n")
+    elif kind == "config":
+        (place / kind).write_text(value)
+    else:
+        target = place / value
+        if kind == "folder":
+            target.mkdir()
+            (target / "number").write_text(value)
+        else:
+            target.write_text(value)
+        (place / "config").unlink(missing_ok=True)
+        (place / "config").symlink_to(value)
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_what_code_runs_or_reads_is_seen(notebook: Notebook, name: str) -> None:
+    text, kind = SEEN[name]
+    notebook.write("mine.py", CONFIG + text)
+    point(notebook.folder, kind, "0.5")
+    notebook.run()
+    old = notebook.value()
+    assert (notebook.run().status, notebook.report.checks) == ("stored", [])
+    notebook.new_process()
+    point(notebook.folder, kind, "0.8")
+    assert notebook.run().status == "complete"
+    assert notebook.value() != pytest.approx(old, rel=1e-3)
+
+
+def test_a_library_without_a_list_of_its_files_has_a_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Debian installs numpy."""
+    folder = tmp_path / "dist-packages"
+    (folder / "labfx").mkdir(parents=True)
+    (folder / "labfx-1.0.egg-info").mkdir()
+    (folder / "labfx-1.0.egg-info" / "top_level.txt").write_text("labfx\n")
+    found = set()
+    for text in ("0.5", "0.8"):
+        (folder / "labfx" / "__init__.py").write_text(text)
+        monkeypatch.setattr(sys, "path", [str(folder)])
+        caches: list[Callable[..., Any]] = [
+            libraries.installed,
+            libraries._recorded,
+            libraries._tops_of,
+            libraries._unrecorded,
+        ]
+        for cache in caches:
+            cache.cache_clear()  # type: ignore[attr-defined]
+        assert libraries.of_modules(["labfx"]) == {"labfx"}
+        found.add(libraries.releases(["labfx"])["labfx"])
+        for cache in caches:
+            cache.cache_clear()  # type: ignore[attr-defined]
+    assert len(found) == 2
+    assert all(each.startswith("1.0 ") for each in found)
+
+
+# What docs/concepts.md lists as unseen ---------------------------------------------------------------------------
+
+UNSEEN = {
+    "the time of a file": (
+        "def f(images):\n    return images * ((HERE / NAME).stat().st_mtime % 10) / 10\n",
+        lambda folder, value: ((folder / "config").touch(), os.utime(folder / "config", (value, value))),
+    ),
+    "a file that a program reads": (
+        f"import subprocess\n\ndef f(images):\n    k = subprocess.check_output(['cat', HERE / NAME])\n{READS}",
+        lambda folder, value: (folder / "config").write_text(f"0.{value}"),
+    ),
+    "a file that C code opens": (
+        f"import h5py\n\ndef f(images):\n    with h5py.File(HERE / NAME) as file:\n        k = file['k'][()]\n{READS}",
+        lambda folder, value: subprocess.run(
+            [sys.executable, "-c", f"import h5py; h5py.File('config', 'w')['k'] = 0.{value}"], cwd=folder, check=True
+        ),
+    ),
+    "a variable from a copy of all": (
+        f"def f(images):\n    k = dict(os.environ)['TESTBED_COPIED']\n{READS}",
+        lambda folder, value: os.environ.update(TESTBED_COPIED=f"0.{value}"),
+    ),
+    "variables that are found by the beginning of their names": (
+        f"def f(images):\n    (k,) = [v for key, v in os.environ.items() if key.startswith('TESTBED_LI')]\n{READS}",
+        lambda folder, value: os.environ.update(TESTBED_LISTED=f"0.{value}"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_what_the_docs_list_as_unseen_is_unseen_and_verify_finds_it(notebook: Notebook, name: str) -> None:
+    if "h5py" in UNSEEN[name][0]:
+        pytest.importorskip("h5py")
+    text, change = UNSEEN[name]
+    notebook.write("mine.py", CONFIG + text)
+    change(notebook.folder, 5)
+    notebook.run()
+    notebook.new_process()
+    change(notebook.folder, 8)
+    assert (notebook.run().status, notebook.report.checks) == ("stored", [])
+    notebook.run(verify="100%")
+    assert [each.result for each in notebook.report.checks] == ["differs"]
