@@ -15,6 +15,7 @@ from testbed.explain.bench import Arm, Bench
 from testbed.explain.cell import StoredCell
 from testbed.explain.explanation import (
     CHANCE,
+    CHANCE_OF_SINGLE,
     ENOUGH,
     EXCLUDED,
     GIVES,
@@ -41,6 +42,7 @@ FOR_FIRST_LOOKS = 0.3  # of the forward passes that are left for pairs of change
 NOT_ADDITIVE = 0.2  # of an effect: how far effects on outputs are from adding up
 BEST = 5  # pairs to which a third variant is added
 SHARE, AT_LEAST = 0.05, 10_000  # forward passes: of those that all variants would take, and where these are few
+EVALUATIONS = 2  # so many evaluations of passes at most
 
 Say = Callable[[str], None]
 
@@ -48,7 +50,7 @@ Say = Callable[[str], None]
 def default_samples(evaluated: int, variants: int) -> int:
     """How many forward passes a search makes at most if nothing is said."""
     full = evaluated * variants
-    return min(max(int(SHARE * full), AT_LEAST), full)
+    return min(max(int(SHARE * full), AT_LEAST), EVALUATIONS * evaluated, full)
 
 
 class Search:
@@ -107,21 +109,35 @@ class Search:
             else:
                 rows += self._run_images(sampled)
         self.found.rows = self._sorted(rows)
+        self.found.by_chance = self._luck()
         if not self.found.agrees and not any(each.verdict == GIVES for each in self.found.rows):
             self._combine()
+            self._finish()
         images = self.bench.images
         self.found.images_read, self.found.forwards = images.read, images.forwards
         self.found.texts = self.bench.heads.texts
         return self.found
 
+    def _luck(self) -> float:
+        """How many of the variants of scoring and texts would give the values by chance."""
+        return expected_by_chance(self._exact, self.targets, small_effects=True)
+
     def _stored_gives_it(self) -> bool:
-        """Whether what needs no images does: a variant, or a pair where chance would hardly give one."""
+        """Whether what needs no images does: a variant, or a pair, where chance would hardly give one."""
         if any(each.verdict == GIVES for each in self._exact):
-            return True
+            return self._luck() <= CHANCE_OF_SINGLE
         decisive = most_by_chance(len(self._exact_arms), self.targets) <= CHANCE
         if decisive:
             self.say("no single variant of what is stored gives it; trying pairs of these")
         return decisive and any(each.verdict == GIVES for each in self._exact_pairs)
+
+    def _finish(self) -> None:
+        """Spends what passes are left on the undecided single variants, the nearest first."""
+        if any(each.verdict == GIVES for each in self.found.combinations) and self.found.explained:
+            return
+        arms = [each.variants for each in self.found.rows if each.verdict == UNDECIDED]
+        self.race.decide([each for each in arms if each in self.race.known], self.budget or 0)
+        self.found.rows = self._sorted(self._refreshed(self.found.rows))
 
     def _run_images(self, arms: Sequence[Arm]) -> list[Row]:
         """The variants that need images: as exact as it takes to tell them apart, and as passes allow."""
@@ -363,11 +379,13 @@ def search_for(
     """The search that `explain` runs; see there."""
     cell = StoredCell.open(store, catalog, model, setting)
     targets = [
-        Target(metric, value, rounding, values(cell.table(metric)).value)
+        Target(metric, value, rounding, values(cell.table(metric)).value, samples=len(cell))
         for metric, (value, rounding) in published.items()
     ]
     return Search(cell, targets, **options)
 
 
 def _combinable(one: Arm, other: Arm) -> bool:
-    return not {each.axis for each in one} & {each.axis for each in other}
+    return not (
+        {each.axis for each in one} & {each.axis for each in other} or any(each.alone for each in (*one, *other))
+    )
