@@ -44,6 +44,8 @@ BEST = 5  # pairs to which a third variant is added
 SHARE, AT_LEAST = 0.05, 10_000  # forward passes: of those that all variants would take, and where these are few
 EVALUATIONS = 2  # so many evaluations of passes at most
 
+METRICS = ("metric", "another metric")  # axes that replace the published metric
+
 Say = Callable[[str], None]
 
 
@@ -166,7 +168,7 @@ class Search:
                 if axis.stage == Stage.IMAGES:
                     self.bench.own  # noqa: B018 - whether images can be run
                 variants = axis.of(self.cell)
-                if axis.name == "metric" and len(self.targets) > 1:
+                if axis.name in METRICS and len(self.targets) > 1:
                     raise NotApplicableError("several published metrics are given")
                 if variants and self.bench.sampled((variants[0],)):
                     self.bench.pixels((variants[0],))

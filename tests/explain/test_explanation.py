@@ -47,7 +47,9 @@ def test_matches_near_the_stored_value_are_likelier_by_chance(gap, spread, chanc
     assert found.explained == (chance <= 0.2)
     if found.explained:
         luck = f"Chance alone would give about {chance:.2g} such matches"
-        assert said == f"“prompt: 0” gives the published value. {luck}. Preprocessing was not tried: --thorough tries it."
+        assert (
+            said == f"“prompt: 0” gives the published value. {luck}. Preprocessing was not tried: --thorough tries it."
+        )
     else:
         assert "chance alone would give about 0.5; another published metric would decide" in said
         assert said.startswith("Unexplained: “prompt: 0” gives the published value, but")

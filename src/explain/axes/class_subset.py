@@ -44,15 +44,6 @@ def _present(cell: StoredCell) -> Callable[[Table], Table]:
     return change
 
 
-def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
-    count = cell.classes
-    if cell.class_sublist is not None and cell.class_groups is None:
-        yield f"all {cell.logits.shape[1]:,} classes compete", _all_compete(cell)
-    present = np.unique(cell.right[cell.right != NONE])
-    if 1 < len(present) < count and present.max() < count:
-        yield f"only the {len(present):,} classes that have samples compete", _present(cell)
-
-
 def _subset(kept: Array, compete: bool, table: Table) -> Table:
     """The samples of some classes, booleans [C]; only these compete, or all."""
     known = (table.right >= 0) & (table.right < len(kept))
@@ -61,7 +52,11 @@ def _subset(kept: Array, compete: bool, table: Table) -> Table:
         return table
     places = np.full(len(kept) + 1, kept.sum(), dtype=np.int64)  # the last one for labels without a logit
     places[:-1][kept] = np.arange(kept.sum())
-    right = np.where(table.right == NONE, NONE, places[np.where(table.right < 0, len(kept), table.right)])
+    right = np.where(
+        table.right == NONE,
+        NONE,
+        places[np.where((table.right < 0) | (table.right > len(kept)), len(kept), table.right)],
+    )
     return replace(table, logits=table.logits[:, kept], right=right)
 
 
@@ -84,5 +79,14 @@ def _subsets(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]
                 yield f"{name}{place}, all compete", partial(_subset, kept, False)
 
 
+def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
+    count = cell.classes
+    if cell.class_sublist is not None and cell.class_groups is None:
+        yield f"all {cell.logits.shape[1]:,} classes compete", _all_compete(cell)
+    present = np.unique(cell.right[cell.right != NONE])
+    if 1 < len(present) < count and present.max() < count:
+        yield f"only the {len(present):,} classes that have samples compete", _present(cell)
+    yield from _subsets(cell)
+
+
 add_axis(Axis("candidate classes", Stage.SCORES, _variants))
-add_axis(Axis("classes evaluated", Stage.SCORES, _subsets))
