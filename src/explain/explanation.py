@@ -20,7 +20,7 @@ _NEAR, _NEAREST = 0.02, 0.001  # within which values count as near the published
 OTHER_ARITHMETIC = 5e-5  # what other processors and library releases change of a share of right answers
 ENOUGH = "what is stored gives the value already (--thorough tries these too)"
 CHANCE = 0.05  # the most matches by chance at which combinations count as an explanation
-CHANCE_OF_SINGLE = 0.2  # likewise a single variant of scoring, of which there are fewer
+CHANCE_OF_SINGLE = 0.5  # likewise a single variant of scoring or texts, of which there are fewer
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Explanation:
         single = [each for each in self.rows if each.verdict == GIVES]
         if any(each.estimates[0].samples for each in single):
             return True
-        return bool(self.giving) and self.by_chance <= (CHANCE_OF_SINGLE if single else CHANCE)
+        return bool(self.giving) and self.by_chance < (CHANCE_OF_SINGLE if single else CHANCE)
 
     def sentence(self) -> str:
         """The finding in words."""

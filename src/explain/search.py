@@ -113,8 +113,9 @@ class Search:
         self.found.rows = self._sorted(rows)
         self.found.by_chance = self._luck()
         if not self.found.agrees and not any(each.verdict == GIVES for each in self.found.rows):
-            self._combine()
             self._finish()
+            if not any(each.verdict == GIVES for each in self.found.rows):
+                self._combine()
         images = self.bench.images
         self.found.images_read, self.found.forwards = images.read, images.forwards
         self.found.texts = self.bench.heads.texts
@@ -127,16 +128,14 @@ class Search:
     def _stored_gives_it(self) -> bool:
         """Whether what needs no images does: a variant, or a pair, where chance would hardly give one."""
         if any(each.verdict == GIVES for each in self._exact):
-            return self._luck() <= CHANCE_OF_SINGLE
+            return self._luck() < CHANCE_OF_SINGLE
         decisive = most_by_chance(len(self._exact_arms), self.targets) <= CHANCE
         if decisive:
             self.say("no single variant of what is stored gives it; trying pairs of these")
         return decisive and any(each.verdict == GIVES for each in self._exact_pairs)
 
     def _finish(self) -> None:
-        """Spends what passes are left on the undecided single variants, the nearest first."""
-        if any(each.verdict == GIVES for each in self.found.combinations) and self.found.explained:
-            return
+        """Spends passes on the single variants that are undecided, the nearest first, before any pair is run."""
         arms = [each.variants for each in self.found.rows if each.verdict == UNDECIDED]
         self.race.decide([each for each in arms if each in self.race.known], self.budget or 0)
         self.found.rows = self._sorted(self._refreshed(self.found.rows))
