@@ -197,7 +197,9 @@ def _requests(found: Explanation) -> str:
 def _print_commands(found: Explanation) -> None:
     from testbed.explain.named import command_for
 
-    best = found.giving[0] if found.giving and found.explained and not found.agrees else None
+    best = found.giving[0] if found.giving and not found.agrees else None
+    if best is not None and not found.explained and len(best.variants) > 1:
+        return
     made = command_for(found.model, found.eval_setting, best.variants) if best is not None else None
     if made:
         click.echo(f"  {made}")

@@ -79,7 +79,8 @@ def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]
 
 
 def _inverse(order: list[int]) -> list[int]:
-    return np.argsort(order).tolist()
+    found: list[int] = np.argsort(order).tolist()
+    return found
 
 
 add_axis(Axis("class order", Stage.SCORES, _variants))

@@ -47,7 +47,7 @@ def _present(cell: StoredCell) -> Callable[[Table], Table]:
 def _subset(kept: Array, compete: bool, table: Table) -> Table:
     """The samples of some classes, booleans [C]; only these compete, or all."""
     known = (table.right >= 0) & (table.right < len(kept))
-    table = table.take((known & kept[np.where(known, table.right, 0)]).any(axis=1))
+    table = table.take(np.any(known & kept[np.where(known, table.right, 0)], axis=1))
     if not compete:
         return table
     places = np.full(len(kept) + 1, kept.sum(), dtype=np.int64)  # the last one for labels without a logit
@@ -61,7 +61,7 @@ def _subset(kept: Array, compete: bool, table: Table) -> Table:
 
 
 def _subsets(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
-    count, seen = cell.classes, []
+    count, seen = cell.classes, list[Array]()
     columns = model_order(cell)
     for place, order in (("", np.arange(count)), (", in the model's order", columns)):
         if order is None:

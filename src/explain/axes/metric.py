@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from testbed.entities import FRACTION, OVERALL, Result
+from testbed.entities import FRACTION, OVERALL, Metric
 from testbed.explain.axis import Axis, Stage, add_axis
 from testbed.explain.cell import StoredCell
 from testbed.explain.table import MEAN_PER_CLASS, NONE, Array, Table, metric_of
@@ -32,7 +32,7 @@ def _shares(cell: StoredCell) -> Found:
             yield f"{sign}mean per class", partial(replace, k=1, by_class=True, inverted=inverted)
 
 
-def _stored(cell: StoredCell) -> list[Result]:
+def _stored(cell: StoredCell) -> list[Metric]:
     metrics = cell.store.results.metrics(cell.evaluation.id)
     return [each for each in metrics if (each.slice, each.unit) == (OVERALL, FRACTION) and each.value is not None]
 
