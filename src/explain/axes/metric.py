@@ -34,7 +34,7 @@ def _shares(cell: StoredCell) -> Found:
 
 def _stored(cell: StoredCell) -> list[Metric]:
     metrics = cell.store.results.metrics(cell.evaluation.id)
-    return [each for each in metrics if (each.slice, each.unit) == (OVERALL, FRACTION) and each.value is not None]
+    return [each for each in metrics if (each.slice, each.unit) == (OVERALL, FRACTION)]
 
 
 def _constant(value: float) -> Callable[[Table], Table]:
@@ -44,7 +44,8 @@ def _constant(value: float) -> Callable[[Table], Table]:
 
 def _others(cell: StoredCell) -> Found:
     """What the store has besides, and what others compute."""
-    known = {each.name: float(each.value) for each in _stored(cell) if _is_other(cell, each.name)}
+    stored = [each for each in _stored(cell) if _is_other(cell, each.name)]
+    known = {each.name: each.value for each in stored if each.value is not None}
     if cell.classifies and cell.right.shape[1] == 1:
         known |= {name: value for name, value in _computed(cell) if name not in known}
     for name, value in known.items():
