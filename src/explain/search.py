@@ -34,7 +34,8 @@ from testbed.explain.sampling import Estimate
 from testbed.explain.table import values
 from testbed.registry.catalog import Catalog
 
-FOR_SINGLES = 0.7  # of the forward passes; all, if at most so many variants are left:
+# Of the forward passes, where several metrics tell pairs apart; all, if one was published or so many variants are left:
+FOR_SINGLES = 0.7
 FEW = 3
 MOST_COMBINATIONS = 600  # that need no images
 MOST_TEXTS = 20_000  # that are embedded for combinations
@@ -148,7 +149,7 @@ class Search:
             self.budget = self._usual
         self.say(f"running {len(arms)} variants on some of the images: {self.budget:,} at most in all")
         most = min(self.budget, self._usual) if len(self.targets) > 1 else self.budget  # the rest is for pairs
-        self.race.run(arms, int(most * FOR_SINGLES))
+        self.race.run(arms, int(most * FOR_SINGLES) if len(self.targets) > 1 else most)
         alive = [arm for arm in self.race.alive(arms) if arm in self.race.known]
         if any(self._sampled_row(arm).verdict == GIVES for arm in alive):
             self.race.run(alive, self.budget)  # combinations are not tried

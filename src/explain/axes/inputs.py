@@ -18,7 +18,7 @@ KNOWN = {
     "none (inputs in [0, 1])": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
 }
 
-QUALITIES = (95, 90, 75, 50, 30, 20)  # of JPEG; 75 is Pillow's default
+QUALITIES = (90, 75, 50, 30, 20)  # of JPEG; 75 is Pillow's default
 
 Found = Iterator[tuple[str, Callable[[Pixels], Pixels]]]
 
