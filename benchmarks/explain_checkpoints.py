@@ -11,6 +11,7 @@ to numbers.json. It imports nothing of testbed. `ask` prints a Markdown table an
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import subprocess
@@ -24,7 +25,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 
 IMAGES, TRAINING, EPOCHS, SEED = 4_000, 8_000, 9, 3
-ARCHITECTURE, FILE, NAME = "test_resnet", "final.pth.tar", "blind"
+ARCHITECTURE, FILE, EARLIER, NAME = "test_resnet", "final.pth.tar", "epoch_5.pth", "blind"
 RESIZE, CROP = 36, 32
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 CLIP_MEAN, CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
@@ -48,7 +49,7 @@ def make(folder: Path) -> None:
     larger, _, by_text = world.training_images(TRAINING, 0.8)
     natural = torch.tensor([int(name) for name in world.FOLDERS])[by_text]  # folder "10" is class 10
     network = timm.create_model(ARCHITECTURE, num_classes=world.CLASSES)
-    averaged = _trained(network, larger, natural)
+    averaged = _trained(network, larger, natural, folder)
     torch.save({"state_dict": network.state_dict(), "state_dict_ema": averaged.state_dict()}, folder / FILE)
 
     files = sorted((folder / "test").glob("*/*.jpg"), key=lambda file: (file.parent.name, file.name))
@@ -59,15 +60,18 @@ def make(folder: Path) -> None:
         except OSError:  # it counts as wrong
             pictures.append(None)
     targets = np.array([int(file.parent.name) for file in files])
-    values = dict(_numbers(averaged.eval(), network.eval(), pictures, targets))
+    earlier = timm.create_model(ARCHITECTURE, num_classes=world.CLASSES)
+    earlier.load_state_dict(torch.load(folder / EARLIER, weights_only=True))
+    values = dict(_numbers(averaged.eval(), network.eval(), earlier.eval(), pictures, targets))
+    values[f"weights: timm/{ARCHITECTURE},{folder.resolve() / EARLIER}"] = values.pop(EARLIER)
     stored = values.pop("stored")
     (folder / "numbers.json").write_text(
         json.dumps({"images": len(files), "stored": stored, "variants": values}, indent=1), encoding="utf-8"
     )
 
 
-def _trained(network: Any, images: Any, targets: Any) -> Any:
-    """Trains the network; returns its averaged copy, as timm's ModelEmaV2 keeps it."""
+def _trained(network: Any, images: Any, targets: Any, folder: Path) -> Any:
+    """Trains the network; returns its averaged copy, as timm's ModelEmaV2 keeps it, and writes an earlier epoch."""
     import timm
     import torch
 
@@ -76,7 +80,7 @@ def _trained(network: Any, images: Any, targets: Any) -> Any:
     optimizer = torch.optim.AdamW(network.parameters(), lr=4e-3, weight_decay=0.02)
     steps = EPOCHS * (len(images) // batch)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 4e-3, total_steps=steps)
-    for _ in range(EPOCHS):
+    for epoch in range(EPOCHS):
         network.train()
         order = torch.randperm(len(images))
         for start in range(0, len(images) - batch + 1, batch):
@@ -89,6 +93,8 @@ def _trained(network: Any, images: Any, targets: Any) -> Any:
             optimizer.step()
             schedule.step()
             averaged.update(network)
+        if epoch == EPOCHS // 2:
+            torch.save(network.state_dict(), folder / EARLIER)
     return averaged.module
 
 
@@ -98,18 +104,22 @@ def _normalized(images: Any, mean: Any, std: Any) -> Any:
     return (images.float() / 255 - torch.tensor(mean).view(3, 1, 1)) / torch.tensor(std).view(3, 1, 1)
 
 
-def _numbers(averaged: Any, plain: Any, pictures: list[Any], targets: Any) -> Iterator[tuple[str, float]]:
+def _numbers(averaged: Any, plain: Any, earlier: Any, pictures: list[Any], targets: Any) -> Iterator[tuple[str, float]]:
     """The values in percent: ``stored``, and those of each variant by the words of `testbed explain`."""
     import numpy as np
     import torch
+    from PIL import Image
+    from sklearn.metrics import f1_score
     from torchvision.transforms import InterpolationMode as Mode
     from torchvision.transforms import functional as of
 
     modes = {each: getattr(Mode, each.upper()) for each in ("nearest", "bilinear", "bicubic", "lanczos")}
 
-    def inputs(resize: Any = RESIZE, crop: int = CROP, mode: str = "bilinear", smooth: bool = True) -> Any:
+    def inputs(
+        resize: Any = RESIZE, crop: int = CROP, mode: str = "bilinear", smooth: bool = True, quality: int = 0
+    ) -> Any:
         made = []
-        for picture in pictures:
+        for picture in pictures if not quality else [compressed(each, quality) for each in pictures]:
             if picture is None:
                 made.append(torch.zeros(3, crop, crop, dtype=torch.uint8))
             elif smooth:
@@ -120,6 +130,13 @@ def _numbers(averaged: Any, plain: Any, pictures: list[Any], targets: Any) -> It
                     of.center_crop(of.resize(of.pil_to_tensor(picture), resize, modes[mode], antialias=False), crop)
                 )
         return torch.stack(made)
+
+    def compressed(picture: Any, quality: int) -> Any:
+        held = io.BytesIO()
+        if picture is None:
+            return None
+        picture.save(held, "JPEG", quality=quality)
+        return Image.open(held).convert("RGB")
 
     def logits(images: Any, mean: Any = MEAN, std: Any = STD, network: Any = averaged, scale: float = 1.0) -> Any:
         with torch.no_grad():
@@ -135,7 +152,8 @@ def _numbers(averaged: Any, plain: Any, pictures: list[Any], targets: Any) -> It
     base = logits(own)
     yield "stored", share(base)
     yield "metric: top-5", share(base, k=5)
-    right = (base.argmax(1) == targets) & np.array([picture is not None for picture in pictures])
+    readable = np.array([picture is not None for picture in pictures])
+    right = (base.argmax(1) == targets) & readable
     yield "metric: mean per class", 100 * float(np.mean([right[targets == c].mean() for c in np.unique(targets)]))
     for mode in ("nearest", "bicubic", "lanczos"):
         yield f"interpolation: {mode}", share(logits(inputs(mode=mode)))
@@ -160,6 +178,24 @@ def _numbers(averaged: Any, plain: Any, pictures: list[Any], targets: Any) -> It
     yield "weights in the file: state_dict (not averaged)", share(logits(own, network=plain))
     by_text = np.argsort(np.array(sorted(range(len(np.unique(targets))), key=str)))
     yield "class order: folders 0, 1, 10, 2 sorted as text", share(base, by_text[targets])
+    yield EARLIER, share(logits(own, network=earlier))
+    mirrored = base + logits(own.flip(-1))
+    yield "test-time augmentation: the mean of an image and its mirror image", share(mirrored)
+    for quality in (50, 20):
+        yield f"JPEG compression: quality {quality}", share(logits(inputs(quality=quality)))
+    yield "metric: 100 − top-1", 100 - share(base)
+    said = np.where(readable, base.argmax(1), -1)
+    macro = f1_score(targets, said, labels=np.unique(targets), average="macro")
+    yield "another metric: macro_f1", 100 * float(macro)
+    for by, word in ((1, "high"), (-1, "low")):
+        yield f"class order: labels one too {word}, in the model's order", share(base, targets + by)
+    kept = targets < 10
+    among = np.where(readable, base[:, :10].argmax(1), -1)
+    subset = "candidate classes: the first 10 classes, in the model's order"
+    yield f"{subset}, all compete", 100 * float(right[kept].mean())
+    yield f"{subset}, only these compete", 100 * float((among == targets)[kept].mean())
+    each = np.concatenate([np.flatnonzero(targets == c)[:50] for c in np.unique(targets)])
+    yield "first samples of classes: the first 50 of each class", 100 * float(right[each].mean())
     for size in (500, 1000, 2000):
         yield f"first samples: the first {size:,}", 100 * float(right[:size].mean())
 

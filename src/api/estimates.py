@@ -170,7 +170,8 @@ class Estimates:
         ``testbed.evaluate(model, f"{eval_setting}.anchors:{file}")`` evaluates another model on these alone.
 
         The frame has a row for each way, the best first: ``method``, ``estimator``, and the errors on models that were
-        held out, ``mean_absolute``, ``quantile`` (90 % of them are below) and ``rank_correlation``.
+        held out: ``mean_absolute``, ``quantile`` (the error that the share ``level`` of new models stay below: 90 %, or
+        m/(m + 1) with fewer than nine families) and ``rank_correlation``.
         ``frame.attrs["chosen"]`` is the way of the file: its method, estimator, and the errors ``held_out`` and of as
         many ``random`` samples.
 
@@ -226,10 +227,11 @@ class Estimates:
     def estimate_from_anchors(self, file: str | Path, models: Words = None) -> pd.DataFrame:
         """Models' scores on all samples from those on anchors, as ``testbed anchors estimate`` has them.
 
-        Columns: ``model``, ``value`` with ``low`` to ``high`` (the error that 90 % of held-out models were below),
+        Columns: ``model``, ``value`` with ``low`` to ``high`` (of the confidence ``frame.attrs["level"]``),
         ``rank`` with ``rank_low`` to ``rank_high`` among the models that the anchors were chosen by, ``true`` (where
         all samples are stored, else missing) and ``full`` (whether the anchors' scores were taken from there). They are
-        estimates, no measured values. ``frame.attrs`` has ``eval_setting``, ``score``, ``anchors`` and ``n``.
+        estimates, no measured values. ``frame.attrs`` has ``eval_setting``, ``score``, ``anchors``, ``n`` and
+        ``level``.
 
         Args:
             file: What `choose_anchors` has written.
@@ -256,7 +258,7 @@ class Estimates:
             chosen, _ = self._chosen(models, None)
             frame = pd.DataFrame(vars(each) for each in estimate(store, chosen, anchors, path, self._evaluation))
         frame.attrs |= {"eval_setting": anchors.eval_setting, "score": anchors.score}
-        frame.attrs |= {"anchors": len(anchors.samples), "n": anchors.n}
+        frame.attrs |= {"anchors": len(anchors.samples), "n": anchors.n, "level": anchors.held_out.level}
         return frame
 
 

@@ -41,7 +41,7 @@ FIRST_WORDS = 30  # characters of a reason, which tells reasons of one kind apar
     "--samples",
     type=click.IntRange(min=0),
     metavar="N",
-    help="The most images through a network.  [default: 5 % of what all variants take, at least 10,000; 0: none]",
+    help="The most images through a network.  [default: 5 % of what all variants take, 2 evaluations at most; 0: none]",
 )
 @click.option(
     *("--prompts", "--templates-file"),
@@ -197,7 +197,9 @@ def _requests(found: Explanation) -> str:
 def _print_commands(found: Explanation) -> None:
     from testbed.explain.named import command_for
 
-    best = found.giving[0] if found.giving and found.explained and not found.agrees else None
+    best = found.giving[0] if found.giving and not found.agrees else None
+    if best is not None and not found.explained and len(best.variants) > 1:
+        return
     made = command_for(found.model, found.eval_setting, best.variants) if best is not None else None
     if made:
         click.echo(f"  {made}")

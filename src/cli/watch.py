@@ -7,7 +7,7 @@ import glob
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -222,6 +222,8 @@ def _watched(watch: Watch) -> int:
         click.echo("interrupted; the same command goes on", err=True)
     finally:
         watch.close()
+    for line in _bests(watch):
+        click.echo(visible_line(line), err=True)
     click.echo(_ending(watch), err=True)
     return 1 if watch.summary.failed or watch.files.counts["given up"] else 0
 
@@ -238,6 +240,25 @@ def _ending(watch: Watch) -> str:
     ):
         parts += [f"{number:,} {what}"] if number else []
     return "; ".join(parts)
+
+
+def _bests(watch: Watch) -> Iterator[str]:
+    """Such as ``runs/a  digits  best: epoch 3, top1 93.15 %; expected on other samples: 92.4 %``."""
+    from testbed.db.store import Store
+    from testbed.watching.pairing import bests
+    from testbed.watching.steps import label_of
+
+    runs = {each.run for each in watch.summary.evaluated}
+    if not runs:
+        return
+    with Store.open(watch.options.db_url) as store:
+        found = bests(store, runs, watch.wanted.settings)
+    for curve, best, expected in found:
+        name, unit = curve.spec.name, curve.spec.unit
+        yield (
+            f"{label_of(curve.run)}  {curve.eval_setting}  best: {best.checkpoint.label},"
+            f" {name} {metric_value(best.value, unit)}; expected on other samples: {metric_value(expected, unit)}"
+        )
 
 
 # Results ----------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from testbed.graph.cells import Action, Cell
 from testbed.inputs import active, use_in_this_thread
 from testbed.planning.plan import Plan
 from testbed.provenance.manifest import described
-from testbed.published.agreement import Comparison, PublishedValues, differing, in_words
+from testbed.published.agreement import Comparison, PublishedValues, differing, in_lines
 from testbed.registry.catalog import Catalog
 from testbed.scoring.finish import finish
 
@@ -132,8 +132,8 @@ class Outcomes:
         record = partial(self.records.complete, evaluation_id, cell)
         reason = finish(self.store, self.catalog, evaluation_id, record)
         if reason is None:
-            for each in differing(self.compared([evaluation_id])):
-                self.progress.note(in_words(each))  # at once: the rest of the run may be as wrong
+            for line in in_lines(differing(self.compared([evaluation_id]))):
+                self.progress.note(line)  # at once: the rest of the run may be as wrong
         return reason
 
     def compared(self, evaluation_ids: Iterable[int]) -> list[Comparison]:

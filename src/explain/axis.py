@@ -45,6 +45,7 @@ class Variant:
         change: From a `Table`, `Texts`, `Pixels` or `Asked` to another one, by stage. Variants of one stage are applied
             by `in_order`.
         order: See `Axis`.
+        alone: See `Axis`.
     """
 
     axis: str
@@ -52,6 +53,7 @@ class Variant:
     stage: Stage
     change: Callable[[Any], Any]
     order: int = CHANGES
+    alone: bool = False
 
     def __str__(self) -> str:
         return f"{self.axis}: {self.name}"
@@ -67,16 +69,19 @@ class Axis:
         variants: From a cell to (name, change) of each variant; raises `NotApplicableError` where there can be none.
         order: Of its changes among those of the stage: `REPLACES` (other weights, other labels) comes before `RESHAPES`
             (what sets a size anew), and this before `CHANGES`, so that none undoes another.
+        alone: Whether its variants cannot be combined with those of other axes.
     """
 
     name: str
     stage: Stage
     variants: Callable[[StoredCell], Iterable[tuple[str, Callable[[Any], Any]]]]
     order: int = CHANGES
+    alone: bool = False
 
     def of(self, cell: StoredCell) -> list[Variant]:
         """The variants for a cell."""
-        return [Variant(self.name, name, self.stage, change, self.order) for name, change in self.variants(cell)]
+        found = self.variants(cell)
+        return [Variant(self.name, name, self.stage, change, self.order, self.alone) for name, change in found]
 
 
 def in_order(variants: Iterable[Variant]) -> tuple[Variant, ...]:

@@ -20,6 +20,7 @@ from testbed.explain.texts import Heads, Texts, stored_texts
 
 Arm = tuple[Variant, ...]
 UNKNOWN = Estimate(0.5, 1.0)
+FLIPS_BELOW_FLOAT32 = 2.0  # answers
 _HELD = 2**28  # logits of whole evaluations that are kept
 
 
@@ -158,7 +159,13 @@ class Bench:
         if not len(self.rows(arm, size)):
             return (UNKNOWN,) * len(self.metrics)
         chances = self.draw.probabilities(size)
-        return tuple(estimate(*sides, chances) for sides in self._compared(arm, size, outputs))
+        found = (estimate(*sides, chances) for sides in self._compared(arm, size, outputs))
+        return tuple(replace(each, error=max(each.error, self._floor(arm))) for each in found)
+
+    def _floor(self, arm: Arm) -> float:
+        """The least error: another processor rounds otherwise below float32, which flips some answers."""
+        pixels = self.pixels(arm)
+        return FLIPS_BELOW_FLOAT32 / len(self.cell) if pixels.dtype not in (None, "float32", self.own.dtype) else 0.0
 
     def from_another(
         self, arm: Arm, size: int, base: Arm, base_size: int, known: Sequence[Estimate], outputs: Array | None = None

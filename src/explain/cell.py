@@ -228,6 +228,14 @@ class StoredCell:
         return values
 
 
+def model_order(cell: StoredCell) -> Array | None:
+    """The place of each class among the model's own outputs; None where these are in the order of the classes."""
+    columns = np.asarray(cell.identity.get("forward", {}).get("class_columns") or (), dtype=np.int64)
+    if len(columns) != cell.classes or not np.array_equal(np.sort(columns), np.arange(len(columns))):
+        return None
+    return None if np.array_equal(columns, np.arange(len(columns))) else columns
+
+
 def reported(store: Store, model: str, setting: str) -> Evaluation:
     """The reported evaluation of a cell, measured here.
 

@@ -76,3 +76,12 @@ def require_jpeg(source: Any) -> None:
     """
     if all(_jpeg(source, position) is None for position in range(len(source))):
         raise NotApplicableError("the images are no JPEG files")
+
+
+def compressed(image: Image.Image, quality: int) -> Image.Image:
+    """An RGB image after JPEG compression by Pillow."""
+    from PIL import Image
+
+    held = io.BytesIO()
+    image.save(held, "JPEG", quality=quality)
+    return Image.open(held).convert("RGB")

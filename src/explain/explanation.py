@@ -15,10 +15,12 @@ Z = 1.96  # of intervals: 95 %
 GIVEN, OUT = 0.95, 0.99  # of the interval that holds a given value, and of that which excludes one
 NARROW, OF_GAP = 0.005, 0.03  # half the width of an interval that can give a value: so much, or of the gap, at most
 APART = 1.96  # errors between an estimate that gives a published value and the stored value, at least
+_TINY = 1e-9
 _NEAR, _NEAREST = 0.02, 0.001  # within which values count as near the published one, at most and at least
 OTHER_ARITHMETIC = 5e-5  # what other processors and library releases change of a share of right answers
 ENOUGH = "what is stored gives the value already (--thorough tries these too)"
 CHANCE = 0.05  # the most matches by chance at which combinations count as an explanation
+CHANCE_OF_SINGLE = 0.5  # likewise a single variant of scoring or texts, of which there are fewer
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Target:
         rounding: Half a unit of its last printed digit.
         stored: The value measured here.
         source: Who published it, for people.
+        samples: How many samples it is of; 0 if that is not known.
     """
 
     metric: str
@@ -38,6 +41,7 @@ class Target:
     rounding: float
     stored: float
     source: str = ""
+    samples: int = 0
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,8 @@ class Explanation:
         combinations_left: How many would need too many texts to be embedded, or more images than may be run.
         enough: Forward passes that would decide most combinations, as many as if no number had been given. 0 if as many
             were allowed.
-        by_chance: How many combinations one would expect to give a value in this neighbourhood by chance.
+        by_chance: How many of those that were tried one would expect to give the values by chance: of the single
+            variants of scoring and texts where one of them gives it, else of the combinations.
         not_tried: Axis → why it has no variants here.
         idle: The variants that change nothing here.
         failed: (variant, why) of those that could not be run.
@@ -127,24 +132,29 @@ class Explanation:
     @property
     def explained(self) -> bool:
         """Whether something gives it that chance would not."""
-        if any(each.verdict == GIVES for each in self.rows):
+        single = [each for each in self.rows if each.verdict == GIVES]
+        if any(each.estimates[0].samples for each in single):
             return True
-        return bool(self.giving) and self.by_chance <= CHANCE
+        return bool(self.giving) and self.by_chance < (CHANCE_OF_SINGLE if single else CHANCE)
 
     def sentence(self) -> str:
         """The finding in words."""
         if self.agrees:
             return "The stored value is the published one; there is nothing to explain."
         single = [each for each in self.rows if each.verdict == GIVES]
-        if single:
-            luck = expected_by_chance([each for each in self.rows if not each.estimates[0].samples], self.targets, True)
-            return _listed(single, "gives", "give") + self._undecided(self.rows) + self._untried(luck)
+        if single and self.explained:
+            return _listed(single, "gives", "give") + self._undecided(self.rows) + self._luck() + self._untried()
         doubt = self._undecided(self.rows)
+        if single:
+            return (
+                f"Unexplained: {_listed(single, 'gives', 'give')[:-1]}, but so many variants come near it that chance"
+                f" alone would give about {self.by_chance:.1f}; another published metric would decide.{doubt}"
+            )
         tried = f"{len(self.rows)} single variants and {self.combinations_tried:,} combinations were tried"
         if self.giving and self.explained:
             return (
-                f"No single variant gives it. {_listed(self.giving, 'gives', 'give')} {tried}."
-                f"{self._untried(self.by_chance)}"
+                f"No single variant gives it. {_listed(self.giving, 'gives', 'give')} {tried}.{self._luck()}"
+                f"{self._untried()}"
             )
         if self.giving:
             return (
@@ -154,11 +164,11 @@ class Explanation:
             )
         return f"Unexplained: nothing gives it; {tried}.{doubt}{self._open()}"
 
-    def _untried(self, luck: float) -> str:
-        if ENOUGH not in self.not_tried.values():
-            return ""
-        doubt = f" chance alone would give about {luck:.1f} such matches;" if luck > CHANCE else ""
-        return f" Preprocessing was not tried:{doubt} --thorough tries it."
+    def _luck(self) -> str:
+        return f" Chance alone would give about {self.by_chance:.2g} such matches." if self.by_chance >= 0.005 else ""
+
+    def _untried(self) -> str:
+        return " Preprocessing was not tried: --thorough tries it." if ENOUGH in self.not_tried.values() else ""
 
     def _open(self) -> str:
         undecided = sum(each.verdict == UNDECIDED for each in self.combinations)
@@ -182,8 +192,12 @@ def _listed(rows: Sequence[Row], one: str, several: str) -> str:
 
 
 def allowed(target: Target) -> float:
-    """How far an exact value may be from the published one."""
-    return target.rounding + OTHER_ARITHMETIC
+    """How far an exact value may be from the published one.
+
+    Other arithmetic changes whole answers: among few samples, one of them is more than it changes at all.
+    """
+    one = 1 / target.samples if target.samples else 0.0
+    return target.rounding + (OTHER_ARITHMETIC if one <= OTHER_ARITHMETIC else _TINY)
 
 
 def narrow(target: Target) -> float:
@@ -219,7 +233,12 @@ def _within(level: float, estimates: Sequence[Estimate], targets: Sequence[Targe
 
 def most_by_chance(count: int, targets: Sequence[Target]) -> float:
     """How many of some exact values would give the published ones by chance if all lay in their neighbourhood."""
-    return count * math.prod(min(1.0, allowed(each) / _NEAR) for each in targets)
+    return count * math.prod(min(1.0, _resolution(each) / _NEAR) for each in targets)
+
+
+def _resolution(target: Target) -> float:
+    """How near two values are that cannot be told apart: shares of n samples are multiples of 1/n."""
+    return max(allowed(target), 0.5 / target.samples if target.samples else 0.0)
 
 
 def expected_by_chance(rows: Sequence[Row], targets: Sequence[Target], small_effects: bool = False) -> float:
@@ -243,7 +262,7 @@ def _chance(row: Row, targets: Sequence[Target], errors: Sequence[float], small_
     """How likely a value in the neighbourhood of the published ones is as near to them as such errors allow."""
     chance = 1.0
     for found, target, error in zip(row.estimates, targets, errors, strict=True):
-        near = allowed(target) + simultaneous(targets) * error
+        near = _resolution(target) + simultaneous(targets) * error
         within = min(max(abs(target.stored - target.value), _NEAREST), _NEAR) if small_effects else _NEAR
         chance *= min(1.0, near / within) if abs(found.value - target.value) <= max(within, near) else 0.0
     return chance

@@ -13,7 +13,7 @@ import numpy as np
 from testbed.calls import first_line
 from testbed.errors import SampleError, TestbedError
 from testbed.explain.axis import NotApplicableError
-from testbed.explain.decoders import DECODERS
+from testbed.explain.decoders import DECODERS, compressed
 from testbed.explain.pixels import OtherNormalization, Pixels, pixels_of, render
 from testbed.explain.table import Array
 from testbed.explain.texts import Network, stored_texts
@@ -155,8 +155,9 @@ class Images:
         loaded = self._with_normalization(protocol)
         with torch.no_grad():
             batch = torch.stack(tensors).to(self.device)
-            made = loaded.logits(batch) if LOGITS in self.cell.model.capabilities else loaded.embed_image(batch)
-        self.forwards += len(pictures)
+            run = loaded.logits if LOGITS in self.cell.model.capabilities else loaded.embed_image
+            made = (run(batch) + run(batch.flip(-1))) / 2 if protocol.mirrored else run(batch)
+        self.forwards += len(pictures) * (1 + protocol.mirrored)
         rows = made.detach().float().cpu().numpy()
         return dict(zip(pictures, rows, strict=True))
 
@@ -164,6 +165,7 @@ class Images:
         from testbed.data.reader import seed_everything
 
         own = self.own
+        picture = compressed(picture, protocol.quality) if protocol.quality else picture
         if protocol.geometry is None or (protocol.geometry == own.geometry and not protocol.weights):
             transform = self._definition(protocol.weights).transform
             assert transform is not None

@@ -22,12 +22,14 @@ from testbed.inputs import active
 from testbed.models.base.transform import LazyTransform, Transform
 from testbed.models.loading.checkpoint_network import with_entry
 from testbed.models.model_base import Model, StandardNormalization
+from testbed.registry.own_files import own_path
 from testbed.registry.references import JUDGED, SettingReference
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.models.model_base import ModelDefinition
 
+SEARCH_ONLY = ("precision", "weights", "JPEG decoder", "JPEG compression", "test-time augmentation")  # no part of names
 LOADERS = ("classifier_loader", "encoder_loader")
 
 
@@ -44,6 +46,8 @@ def command_for(model: str, setting: str, variants: Sequence[Variant]) -> str | 
         if each.axis == "precision":
             options += ["--dtype", each.name]
         elif each.axis == "weights":
+            if own_path(each.name) is not None:
+                return None  # the options that it is to be evaluated with are not in its name
             model = each.name
         elif _in_model(each):
             model += part
@@ -68,7 +72,7 @@ def _with_part(setting: str, variant: Variant, part: str) -> str:
 
 def _in_model(variant: Variant | Axis) -> bool:
     name = variant.axis if isinstance(variant, Variant) else variant.name
-    return variant.stage == Stage.IMAGES and name not in ("precision", "weights", "JPEG decoder")
+    return variant.stage == Stage.IMAGES and name not in SEARCH_ONLY
 
 
 def _in_setting(variant: Variant | Axis) -> bool:

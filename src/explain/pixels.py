@@ -57,6 +57,8 @@ class Pixels:
         reversed: Whether the channels are swapped, blue first.
         scale: What an input is multiplied by before it is normalized: 255 for values from 0 to 255.
         decoder: ``"pillow"``, or another one of `testbed.explain.decoders`.
+        quality: Of JPEG, at which the image is compressed again before it is resized; 0 if it is not.
+        mirrored: Whether the output is the mean of those of the image and of its mirror image.
         dtype: The precision.
         activation: ``"gelu"`` or ``"quick_gelu"`` in place of the other; empty for the network's own.
         weights: The name of the model whose weights are taken; empty for its own.
@@ -69,6 +71,8 @@ class Pixels:
     reversed: bool = False
     scale: float = 1.0
     decoder: str = "pillow"
+    quality: int = 0
+    mirrored: bool = False
     dtype: str | None = None
     activation: str = ""
     weights: str = ""

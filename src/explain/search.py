@@ -15,6 +15,7 @@ from testbed.explain.bench import Arm, Bench
 from testbed.explain.cell import StoredCell
 from testbed.explain.explanation import (
     CHANCE,
+    CHANCE_OF_SINGLE,
     ENOUGH,
     EXCLUDED,
     GIVES,
@@ -33,7 +34,8 @@ from testbed.explain.sampling import Estimate
 from testbed.explain.table import values
 from testbed.registry.catalog import Catalog
 
-FOR_SINGLES = 0.7  # of the forward passes; all, if at most so many variants are left:
+# Of the forward passes, where several metrics tell pairs apart; all, if one was published or so many variants are left:
+FOR_SINGLES = 0.7
 FEW = 3
 MOST_COMBINATIONS = 600  # that need no images
 MOST_TEXTS = 20_000  # that are embedded for combinations
@@ -41,6 +43,9 @@ FOR_FIRST_LOOKS = 0.3  # of the forward passes that are left for pairs of change
 NOT_ADDITIVE = 0.2  # of an effect: how far effects on outputs are from adding up
 BEST = 5  # pairs to which a third variant is added
 SHARE, AT_LEAST = 0.05, 10_000  # forward passes: of those that all variants would take, and where these are few
+EVALUATIONS = 2  # so many evaluations of passes at most
+
+METRICS = ("metric", "another metric")  # axes that replace the published metric
 
 Say = Callable[[str], None]
 
@@ -48,7 +53,7 @@ Say = Callable[[str], None]
 def default_samples(evaluated: int, variants: int) -> int:
     """How many forward passes a search makes at most if nothing is said."""
     full = evaluated * variants
-    return min(max(int(SHARE * full), AT_LEAST), full)
+    return min(max(int(SHARE * full), AT_LEAST), EVALUATIONS * evaluated, full)
 
 
 class Search:
@@ -107,21 +112,34 @@ class Search:
             else:
                 rows += self._run_images(sampled)
         self.found.rows = self._sorted(rows)
+        self.found.by_chance = self._luck()
         if not self.found.agrees and not any(each.verdict == GIVES for each in self.found.rows):
-            self._combine()
+            self._finish()
+            if not any(each.verdict == GIVES for each in self.found.rows):
+                self._combine()
         images = self.bench.images
         self.found.images_read, self.found.forwards = images.read, images.forwards
         self.found.texts = self.bench.heads.texts
         return self.found
 
+    def _luck(self) -> float:
+        """How many of the variants of scoring and texts would give the values by chance."""
+        return expected_by_chance(self._exact, self.targets, small_effects=True)
+
     def _stored_gives_it(self) -> bool:
-        """Whether what needs no images does: a variant, or a pair where chance would hardly give one."""
+        """Whether what needs no images does: a variant, or a pair, where chance would hardly give one."""
         if any(each.verdict == GIVES for each in self._exact):
-            return True
+            return self._luck() < CHANCE_OF_SINGLE
         decisive = most_by_chance(len(self._exact_arms), self.targets) <= CHANCE
         if decisive:
             self.say("no single variant of what is stored gives it; trying pairs of these")
         return decisive and any(each.verdict == GIVES for each in self._exact_pairs)
+
+    def _finish(self) -> None:
+        """Spends passes on the single variants that are undecided, the nearest first, before any pair is run."""
+        arms = [each.variants for each in self.found.rows if each.verdict == UNDECIDED]
+        self.race.decide([each for each in arms if each in self.race.known], self.budget or 0)
+        self.found.rows = self._sorted(self._refreshed(self.found.rows))
 
     def _run_images(self, arms: Sequence[Arm]) -> list[Row]:
         """The variants that need images: as exact as it takes to tell them apart, and as passes allow."""
@@ -131,7 +149,7 @@ class Search:
             self.budget = self._usual
         self.say(f"running {len(arms)} variants on some of the images: {self.budget:,} at most in all")
         most = min(self.budget, self._usual) if len(self.targets) > 1 else self.budget  # the rest is for pairs
-        self.race.run(arms, int(most * FOR_SINGLES))
+        self.race.run(arms, int(most * FOR_SINGLES) if len(self.targets) > 1 else most)
         alive = [arm for arm in self.race.alive(arms) if arm in self.race.known]
         if any(self._sampled_row(arm).verdict == GIVES for arm in alive):
             self.race.run(alive, self.budget)  # combinations are not tried
@@ -150,7 +168,7 @@ class Search:
                 if axis.stage == Stage.IMAGES:
                     self.bench.own  # noqa: B018 - whether images can be run
                 variants = axis.of(self.cell)
-                if axis.name == "metric" and len(self.targets) > 1:
+                if axis.name in METRICS and len(self.targets) > 1:
                     raise NotApplicableError("several published metrics are given")
                 if variants and self.bench.sampled((variants[0],)):
                     self.bench.pixels((variants[0],))
@@ -363,11 +381,13 @@ def search_for(
     """The search that `explain` runs; see there."""
     cell = StoredCell.open(store, catalog, model, setting)
     targets = [
-        Target(metric, value, rounding, values(cell.table(metric)).value)
+        Target(metric, value, rounding, values(cell.table(metric)).value, samples=len(cell))
         for metric, (value, rounding) in published.items()
     ]
     return Search(cell, targets, **options)
 
 
 def _combinable(one: Arm, other: Arm) -> bool:
-    return not {each.axis for each in one} & {each.axis for each in other}
+    return not (
+        {each.axis for each in one} & {each.axis for each in other} or any(each.alone for each in (*one, *other))
+    )

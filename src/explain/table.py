@@ -37,6 +37,7 @@ class Table:
         whole: Float array [m, all C]: the logits before a restriction to some classes.
         scores: Float array [m]: what each sample scored, for a metric that is the mean of such scores and no share of
             right classes; NaN for one that does not count.
+        inverted: Whether it is the error in place of the share of right answers.
         calibration: Whether it is the expected calibration error of the largest probability.
         sigmoid: Whether probabilities are sigmoids of the logits, not their softmax.
     """
@@ -48,6 +49,7 @@ class Table:
     by_class: bool = False
     whole: Array | None = None
     scores: Array | None = None
+    inverted: bool = False
     calibration: bool = False
     sigmoid: bool = False
 
@@ -107,7 +109,7 @@ def values(table: Table) -> Values:
     table = table if counted.all() else table.take(counted)
     if table.calibration:
         return _gaps(table)
-    correct = (_best_ranks(table) < table.k).astype(np.float64)
+    correct = ((_best_ranks(table) < table.k) != table.inverted).astype(np.float64)
     if table.by_class:
         _, place, sizes = np.unique(table.right[:, 0], return_inverse=True, return_counts=True)
         weights = 1.0 / (len(sizes) * sizes[place.reshape(-1)])
@@ -155,4 +157,4 @@ def margins(table: Table) -> Array:
     k = min(table.k, others.shape[1])
     gap = right - np.partition(others, -k, axis=1)[:, -k]
     found: Array = np.where(np.isnan(table.logits).any(axis=1), -WRONG, np.clip(gap, -WRONG, WRONG))
-    return found
+    return -found if table.inverted else found

@@ -8,6 +8,7 @@ the evaluation was limited to some of them; then the errors of both count.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal, InvalidOperation
@@ -179,6 +180,26 @@ def in_words(found: Comparison, about: bool = True) -> str:
     what = f"{found.model} on {found.eval_setting}: " if about else ""
     what += "" if found.slice == OVERALL and found.metric == "top1" else f"{_metric(found)} "
     return f"{what}published {_value(found.published, found)} ({found.source}); {measured_in_words(found)}"
+
+
+def in_lines(found: Iterable[Comparison]) -> list[str]:
+    """A line for each measured value: the first comparison, and how many more sources agree or differ."""
+    values: dict[tuple[int, str, str], list[Comparison]] = {}
+    for each in found:
+        values.setdefault((each.evaluation_id, each.metric, each.slice), []).append(each)
+    lines = []
+    for first, *others in values.values():
+        more = "source" if len(others) == 1 else "sources"
+        rest = f"; {len(others):,} more {more}: {verdicts(others)} (testbed show)" if others else ""
+        lines.append(f"{in_words(first)}{rest}")
+    return lines
+
+
+def verdicts(found: Iterable[Comparison]) -> str:
+    """Such as ``18 differ, 1 agrees``."""
+    counted = Counter(each.verdict for each in found)
+    words = sorted(counted.items(), reverse=True)
+    return ", ".join(f"{number:,} {word if number == 1 else word.removesuffix('s')}" for word, number in words)
 
 
 def measured_in_words(found: Comparison) -> str:

@@ -44,12 +44,13 @@ class Files:
         self.changed = 0.0
         self._states: dict[Found, _State] = {}
 
-    def look(self, now: float, stamps: Mapping[Found, Stamp]) -> list[str]:
-        """Takes note of what is there.
+    def look(self, now: float, stamps: Mapping[Found, Stamp], stored: Container[Found] = ()) -> list[str]:
+        """Takes note of what is there. Of two new files with the same step, the later one is left out.
 
         Args:
             now: The time.
             stamps: The files.
+            stored: Those with results, which were there before the others.
 
         Returns:
             What to tell: files that were overwritten, deleted, or that cannot be told from others.
@@ -59,7 +60,7 @@ class Files:
             if self._states.pop(found).status == WAITING:
                 self.gone += 1
                 lines.append(f"{found.path} was deleted before it was evaluated")
-        for found in sorted(stamps, key=sort_key):
+        for found in sorted(stamps, key=lambda each: (each not in stored, stamps[each][1], sort_key(each), each.path)):
             stamp, state = stamps[found], self._states.get(found)
             if state is not None and state.stamp == stamp:
                 continue

@@ -6,7 +6,7 @@ import glob
 import os
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from testbed.analyses.checkpoints import checkpoints, told_of
@@ -131,14 +131,12 @@ class Watch:
         """Watches until what `Wanted` says, or Ctrl-C.
 
         Raises:
-            DataError: If two files that are there at the beginning have the same step.
+            DataError: If two files that are there at the beginning have the same step, and none has results yet.
             KeyboardInterrupt: At Ctrl-C; what was computed until then is stored.
             TestbedError: If the first evaluation cannot begin at all.
         """
         began = self.clock()
-        lines = self._look()
-        if self.files.counts[REFUSED]:
-            raise DataError(f"{lines[-1]}; narrow the pattern of the files, or tell them apart by --pattern")
+        lines = self._look(at_start=True)
         for line in lines:
             self.teller.line(line)
         self._known()
@@ -165,8 +163,12 @@ class Watch:
 
     # Files --------------------------------------------------------------------------------------------------------
 
-    def _look(self) -> list[str]:
-        """Takes note of the files that are there now."""
+    def _look(self, at_start: bool = False) -> list[str]:
+        """Takes note of the files that are there now.
+
+        Raises:
+            DataError: See `run`; a watch that goes on leaves such a file out, as while it runs.
+        """
         stamps: dict[Found, Stamp] = {}
         lines = []
         for path in self._paths():
@@ -177,7 +179,21 @@ class Watch:
                 self._stepless.add(path)
             elif (stamp := _stamp(path)) is not None:
                 stamps[Found(path, checkpoint)] = stamp
-        return lines + self.files.look(self.clock(), stamps)
+        stored = self._stored(stamps) if at_start else set[Found]()
+        lines += self.files.look(self.clock(), stamps, stored)
+        if at_start and self.files.counts[REFUSED] and not stored:
+            _, _, why = lines[-1].partition(" is left out: ")
+            raise DataError(f"{why}; narrow the pattern of the files, or tell them apart by --pattern")
+        return lines
+
+    def _stored(self, files: Iterable[Found]) -> set[Found]:
+        """The files that the store knows from an earlier watch or run."""
+        try:
+            with Store.open(self.options.db_url) as store:
+                known = {each.model for each in store.evaluations.find(None, self.wanted.settings)}
+        except StoreError:
+            return set()
+        return {each for each in files if self._name(each) in known}
 
     def _paths(self) -> list[str]:
         found = {

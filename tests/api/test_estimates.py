@@ -106,7 +106,7 @@ def test_the_examples_of_the_docstrings_run_and_anchors_are_those_of_the_command
         estimated.iterrows(), told("anchors", "estimate", "vgg11", "vit_b_16", "--anchors", "anchors.json"), strict=True
     ):
         assert {name: each[name] for name in row.index} == row.to_dict()
-    assert estimated.attrs == {"eval_setting": "val", "score": "top1", "anchors": 10, "n": COUNT}
+    assert estimated.attrs == {"eval_setting": "val", "score": "top1", "anchors": 10, "n": COUNT, "level": 0.75}
 
 
 def test_a_run_until_a_goal_says_what_the_command_says(

@@ -114,3 +114,63 @@ def test_a_model_that_gives_other_outputs_now_explains_nothing(explain, world, p
         assert not any(name.startswith("interpolation") for name in verdicts(explain(50, "--json")))
     finally:
         (world / "epoch_0.pth").write_bytes(kept)
+
+
+def networks(folder):
+    for epoch in (0, 1):
+        network = timm.create_model("test_resnet", num_classes=CLASSES).eval()
+        network.load_state_dict(torch.load(folder / f"epoch_{epoch}.pth", weights_only=True))
+        yield network
+
+
+def made_of_both(how, folder):
+    members = "+".join(f"timm/test_resnet,{folder / f'epoch_{each}.pth'}" for each in (0, 1))
+    return f"{how}:{members}"
+
+
+@pytest.mark.parametrize("how", ["ensemble", "soup"])
+def test_models_made_of_checkpoints_take_their_members_options(how, program, world):
+    pictures, targets = images(world)
+    first, second = networks(world)
+    x = inputs(pictures)
+    with torch.no_grad():
+        if how == "soup":
+            mean = {k: (v + second.state_dict()[k]) / 2 for k, v in first.state_dict().items() if v.is_floating_point()}
+            first.load_state_dict(mean, strict=False)
+            made = first(x)
+        else:
+            made = sum(network(x).softmax(dim=1) for network in (first, second))
+    expected = float(np.mean(made.argmax(dim=1).numpy() == targets))
+    name, data = made_of_both(how, world), ("--data-root", world / "data")
+    program("testbed", *map(str, ("run", name, "--on", "folder/own", *data, *GIVEN, "--class-order", "natural")))
+    shown = json.loads(program("testbed", "show", name, "folder/own", "--json").stdout)
+    assert next(each["value"] for each in shown if each["metric"] == "top1") == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_soup_of_checkpoints_is_explained_with_their_options(program, world):
+    pictures, targets = images(world)
+    network = next(networks(world))
+    state = network.state_dict()
+    for name, factor in (("a.pth", 0.98), ("b.pth", 1.02)):  # around the first one, which is their mean
+        torch.save({k: v * factor if v.is_floating_point() else v for k, v in state.items()}, world / name)
+    with torch.no_grad():
+        made = network(inputs(pictures, mode=Mode.NEAREST)).argmax(dim=1).numpy()
+    name = f"soup:timm/test_resnet,{world / 'a.pth'}+timm/test_resnet,{world / 'b.pth'}"
+    data = ("--data-root", world / "data")
+    program("testbed", *map(str, ("run", name, "--on", "folder/own", *data, *GIVEN, "--class-order", "natural")))
+    published = f"{100 * float(np.mean(made == targets)):.4f}"
+    words = ("explain", name, "folder/own", *data, "--published", published, "--thorough", "--json")
+    assert verdicts(program("testbed", *map(str, words))).get("interpolation: nearest") == "gives it"
+
+
+def test_options_that_would_not_reach_a_member_are_refused(program, world):
+    data = ("--data-root", world / "data")
+    of = f"timm/test_resnet,{world / 'epoch_0.pth'}"
+    told = program(
+        "testbed", *map(str, ("run", f"ensemble:{of}+resnet18", "--on", "folder/own", *data, *GIVEN)), code=2
+    )
+    assert "resnet18 is none of these" in told.stderr
+    program("testbed", *map(str, ("run", of, "--on", "folder/own", *data, *GIVEN, "--as", "mine")))
+    other = f"timm/test_resnet,{world / 'epoch_1.pth'}"
+    told = program("testbed", *map(str, ("run", f"soup:mine+{other}", "--on", "folder/own", *data, *GIVEN)), code=2)
+    assert "mine has the options that it was run with" in told.stderr

@@ -268,6 +268,19 @@ def test_a_run_says_what_is_published_about_its_cells(ask, blog):
     assert [each["verdict"] for each in compared] == ["differs"]
 
 
+def test_a_run_has_one_line_for_a_number_that_many_have_published(ask, tmp_path):
+    for number in range(20):
+        path = tmp_path / f"blog{number}.csv"
+        path.write_text(f"net,acc\ndigits-knn,{98.7 if number % 4 else 90 + number / 10}\n")
+        ask("published", "add", path, "--map", "model=net", "setting=digits", "value=acc", "unit=percent")
+    told = ask("run", "digits-knn", "--on", "digits", "--executor", "inline").stdout.splitlines()
+    (line,) = [each for each in told if "published" in each]
+    assert line.startswith(
+        "digits-knn on digits: published 90.00 (blog0); measured 98.70 ± 0.49: differs by +8.7 points"
+    )
+    assert line.endswith("; 19 more sources: 4 differ, 15 agree (testbed show)")
+
+
 def test_a_grid_marks_the_numbers_that_differ(ask, blog):
     ask("run", "digits-knn", "digits-logreg", "--on", "digits", "--executor", "inline")
     told = ask("grid", "digits").stdout.splitlines()

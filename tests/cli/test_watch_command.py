@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections import Counter
@@ -103,10 +104,13 @@ def test_each_checkpoint_is_compared_with_the_best_before(quick):
         "runs/a  step 1  digits  top1 50.00 %  the first, new best",
         "runs/a  step 2  digits  top1 80.00 %  better than step 1 (+30.00 points, p = 1.7e-18), new best",
         "runs/a  step 3  digits  top1 79.50 %  tied with step 2 (-0.50 points, p = 1)",
-        "runs/a  step 4  digits  top1 55.00 %  worse than step 2 (-25.00 points, p = 1.8e-15)",
+        "runs/a  step 4  digits  top1 55.00 %  worse than step 2 (-25.00 points, p = 5.3e-15)",
         "runs/a  step 5  digits  top1 80.50 %  tied with step 2 (+0.50 points, p = 1), new best",
     ]
     assert "5 checkpoints evaluated, 5 of them by this watch" in done.stderr
+    assert re.search(
+        r"runs/a  digits  best: step 5, top1 80.50 %; expected on other samples: \d\d\.\d\d %", done.stderr
+    )
     again = quick("--until", "5")
     assert again.stdout == ""
     assert "5 checkpoints were evaluated before, or by another watch" in again.stderr
@@ -254,6 +258,20 @@ def test_two_files_of_one_step_are_refused(quick):
     assert done.returncode == 1
     assert f"{quick.folder}/model_3.npz and {quick.folder}/model_v2_3.npz both have step 3" in done.stderr
     assert "narrow the pattern" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["model_03.npz", "model_v2_3.npz"])
+def test_a_watch_that_goes_on_leaves_out_the_later_file_of_a_step(quick, name):
+    """As it does while it runs: the earlier file counts, whatever the names' order."""
+    quick("--until", "2")
+    write(quick.folder / name, b"x")
+    os.utime(quick.folder / "model_3.npz", (1, 1))
+    done = quick("--until", "5")
+    assert done.returncode == 0, done.stderr
+    assert f"{quick.folder}/{name} is left out: " in done.stderr
+    assert quick.evaluated.computed == [(step, "digits") for step in range(1, 6)]
+    os.utime(quick.folder / name, (0, 0))  # what has results stays the first
+    assert f"{quick.folder}/{name} is left out: " in quick("--until", "5").stderr
 
 
 def test_a_torn_file_is_tried_again_and_given_up(tmp_path, monkeypatch, watch):

@@ -28,20 +28,46 @@ def explanation(gap, spread):
         Row((Variant("prompt", f"{number}", Stage.TEXTS, str),), (Estimate(value),), EXCLUDED if number else GIVES)
         for number, value in enumerate(values)
     ]
-    return Explanation("net", "set", (target,), 20_000, rows, not_tried={"crop": ENOUGH})
+    luck = expected_by_chance(rows, [target], small_effects=True)
+    return Explanation("net", "set", (target,), 20_000, rows, not_tried={"crop": ENOUGH}, by_chance=luck)
 
 
 @pytest.mark.parametrize(
-    ("gap", "spread", "doubt"),
+    ("gap", "spread", "chance"),
     [
-        (0.002, 0.0019, " chance alone would give about 0.5 such matches;"),  # ten, each within 1/20 of the gap
-        (0.002, 0.017, " chance alone would give about 0.1 such matches;"),  # two of them that near
-        (0.03, 0.019, ""),  # a large effect is seldom hit
+        (0.002, 0.0019, 0.5),  # ten, each within 1/20 of the gap
+        (0.002, 0.017, 0.1),  # two of them that near
+        (0.03, 0.019, 0.05),  # a large effect is seldom hit
     ],
 )
-def test_matches_near_the_stored_value_are_likelier_by_chance(gap, spread, doubt):
-    said = explanation(gap, spread).sentence()
-    assert said == (f"“prompt: 0” gives the published value. Preprocessing was not tried:{doubt} --thorough tries it.")
+def test_matches_near_the_stored_value_are_likelier_by_chance(gap, spread, chance):
+    found = explanation(gap, spread)
+    said = found.sentence()
+    assert found.by_chance == pytest.approx(chance)
+    assert found.explained == (chance < 0.5)
+    if found.explained:
+        luck = f"Chance alone would give about {chance:.2g} such matches"
+        assert (
+            said == f"“prompt: 0” gives the published value. {luck}. Preprocessing was not tried: --thorough tries it."
+        )
+    else:
+        assert "chance alone would give about 0.5; another published metric would decide" in said
+        assert said.startswith("Unexplained: “prompt: 0” gives the published value, but")
+
+
+def test_few_samples_have_few_values_so_that_chance_gives_more_of_them():
+    """Of 100 samples a share is one of 101 values: within 2 points around there are five."""
+    rows = [Row((Variant("prompt", "0", Stage.TEXTS, str),), (Estimate(0.7),), GIVES)]
+    many, few = (Target("top1", 0.7, 5e-5, 0.9, samples=n) for n in (100_000, 100))
+    assert expected_by_chance(rows, [many], small_effects=True) == pytest.approx(1e-4 / 0.02)
+    assert expected_by_chance(rows, [few], small_effects=True) == pytest.approx(0.005 / 0.02)
+
+
+def test_of_few_samples_other_arithmetic_changes_no_share_a_little():
+    """One answer more is 0.04 points of 2,500 samples, so a value within 0.01 points is another one."""
+    near = Estimate(0.70009)
+    assert verdict([near], [Target("top1", 0.7, 5e-5, 0.9, samples=100_000)]) == GIVES
+    assert verdict([near], [Target("top1", 0.7, 5e-5, 0.9, samples=2_500)]) == EXCLUDED
 
 
 def said_of(*found, stored=0.9, value=0.8):

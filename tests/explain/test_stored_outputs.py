@@ -142,11 +142,10 @@ def test_answers_have_the_variants_of_samples(store):
 def test_pairs_are_tried_where_no_single_variant_gives_it_and_chance_is_said(store):
     put(store, "m", "s", samples_of(LABELS.tolist()), LOGITS, NAMES)
     top5 = (np.argsort(-LOGITS, axis=1)[:, :5] == (LABELS[:, None] + 1)).any(axis=1)
-    told = found(store, float(np.mean(top5[:200])))
+    told = found(store, float(np.mean(top5)))
     pairs = {frozenset(each.name for each in row.variants) for row in told.combinations if row.verdict == "gives it"}
     assert not [each for each in told.rows if each.verdict == "gives it"]
-    shifted = "labels one too high (1 for the first class)"
-    assert any(shifted in pair or "top-5" in pair for pair in pairs)
+    assert {"labels one too high (1 for the first class)", "top-5"} in pairs
     assert told.combinations_tried > 100
     assert "No single variant gives it" in told.sentence() or "no single variant gives it" in told.sentence()
     assert SPECS["top1"].zero_one  # what the targets are shares of

@@ -113,10 +113,24 @@ def test_a_blend_has_the_least_squared_error():
 
 
 def test_errors_are_counted_over_models_and_draws():
-    found = errors(np.array([[0.5, 0.7, 0.9], [0.4, 0.6, 0.6]]), np.array([0.5, 0.6, 0.8]))
+    found = errors(np.array([[0.5, 0.7, 0.9], [0.4, 0.6, 0.6]]), np.array([0.5, 0.6, 0.8]), np.arange(3))
     assert found.mean_absolute == pytest.approx((0 + 0.1 + 0.1 + 0.1 + 0 + 0.2) / 6)
     assert found.rank_correlation == pytest.approx((1 + np.sqrt(3) / 2) / 2)
-    assert errors(np.ones((2, 3)), np.array([0.1, 0.2, 0.3])).rank_correlation is None
+    assert errors(np.ones((2, 3)), np.array([0.1, 0.2, 0.3]), np.arange(3)).rank_correlation is None
+
+
+def test_the_interval_holds_models_of_new_families_as_often_as_said():
+    """Errors that families share; with few families there is a level that they can show, and no more."""
+    rng = np.random.default_rng(0)
+    for known, each in ((3, 1), (5, 1), (5, 4), (12, 2)):
+        held, folds, stated = [], np.repeat(np.arange(known), each), []
+        for _ in range(1000):
+            of_families = rng.normal(size=(known + 1) * each) * 0.3 + np.repeat(rng.normal(size=known + 1), each)
+            found = errors(np.tile(of_families[: known * each], (2, 1)), np.zeros(known * each), folds)
+            held.append(abs(of_families[-1]) <= found.quantile)
+            stated.append(found.level)
+        assert set(stated) == {min(0.9, known / (known + 1))}
+        assert np.mean(held) >= stated[0] - 0.02
 
 
 def test_in_doubt_the_way_that_assumes_least_is_taken():

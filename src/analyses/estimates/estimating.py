@@ -28,7 +28,7 @@ class Estimated:
     Attributes:
         model: The model.
         value: The estimate of its score on all samples.
-        low: The value less the error that 90 % of held-out models were below.
+        low: The value less the error that a share of models of new families stay below: ``AnchorFile.held_out.level``.
         high: The value and that error.
         rank: Its place among the models that the anchors were chosen by, 1 for the best.
         rank_low: The best place within the interval.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -120,18 +121,29 @@ def estimate(models: Sequence[str], path: Path, db_url: str | None, as_json: boo
         found = estimated(store, list(dict.fromkeys(models)), file, path)
     if as_json:
         shared = {"eval_setting": file.eval_setting, "score": file.score, "anchors": len(file.samples), "n": file.n}
+        shared["level"] = file.held_out.level
         print_json([{**asdict(each), **shared, "is_estimate": True} for each in found])
         return 0
     click.echo(_estimates(found, file, file.fraction))
     footnote(
         f"estimates of {file.score} on the {file.n:,} samples of {file.eval_setting} from {len(file.samples):,}"
-        " anchors, not measured values; the interval is the error that 90 % of held-out models were below; rank: among"
-        f" the {count(len(file.models), 'model')} that the anchors were chosen by"
+        f" anchors, not measured values; {_level(file)}; rank: among the {count(len(file.models), 'model')} that the"
+        " anchors were chosen by"
     )
     known = {each.name for each in file.models}
     if seen := [each.model for each in found if each.model in known]:
         note(f"the anchors were chosen by {', '.join(seen)}, too, so that this says nothing about new models")
     return 0
+
+
+def _level(file: AnchorFile) -> str:
+    from testbed.metrics.estimates.held_out import LEVEL
+
+    level = file.held_out.level
+    if level is None:
+        return "the interval is that of an older testbed, which is too narrow: choose the anchors again"
+    few = f", the most that {len({each.family for each in file.models})} families can show" * (level < LEVEL)
+    return f"the interval is the error that {math.floor(100 * level)} % of models of new families stay below{few}"
 
 
 def _estimates(found: Sequence[Estimated], file: AnchorFile, points: bool) -> str:

@@ -96,7 +96,7 @@ class InputOptions:
 
 
 def require_checkpoints(inputs: Inputs, models: Sequence[str]) -> None:
-    """Refuses the options where a model is none that they change.
+    """Refuses the options where a model, or a member of one that is made of others, is none that they change.
 
     Raises:
         click.UsageError: As said.
@@ -108,14 +108,34 @@ def require_checkpoints(inputs: Inputs, models: Sequence[str]) -> None:
         return
     from testbed.registry import registry
 
+    named = {each.name: each.reference for each in inputs.own_names}
     for name in models:
-        own = next((each.reference for each in inputs.own_names if each.name == name), name)
-        if registry.models.source(own) not in ("family checkpoint", "family program"):
-            raise click.UsageError(
-                f"--image-size, --mean, --std, --interpolation, --class-order, --weights-entry and --match-by-order are"
-                f" for checkpoints of torchvision's and timm's architectures, such as resnet18,finetuned.pth, and for"
-                f" programs such as model.onnx; {name} is none of these"
-            )
+        members = _members(name)
+        for each in members or [name]:
+            if registry.models.source(named.get(each, each)) not in ("family checkpoint", "family program"):
+                way = (
+                    "; give each checkpoint a name with its options (testbed run FILE --as NAME …), and write that here"
+                )
+                raise click.UsageError(
+                    f"--image-size, --mean, --std, --interpolation, --class-order, --weights-entry and --match-by-order"
+                    f" are for checkpoints of torchvision's and timm's architectures, such as resnet18,finetuned.pth,"
+                    f" and for programs such as model.onnx; {each} is none of these{way * bool(members)}"
+                )
+            if members and each in named:
+                raise click.UsageError(
+                    f"{', '.join(given)}: {each} has the options that it was run with; leave these out, or write"
+                    f" {named[each]} in its place"
+                )
+
+
+def _members(name: str) -> list[str]:
+    """The models that one is made of, down to those that are not made of others; none of a model that is not made."""
+    from testbed.models.made.names import made_in
+    from testbed.registry import registry
+
+    made = list(made_in(name, registry.models.canonical, registry.eval_settings.canonical))
+    between = {str(each) for each in made}
+    return [each for each in dict.fromkeys(of for one in made for of in one.of) if each not in between]
 
 
 def _three(option: str, values: Sequence[float]) -> tuple[float, float, float] | None:

@@ -199,7 +199,7 @@ def _print_uncovered(results: Sequence[Any]) -> None:
 
 def _print_published(report: Report, results: Sequence[Any]) -> None:
     """Prints the main metrics beside what is published about them, and further ones that differ, these first."""
-    from testbed.published.agreement import AGREES, differing, in_words
+    from testbed.published.agreement import AGREES, differing, in_lines
 
     if not report.comparisons:
         return
@@ -210,12 +210,11 @@ def _print_published(report: Report, results: Sequence[Any]) -> None:
         for each in report.comparisons
         if each.verdict == AGREES and each.slice == OVERALL and each.metric == main.get(each.eval_setting)
     ]
-    for each in told[:SHOWN_REASONS]:
-        say(in_words(each))
-    if len(told) > SHOWN_REASONS:
-        more = Counter(each.verdict for each in told[SHOWN_REASONS:])
-        said = ", ".join(f"{number:,} {word}" for word, number in sorted(more.items(), reverse=True))
-        say(f"{count(more.total(), 'more number')} beside published ones: {said}; testbed show has them")
+    lines = in_lines(told)
+    for line in lines[:SHOWN_REASONS]:
+        say(line)
+    if len(lines) > SHOWN_REASONS:
+        say(f"{count(len(lines) - SHOWN_REASONS, 'more number')} beside published ones; testbed show has them")
 
 
 def _print_summary(report: Report, override: bool, where: str | None) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from testbed.explain.axis import Axis, Stage, add_axis
-from testbed.explain.cell import StoredCell
-from testbed.explain.table import NONE, Table
+from testbed.explain.cell import StoredCell, model_order
+from testbed.explain.table import NONE, Array, Table
 
 
 def _labels(names: list[int]) -> Callable[[Table], Table]:
@@ -35,25 +36,51 @@ def _shifted(by: int) -> Callable[[Table], Table]:
     return change
 
 
+def _in_order(table: Table, columns: Array, by: int) -> Table:
+    """Right classes off by some in the order of the model's outputs; what falls out is never right, but counts."""
+    places = np.empty(len(columns) + 1, dtype=np.int64)
+    places[columns] = np.arange(len(columns))
+    places[-1] = table.logits.shape[1]
+    known = (table.right >= 0) & (table.right < len(columns))
+    moved = columns[np.where(known, table.right, 0)] + by
+    inside = known & (moved >= 0) & (moved < len(columns))
+    return replace(
+        table,
+        right=np.where(table.right == NONE, NONE, places[np.where(inside, moved, len(columns))]),
+    )
+
+
 def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
     count = cell.classes
+    found: dict[str, Callable[[Table], Table]] = {}
     as_text = sorted(range(count), key=str)
     if as_text != list(range(count)):
-        places = [0] * count
-        for place, label in enumerate(as_text):
-            places[label] = place
-        yield "folders 0, 1, 10, 2 sorted as text", _labels(places)
-        yield "numbers for folders that were sorted as text", _labels(as_text)
+        found["folders 0, 1, 10, 2 sorted as text"] = _labels(_inverse(as_text))
+        found["numbers for folders that were sorted as text"] = _labels(as_text)
     names = list(cell.dataset.class_names or ())
     if len(names) == count:
         by_name = sorted(range(count), key=names.__getitem__)
         if by_name != list(range(count)):
-            places = [0] * count
-            for place, label in enumerate(by_name):
-                places[label] = place
-            yield "classes sorted by name", _labels(places)
-    yield "labels one too high (1 for the first class)", _shifted(1)
-    yield "labels one too low (a background class first)", _shifted(-1)
+            found["classes sorted by name"] = _labels(_inverse(by_name))
+    found["labels one too high (1 for the first class)"] = _shifted(1)
+    found["labels one too low (a background class first)"] = _shifted(-1)
+    columns = model_order(cell)
+    if columns is not None:
+        found["outputs in the model's order, labels in that of the folders"] = _labels(_inverse(columns.tolist()))
+        found["labels in the model's order, outputs in that of the folders"] = _labels(columns.tolist())
+        found["labels one too high, in the model's order"] = partial(_in_order, columns=columns, by=1)
+        found["labels one too low, in the model's order"] = partial(_in_order, columns=columns, by=-1)
+    seen: list[Array] = []
+    for name, change in found.items():
+        right = change(Table(cell.viewed(cell.logits[:1]), np.arange(count)[:, None], np.arange(count))).right
+        if not any(np.array_equal(right, each) for each in seen):
+            seen.append(right)
+            yield name, change
+
+
+def _inverse(order: list[int]) -> list[int]:
+    found: list[int] = np.argsort(order).tolist()
+    return found
 
 
 add_axis(Axis("class order", Stage.SCORES, _variants))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from testbed.explain.axis import Axis, Stage, add_axis
-from testbed.explain.cell import StoredCell
-from testbed.explain.table import NONE, Table
+from testbed.explain.cell import StoredCell, model_order
+from testbed.explain.table import NONE, Array, Table
+
+FIRST_CLASSES = (10, 50, 100, 200, 500)
 
 
 def _all_compete(cell: StoredCell) -> Callable[[Table], Table]:
@@ -41,6 +44,41 @@ def _present(cell: StoredCell) -> Callable[[Table], Table]:
     return change
 
 
+def _subset(kept: Array, compete: bool, table: Table) -> Table:
+    """The samples of some classes, booleans [C]; only these compete, or all."""
+    known = (table.right >= 0) & (table.right < len(kept))
+    table = table.take(np.any(known & kept[np.where(known, table.right, 0)], axis=1))
+    if not compete:
+        return table
+    places = np.full(len(kept) + 1, kept.sum(), dtype=np.int64)  # the last one for labels without a logit
+    places[:-1][kept] = np.arange(kept.sum())
+    right = np.where(
+        table.right == NONE,
+        NONE,
+        places[np.where((table.right < 0) | (table.right > len(kept)), len(kept), table.right)],
+    )
+    return replace(table, logits=table.logits[:, kept], right=right)
+
+
+def _subsets(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
+    count, seen = cell.classes, list[Array]()
+    columns = model_order(cell)
+    for place, order in (("", np.arange(count)), (", in the model's order", columns)):
+        if order is None:
+            continue
+        for name, kept in {
+            **{f"the first {k:,} classes": order < k for k in FIRST_CLASSES if k < count},
+            "the first half of the classes": order < count // 2,
+            "the second half of the classes": order >= count // 2,
+            "every second class from the first": order % 2 == 0,
+            "every second class from the second": order % 2 == 1,
+        }.items():
+            if kept.sum() > 1 and not any(np.array_equal(kept, each) for each in seen):
+                seen.append(kept)
+                yield f"{name}{place}, only these compete", partial(_subset, kept, True)
+                yield f"{name}{place}, all compete", partial(_subset, kept, False)
+
+
 def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
     count = cell.classes
     if cell.class_sublist is not None and cell.class_groups is None:
@@ -48,6 +86,7 @@ def _variants(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]
     present = np.unique(cell.right[cell.right != NONE])
     if 1 < len(present) < count and present.max() < count:
         yield f"only the {len(present):,} classes that have samples compete", _present(cell)
+    yield from _subsets(cell)
 
 
 add_axis(Axis("candidate classes", Stage.SCORES, _variants))

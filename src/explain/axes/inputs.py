@@ -18,6 +18,8 @@ KNOWN = {
     "none (inputs in [0, 1])": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
 }
 
+QUALITIES = (90, 75, 50, 30, 20)  # of JPEG; 75 is Pillow's default
+
 Found = Iterator[tuple[str, Callable[[Pixels], Pixels]]]
 
 
@@ -46,7 +48,18 @@ def _decoder(cell: StoredCell) -> Found:
             yield name, partial(replace, decoder=name)
 
 
+def _compression(cell: StoredCell) -> Found:
+    for quality in QUALITIES:
+        yield f"quality {quality}", partial(replace, quality=quality)
+
+
+def _mirrored(cell: StoredCell) -> Found:
+    yield "the mean of an image and its mirror image", partial(replace, mirrored=True)
+
+
 add_axis(Axis("mean and standard deviation", Stage.IMAGES, _normalization))
 add_axis(Axis("channel order", Stage.IMAGES, _channels))
 add_axis(Axis("range of inputs", Stage.IMAGES, _range))
 add_axis(Axis("JPEG decoder", Stage.IMAGES, _decoder))
+add_axis(Axis("JPEG compression", Stage.IMAGES, _compression))
+add_axis(Axis("test-time augmentation", Stage.IMAGES, _mirrored))

@@ -10,13 +10,19 @@ from testbed.errors import TestbedError
 from testbed.explain.axis import REPLACES, Axis, NotApplicableError, Stage, add_axis
 from testbed.explain.cell import StoredCell
 from testbed.explain.pixels import Pixels, pixels_of
+from testbed.inputs import active
 from testbed.models.base.capability import LOGITS
 from testbed.models.checkpoints.entries import is_averaged
 from testbed.models.loading.checkpoint_network import other_entries
 from testbed.models.model_base import Model, ModelDefinition
+from testbed.registry.own_files import own_path
+from testbed.registry.table import natural_key
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 ACTIVATIONS = {"QuickGELU": "quick_gelu", "GELU": "gelu"}
+
+MOST_BESIDE = 10  # checkpoints in the folder of the model's own
+SUFFIXES = (".pth", ".pt", ".safetensors", ".ckpt", ".pth.tar")
 
 Found = Iterator[tuple[str, Callable[[Pixels], Pixels]]]
 
@@ -39,9 +45,22 @@ def _weights(cell: StoredCell) -> Found:
         raise NotApplicableError("the model names no architecture whose other weights could be taken")
     siblings = [name for name in cell.catalog.model_names() if name.partition(".")[0] == model.name.partition(".")[0]]
     stored = [each.name for each in cell.store.names.all("model")]
-    for name in dict.fromkeys([*siblings, *stored]):
+    for name in dict.fromkeys([*siblings, *stored, *_beside(cell)]):
         if name != model.name and (other := _other(cell, name)) is not None:
             yield name, partial(_with_weights, other)
+
+
+def _beside(cell: StoredCell) -> list[str]:
+    """The checkpoints in the folder of the model's own, those nearest in the order of names first."""
+    reference = next((each.reference for each in active().own_names if each.name == cell.model.name), cell.model.name)
+    found = own_path(reference)
+    if found is None or not found[1].is_file():
+        return []
+    before, own = found
+    files = {each for each in own.parent.iterdir() if each.is_file() and each.name.endswith(SUFFIXES)}
+    ordered = sorted({*files, own}, key=lambda each: natural_key(each.name))
+    nearest = sorted(ordered, key=lambda each: abs(ordered.index(each) - ordered.index(own)))
+    return [f"{before}{each}" for each in nearest[1 : MOST_BESIDE + 1]]
 
 
 def _other(cell: StoredCell, name: str) -> ModelDefinition | None:

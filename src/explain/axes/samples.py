@@ -12,6 +12,7 @@ from testbed.explain.cell import StoredCell
 from testbed.explain.table import Array, Table
 
 FIRST = (100, 128, 200, 250, 256, 500, 512, 1000, 1024, 2000, 2500, 5000, 10_000, 20_000, 25_000)
+FIRST_EACH = (5, 10, 20, 25, 30, 50, 100)  # of each class
 BATCHES = (16, 32, 50, 64, 100, 128, 200, 256, 500, 512, 1000, 1024)
 MOST_VALUES = 20  # of an attribute that could be a split
 
@@ -24,6 +25,19 @@ def _first(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
     for size in FIRST:
         if size < len(cell):
             yield f"the first {size:,}", partial(_only, np.arange(len(cell)) < size)
+
+
+def _first_each(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
+    cell.classes  # noqa: B018 - whether it is a classification
+    before = np.zeros(len(cell), dtype=np.int64)  # samples of the same class
+    seen: dict[int, int] = {}
+    for row, label in enumerate(cell.right[:, 0].tolist()):
+        before[row] = seen.setdefault(label, 0)
+        seen[label] += 1
+    for size in FIRST_EACH:
+        kept = before < size
+        if len(seen) < kept.sum() < len(cell):
+            yield f"the first {size:,} of each class", partial(_only, kept)
 
 
 def _last_batch(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table]]]:
@@ -63,6 +77,7 @@ def _unreadable(cell: StoredCell) -> Iterator[tuple[str, Callable[[Table], Table
 
 
 add_axis(Axis("first samples", Stage.SCORES, _first))
+add_axis(Axis("first samples of classes", Stage.SCORES, _first_each))
 add_axis(Axis("last batch", Stage.SCORES, _last_batch))
 add_axis(Axis("split", Stage.SCORES, _split))
 add_axis(Axis("repeated images", Stage.SCORES, _repeated))

@@ -36,6 +36,7 @@ IN_DOUBT: Sequence[Way] = [
     for method in (STRATIFIED, RANDOM, LURE, IRT, CLUSTERS)
     for estimator in (WEIGHTED, ASSISTED, GP_IRT, P_IRT)
 ]
+LEVEL = 0.9  # of intervals, where there are enough families
 DRAWS = 10  # of anchors for each fold
 _CLUSTERINGS = 2  # which take longer, and differ less
 
@@ -46,13 +47,15 @@ class Errors:
 
     Attributes:
         mean_absolute: The mean absolute error.
-        quantile: 90 % of the absolute errors are smaller.
+        quantile: The absolute error that the share ``level`` of new models stay below.
         rank_correlation: Spearman's, of the estimates with the truth; None where either is constant.
+        level: `LEVEL`, or as much as so few families can show; None in files that were written before it was kept.
     """
 
     mean_absolute: float
     quantile: float
     rank_correlation: float | None
+    level: float | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class HeldOut:
 
     def errors(self, way: Way) -> Errors:
         """Of one way."""
-        return errors(self.estimates[way], self.true)
+        return errors(self.estimates[way], self.true, self.folds)
 
     def best(self, among: Sequence[Way], models: Array | None = None) -> Way:
         """The way to take: the first of `IN_DOUBT` that is not shown to be worse than the best one.
@@ -102,11 +105,11 @@ class HeldOut:
         for fold in np.unique(self.folds):
             own = self.folds == fold
             found[:, own] = self.estimates[self.best(among, ~own)][:, own]
-        return errors(found, self.true)
+        return errors(found, self.true, self.folds)
 
 
-def errors(found: Array, true: Array) -> Errors:
-    """How far estimates [draws, models] are from the truth [models]."""
+def errors(found: Array, true: Array, folds: Array) -> Errors:
+    """How far estimates [draws, models] are from the truth [models], each of a fold [models] that was held out."""
     from scipy.stats import rankdata
 
     apart = np.abs(found - true)
@@ -115,7 +118,28 @@ def errors(found: Array, true: Array) -> Errors:
     spreads = np.sqrt(np.square(ranks).sum(axis=1) * np.square(own).sum())
     told = spreads > 0
     correlation = float((ranks[told] @ own / spreads[told]).mean()) if told.any() else None
-    return Errors(float(apart.mean()), float(np.quantile(apart, 0.9)), correlation)
+    quantile, level = _bound(apart, folds)
+    return Errors(float(apart.mean()), quantile, correlation, level)
+
+
+def _bound(apart: Array, folds: Array) -> tuple[float, float]:
+    """The error that a model of a new family stays below, and how often.
+
+    Families are alike in what is not known, not models: each counts as one, whatever its size, and one more that is
+    still to come counts as an error without limit (hierarchical conformal prediction: Lee, Barber and Willett 2023).
+    So m families can show m / (m + 1) at most.
+
+    Args:
+        apart: Absolute errors, float array [draws, models].
+        folds: Integer array [models].
+    """
+    _, place, sizes = np.unique(folds, return_inverse=True, return_counts=True)
+    level = min(LEVEL, len(sizes) / (len(sizes) + 1))
+    shares = 1.0 / ((len(sizes) + 1) * len(apart) * sizes[place.reshape(-1)])
+    order = np.argsort(apart, axis=None)
+    reached = np.cumsum(np.broadcast_to(shares, apart.shape).ravel()[order])
+    first = min(int(np.searchsorted(reached, level - 1e-9)), apart.size - 1)
+    return float(apart.ravel()[order[first]]), level
 
 
 def known_of(scores: Array, best: float | None, confidence: Array | None) -> Known:
