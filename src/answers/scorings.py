@@ -13,11 +13,12 @@ from testbed.answers.published import open_answers as published_open
 from testbed.answers.published import reasoning as published_reasoning
 from testbed.answers.published import words as published_words
 from testbed.answers.verdict import Verdict
+from testbed.canonical_text import canonical, canonical_columns
 from testbed.errors import unknown_name
 from testbed.models.base.thoughts import final_part
 
 # The names of the sets of rules → their versions. A version is raised when numbers change.
-RULES: Mapping[str, str] = {"default": "default@2", "vlmevalkit": "vlmevalkit@1"}
+RULES: Mapping[str, str] = {"default": "default@3", "vlmevalkit": "vlmevalkit@1"}
 
 Reading = Callable[[Mapping[str, str], str], Verdict]
 
@@ -59,7 +60,8 @@ class Scoring:
         if rules == "vlmevalkit":
             verdict = self.vlmevalkit(columns, text)
         else:
-            verdict = _CUT_OFF if final is None else self.default(columns, final)
+            read = self.default
+            verdict = _CUT_OFF if final is None else read(canonical_columns(columns), canonical(final))
         if final is None:
             return unsaid(verdict)
         left = self.judged and verdict.extracted is None and verdict.method == "none" and bool(final)
