@@ -7,19 +7,25 @@ of all options that an answer repeats is no part of it. Whatever names two optio
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 
+from testbed.answers import languages
 from testbed.answers.columns import listed, options, references, truth
-from testbed.answers.decisions import decided, without_list
-from testbed.answers.numbers import as_number, sole_number, with_plain_numbers
+from testbed.answers.decisions import decided, last_word, without_list, without_talk_of_options
+from testbed.answers.numbers import same_quantity, sole_quantity, with_plain_numbers
+from testbed.answers.quantities.notation import plain_notation
+from testbed.answers.quantities.phrases import phrases
+from testbed.answers.quantities.quantity import Quantity, quantity, value_in
 from testbed.answers.texts import ANSWER_IS, EDGES, comparable, final_text, marked, open_answer, places, statements
 from testbed.answers.verdict import Verdict
 
 Found = tuple[str | None, str]
 
 _SEVERAL = "several"  # read where an answer names two options
+_NOTHING = "nothing"  # read where it takes back what it named
 
 _BARE = r"(?=[\"'`*_(\[]*(?:option\s+)?(?-i:[A-Z])(?![\w'])(?!\s+(?!because|since|as|is|\()[a-z]))"  # a letter follows
 _STATED = re.compile(
@@ -40,12 +46,16 @@ _REVERSED = re.compile(
     r"(?:correct|right|best|answer|accurate|appropriate|true)\b"
 )
 _LEAD = re.compile(r"(?:(?:the\s+)?(?:option|choice|letter|answer|选项)\b\s*[:]?)?[\s\"'`*_({\[<$#\\]*", re.IGNORECASE)
-_HEAD = re.compile(r"([A-Za-z])(?![A-Za-z0-9_'])")
+_HEAD = re.compile(r"([A-Za-z])(?![A-Za-z0-9_']|\s*[\^*+=<>]\s*[\w\\{(]|/\w)|([A-Z])(?='[dt][iıuü]r\b)")
 _AND = re.compile(
     r"[\s\"'`*_)}\]>$]*(?:\s|,|/|&|\bor\b|\band\b|或|和)\s*(?:option\s+)?[\"'`*_({\[<$]*([A-Z])(?![A-Za-z0-9_'])"
 )
 _LOWER_END = re.compile(r"[\"'`*_\]}>$]*(?:[).,;:!]|\s*$|\s*\n)")
-_LETTER = re.compile(r"(?<![\w.&+-])(?<!\w['/])([A-Z])(?![\w&+#]|-\w|\.\w|'\w|/\w)")
+_SUFFIX = r"(?:[dt][iıuü]r|dir|dır)\b"  # Turkish "is": B'dir
+_LETTER = re.compile(
+    r"(?<![\w.&+^=*<>\\-])(?<![\w\\]['/{])(?<![\^_*/=<>+]\s)"
+    rf"([A-Z])(?![\w&+#^_]|-\w|\.\w|'(?!{_SUFFIX})\w|/\w|\s*[\^*<>+=/]\s*[\w\\{{(])"
+)
 _ITEM = re.compile(r"([A-Za-z])[\s.:)\]*\-–—,]+(.*)", re.DOTALL)
 _LEADING = re.compile(r"[^\w\n]*([A-Z])\s*[.):](?=[^\x21-\x7e])")
 _LISTED = re.compile(r"(?:^|[\s(*])([A-Z])[.):](?=[^\x21-\x7e])")
@@ -53,11 +63,16 @@ _LISTED = re.compile(r"(?:^|[\s(*])([A-Z])[.):](?=[^\x21-\x7e])")
 _KEYWORD = re.compile(r"(?:\b(?:option|choice|answer|is|be)|[\"'`]s|选项|答案|是)[\s:\"'*(\[]*$", re.IGNORECASE)
 _NOT_BEFORE = re.compile(
     r"(?:\bnot|n't|\bnever|\bneither|\bnor|\bexcept|\beliminat\w*|\brule out|\bexclud\w*|\brather than|\binstead of"
-    r"|\bunlike|不是|不选|排除)(?:\s+(?:a|an|the|any|option|choice|choose|select|pick))*[\s\"'*(\[]*$",
+    r"|\bunlike|\b(?:any|every|all)\w*\s+(?:but|besides|save)|\b(?:other|apart|aside)\s+(?:than|from)|\bbesides|\bbarring|\bwithout"
+    r"|\bfar from|\bopposite of|\bhardly|\bdoubt(?:\s+(?:that|it\s+is|it's))*|\bunlikely(?:\s+to\s+be)?|不是|不选|排除|不会是|并非)"
+    r"(?:\s+(?:a|an|the|any|option|choice|choose|select|pick|be))*[\s\"'*(\[]*$"
+    rf"|(?:{languages.NOT_WORDS}|\bno\s+(?:es|son|ser[ií]a|era))(?:\s+\w+){{0,2}}[\s\"'*(\[]*$",
     re.IGNORECASE,
 )
 _NOT_AFTER = re.compile(
-    r"[\"'*)\]]*\s*(?:(?:is|was|are)(?:\s*not|n't|\s+(?:wrong|incorrect|false))\b|不)", re.IGNORECASE
+    r"[\"'*)\]]*\s*(?:(?:is|was|are)(?:\s*not|n't|\s+(?:wrong|incorrect|false|out))\b|不|は違|ではな|は間違|은 아니|는 아니|이 아니|가 아니)"
+    rf"|[\"'*)\]]*\s+(?:\w+\s+){{0,2}}(?:{languages.NOT_WORDS}|{languages.WRONG_WORDS})",
+    re.IGNORECASE,
 )
 _NEXT_WORD = re.compile(r"['’ ]\s*([a-z]+)")
 # After "A" and "I" these words show that a letter is meant, and no article or pronoun.
@@ -66,10 +81,18 @@ _AFTER_LETTER = {
     "I": frozenset("is because since or".split()),
 }
 
+# After an answer was taken back
+_IT_IS = re.compile(
+    r"(?:so\s+|i think\s+)?(?:it(?:'s| is| must be| should be)|that(?:'s| is)|this is)\s+(?:option\s+)?", re.IGNORECASE
+)
+_SENTENCE = re.compile(r"[.!?](?:\s|$)|\n|,\s")
+_STANDS = re.compile(r"(?<!not )\b(?:(?:yes|indeed|confirmed|correct|right|stands)\b)(?![^.]*\bnot\b)", re.IGNORECASE)
+
 _LONGEST_STATEMENT = 20  # words in which an option's text is looked for
 _LONGEST_ANSWER = 40
 # Bounds for answers that repeat something without end.
 _MOST = 20  # statements, and marked answers, from the last on
+_DECIMALS = re.compile(r"\.(\d+)")
 _SPAN = 1000  # characters after a statement
 _LONGEST_TEXT = 4000  # characters in which a letter is looked for that no statement names
 
@@ -114,16 +137,34 @@ def read_choice(text: str, choices: Mapping[str, str]) -> Found:
     if final is None:
         return None, why
     named = Options(choices)
-    rest = without_list(final, choices)
-    found = (
-        named.whole(final)
-        or _first_of(named, marked(final), "marked")
+    found = named.whole(final) or _last_said(named, final) or _read(named, final)
+    return found if found and found[0] not in (_SEVERAL, _NOTHING) else (None, "none")
+
+
+def _read(named: Options, final: str) -> Found | None:
+    """The option that a text names, wherever it does."""
+    rest = without_list(final, named.texts)
+    return (
+        _first_of(named, marked(final), "marked")
         or named.whole(rest)
         or _stated(named, rest)
         or _line(named, rest)
         or named.only(rest)
     )
-    return found if found and found[0] != _SEVERAL else (None, "none")
+
+
+def _last_said(named: Options, final: str) -> Found | None:
+    """What an answer says after it took something back; `_NOTHING` if it only took back; None if it did not."""
+    taken = last_word(final)
+    if taken is None:
+        return None
+    after, surely = taken
+    if surely:
+        found = _read(named, after) if after else None
+        stands = found is None and (marked(final) or _STANDS.search(after))
+        return None if stands else found or (_NOTHING, "none")
+    first = _IT_IS.sub("", _SENTENCE.split(after, maxsplit=1)[0], count=1)
+    return named.whole(first) or _first_of(named, marked(after), "marked") or _stated(named, after)
 
 
 def _first_of(named: Options, spans: Sequence[str], method: str) -> Found | None:
@@ -168,7 +209,8 @@ class Options:
 
     def __init__(self, choices: Mapping[str, str]) -> None:
         self.texts = choices
-        self._comparable = {letter: comparable(with_plain_numbers(text)) for letter, text in choices.items()}
+        self._comparable = {letter: _flat(text) for letter, text in choices.items()}
+        self._quantities = {letter: found for letter, text in choices.items() if (found := quantity(text)) is not None}
 
     def whole(self, text: str) -> Found | None:
         """If the text is nothing but a letter, a letter with its option, or an option."""
@@ -176,7 +218,7 @@ class Options:
         if len(core) == 1 and core in self.texts:
             return core, "letter"
         same = [letter for letter, option in self.texts.items() if option and option in (text, core)]
-        plain = comparable(with_plain_numbers(text))
+        plain = _flat(text)
         same = same or [letter for letter, option in self._comparable.items() if option and option == plain]
         same = same or self._equal(text)
         if len(same) == 1:
@@ -185,15 +227,32 @@ class Options:
         name = core[lead.end() if lead else 0 :].strip(EDGES).upper()
         if len(name) == 1 and name in self.texts:
             return name, "letter"
-        item = _ITEM.match(core) if len(core) < 1000 else None
-        if item and comparable(with_plain_numbers(item.group(2))) == self._comparable.get(item.group(1).upper(), ""):
-            return item.group(1).upper(), "letter"
+        item = _ITEM.match(text.strip().lstrip(EDGES)) if len(core) < 1000 else None
+        if item and item.group(1).upper() in self.texts:
+            letter, option = item.group(1).upper(), item.group(2)
+            if _flat(option) == self._comparable[letter] or self._equal(option) == [letter]:
+                return letter, "letter"
         return None
 
     def _equal(self, text: str) -> list[str]:
-        """The options that are the same number as a text, such as ``ten`` and 10."""
-        value = as_number(text)
-        return [] if value is None else [each for each, option in self.texts.items() if as_number(option) == value]
+        """The options that are the same number as a text, such as ``ten`` and 10, ``\\frac14`` and 0.25."""
+        found = quantity(text) if self._quantities else None
+        return [] if found is None else self._same(found)
+
+    def _same(self, found: Quantity) -> list[str]:
+        """The options with a quantity: in the same unit, else in one that measures the same, else where one has none."""
+        for equal in (_same_unit, same_quantity, _same_share):
+            letters = [letter for letter, option in self._quantities.items() if equal(found, option)]
+            if letters:
+                return letters
+        return []
+
+    def _numbers(self, flat: str) -> set[str]:
+        """The options that are numbers which a text says."""
+        if not self._quantities:
+            return set()
+        said = (each.quantity for each in phrases(flat) if each.quantity is not None and not each.negated)
+        return {letter for each in said for letter in self._same(each)}
 
     def head(self, text: str) -> Found | None:
         """If the text begins with a letter: ``B``, ``(B) because``, ``option B``, ``b)``; but not ``a dog``."""
@@ -201,7 +260,7 @@ class Options:
         found = _HEAD.match(text, lead.end() if lead else 0)
         if found is None:
             return None
-        letter, rest = found.group(1), text[found.end() :]
+        letter, rest = found.group(1) or found.group(2), text[found.end() :]
         if letter.islower() and not _LOWER_END.match(rest):
             return None
         letter = letter.upper()
@@ -213,15 +272,15 @@ class Options:
 
     def by_text(self, text: str, longest: int) -> Found | None:
         """If the text of exactly one option is in a text of so many words at most."""
-        flat = with_plain_numbers(" ".join(text.split()))
-        found = {letter for letter, _, _ in self._mentions(flat)} if flat.count(" ") < longest else set()
+        flat = without_talk_of_options(" ".join(text.split()), self.texts)
+        found = self._named(flat) if flat.count(" ") < longest else set()
         return (found.pop(), "option text") if len(found) == 1 else None
 
     def only(self, text: str) -> Found | None:
         """If one letter stands where an answer may stand, or one option is in a short text, and they do not differ."""
         if len(text) > 2 * _LONGEST_TEXT:
             return None
-        flat = with_plain_numbers(" ".join(text.split()))
+        flat = without_talk_of_options(" ".join(text.split()), self.texts)
         if len(flat) > _LONGEST_TEXT:
             return None
         mentions = self._mentions(flat)
@@ -231,7 +290,7 @@ class Options:
         letters = {match.group(1): match for match in _LETTER.finditer(rest) if self._counts(match, rest)}
         if len(letters) > 1:
             return None
-        named = {letter for letter, _, _ in mentions} if flat.count(" ") < _LONGEST_ANSWER else set()
+        named = self._named(flat) if flat.count(" ") < _LONGEST_ANSWER else set()
         if not letters and not named and len(self.texts) > 2 and len(left := set(self.texts) - out) == 1:
             return left.pop(), "elimination"
         if not letters:
@@ -247,6 +306,14 @@ class Options:
             return False
         return not _NOT_AFTER.match(after) and not _NOT_BEFORE.search(text[max(0, match.start() - 40) : match.start()])
 
+    def _named(self, flat: str) -> set[str]:
+        """The options in a text, by their words or as numbers."""
+        mentions = self._mentions(flat)
+        rest = flat
+        for _, start, end in mentions:
+            rest = f"{rest[:start]}{' ' * (end - start)}{rest[end:]}"
+        return {letter for letter, _, _ in mentions} | self._numbers(rest)
+
     def _mentions(self, flat: str) -> list[tuple[str, int, int]]:
         """The letter, start and end of each option in a text; not of those within others, nor after a negation."""
         lower = flat.lower()
@@ -255,6 +322,7 @@ class Options:
         found = [
             (letter, start, end)
             for letter, option in self._comparable.items()
+            if letter not in self._quantities
             if len(option) > 1 or (option and not (option.isascii() and option.isalpha()))
             for start, end in places(option, lower)
         ]
@@ -266,6 +334,23 @@ class Options:
             if not longest or each[2] > longest[-1][2] or each[1:] == longest[-1][1:]:
                 longest.append(each)
         return [each for each in longest if not _NOT_BEFORE.search(lower[max(0, each[1] - 40) : each[1]])]
+
+
+def _flat(text: str) -> str:
+    """A text as it is compared with options."""
+    return comparable(with_plain_numbers(plain_notation(text)))
+
+
+def _same_unit(one: Quantity, other: Quantity) -> bool:
+    return one.unit == other.unit and same_quantity(one, other)
+
+
+def _same_share(one: Quantity, other: Quantity) -> bool:
+    """Whether one is a percentage of the other's value: 25% and 0.25."""
+    if one.percent == other.percent or (one.unit and other.unit):
+        return False
+    shares = [each.value / 100 if each.percent else each.value for each in (one, other)]
+    return math.isclose(*shares, rel_tol=1e-9)
 
 
 def _is_word(letter: str, after: str) -> bool:
@@ -292,11 +377,12 @@ def _open(answers: Sequence[str], text: str) -> Verdict:
 
 
 def _same(right: str, answer: str) -> bool:
-    number = as_number(right)
+    number = quantity(right)
     if number is not None:
-        value = sole_number(answer)
-        decimals = max(2, len(right.strip().partition(".")[2]))
-        return value is not None and round(value, decimals) == round(number[0], decimals)
+        found = sole_quantity(answer)
+        value = None if found is None else value_in(found, number)
+        decimals = max(2, len(_DECIMALS.findall(right)[-1]) if _DECIMALS.search(right) else 0)
+        return value is not None and round(value, decimals) == round(number.value, decimals)
     plain, wanted = comparable(answer), comparable(right)
     if plain == wanted:
         return True

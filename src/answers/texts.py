@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from testbed.answers import languages
 from testbed.answers.published.choice import FAILURE, REFUSALS
 from testbed.models.base.thoughts import final_part
 
@@ -14,23 +15,19 @@ _ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
 }
 _STYLE = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|mathsf|rm|bf)\s*\{([^{}]*)\}")
 
-_TAG = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(r"<(?:final[ _-]?)?answer>(.*?)(?:</(?:final[ _-]?)?answer>|$)", re.DOTALL | re.IGNORECASE)
 _BOX = re.compile(r"\\f?boxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}|<\|begin_of_box\|>(.*?)(?:<\|end_of_box\|>|$)", re.DOTALL)
 _FIELD = re.compile(
     r"""["'](?:final[ _]?)?(?:answer|option|choice)["']\s*:\s*(?:"((?:[^"\\]|\\.)*)"|'([^'\n]*)'|([^\s,}"']+))""",
     re.IGNORECASE,
 )
-_WORD = r"(?:answer|antwort|respuesta|réponse|resposta|risposta|ответ)(?:\s+(?:to|for)\s[^.:\n]{1,80}?)?"
-_IS = r"(?:\s+(?:is|are|was|would\s+be|should\s+be|must\s+be|will\s+be|est|es|ist|é|è)\b[\s*_`]*[:=]?|[\s*_`\"']*[:=])"
-ANSWER_IS = (
-    rf"(?:\b{_WORD}[*_`\"']*{_IS}|(?:答案|正解|答え|回答|정답|답)\s*(?:应该是|应为|是|为|為|は|은|는)?\s*[:=]?)[\s*_`]*"
-)
+ANSWER_IS = languages.ANSWER_IS
 _ANSWER_IS = re.compile(ANSWER_IS, re.IGNORECASE)
 # What statements begin with. Looking for these words first is several times quicker than the patterns alone.
 _BEGINNINGS = re.compile(
-    "answer|antwort|respuesta|réponse|resposta|risposta|ответ|option|choice|selection|choose|select|pick|go"
+    languages.NOUNS + "|option|choice|selection|choose|select|pick|go"
     "|say|guess|lean|must|has|leav|so|thus|therefore|hence|consequently|\\?"
-    "|答案|正解|答え|回答|정답|답|故选|应选|选择|选项|选"
+    "|故选|应选|选择|选项|选"
 )
 _NEXT_SENTENCE = re.compile(r"[.!?。]\s+(?=[A-Z\u4e00-\u9fff])")
 
