@@ -31,10 +31,11 @@ _TAKES_BACK = re.compile(
     rf"(?P<surely>{_CLAUSE}(?:(?:but\s+)?wait\b|hold on\b|correction\b|on second thoughts?\b|scratch that\b|strike that\b|oops\b"
     r"|i (?:was|am) (?:wrong|mistaken)\b|i take (?:it|that) back\b|(?:that was )?my mistake\b|i(?:'ve| have)? changed my mind\b"
     r"|let me (?:correct|reconsider|revise|rephrase|rethink)\b(?:\s+(?:that|this|my answer|it|myself))?))"
-    rf"[\s,.:;!—–-]*(?:no[\s,.:;!—–-]*)?(?:{_NOT_SO}[\s,.:;!—–-]*)?"
+    rf"[\s,.:;!—–-]*(?:{_NOT_SO}[\s,.:;!—–-]*)?"
     rf"|{_CLAUSE}(?:actually|no(?=\s*[,.:;!—–-])|nope|sorry|rather|i mean|or rather|make that|hmm+|{_NOT_SO})(?!\w)[\s,.:;!—–-]*",
     re.IGNORECASE,
 )
+_SAID = re.compile(r"\w")  # before there is something to take back
 _ABOUT_OPTIONS = re.compile(
     r"\b(?:none|all|both|any|some|one|two|three|each|neither|either|most|no)\s+(?:of\s+(?:the\s+|these\s+|those\s+|them\s+)?"
     r"(?:\w+\s+){0,2}?(?:above|below|options?|choices?|answers?|alternatives?|listed|given|provided)\b"
@@ -84,12 +85,10 @@ def last_word(text: str) -> tuple[str, bool] | None:
     Returns:
         The rest, and whether what was before is surely taken back: after "Actually, …" it may stand.
     """
-    last = None
-    for match in _TAKES_BACK.finditer(text):
-        last = match
-    if last is None:
+    found = [match for match in _TAKES_BACK.finditer(text) if _SAID.search(text, 0, match.start())]
+    if not found:
         return None
-    return text[last.end() :].strip(), any(match["surely"] for match in _TAKES_BACK.finditer(text))
+    return text[found[-1].end() :].strip(), any(match["surely"] for match in found)
 
 
 def without_talk_of_options(text: str, choices: Mapping[str, str]) -> str:

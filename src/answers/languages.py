@@ -91,9 +91,10 @@ def _statement(row: list[str]) -> str:
 NOUNS = "|".join(re.escape(word) for row in _ROWS for word in _cell(row[2]))
 # Some languages put the verb last, or have none: "उत्तर B है", "Cevap B", "A válasz B".
 _VERB_LAST = "cevap yanıt cavab válasz پاسخ جواب ответ відповідь उत्तर जवाब উত্তর பதில் விடை".split()
+VERB_LAST = _one_of(_VERB_LAST)
 ANSWER_IS = (
     rf"(?:{'|'.join(_statement(row) for row in _ROWS)}"
-    rf"|(?:{_one_of(_VERB_LAST)})(?=\s+[\"'(*]*(?-i:[A-Z])(?!\w))){_MARKUP}"
+    rf"|(?:{VERB_LAST})(?=\s+[\"'(*]*(?-i:[A-Z])(?!\w))){_MARKUP}"
 )
 
 NOT = frozenset(

@@ -11,7 +11,7 @@ from testbed.models.base.thoughts import final_part
 
 # Full-width letters, digits and punctuation; quotes and brackets of other languages.
 _ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
-    ord(wide): plain for wide, plain in zip("\u3000。、「」『』【】“”‘’−\xa0", ' .,""""[]""\'\'- ', strict=True)
+    ord(wide): plain for wide, plain in zip("\u3000。、「」『』【】“”‘’−\xa0،؛؟।", ' .,""""[]""\'\'- ,;?.', strict=True)
 }
 _STYLE = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|mathsf|rm|bf)\s*\{([^{}]*)\}")
 
