@@ -9,7 +9,7 @@ import re
 
 # language: yes; no; "(the) answer"; words after it that say "is" or "right"
 _TABLE = """
-en: yes|yeah|yep|yes it is; no|nope|no it is not; answer|ans; is|are|was|would be|should be|must be|will be
+en: yes|yeah|yep|yes it is; no|nope|no it is not; answer|ans|result|solution; is|are|was|would be|should be|must be|will be
 de: ja; nein; antwort|lösung; ist|lautet|wäre
 fr: oui; non; réponse|réponse correcte|réponse finale|réponse exacte; est|serait
 es: sí|si; no; respuesta|respuesta correcta|respuesta final; es|sería
@@ -97,6 +97,12 @@ ANSWER_IS = (
     rf"|(?:{VERB_LAST})(?=\s+[\"'(*]*(?-i:[A-Z])(?!\w))){_MARKUP}"
 )
 
+OR = _one_of(
+    """
+    or and ou et oder und o u y e of en eller och og tai ja või lub albo czy nebo anebo či alebo ali ili или и або чи vagy sau ή
+    veya mi أو یا או या বা அல்லது లేదా หรือ hoặc hay atau au または か 还是 還是 或 或者 또는 아니면
+    """.split()
+)
 NOT = frozenset(
     """
     nicht kein keine pas jamais nunca non não nao niet geen inte ikke ekki ei nie ne není nije nu nem не нет ні не

@@ -10,7 +10,7 @@ from testbed.answers.columns import references, truth
 from testbed.answers.quantities.notation import plain_notation
 from testbed.answers.quantities.phrases import phrases
 from testbed.answers.quantities.quantity import Quantity, quantity, value_in
-from testbed.answers.texts import bare, comparable, open_answer
+from testbed.answers.texts import bare, comparable, open_answer, short_answer
 from testbed.answers.verdict import Verdict
 
 _WRITTEN = re.compile(
@@ -98,7 +98,7 @@ def number(columns: Mapping[str, str], text: str) -> Verdict:
 
 def relaxed(columns: Mapping[str, str], text: str) -> Verdict:
     """Relaxed accuracy (ChartQA): a number within 5 % of the right one, or an equal text."""
-    answer, method = open_answer(text)
+    answer, method = short_answer(text, references(columns))
     if answer is None:
         return Verdict(None, 0.0, method)
     return Verdict(answer, float(any(_relaxed(each, answer) for each in references(columns))), method)

@@ -8,7 +8,7 @@ from testbed.answers.columns import references
 from testbed.answers.distance import edit_distance
 from testbed.answers.published.open_answers import FORMULAS
 from testbed.answers.published.words import leave_one_out, normalized
-from testbed.answers.texts import bare, comparable, final_text, open_answer, places
+from testbed.answers.texts import bare, comparable, final_text, places, short_answer
 from testbed.answers.verdict import Verdict
 
 _ENOUGH = 4  # references of which leave-one-out can reach 1
@@ -17,7 +17,7 @@ _THRESHOLD = 0.5  # of ANLS
 
 def vqa_accuracy(columns: Mapping[str, str], text: str) -> Verdict:
     """VQA accuracy (Antol et al., 2015) of four references or more; of fewer, 1 if the answer equals one of them."""
-    answer, method = open_answer(text)
+    answer, method = short_answer(text, references(columns))
     if answer is None:
         return Verdict(None, 0.0, method)
     plain = normalized(answer, full_stops=0)
@@ -28,7 +28,7 @@ def vqa_accuracy(columns: Mapping[str, str], text: str) -> Verdict:
 
 def anls(columns: Mapping[str, str], text: str) -> Verdict:
     """ANLS (Biten et al., 2019): 1 - distance/length of texts in lower case with single blanks; below 0.5 it is 0."""
-    answer, method = open_answer(text)
+    answer, method = short_answer(text, references(columns))
     if answer is None:
         return Verdict(None, 0.0, method)
     plain = _spaced(answer)
@@ -51,7 +51,7 @@ def _similarity(reference: str, answer: str) -> float:
 
 def exact(columns: Mapping[str, str], text: str) -> Verdict:
     """Equal to a reference, but for case, blanks, an article and punctuation around it."""
-    answer, method = open_answer(text)
+    answer, method = short_answer(text, references(columns))
     if answer is None:
         return Verdict(None, 0.0, method)
     plain = comparable(answer)
