@@ -53,7 +53,7 @@ _AND = re.compile(
 _LOWER_END = re.compile(r"[\"'`*_\]}>$]*(?:[).,;:!]|\s*$|\s*\n)")
 _SUFFIX = r"(?:[dt][iıuü]r|dir|dır)\b"  # Turkish "is": B'dir
 _LETTER = re.compile(
-    r"(?<![\w.&+^=*<>\\-])(?<![\w\\]['/{])(?<![\^_*/=<>+]\s)"
+    r"(?<![\w.&+^=*<>\\-])(?<![\w\\]['/{])(?<![\^_*/=<>+]\s)(?<!(?<!\w)\w\()"
     rf"([A-Z])(?![\w&+#^_]|-\w|\.\w|'(?!{_SUFFIX})\w|/\w|\s*[\^*<>+=/]\s*[\w\\{{(])"
 )
 _ITEM = re.compile(r"([A-Za-z])[\s.:)\]*\-–—,]+(.*)", re.DOTALL)
@@ -62,7 +62,7 @@ _LISTED = re.compile(r"(?:^|[\s(*])([A-Z])[.):](?=[^\x21-\x7e])")
 
 _KEYWORD = re.compile(r"(?:\b(?:option|choice|answer|is|be)|[\"'`]s|选项|答案|是)[\s:\"'*(\[]*$", re.IGNORECASE)
 _NOT_BEFORE = re.compile(
-    r"(?:\bnot|n't|\bnever|\bneither|\bnor|\bexcept|\beliminat\w*|\brule out|\bexclud\w*|\brather than|\binstead of"
+    r"(?:\bnot|n't|\bno|\bnever|\bneither|\bnor|\bexcept|\beliminat\w*|\brule out|\bexclud\w*|\brather than|\binstead of"
     r"|\bunlike|\b(?:any|every|all)\w*\s+(?:but|besides|save)|\b(?:other|apart|aside)\s+(?:than|from)|\bbesides|\bbarring|\bwithout"
     r"|\bfar from|\bopposite of|\bhardly|\bdoubt(?:\s+(?:that|it\s+is|it's))*|\bunlikely(?:\s+to\s+be)?|不是|不选|排除|不会是|并非)"
     r"(?:\s+(?:a|an|the|any|option|choice|choose|select|pick|be))*[\s\"'*(\[]*$"
@@ -71,7 +71,7 @@ _NOT_BEFORE = re.compile(
 )
 _NOT_AFTER = re.compile(
     r"[\"'*)\]]*\s*(?:(?:is|was|are)(?:\s*not|n't|\s+(?:wrong|incorrect|false|out))\b|不|は違|ではな|は間違|은 아니|는 아니|이 아니|가 아니)"
-    rf"|[\"'*)\]]*\s+(?:\w+\s+){{0,2}}(?:{languages.NOT_WORDS}|{languages.WRONG_WORDS})",
+    rf"|[\"'*)\]]*\s+(?:[\w']+\s+){{0,2}}(?:{languages.NOT_WORDS}|{languages.WRONG_WORDS})",
     re.IGNORECASE,
 )
 _NEXT_WORD = re.compile(r"['’ ]\s*([a-z]+)")
@@ -92,6 +92,9 @@ _LONGEST_STATEMENT = 20  # words in which an option's text is looked for
 _LONGEST_ANSWER = 40
 # Bounds for answers that repeat something without end.
 _MOST = 20  # statements, and marked answers, from the last on
+_OPERATOR = re.compile(r"[\^+*/=\\]")
+_IS_FORMULA = re.compile(r"(?=.*[\d^+*/=\\])(?!.*(?<![\\A-Za-z])[A-Za-z]{2,})")
+_TERM_BEFORE, _TERM_AFTER = re.compile(r"[-+*/^(]\s*$"), re.compile(r"\s*[-+*/^=(]")
 _DECIMALS = re.compile(r"\.(\d+)")
 _SPAN = 1000  # characters after a statement
 _LONGEST_TEXT = 4000  # characters in which a letter is looked for that no statement names
@@ -219,7 +222,9 @@ class Options:
             return core, "letter"
         same = [letter for letter, option in self.texts.items() if option and option in (text, core)]
         plain = _flat(text)
-        same = same or [letter for letter, option in self._comparable.items() if option and option == plain]
+        same = same or [
+            letter for letter, option in self._comparable.items() if option and _tight(option) == _tight(plain)
+        ]
         same = same or self._equal(text)
         if len(same) == 1:
             return same[0], "option text"
@@ -241,7 +246,7 @@ class Options:
 
     def _same(self, found: Quantity) -> list[str]:
         """The options with a quantity: in the same unit, else in one that measures the same, else where one has none."""
-        for equal in (_same_unit, same_quantity, _same_share):
+        for equal in (_same_unit, _same_measure, _same_value):
             letters = [letter for letter, option in self._quantities.items() if equal(found, option)]
             if letters:
                 return letters
@@ -325,6 +330,7 @@ class Options:
             if letter not in self._quantities
             if len(option) > 1 or (option and not (option.isascii() and option.isalpha()))
             for start, end in places(option, lower)
+            if not (_IS_FORMULA.match(option) and _in_formula(start, end, lower))
         ]
         for letter, start, end in found:  # "Yes, there is no dog"
             if self._comparable[letter] in ("yes", "no") and not start and lower[end : end + 1] in tuple(",.;:!"):
@@ -345,12 +351,28 @@ def _same_unit(one: Quantity, other: Quantity) -> bool:
     return one.unit == other.unit and same_quantity(one, other)
 
 
-def _same_share(one: Quantity, other: Quantity) -> bool:
-    """Whether one is a percentage of the other's value: 25% and 0.25."""
+def _same_measure(one: Quantity, other: Quantity) -> bool:
+    return one.unit is not None and other.unit is not None and same_quantity(one, other)
+
+
+def _same_value(one: Quantity, other: Quantity) -> bool:
+    """Whether two are equal, one of them without a unit; or one is the other in percent: 25% and 0.25."""
+    if same_quantity(one, other):
+        return True
     if one.percent == other.percent or (one.unit and other.unit):
         return False
     shares = [each.value / 100 if each.percent else each.value for each in (one, other)]
     return math.isclose(*shares, rel_tol=1e-9)
+
+
+def _tight(text: str) -> str:
+    """A formula without blanks; another text as it is."""
+    return re.sub(r"\s+", "", text) if _OPERATOR.search(text) else text
+
+
+def _in_formula(start: int, end: int, text: str) -> bool:
+    """Whether a part of a text belongs to a longer formula: ``x^2`` in ``x^2 + 1``."""
+    return bool(_TERM_BEFORE.search(text[max(0, start - 3) : start]) or _TERM_AFTER.match(text[end : end + 3]))
 
 
 def _is_word(letter: str, after: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 
-_BEFORE_ITEM, _AFTER_LETTER = r"[\s\-*•(\[_>#|]{0,12}", r"[\s.):\]|*_,–—-]{1,12}"
+_BEFORE_ITEM, _AFTER_LETTER = r"[\s\-*•(\[_>#|]{0,12}(?:(?:option|choice)\s)?[*(\[_]{0,3}", r"[\s.):\]|*_,–—-]{1,12}"
 _BETWEEN = r"[\s.,;*_`|]{0,12}(?:\b(?:or|and)\b)?"
 _RULER = re.compile(r"^[ \t]*\|?(?:[ \t]*:?-{2,}:?[ \t]*\|?)+[ \t]*$\n?", re.MULTILINE)  # of a table
 _LONGEST_LIST = 8000  # characters of all options together
@@ -32,7 +32,8 @@ _TAKES_BACK = re.compile(
     r"|i (?:was|am) (?:wrong|mistaken)\b|i take (?:it|that) back\b|(?:that was )?my mistake\b|i(?:'ve| have)? changed my mind\b"
     r"|let me (?:correct|reconsider|revise|rephrase|rethink)\b(?:\s+(?:that|this|my answer|it|myself))?))"
     rf"[\s,.:;!—–-]*(?:{_NOT_SO}[\s,.:;!—–-]*)?"
-    rf"|{_CLAUSE}(?:actually|no(?=\s*[,.:;!—–-])|nope|sorry|rather|i mean|or rather|make that|hmm+|{_NOT_SO})(?!\w)[\s,.:;!—–-]*",
+    rf"|{_CLAUSE}(?:(?:actually|no(?=\s*[,.:;!—–-])|nope|sorry|rather|i mean|or rather|make that|hmm+|{_NOT_SO})(?!\w)"
+    r"[\s,.:;!—–-]*)+",
     re.IGNORECASE,
 )
 _SAID = re.compile(r"\w")  # before there is something to take back

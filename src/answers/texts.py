@@ -39,6 +39,7 @@ _NEXT_SENTENCE = re.compile(r"[.!?。]\s+(?=[A-Z\u4e00-\u9fff])")
 _MOST_BOXES, _LONGEST_BOX = 20, 4000  # from the last on; characters
 _ESCAPED = re.compile(r"\\([%$#&_])")
 _WRAPPED = re.compile(r"```\w*\s+(\S.*?)\s*```|\\\((.+)\\\)|\\\[(.+)\\\]|\(([^(),]+)\)", re.DOTALL)
+_COMPARED = re.compile(r"[\s\"'`*_$(]*([<>]=?)\s*[-$€£]?\d[^<>]*$")
 _LEAD = re.compile(r"[A-Za-z](?:_\{?\w+\}?)?'?\s*=\s*(?=[^=]+$)|[AR]:\s+|(?:→|⇒|=>|∴|•|\\therefore)\s*")
 _ABOUT = re.compile(r"(?:≈|∼|~|=|\\approx|\\sim)\s*")
 
@@ -157,7 +158,9 @@ def _unquoted(text: str) -> str:
 def comparable(text: str) -> str:
     """A text as it is compared with others: lower case, single blanks, without punctuation and an article around it."""
     flat = " ".join(text.lower().split())
+    compared = _COMPARED.match(flat)  # "> 5" is not 5
     plain = flat.strip(EDGES) or flat
+    plain = f"{compared[1]}{plain}" if compared else plain
     first, _, rest = plain.partition(" ")
     return rest if first in ("a", "an", "the") and rest else plain
 

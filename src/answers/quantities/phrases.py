@@ -37,7 +37,7 @@ _NEGATED = re.compile(
 _COMPARED_BEFORE = re.compile(
     r"\b(?:than|least|most|over|under|above|below|beyond|exceed\w*|surpass\w*|within|between|almost|nearly|barely|near"
     r"|close to|up to|less|fewer|half of|twice|double|triple|or|either|minimum of|maximum of|times|versus|vs|any\w* but|all but"
-    r"|multiple of|multiples of|factor of|power of|square of|cube of|root of|inverse of|reciprocal of|plus|divided by|multiplied by)"
+    r"|\d\s?\S{0,8}\s+to|multiple of|multiples of|factor of|power of|square of|cube of|root of|inverse of|reciprocal of|plus|divided by|multiplied by)"
     r"(?:\s+(?:the|a|an|of|be|is|only|just|exactly|about))*\s*$",
     re.IGNORECASE,
 )
@@ -45,7 +45,7 @@ _ADDS_UP = re.compile(
     r"\b(?:add|adds|adding|added|sum|sums|total|totals|amount|amounts|come|comes|brings?)\s+up\s+to\s*$", re.IGNORECASE
 )
 _COMPARED_AFTER = re.compile(
-    r"(?:(?:or|and|to)\s+(?:\w+\s+)?(?:more|less|fewer|above|below|over|under|higher|lower|greater|up|so|smaller|larger|beyond)\b"
+    r"to\s+[-$€£]?\d|(?:(?:or|and|to)\s+(?:\w+\s+)?(?:more|less|fewer|above|below|over|under|higher|lower|greater|up|so|smaller|larger|beyond)\b"
     r"|at\s+(?:least|most)\b|or\s+\S|plus\b|minus\b|squared\b|cubed\b|factorial\b|to\s+the\s+power|divided\b|multiplied\b"
     r"|out\s+of\b|in\s+\d|of\s+\d|times\s+(?:as|more|less|the|larger|smaller|bigger|greater|\d)|(?:more|less|fewer)\s+than\b"
     r"|halves\b|thirds?\b|fourths?\b|fifths?\b|sixths?\b|sevenths?\b|eighths?\b|ninths?\b|tenths?\b|hundredths?\b|thousandths?\b"

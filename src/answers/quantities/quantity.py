@@ -16,6 +16,7 @@ _ABOUT = re.compile(
     r"(?:≈|~|=|:|(?:about|approximately|approx\.?|around|roughly|circa|ca\.|exactly|precisely)(?=\s|\d))\s*",
     re.IGNORECASE,
 )
+_NAMED = re.compile(r"[A-Za-z](?:_\{?\w{1,8}\}?)?\s*(?==[^=]+$)|[A-Za-z]\s*(?=≈)")  # x = 5
 _SIGN = re.compile(r"([-+−]|(?:minus|negative|plus)\s+)\s*", re.IGNORECASE)
 _MONEY = re.compile(r"(US\$|[$€£¥₹₩]|(?:USD|EUR|GBP|RMB|CNY)\b)\s*")
 _LITERAL = re.compile(r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][-+]?\d{1,3})?|\.\d+")
@@ -56,8 +57,10 @@ def quantity(text: str) -> Quantity | None:
     if len(plain) > _LONGEST:
         return None
     plain = plain[:-1].rstrip() if plain.endswith(".") and not plain.endswith("..") else plain
-    about = _ABOUT.match(plain)
-    return _signed(plain[about.end() :] if about else plain)
+    for lead in (_NAMED, _ABOUT):
+        match = lead.match(plain)
+        plain = plain[match.end() :] if match else plain
+    return _signed(plain)
 
 
 def _signed(text: str) -> Quantity | None:
@@ -109,7 +112,7 @@ def _number(text: str, factors: dict[str, float] | None = None) -> float | None:
         return float(math.factorial(int(factorial[1])))
     if text[0].isdigit() or text[0] in ".-+":
         return _with_factor(text, factors or {})
-    if text[0].isalpha():
+    if text[0].isascii() and text[0].isalpha():
         words = text.lower().replace("-", " ").split()
         return value_of_words(words) if words[-1] in WORDS or len(words) > 1 or words[0] in WORDS else None
     return value_of(text)
