@@ -88,6 +88,7 @@ def _statement(row: list[str]) -> str:
     return rf"(?:{_one_of(nouns)}){about}[*_`\"']*(?:{says})"
 
 
+IS_AFTER = "です|でした|だ|입니다|이다|이에요|예요"
 NOUNS = "|".join(re.escape(word) for row in _ROWS for word in _cell(row[2]))
 # Some languages put the verb last, or have none: "उत्तर B है", "Cevap B", "A válasz B".
 _VERB_LAST = "cevap yanıt cavab válasz پاسخ جواب ответ відповідь उत्तर जवाब উত্তর பதில் விடை".split()

@@ -16,7 +16,10 @@ _MEANT = {**dict.fromkeys(YES, "Yes"), **dict.fromkeys(NO, "No"), "true": "Yes",
 _ANY = "|".join(re.escape(each) for each in sorted(_MEANT, key=len, reverse=True))
 _PARTICLES = frozenset("da ya si tak ano ne sai oo hindi benar true false".split())  # that begin other sentences, too
 _OPENING = "|".join(re.escape(each) for each in sorted(_MEANT, key=len, reverse=True) if each not in _PARTICLES)
-_SAID = re.compile(rf"(?:{ANSWER_IS}|(?:{languages.VERB_LAST})\s+)[\"'(\[]*({_ANY})(?![\w-])", re.IGNORECASE)
+_SAID = re.compile(
+    rf"(?:{ANSWER_IS}|(?:{languages.VERB_LAST})\s+)[\"'(\[]*({_ANY})(?:(?={languages.IS_AFTER})|(?![\w-]))",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"(?<![\w'-])(yes|no)(?![\w'-])", re.IGNORECASE)
 _EITHER = re.compile(rf"(?:{_ANY})[\"'*]*\s*(?:{languages.OR}|/|\|)\s*[\"'*]*(?:{_ANY})(?!\w)", re.IGNORECASE)
 _FIRST = re.compile(rf"({_OPENING})(?=[^\w'-]|$)|({_ANY})(?=[\"'*]*(?:[.,!:;]|\s*$|\s*\n|\s+[–—-]\s))", re.IGNORECASE)

@@ -23,7 +23,7 @@ _WRAPPED = re.compile(
 )
 _NOUN = (
     r"(?:verdict|answer|response|grade|correctness|judge?ment|rating|score|result|decision|assessment|evaluation|conclusion"
-    r"|option|choice|letter|better|winner|extracted|label)"
+    r"|option|choice|letters?|better|winner|extracted|label)"
 )
 _OTHER_LABELS = (  # the same in other languages; "answer" is in `languages`
     r"(?:得分|分数|評分|评分|判断|判定|结论|評価|评价|スコア|採点|点数|점수|평가|판정|bewertung|punktzahl|urteil|note|puntuación"
@@ -38,7 +38,7 @@ _SENTENCE = re.compile(
     r"(?:(?:is|would\s+be|says|states|means|reads|chooses|selects|picks|names)\b)\s*[:\"'`*_]*\s*(?:therefore|thus|clearly|that)?\s*",
     re.IGNORECASE,
 )
-_ANSWER_IS = re.compile(languages.ANSWER_IS, re.IGNORECASE)
+_ANSWER_IS = re.compile(rf"(?:(?!not?\b)\w+\s+){{0,2}}?{languages.ANSWER_IS}", re.IGNORECASE)
 _ANY_LABEL = re.compile(r"(?!.*(?:\bnot\b|n't))[^\W\d_][^\W\d_]*(?: [^\W\d_]+){0,4}[*_ ]*:", re.IGNORECASE)
 _REMARK = re.compile(r"\s*[(\[]([^()\[\]]*[^\W\d_]{2}[^()\[\]]*)[)\]]\s*\.?$")
 _SCORE = re.compile(
@@ -55,12 +55,12 @@ _HIGH = re.compile(
 _FIELD = re.compile(
     rf"(?:final[ _-]?)?(?:{_NOUN}|is[ _-]?correct|correct)(?:[ _-](?:value|answer|label))?", re.IGNORECASE
 )
-_BAD_ESCAPE = re.compile(r"\\(?![\"\\/]|u[0-9a-fA-F]{4}|[bfnrt](?![a-z]))")
+_ESCAPE = re.compile(r'\\\\|\\(?!["/n]|u[0-9a-fA-F]{4})')  # all of JSON's that LaTeX could mean otherwise
 _SYNONYMS = {
-    **dict.fromkeys(languages.CORRECT, "correct"),
-    **dict.fromkeys(languages.INCORRECT, "incorrect"),
-    **dict.fromkeys(languages.YES, "yes"),
-    **dict.fromkeys(languages.NO, "no"),
+    "correct": languages.CORRECT,
+    "incorrect": languages.INCORRECT,
+    "yes": languages.YES,
+    "no": languages.NO,
 }
 
 
@@ -70,14 +70,12 @@ def object_in(reply: str) -> dict[str, Any] | None:
     if not (plain.startswith("{") or plain.endswith("}")):
         return None
     begin, end = plain.find("{"), plain.rfind("}")
-    text = plain[begin : end + 1]
-    for each in dict.fromkeys((text, _BAD_ESCAPE.sub(r"\\\\", text))):
-        try:
-            found = json.loads(each, strict=False)
-        except (ValueError, RecursionError):
-            continue
-        return found if isinstance(found, dict) else None
-    return None
+    text = _ESCAPE.sub(lambda match: "\\\\", plain[begin : end + 1])
+    try:
+        found = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def lines_of(reply: str) -> list[str]:
@@ -87,12 +85,21 @@ def lines_of(reply: str) -> list[str]:
     """
     fields = object_in(reply) or {}
     said = [
-        str(value) for key, value in fields.items() if _FIELD.fullmatch(key) and isinstance(value, str | int | float)
+        _plain(key, value)
+        for key, value in fields.items()
+        if _FIELD.fullmatch(key) and isinstance(value, str | int | float)
     ]
     if said:
         return [_unwrapped(each) for each in said]
     lines = [line for line in reply.splitlines() if line.strip() and not _FENCE.fullmatch(line)]
     return [_unwrapped(each) for each in dict.fromkeys([*lines[:1], *lines[-1:]])]
+
+
+def _plain(key: str, value: str | float) -> str:
+    """The value of a field as a line would say it: of ``"is_correct": true`` the word."""
+    if isinstance(value, bool) and "correct" in key.lower():
+        return "correct" if value else "incorrect"
+    return str(value)
 
 
 def stated(reply: str, read: Callable[[str], Said | None]) -> Said | None:
@@ -111,8 +118,8 @@ def word_in(reply: str, words: Sequence[str]) -> str | None:
 
     def read(line: str) -> str | None:
         plain = _words(unlabelled(line))
-        said = plain if plain in words else _SYNONYMS.get(plain)
-        return said if said in words and "?" not in line else None
+        said = plain if plain in words else next((each for each in words if plain in _SYNONYMS.get(each, ())), None)
+        return None if "?" in line else said
 
     return stated(reply, read)
 
@@ -153,7 +160,7 @@ def unlabelled(line: str) -> str:
     """A line without markup around it and what leads up to a verdict: ``Verdict:``, ``The answer is``."""
     plain = line.strip(_MARKUP)
     match = _LABEL.match(plain) or _SENTENCE.match(plain) or _ANSWER_IS.match(plain)
-    rest = plain[match.end() :].strip(_MARKUP) if match else plain
+    rest = (plain[match.end() :].strip(_MARKUP) if match else "") or plain
     return rest.removesuffix(".").strip(_MARKUP) if match and match.re is not _LABEL else rest
 
 
