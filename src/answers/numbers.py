@@ -28,6 +28,7 @@ _BOUNDED = re.compile(
     r"\s*(?:\+|\b(?:or|and) (?:more|less|fewer|above|below|over|under|up|higher|lower))$", re.IGNORECASE
 )
 _FORMULA = re.compile(r"(?:[\d\s^{}()+*/.,-]|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|\\(?:frac|sqrt|pi)(?![A-Za-z]))+")
+_TIMES = re.compile(r"\d\s*[xX]\s*\d|[A-Za-z]\s+\d")  # 3 x 4, 5h 30m
 _POWERS = re.compile(r"\d+(?:\s*\^\s*[\d{(^\s)}]+)+")
 
 
@@ -58,6 +59,8 @@ def is_another_value(text: str) -> bool:
     compared, bounded = _COMPARED.match(plain), _BOUNDED.search(plain)
     if compared or bounded:
         return quantity(plain[compared.end() if compared else 0 : bounded.start() if bounded else None]) is not None
+    if _TIMES.search(plain):
+        return False
     return bool(_POWERS.fullmatch(plain)) or (
         _FORMULA.fullmatch(plain) is not None and any(each.isalpha() for each in plain) and len(plain) > 1
     )

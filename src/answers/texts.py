@@ -15,6 +15,7 @@ _ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
 }
 _STYLE = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|mathsf|rm|bf)\s*\{([^{}]*)\}")
 
+_HTML = re.compile(r"</?(?:b|strong|i|em|u|p|span|mark|center|font)(?:\s[^<>]{0,100})?>", re.IGNORECASE)
 _TAG = re.compile(r"<(?:final[ _-]?)?answer>(.*?)(?:</(?:final[ _-]?)?answer>|$)", re.DOTALL | re.IGNORECASE)
 _BOX = re.compile(r"\\f?boxed\s*(?=\{)")
 _BEGIN_BOX = re.compile(r"<\|begin_of_box\|>(.*?)(?:<\|end_of_box\|>|$)", re.DOTALL)
@@ -62,6 +63,7 @@ def final_text(text: str) -> tuple[str | None, str]:
     if any(each in final for each in REFUSALS):
         return None, "refusal"
     final = final if final.isascii() else final.translate(_ASCII)
+    final = _HTML.sub("", final) if "</" in final else final
     return (_STYLE.sub(r"\1", final) if "\\" in final else final).strip(), ""
 
 

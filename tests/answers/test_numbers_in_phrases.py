@@ -24,6 +24,8 @@ PHRASES: dict[str, list[tuple[str, float | None]]] = {
         ("one million two hundred thousand", 1_200_000),
         ("There are sixty-four squares.", 64),
         ("zero", 0),
+        ("a hundred and two", 102),
+        ("a thousand", 1000),
         ("five point two", 5.2),
         ("zero point zero five", 0.05),
         ("Eleven people are visible", 11),
@@ -120,6 +122,9 @@ PHRASES: dict[str, list[tuple[str, float | None]]] = {
         ("5 ft 3 in", NO),
         ("3 minutes 20 seconds", NO),
         ("10:30", NO),
+        ("2 pm", NO),
+        ("at 5 a.m.", NO),
+        ("7 o'clock", NO),
     ],
     "digits": [
         ("1,000", 1000),

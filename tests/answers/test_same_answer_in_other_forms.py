@@ -66,19 +66,27 @@ def test_published_rules_compare_characters_as_they_are() -> None:
 # The right answer, and dresses of it
 DRESSES: list[tuple[str, tuple[str, ...]]] = [
     ("42", (
-        "42", "42.", "**42**", "`42`", '"42"', "(42)", "$42$", "\\(42\\)", "\\[ 42 \\]", "\\boxed{42}", "$\\boxed{42}$", "\\boxed{\\text{42}}", "#### 42", "x = 42", "$x = 42$", "n=42",
-        "≈ 42", "\\approx 42", "~42", "= 42", "→ 42", "• 42", "A: 42", "Answer: 42", "**Answer:** 42", "Answer - 42", "The answer is 42.", "The final answer is $\\boxed{42}$.", "Result: 42", "The result is 42",
-        "<answer>42</answer>", '{"answer": 42}', '{"answer": "42"}', "```\n42\n```", "```text\n42\n```", "### Answer\n42", "**Final Answer**\n\n42", "It is 6 times 7.\n\n#### 42", "<final_answer>42</final_answer>",
-        "Die Antwort ist 42.", "La réponse est 42.", "答案：42", "答えは42", "Ответ: 42", "The answer is:\n\n42", "<|begin_of_box|>42<|end_of_box|>",
+        "42", "42.", "**42**", "`42`", '"42"', "(42)", "$42$", "\\(42\\)", "\\[ 42 \\]", "\\boxed{42}",
+        "$\\boxed{42}$", "\\boxed{\\text{42}}", "#### 42", "x = 42", "$x = 42$", "n=42",
+        "≈ 42", "\\approx 42", "~42", "= 42", "→ 42", "• 42", "A: 42", "Answer: 42", "**Answer:** 42", "Answer - 42",
+        "The answer is 42.", "The final answer is $\\boxed{42}$.", "Result: 42", "The result is 42",
+        "<answer>42</answer>", '{"answer": 42}', '{"answer": "42"}', "```\n42\n```", "```text\n42\n```",
+        "### Answer\n42", "**Final Answer**\n\n42", "It is 6 times 7.\n\n#### 42", "<final_answer>42</final_answer>",
+        "Die Antwort ist 42.", "La réponse est 42.", "答案：42", "答えは42", "Ответ: 42", "The answer is:\n\n42",
+        "<|begin_of_box|>42<|end_of_box|>",
     )),
     ("28%", ("28%", "28\\%", "\\boxed{28\\%}", "$28\\%$", "The answer is 28%.", "**28%**", "≈ 28%", "x = 28\\%")),
-    ("red car", ("red car", "Red car.", "the red car", '"red car"', "**Red car**", "Answer: red car", "The answer is a red car.", "\\boxed{\\text{red car}}", "<answer>red car</answer>", "• red car", "### Answer\n\nRed car", "(red car)")),
+    ("red car", ("red car", "Red car.", "the red car", '"red car"', "**Red car**", "Answer: red car",
+    "The answer is a red car.", "\\boxed{\\text{red car}}", "<answer>red car</answer>", "• red car",
+    "### Answer\n\nRed car", "(red car)")),
     ("$5", ("$5", "\\$5", "**$5**", "Answer: $5", "\\boxed{\\$5}")),
     ("x = 42", ("x = 42", "$x = 42$", "Answer: x = 42", "\\boxed{x = 42}")),
-    ("\\frac{1}{\\sqrt{2}}", ("\\boxed{\\frac{1}{\\sqrt{2}}}", "$\\frac{1}{\\sqrt{2}}$", "The answer is $\\frac{1}{\\sqrt{2}}$.")),
+    ("\\frac{1}{\\sqrt{2}}", ("\\boxed{\\frac{1}{\\sqrt{2}}}", "$\\frac{1}{\\sqrt{2}}$",
+    "The answer is $\\frac{1}{\\sqrt{2}}$.")),
 ]  # fmt: skip
 OTHER_ANSWERS: list[tuple[str, tuple[str, ...]]] = [
-    ("42", ("43", "x = 43", "#### 43", "≈ 43", "\\boxed{421}", "4 2", "> 42", "< 42", "42 or 43", "not 42", "-42", "#### Step 42\nNo", "x = 42y", "42 million", "y > 42", "f(42)", "x_42")),
+    ("42", ("43", "x = 43", "#### 43", "≈ 43", "\\boxed{421}", "4 2", "> 42", "< 42", "42 or 43", "not 42", "-42",
+    "#### Step 42\nNo", "x = 42y", "42 million", "y > 42", "f(42)", "x_42")),
     ("28%", ("2.8%", "28 cm", "28", "\\boxed{27\\%}")),
     ("red car", ("red", "car", "not a red car", "red cars", "a red car and a bus", "x = red")),
     ("x = 42", ("y = 42 + 1", "x = 43", "x ≠ 42")),
@@ -99,14 +107,25 @@ def test_another_answer_is_not() -> None:
 
 # Language: yes, no, and a sentence that says either
 SENTENCES = {
-    "en": ("Yes", "No", "The answer is {}."), "de": ("Ja", "Nein", "Die Antwort ist {}."), "fr": ("Oui", "Non", "La réponse est {}."),
-    "es": ("Sí", "No", "La respuesta es {}."), "pt": ("Sim", "Não", "A resposta é {}."), "it": ("Sì", "No", "La risposta è {}."), "nl": ("Ja", "Nee", "Het antwoord is {}."),
-    "sv": ("Ja", "Nej", "Svaret är {}."), "da": ("Ja", "Nej", "Svaret er {}."), "no": ("Ja", "Nei", "Svaret er {}."), "fi": ("Kyllä", "Ei", "Vastaus on {}."), "pl": ("Tak", "Nie", "Odpowiedź to {}."),
-    "cs": ("Ano", "Ne", "Odpověď je {}."), "sk": ("Áno", "Nie", "Odpoveď je {}."), "hu": ("Igen", "Nem", "A válasz: {}."), "ro": ("Da", "Nu", "Răspunsul este {}."), "bg": ("Да", "Не", "Отговорът е {}."),
-    "hr": ("Da", "Ne", "Odgovor je {}."), "el": ("Ναι", "Όχι", "Η απάντηση είναι {}."), "ru": ("Да", "Нет", "Ответ: {}."), "uk": ("Так", "Ні", "Відповідь: {}."), "tr": ("Evet", "Hayır", "Cevap: {}."),
-    "ar": ("نعم", "لا", "الإجابة هي {}."), "fa": ("بله", "خیر", "پاسخ: {}."), "he": ("כן", "לא", "התשובה היא {}."), "hi": ("हाँ", "नहीं", "उत्तर है: {}।"), "bn": ("হ্যাঁ", "না", "উত্তর: {}।"),
-    "th": ("ใช่", "ไม่ใช่", "คำตอบคือ {}"), "vi": ("Có", "Không", "Câu trả lời là {}."), "id": ("Ya", "Tidak", "Jawabannya adalah {}."), "fil": ("Oo", "Hindi", "Ang sagot ay {}."), "sw": ("Ndiyo", "Hapana", "Jibu ni {}."),
-    "ja": ("はい", "いいえ", "答えは{}です。"), "ko": ("네", "아니요", "정답은 {}입니다."), "zh": ("是", "否", "答案是{}。"), "lt": ("Taip", "Ne", "Atsakymas: {}."), "et": ("Jah", "Ei", "Vastus on {}."), "lv": ("Jā", "Nē", "Atbilde ir {}."),
+    "en": ("Yes", "No", "The answer is {}."), "de": ("Ja", "Nein", "Die Antwort ist {}."),
+    "fr": ("Oui", "Non", "La réponse est {}."),
+    "es": ("Sí", "No", "La respuesta es {}."), "pt": ("Sim", "Não", "A resposta é {}."),
+    "it": ("Sì", "No", "La risposta è {}."), "nl": ("Ja", "Nee", "Het antwoord is {}."),
+    "sv": ("Ja", "Nej", "Svaret är {}."), "da": ("Ja", "Nej", "Svaret er {}."), "no": ("Ja", "Nei", "Svaret er {}."),
+    "fi": ("Kyllä", "Ei", "Vastaus on {}."), "pl": ("Tak", "Nie", "Odpowiedź to {}."),
+    "cs": ("Ano", "Ne", "Odpověď je {}."), "sk": ("Áno", "Nie", "Odpoveď je {}."),
+    "hu": ("Igen", "Nem", "A válasz: {}."), "ro": ("Da", "Nu", "Răspunsul este {}."),
+    "bg": ("Да", "Не", "Отговорът е {}."),
+    "hr": ("Da", "Ne", "Odgovor je {}."), "el": ("Ναι", "Όχι", "Η απάντηση είναι {}."),
+    "ru": ("Да", "Нет", "Ответ: {}."), "uk": ("Так", "Ні", "Відповідь: {}."), "tr": ("Evet", "Hayır", "Cevap: {}."),
+    "ar": ("نعم", "لا", "الإجابة هي {}."), "fa": ("بله", "خیر", "پاسخ: {}."), "he": ("כן", "לא", "התשובה היא {}."),
+    "hi": ("हाँ", "नहीं", "उत्तर है: {}।"), "bn": ("হ্যাঁ", "না", "উত্তর: {}।"),
+    "th": ("ใช่", "ไม่ใช่", "คำตอบคือ {}"), "vi": ("Có", "Không", "Câu trả lời là {}."),
+    "id": ("Ya", "Tidak", "Jawabannya adalah {}."), "fil": ("Oo", "Hindi", "Ang sagot ay {}."),
+    "sw": ("Ndiyo", "Hapana", "Jibu ni {}."),
+    "ja": ("はい", "いいえ", "答えは{}です。"), "ko": ("네", "아니요", "정답은 {}입니다."), "zh": ("是", "否", "答案是{}。"),
+    "lt": ("Taip", "Ne", "Atsakymas: {}."), "et": ("Jah", "Ei", "Vastus on {}."),
+    "lv": ("Jā", "Nē", "Atbilde ir {}."),
 }  # fmt: skip
 
 

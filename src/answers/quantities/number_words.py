@@ -34,6 +34,11 @@ def factor_of(words: Sequence[str]) -> float | None:
     return product
 
 
+def part_of(word: str) -> float | None:
+    """The value of a fraction's name: ``thirds``; None if it is none."""
+    return _PARTS.get(word)
+
+
 def value_of_words(words: Sequence[str]) -> float | None:
     """The number that lower-case words say; None unless all of them together are one number."""
     for split, word in enumerate(words):
@@ -63,9 +68,8 @@ def _part(words: Sequence[str]) -> float | None:
 def _cardinal(words: Sequence[str]) -> float | None:
     if "point" in words:
         return _decimal(words)
-    if words and words[0] in _ARTICLES:
-        factor = factor_of(words[1:]) if len(words) > 1 else None
-        return factor
+    if len(words) > 1 and words[0] in _ARTICLES and words[1] in _FACTORS:
+        words = ["one", *words[1:]]
     total, last, place = 0.0, float("inf"), 0
     while place < len(words):
         begun = place

@@ -37,7 +37,7 @@ _NEGATED = re.compile(
 _COMPARED_BEFORE = re.compile(
     r"\b(?:than|least|most|over|under|above|below|beyond|exceed\w*|surpass\w*|within|between|almost|nearly|barely|near"
     r"|close to|up to|less|fewer|half of|twice|double|triple|or|either|minimum of|maximum of|times|versus|vs|any\w* but|all but"
-    r"|\d\s?\S{0,8}\s+to|multiple of|multiples of|factor of|power of|square of|cube of|root of|inverse of|reciprocal of|plus|divided by|multiplied by)"
+    r"|\d\s?\S{0,8}\s+to|(?:tens|dozens|hundreds|thousands) of|multiple of|multiples of|factor of|power of|square of|cube of|root of|inverse of|reciprocal of|plus|divided by|multiplied by)"
     r"(?:\s+(?:the|a|an|of|be|is|only|just|exactly|about))*\s*$",
     re.IGNORECASE,
 )
@@ -45,7 +45,7 @@ _ADDS_UP = re.compile(
     r"\b(?:add|adds|adding|added|sum|sums|total|totals|amount|amounts|come|comes|brings?)\s+up\s+to\s*$", re.IGNORECASE
 )
 _COMPARED_AFTER = re.compile(
-    r"to\s+[-$€£]?\d|(?:(?:or|and|to)\s+(?:\w+\s+)?(?:more|less|fewer|above|below|over|under|higher|lower|greater|up|so|smaller|larger|beyond)\b"
+    r"to\s+[-$€£]?\d|tens\b|and\s+counting\b|(?:minimum|maximum|min|max)\b|[ap]\.?m\b|o'clock\b|(?:(?:or|and|to)\s+(?:\w+\s+)?(?:more|less|fewer|above|below|over|under|higher|lower|greater|up|so|smaller|larger|beyond)\b"
     r"|at\s+(?:least|most)\b|or\s+\S|plus\b|minus\b|squared\b|cubed\b|factorial\b|to\s+the\s+power|divided\b|multiplied\b"
     r"|out\s+of\b|in\s+\d|of\s+\d|times\s+(?:as|more|less|the|larger|smaller|bigger|greater|\d)|(?:more|less|fewer)\s+than\b"
     r"|halves\b|thirds?\b|fourths?\b|fifths?\b|sixths?\b|sevenths?\b|eighths?\b|ninths?\b|tenths?\b|hundredths?\b|thousandths?\b"
@@ -54,7 +54,7 @@ _COMPARED_AFTER = re.compile(
 )
 _ENGLISH = re.compile(
     r"\b(?:the|is|are|there|was|were|it|it's|its|i|we|that|this|these|has|have|had|with|which|so|thus|therefore|hence|answer|you"
-    r"|he|she|they|can|see|count|shows?|equals?|gives?|get|got|total|number|value|result|sum|and|of|for|from|about|approximately"
+    r"|he|she|they|can|see|count|shows?|equals?|gives?|get|got|total|number|value|result|probably|likely|maybe|perhaps|all|sum|and|of|for|from|about|approximately"
     r"|roughly|around|exactly|only|just|precisely|be|would|should|must|at)\b",
     re.IGNORECASE,
 )
@@ -115,6 +115,8 @@ def _words(text: str) -> list[_Word]:
         for piece in line.split():
             core = piece.lstrip(_EDGE_BEFORE) if not piece.startswith(("(", "[", "{")) or ")" not in piece else piece
             core = _trimmed(core)
+            if piece[0] in "([" and found and not begins:
+                found[-1], begins = _Word(found[-1].text, found[-1].begins, True), True
             cut = piece[piece.rfind(core) + len(core) :] if core else piece
             ends = bool(_BREAK.search(cut))
             if core:
@@ -203,6 +205,8 @@ def _in_context(words: list[_Word], start: int, end: int, read: Quantity | None,
     while last < len(words) and not words[last - 1].ends and last < end + 4:
         last += 1
     after = " ".join(word.text for word in words[end:last])
+    if before and not after and all(word in _DASHES for word in before):  # "– 5": a list or a minus
+        read = None
     negated = _NEGATED.search(" ".join(before)) is not None
     if read is not None and before and before[-1].lower() in _SIGNS:
         read = Quantity(-read.value, read.unit)
@@ -227,4 +231,5 @@ def _is_foreign(before: list[str], after: list[_Word], text: str) -> bool:
     near = {word.lower() for word in before[-3:]} | {word.text.lower() for word in after[:2]}
     if near & COMPARISONS or (after and after[0].text.lower() in SCALES):
         return True
+    before = [word for word in before if word not in _OPERATORS]
     return bool(before) and not _ENGLISH.search(" ".join(before)) and not _ENGLISH.search(text)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from testbed.answers.expressions import value_of
 from testbed.answers.quantities.notation import plain_notation
-from testbed.answers.quantities.number_words import WORDS, factor_of, value_of_words
+from testbed.answers.quantities.number_words import WORDS, factor_of, part_of, value_of_words
 from testbed.answers.quantities.units import Unit, is_percent, unit_of
 
 _LONGEST = 120  # characters of a quantity
@@ -25,7 +25,7 @@ _SHORT_FACTORS = {"k": 1e3, "K": 1e3, "bn": 1e9, "mn": 1e6, "mln": 1e6, "mio": 1
 _MONEY_FACTORS = {"M": 1e6, "m": 1e6, "MM": 1e6, "B": 1e9, "b": 1e9, "T": 1e12}
 _GLUED = re.compile(r"(.*?[\d.])\s*([A-Za-z]{1,3})")
 _FACTORIAL = re.compile(r"(\d{1,2})!")
-_RANGE = re.compile(r"[\d.,]+\s*[-–—~]\s*[\d.,]+|[\d.,]+\s*:\s*[\d.,]+|.*\d,\d{1,2}(?!\d).*")
+_RANGE = re.compile(r"-?[\d.,]+\s*[-–—~]\s*-?[\d.,]+|[\d.,]+\s*:\s*[\d.,]+|.*\d,\d{1,2}(?!\d).*")
 _DATE = re.compile(r"\d+(?:[-/]\d+){2,}|\d+(?:\.\d+){2,}")
 _BEFORE_UNIT = re.compile(r"(?<=[\d)}.π])\s*(?=[A-Za-z°%‰µμΩ$€£¥₹₩℃℉])|(?<=[A-Za-z])\s+(?=\S)")
 
@@ -126,7 +126,7 @@ def _with_factor(text: str, factors: dict[str, float]) -> float | None:
     if tail.lower().startswith("and ") and _LITERAL.fullmatch(head):
         part = value_of_words(["zero", *tail.lower().replace("-", " ").split()])
         return None if part is None or part >= 1 else float(head.replace(",", "")) + part
-    factor = factor_of(tail.lower().split()) if tail else None
+    factor = (factor_of(tail.lower().split()) or part_of(tail.lower())) if tail else None
     if factor is None and (glued := _GLUED.fullmatch(text)):
         head, factor = glued[1], (_SHORT_FACTORS | factors).get(glued[2])
     if factor is None or not _LITERAL.fullmatch(head.lstrip("-+")):

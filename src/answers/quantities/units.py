@@ -54,6 +54,7 @@ _PREFIXES |= {"nano": 1e-9, "micro": 1e-6, "milli": 1e-3, "centi": 1e-2, "deci":
 _PREFIXES |= {"giga": 1e9, "T": 1e12, "p": 1e-12, "h": 1e2}
 _WORD_POWERS = {"square": 2, "sq": 2, "sq.": 2, "cubic": 3, "cu": 3}
 _AFTER_POWERS = {"squared": 2, "cubed": 3}
+_TIMES_OF_DAY = ("pm", "am")  # no picometres
 _FACTOR = re.compile(r"([^\s/*·^\d]+?)\.?\s*(?:\^?\s*\{?([-−]?\d)\}?)?")
 
 
@@ -71,7 +72,7 @@ def unit_of(text: str) -> Unit | None:
     plain = " ".join(text.split())
     if not plain or len(plain) > 40:
         return None
-    whole = _simple(plain)
+    whole = None if plain in _TIMES_OF_DAY else _simple(plain)
     if whole is not None:
         return Unit(_named(Counter({whole[0]: 1})), whole[1])
     counted: Counter[str] = Counter()
@@ -80,6 +81,8 @@ def unit_of(text: str) -> Unit | None:
     if not factors:
         return None
     for factor, power in factors:
+        if factor in _TIMES_OF_DAY:
+            return None
         found = _simple(factor)
         if found is None:
             return None
