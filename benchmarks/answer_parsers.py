@@ -3,10 +3,11 @@
     pip install text2num word2number quantulum3 math-verify latex2sympy2_extended pint num2words
     python benchmarks/answer_parsers.py
 
-A parser is given an answer and gives one number, or none. *Right* counts the answers with a value that it reads; *wrong*
-all answers from which it takes another number (a part of the phrase, mostly), which is what rules must never do. The
-phrases are those of ``tests/answers/test_numbers_in_phrases.py``, with which testbed's own parser was written, and, as
-sets that nobody chose for it, random numbers in num2words' words, and quantulum3's own test sentences with one quantity.
+A parser is given an answer and gives one number, or none. *Right* counts the answers with a value that it reads,
+*wrong* all answers from which it takes another number (a part of the phrase, mostly), which is what rules must never
+do. The phrases are those of ``tests/answers/test_numbers_in_phrases.py``, with which testbed's own parser was written,
+and, as sets that nobody chose for it, random numbers in num2words' words, and the sentences with one quantity of
+quantulum3's tests.
 Counts alone; nothing is timed.
 """
 

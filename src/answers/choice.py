@@ -62,15 +62,18 @@ _LISTED = re.compile(r"(?:^|[\s(*])([A-Z])[.):](?=[^\x21-\x7e])")
 
 _KEYWORD = re.compile(r"(?:\b(?:option|choice|answer|is|be)|[\"'`]s|选项|答案|是)[\s:\"'*(\[]*$", re.IGNORECASE)
 _NOT_BEFORE = re.compile(
-    r"(?:\bnot|n't|\bno|\bnever|\bneither|\bnor|\bexcept|\beliminat\w*|\brule out|\bexclud\w*|\brather than|\binstead of"
+    r"(?:\bnot|n't|\bno|\bnever|\bneither|\bnor|\bexcept|\beliminat\w*|\brule out|\bexclud\w*|\brather than"
+    r"|\binstead of"
     r"|\bunlike|\b(?:any|every|all)\w*\s+(?:but|besides|save)|\b(?:other|apart|aside)\s+(?:than|from)|\bbesides|\bbarring|\bwithout"
-    r"|\bfar from|\bopposite of|\bhardly|\bdoubt(?:\s+(?:that|it\s+is|it's))*|\bunlikely(?:\s+to\s+be)?|不是|不选|排除|不会是|并非)"
+    r"|\bfar from|\bopposite of|\bhardly|\bdoubt(?:\s+(?:that|it\s+is|it's))*|\bunlikely(?:\s+to\s+be)?"
+    r"|不是|不选|排除|不会是|并非)"
     r"(?:\s+(?:a|an|the|any|option|choice|choose|select|pick|be))*[\s\"'*(\[]*$"
     rf"|(?:{languages.NOT_WORDS}|\bno\s+(?:es|son|ser[ií]a|era))(?:\s+\w+){{0,2}}[\s\"'*(\[]*$",
     re.IGNORECASE,
 )
 _NOT_AFTER = re.compile(
-    r"[\"'*)\]]*\s*(?:(?:is|was|are)(?:\s*not|n't|\s+(?:wrong|incorrect|false|out))\b|不|は違|ではな|は間違|은 아니|는 아니|이 아니|가 아니)"
+    r"[\"'*)\]]*\s*(?:(?:is|was|are)(?:\s*not|n't|\s+(?:wrong|incorrect|false|out))\b"
+    r"|不|は違|ではな|は間違|은 아니|는 아니|이 아니|가 아니)"
     rf"|[\"'*)\]]*\s+(?:[\w']+\s+){{0,2}}(?:{languages.NOT_WORDS}|{languages.WRONG_WORDS})",
     re.IGNORECASE,
 )
@@ -245,7 +248,7 @@ class Options:
         return [] if found is None else self._same(found)
 
     def _same(self, found: Quantity) -> list[str]:
-        """The options with a quantity: in the same unit, else in one that measures the same, else where one has none."""
+        """The options with a quantity: in the same unit, else in one that measures the same, else without one."""
         for equal in (_same_unit, _same_measure, _same_value):
             letters = [letter for letter, option in self._quantities.items() if equal(found, option)]
             if letters:

@@ -28,8 +28,10 @@ _RULED_OUT = re.compile(
 _CLAUSE = r"(?:\A|(?<=[\n.!?…,;:(—–-])|(?<=\bno)|(?<=\bbut)|(?<=\boh))[\s*_\"'(—–-]{0,4}"
 _NOT_SO = r"(?:that|this|it)(?:'s| is| was)(?: a)? (?:not (?:right|correct|true|it)|wrong|incorrect|mistake|false)"
 _TAKES_BACK = re.compile(
-    rf"(?P<surely>{_CLAUSE}(?:(?:but\s+)?wait\b|hold on\b|correction\b|on second thoughts?\b|scratch that\b|strike that\b|oops\b"
-    r"|i (?:was|am) (?:wrong|mistaken)\b|i take (?:it|that) back\b|(?:that was )?my mistake\b|i(?:'ve| have)? changed my mind\b"
+    rf"(?P<surely>{_CLAUSE}(?:(?:but\s+)?wait\b|hold on\b|correction\b|on second thoughts?\b|scratch that\b"
+    r"|strike that\b|oops\b"
+    r"|i (?:was|am) (?:wrong|mistaken)\b|i take (?:it|that) back\b|(?:that was )?my mistake\b"
+    r"|i(?:'ve| have)? changed my mind\b"
     r"|let me (?:correct|reconsider|revise|rephrase|rethink)\b(?:\s+(?:that|this|my answer|it|myself))?))"
     rf"[\s,.:;!—–-]*(?:{_NOT_SO}[\s,.:;!—–-]*)?"
     rf"|{_CLAUSE}(?:(?:actually|no(?=\s*[,.:;!—–-])|nope|sorry|rather|i mean|or rather|make that|hmm+|{_NOT_SO})(?!\w)"
@@ -93,7 +95,7 @@ def last_word(text: str) -> tuple[str, bool] | None:
 
 
 def without_talk_of_options(text: str, choices: Mapping[str, str]) -> str:
-    """A text without phrases such as "none of the options", which do not name an option None, unless an option says so."""
+    """A text without phrases such as "none of the options", which name no option, unless an option says so."""
 
     def crossed(match: re.Match[str]) -> str:
         said = match[0].lower()

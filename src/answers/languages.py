@@ -9,7 +9,7 @@ import re
 
 # language: yes; no; "(the) answer"; words after it that say "is" or "right"
 _TABLE = """
-en: yes|yeah|yep|yes it is; no|nope|no it is not; answer|ans|result|solution; is|are|was|would be|should be|must be|will be
+en: yes|yeah|yep; no|nope; answer|ans|result|solution; is|are|was|would be|should be|must be|will be
 de: ja; nein; antwort|lösung; ist|lautet|wäre
 fr: oui; non; réponse|réponse correcte|réponse finale|réponse exacte; est|serait
 es: sí|si; no; respuesta|respuesta correcta|respuesta final; es|sería
@@ -57,7 +57,7 @@ fil: oo|opo; hindi; sagot|tamang sagot; ay
 sw: ndiyo|ndio; hapana; jibu|jibu sahihi; ni
 ja: はい|ええ|そうです; いいえ|いえ|違います; 答え|正解|解答|回答|最終回答|最終的な答え; は|が
 ko: 네|예|네 맞습니다; 아니요|아니오|아뇨|아닙니다; 정답|답|답변|대답|최종 답; 은|는|이|입니다
-zh: 是|是的|对|對|对的|有|正确; 否|不是|不|不对|不對|没有|沒有|不正确; 答案|正确答案|最终答案|回答|答; 应该是|應該是|应为|是|为|為|就是
+zh: 是|是的|对|對|对的|有|正确; 否|不是|不|不对|不對|没有|沒有|不正确; 答案|回答|答; 应该是|應該是|应为|是|为|為|就是
 """
 
 _ROWS = [line.partition(":")[2].split(";") for line in _TABLE.strip().splitlines()]
@@ -100,53 +100,64 @@ ANSWER_IS = (
 
 OR = _one_of(
     """
-    or and ou et oder und o u y e of en eller och og tai ja või lub albo czy nebo anebo či alebo ali ili или и або чи vagy sau ή
-    veya mi أو یا או या বা அல்லது లేదా หรือ hoặc hay atau au または か 还是 還是 或 或者 또는 아니면
+    or and ou et oder und o u y e of en eller och og tai ja või lub albo czy nebo anebo či alebo ali
+    ili или и або чи vagy sau ή veya mi أو یا או या বা அல்லது లేదా หรือ hoặc hay atau au または か 还是 還是
+    或 或者 또는 아니면
     """.split()
 )
 NOT = frozenset(
     """
-    nicht kein keine pas jamais nunca non não nao niet geen inte ikke ekki ei nie ne není nije nu nem не нет ні не
-    δεν όχι değil ليس ليست לא אינה नहीं না இல்லை కాదు không bukan tidak hindi bukanlah
+    nicht kein keine pas jamais nunca non não nao niet geen inte ikke ekki ei nie ne není nije nu
+    nem не нет ні не δεν όχι değil ليس ليست לא אינה नहीं না இல்லை కాదు không bukan tidak hindi
+    bukanlah
     """.split()
 )
 WRONG = frozenset(
     """
-    falsch unzutreffend fausse faux incorrecte incorrecta incorrecto falsa falso errata errato sbagliata sbagliato errada
-    errado incorreta fout onjuist fel forkert feil galt väärin vale błędna niepoprawna špatně nesprávná nesprávne netočan
-    greșit incorect helytelen rossz λάθος неверный неверно неправильный неправильно невірно неправильна yanlış خاطئة خطأ
-    שגויה गलत ভুল salah sai
+    falsch unzutreffend fausse faux incorrecte incorrecta incorrecto falsa falso errata errato
+    sbagliata sbagliato errada errado incorreta fout onjuist fel forkert feil galt väärin vale
+    błędna niepoprawna špatně nesprávná nesprávne netočan greșit incorect helytelen rossz λάθος
+    неверный неверно неправильный неправильно невірно неправильна yanlış خاطئة خطأ שגויה गलत ভুল
+    salah sai
     """.split()
 )
 NOT_WORDS, WRONG_WORDS = (_one_of(sorted(words)) for words in (NOT, WRONG))
 COMPARISONS = frozenset(
     """
-    als oder weniger mehr mindestens höchstens über unter beinahe rund ou moins que presque menos más mas que o u
-    mínimo máximo casi mais menor maior quase más meno più oppure quasi minder meer minstens hoogstens bijna dan eller mindre
-    mer färre minst högst nästan mindst højst næsten vähemmän enemmän yli lub mniej więcej niż ponad prawie nebo
-    méně více než téměř sau mai puțin mult decât aproape vagy kevesebb több legalább или менее более меньше больше чем
-    почти або менше більше ніж майже veya az fazla daha neredeyse ή λιγότερο περισσότερο από kurang lebih dari hampir atau
-    ít hơn nhiều gần hoặc أقل أكثر من أو פחות יותר או कम अधिक ज्यादा या কম বেশি
+    als oder weniger mehr mindestens höchstens über unter beinahe rund ou moins que presque menos
+    más mas que o u mínimo máximo casi mais menor maior quase más meno più oppure quasi minder meer
+    minstens hoogstens bijna dan eller mindre mer färre minst högst nästan mindst højst næsten
+    vähemmän enemmän yli lub mniej więcej niż ponad prawie nebo méně více než téměř sau mai puțin
+    mult decât aproape vagy kevesebb több legalább или менее более меньше больше чем почти або менше
+    більше ніж майже veya az fazla daha neredeyse ή λιγότερο περισσότερο από kurang lebih dari
+    hampir atau ít hơn nhiều gần hoặc أقل أكثر من أو פחות יותר או कम अधिक ज्यादा या কম বেশি
     """.split()
 )
 SCALES = frozenset(
     """
-    hundert tausend million millionen mio milliarde milliarden prozent dutzend cent cents mille millions milliard milliards
-    pour douzaine ciento cien mil millón millones millardo docena por mille milioni milione miliardi miliardo mila percento
-    dozzina milhão milhões bilhão bilhões cento dúzia honderd duizend miljoen miljard procent dozijn hundra tusen miljoner
-    miljarder hundrede tusinde millioner milliarder prosent prosenttia tuhat tuhatta miljoona miljoonaa sto tysiąc tysiące
-    tysięcy milion miliony milionów miliard miliarda miliardów procenta procentów tuzin tisíc milionu procenta mii milioane
-    sută száz ezer millió milliárd százalék тысяча тысячи тысяч миллион миллиона миллионов миллиард миллиарда миллиардов
-    процент процента процентов тис млн млрд тыс тисяч мільйон мільйонів відсотків yüz bin milyon milyar yüzde ألف آلاف مليون
-    ملايين مليار بالمائة हज़ार हजार लाख करोड़ प्रतिशत হাজার লাখ কোটি ribu juta miliar persen nghìn ngàn triệu tỷ phần χιλιάδες
-    εκατομμύρια δισεκατομμύρια אלף אלפים מיליון אחוז
+    hundert tausend million millionen mio milliarde milliarden prozent dutzend cent cents mille
+    millions milliard milliards pour douzaine ciento cien mil millón millones millardo docena por
+    mille milioni milione miliardi miliardo mila percento dozzina milhão milhões bilhão bilhões
+    cento dúzia honderd duizend miljoen miljard procent dozijn hundra tusen miljoner miljarder
+    hundrede tusinde millioner milliarder prosent prosenttia tuhat tuhatta miljoona miljoonaa sto
+    tysiąc tysiące tysięcy milion miliony milionów miliard miliarda miliardów procenta procentów
+    tuzin tisíc milionu procenta mii milioane sută száz ezer millió milliárd százalék тысяча тысячи
+    тысяч миллион миллиона миллионов миллиард миллиарда миллиардов процент процента процентов тис
+    млн млрд тыс тисяч мільйон мільйонів відсотків yüz bin milyon milyar yüzde ألف آلاف مليون ملايين
+    مليار بالمائة हज़ार हजार लाख करोड़ प्रतिशत হাজার লাখ কোটি ribu juta miliar persen nghìn ngàn
+    triệu tỷ phần χιλιάδες εκατομμύρια δισεκατομμύρια אלף אלפים מיליון אחוז
     """.split()
 )
 
 CORRECT = frozenset(
-    "correct korrekt richtig correcte correcto correcta correto correta corretto corretta верно правильно 正确 正確 对 正解 정답 맞음".split()
+    """
+    correct korrekt richtig correcte correcto correcta correto correta corretto corretta верно правильно 正确 正確 对
+    正解 정답 맞음
+    """.split()
 )
 INCORRECT = frozenset(
-    "incorrect inkorrekt falsch incorrecte incorrecto incorrecta incorreto incorreta scorretto scorretta errato errata неверно"
-    " неправильно 错误 錯誤 不正确 不正確 错 不正解 誤り 오답 틀림".split()
+    """
+    incorrect inkorrekt falsch incorrecte incorrecto incorrecta incorreto incorreta scorretto scorretta errato errata
+    неверно неправильно 错误 錯誤 不正确 不正確 错 不正解 誤り 오답 틀림
+    """.split()
 )

@@ -20,8 +20,8 @@ _TOLERANCE = 0.05  # of relaxed accuracy
 _EQUAL = 1e-9  # relative difference of numbers that are written otherwise
 _EQUALS = re.compile(r"(?<![<>!=])=(?!=)|≈|\\approx\b")
 _COMPARED = re.compile(
-    r"(?:(?:it(?:'s| is)|is|are)\s+)?(?:not|isn't|never|less than|more than|fewer than|greater than|at least|at most|up to|over|under"
-    r"|above|below|between|[<>≤≥≠])\s*",
+    r"(?:(?:it(?:'s| is)|is|are)\s+)?(?:not|isn't|never|less than|more than|fewer than|greater than|at least|at most"
+    r"|up to|over|under|above|below|between|[<>≤≥≠])\s*",
     re.IGNORECASE,
 )
 _BOUNDED = re.compile(

@@ -10,7 +10,7 @@ import pytest
 from testbed.answers.scorings import SCORINGS
 
 NO = None
-# Kind → what an answer says, and the number that it means; None if it means no number, or none that rules can be sure of.
+# Kind → what an answer says, and the number that it means; None if it means none, or none that rules can be sure of.
 PHRASES: dict[str, list[tuple[str, float | None]]] = {
     "number words": [
         ("forty-two", 42),

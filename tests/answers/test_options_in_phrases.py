@@ -103,7 +103,8 @@ CASES: list[tuple[tuple[str, ...], str, list[tuple[str, str | None]]]] = [
         ("คำตอบที่ถูกต้องคือ B", "B"), ("Câu trả lời là B", "B"), ("Đáp án đúng là B", "B"), ("Đáp án: B", "B"),
         ("Jawabannya adalah B", "B"), ("Jawaban: B", "B"), ("Jawapannya ialah B", "B"), ("Ang sagot ay B", "B"),
         ("Jibu ni B", "B"), ("答案是B", "B"), ("答案：B", "B"), ("正确答案为B。", "B"),
-        ("答えはBです", "B"), ("正解はBです。", "B"), ("回答：B", "B"), ("정답은 B입니다.", "B"), ("답: B", "B"), ("Odgovor je B", "B"),
+        ("答えはBです", "B"), ("正解はBです。", "B"), ("回答：B", "B"), ("정답은 B입니다.", "B"), ("답: B", "B"),
+        ("Odgovor je B", "B"),
         ("Atsakymas: B", "B"), ("Vastus on B", "B"), ("Atbilde ir B", "B"),
     ]),
     (FRACTIONS, "fractions", [
@@ -157,10 +158,10 @@ CASES: list[tuple[tuple[str, ...], str, list[tuple[str, str | None]]]] = [
     ("The answer is none of the above", "D"), ("D", "D"), ("The dog", "B")]),
     (ALL, "quantifiers", [("All", "A"), ("All of the options", NO), ("Both of the answers", NO), ("Some of the above",
     NO), ("Both", "C"), ("neither of these options", NO)]),
-    (CITIES, "accents", [(unicodedata.normalize("NFD", text), letter) for text, letter in (("Élan", "A"), ("Der café",
-    NO), ("café", "B"), ("It is naïve.", "C"), ("Zürich", "D"), ("The answer is Élan", "A"))][:1] + [
-        (unicodedata.normalize("NFD", "café"), "B"), (unicodedata.normalize("NFD", "The answer is naïve."), "C"),
-        ("Zu\u0308rich", "D"), ("\u200bÉlan\ufeff", "A"), ("caf\u00ade\u0301", "B"), ("Elan", NO),
+    (CITIES, "accents", [
+        (unicodedata.normalize("NFD", "Élan"), "A"), (unicodedata.normalize("NFD", "The answer is naïve."), "C"),
+        (unicodedata.normalize("NFD", "café"), "B"), ("Zu\u0308rich", "D"), ("\u200bÉlan\ufeff", "A"),
+        ("caf\u00ade\u0301", "B"), ("Elan", NO),
     ]),
     (PRICES, "prices", [("$50", "B"), ("50 dollars", "B"), ("$50.00", "B"), ("\\$50", "B"), ("USD 50", "B"),
     ("$5,000", "C"), ("5 thousand dollars", "C"), ("50 cents", "D"), ("It costs $50.", "B"), ("€50", NO),

@@ -123,7 +123,8 @@ SENTENCES = {
     "th": ("ใช่", "ไม่ใช่", "คำตอบคือ {}"), "vi": ("Có", "Không", "Câu trả lời là {}."),
     "id": ("Ya", "Tidak", "Jawabannya adalah {}."), "fil": ("Oo", "Hindi", "Ang sagot ay {}."),
     "sw": ("Ndiyo", "Hapana", "Jibu ni {}."),
-    "ja": ("はい", "いいえ", "答えは{}です。"), "ko": ("네", "아니요", "정답은 {}입니다."), "zh": ("是", "否", "答案是{}。"),
+    "ja": ("はい", "いいえ", "答えは{}です。"), "ko": ("네", "아니요", "정답은 {}입니다."),
+    "zh": ("是", "否", "答案是{}。"),
     "lt": ("Taip", "Ne", "Atsakymas: {}."), "et": ("Jah", "Ei", "Vastus on {}."),
     "lv": ("Jā", "Nē", "Atbilde ir {}."),
 }  # fmt: skip

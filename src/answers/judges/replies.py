@@ -29,7 +29,10 @@ _OTHER_LABELS = (  # the same in other languages; "answer" is in `languages`
     r"(?:得分|分数|評分|评分|判断|判定|结论|評価|评价|スコア|採点|点数|점수|평가|판정|bewertung|punktzahl|urteil|note|puntuación"
     r"|puntaje|veredicto|pontuação|nota|veredito|punteggio|voto|verdetto|оценка|балл|вердикт)"
 )
-_ABOUT = r"(?:(?:so|thus|therefore|hence|overall|my|the|this|given|final|overall|better|best|chosen|winning|correct|student's|model's),?\s+){0,4}"
+_ABOUT = (
+    r"(?:(?:so|thus|therefore|hence|overall|my|the|this|given|final|better|best|chosen|winning|correct|student's|model's)"
+    r",?\s+){0,4}"
+)
 _LABEL = re.compile(
     rf"(?:{_ABOUT}{_NOUN}(?:\s+(?:answer|option))?|{_OTHER_LABELS})[\"'`*_ \t]*[:=][\"'`*_ \t]*", re.IGNORECASE
 )

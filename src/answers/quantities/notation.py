@@ -1,4 +1,4 @@
-"""Numbers as LaTeX and Unicode write them, in plain characters: ``\\frac{1}{2}``, ``28\\%``, ``½``, ``x²``, ``1{,}000``."""
+"""Numbers as LaTeX and Unicode write them, in plain characters: ``\\frac{1}{2}``, ``28\\%``, ``½``, ``x²``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""English number words: ``forty-two``, ``one hundred and five``, ``half a million``, ``three quarters``, ``2 dozen``."""
+"""English number words: ``forty-two``, ``one hundred and five``, ``half a million``, ``three quarters``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ _TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _UNITS = {word: float(value) for value, word in enumerate([*_ONES, *_TEENS])}
 _TENFOLD = {word: 10.0 * value for value, word in enumerate(_TENS, start=2)} | {"fourty": 40.0}
-_SCALES = {f"{word}{ending}": 1000.0**power for power, words in enumerate(
-    (("thousand",), ("million", "mln", "mio", "mn"), ("billion", "bln", "bn"), ("trillion", "tn"), ("quadrillion",)), start=1
-) for word in words for ending in ("", "s")}  # fmt: skip
+_THOUSANDS = ("thousand", "million mln mio mn", "billion bln bn", "trillion tn", "quadrillion")
+_SCALES = {
+    f"{word}{ending}": 1000.0**power
+    for power, words in enumerate(_THOUSANDS, start=1)
+    for word in words.split()
+    for ending in ("", "s")
+}
 _FACTORS = {"hundred": 100.0, "hundreds": 100.0, "dozen": 12.0, "dozens": 12.0, "lakh": 1e5, "crore": 1e7, **_SCALES}
 _ORDINALS = "third fourth fifth sixth seventh eighth ninth tenth".split()
 _PARTS = {word: 1.0 / value for value, word in enumerate(_ORDINALS, start=3)}

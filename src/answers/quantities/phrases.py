@@ -20,8 +20,8 @@ _DASHES = frozenset("- – —".split())
 _SIGNS = ("minus", "negative")
 # "one" is a number after these words, and a pronoun before those.
 _COUNTS = frozenset(
-    "is are was were there only just exactly about see count counts equals equal get total has have had contains shows of"
-    " be to with for and minus negative = than least most not approximately nearly number".split()
+    "is are was were there only just exactly about see count counts equals equal get total has have had contains shows"
+    " of be to with for and minus negative = than least most not approximately nearly number".split()
 )
 _AFTER_PRONOUN = frozenset("can could may might must should would has on at with that who which".split())
 _NUMERIC = re.compile(r"[^A-Za-z\u2e80-\U0003ffff]*\d|\\(?:frac|sqrt)|.*[π√]|[A-Z]{0,3}[$€£¥₹₩]\d")
@@ -31,13 +31,16 @@ _EDGE_BEFORE, _EDGE_AFTER = "\"'`*_([{«“#•", "\"'`*_)]}»”.,;:?!"
 _BREAK = re.compile(r"[.,;:?!)\]]")
 
 _NEGATED = re.compile(
-    r"\b(?:not|never|cannot|neither|nor|without|hardly|scarcely|doubt(?:s|ful)?|wrong|incorrect|except|unlikely)\b|n't\b|\bno\b(?! doubt)",
+    r"\b(?:not|never|cannot|neither|nor|without|hardly|scarcely|doubt(?:s|ful)?|wrong|incorrect|except|unlikely)\b"
+    r"|n't\b|\bno\b(?! doubt)",
     re.IGNORECASE,
 )
 _COMPARED_BEFORE = re.compile(
     r"\b(?:than|least|most|over|under|above|below|beyond|exceed\w*|surpass\w*|within|between|almost|nearly|barely|near"
-    r"|close to|up to|less|fewer|half of|twice|double|triple|or|either|minimum of|maximum of|times|versus|vs|any\w* but|all but"
-    r"|\d\s?\S{0,8}\s+to|(?:tens|dozens|hundreds|thousands) of|multiple of|multiples of|factor of|power of|square of|cube of|root of|inverse of|reciprocal of|plus|divided by|multiplied by)"
+    r"|close to|up to|less|fewer|half of|twice|double|triple|or|either|minimum of|maximum of|times|versus|vs"
+    r"|any\w* but|all but"
+    r"|\d\s?\S{0,8}\s+to|(?:tens|dozens|hundreds|thousands) of"
+    r"|(?:multiples?|factor|power|square|cube|root|inverse|reciprocal) of|plus|divided by|multiplied by)"
     r"(?:\s+(?:the|a|an|of|be|is|only|just|exactly|about))*\s*$",
     re.IGNORECASE,
 )

@@ -75,7 +75,8 @@ def caption_overlap(
         captions: One for each sample; None if there is none, which is not scored. A blank one scores 0.
         references: The reference captions of each sample; samples without any are not scored.
         tokenizer: ``"ptb"``: the Penn Treebank's, which drops punctuation and lowers case, as COCO's evaluation does,
-            of canonical texts (see `testbed.canonical_text`); ``"none"``: words are what is between white space, as in VLMEvalKit.
+            of canonical texts (see `testbed.canonical_text`); ``"none"``: words are what is between white space, as in
+            VLMEvalKit.
         with_meteor: Whether METEOR is computed too, by its Java program.
         with_spice: Whether SPICE is computed too, by its Java program.
 
