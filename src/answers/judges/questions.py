@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from testbed.answers.choice import Options
 from testbed.answers.columns import options, references, truth
 from testbed.answers.judges import pairs as pairs
 from testbed.answers.judges import reasoning as own
 from testbed.answers.judges.replies import score_in, stated, unlabelled, word_in
+from testbed.answers.named_options import Options
 from testbed.answers.texts import final_text
 from testbed.answers.verdict import Verdict
 from testbed.canonical_text import canonical, canonical_columns

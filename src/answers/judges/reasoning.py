@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from testbed.answers.choice import Options
 from testbed.answers.columns import listed, references, truth
 from testbed.answers.judges.replies import object_in, score_in, stated, unlabelled, without_remark, word_in
+from testbed.answers.named_options import Options
 from testbed.answers.reasoning import letters_of, listed_options, same, value_without_sign
 from testbed.answers.scorings import SCORINGS
 from testbed.answers.verdict import Verdict
