@@ -58,6 +58,8 @@ def word2number() -> Parser:
 def quantulum3() -> Parser:
     from quantulum3 import parser
 
+    parser.parse("1 m")  # loads its classifier
+
     def parse(text: str) -> float | None:
         found = parser.parse(text)
         return float(found[0].value) if len(found) == 1 else None

@@ -346,3 +346,28 @@ def test_other_rules_read_the_right_number(name: str) -> None:
     rows = [each for each in CASES if each[2] is not None and not (name == "math_vision" and each[0] == "percentages")]
     unread = [each for each in rows if SCORINGS[name]({**columns, "answer": repr(each[2])}, each[1]).score != 1]
     assert unread == []
+
+
+@pytest.mark.parametrize(
+    ("right", "text", "contained"),
+    [
+        ("3", "There are 3 of them", 1),
+        ("42", "so \\boxed{42}", 1),
+        ("5", "There are 5!", 1),
+        ("90", "$90^\\circ$", 1),
+        ("3", "3 cats and 2 dogs", 1),
+        ("3", "3 million", 0),
+        ("5", "less than 5", 0),
+        ("5", "not 5", 0),
+        ("5", "minus 5", 0),
+        ("2", "x^2", 0),
+        ("2", "\\sqrt{2}", 0),
+        ("2", "2+2", 0),
+        ("2", "2\\pi", 0),
+        ("5", "5 or more", 0),
+    ],
+)
+def test_a_contained_number_is_not_a_part_of_another(right: str, text: str, contained: int) -> None:
+    assert SCORINGS["contains"]({"answer": right}, text).score == contained
+    in_picture = {"answer": right, "category": "Regular Text Recognition"}
+    assert SCORINGS["ocrbench"](in_picture, text).score == 1  # it stands there

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from testbed.answers.languages import COMPARISONS, SCALES
 from testbed.answers.quantities.notation import plain_notation
-from testbed.answers.quantities.number_words import INNER, NUMERALS, WORDS
+from testbed.answers.quantities.number_words import INNER, NUMERALS, WORDS, factor_of
 from testbed.answers.quantities.quantity import Quantity, quantity
 
 _LONGEST = 4000  # characters of a text in which phrases are looked for
@@ -30,6 +30,12 @@ _FORMULA = re.compile(r"[A-Za-z\\][^\s]*[\^*/+<>={}\\][^\s]*")
 _EDGE_BEFORE, _EDGE_AFTER = "\"'`*_([{«“#•", "\"'`*_)]}»”.,;:?!"
 _BREAK = re.compile(r"[.,;:?!)\]]")
 
+_CHANGED_BEFORE = re.compile(
+    r"(?:[\^_√±<>≤≥≠+*/]|[\^_]\{|\\(?:sqrt|[dt]?frac|log|ln|leq?|geq?|neq?)\b\S*|\b(?:minus|negative|sin|cos|tan|log|mod))\s*$",
+    re.IGNORECASE,
+)
+_CHANGED_AFTER = re.compile(r"\s*\^(?!\s*\{?\s*\\circ)|!\S|\s?[-–+*/×]\s?\d|\+|\\pi|π|:\d|\s+mod\b|以上|以下|未満|より")
+_CLAUSE_START = re.compile(r"[.,;:!?\n]")
 _NEGATED = re.compile(
     r"\b(?:not|never|cannot|neither|nor|without|hardly|scarcely|doubt(?:s|ful)?|wrong|incorrect|except|unlikely)\b"
     r"|n't\b|\bno\b(?! doubt)",
@@ -109,6 +115,23 @@ def phrases(text: str) -> list[Phrase]:
         found.append(_in_context(words, place, end, read, text))
         place = end
     return found
+
+
+def is_part(text: str, start: int, end: int) -> bool:
+    """Whether a number at a place of a text is a part of a phrase that says another one: 3 in "3 million"."""
+    before, after = text[max(0, start - 60) : start], text[end : end + 40]
+    if _CHANGED_BEFORE.search(before):
+        return True
+    compared = _COMPARED_BEFORE.search(before.rstrip()) and not _ADDS_UP.search(before.rstrip())
+    following = after.lstrip().split(None, 1)[0].lower().strip(_EDGE_AFTER) if after.strip() else ""
+    return bool(
+        compared
+        or _NEGATED.search(_CLAUSE_START.split(before)[-1])
+        or _COMPARED_AFTER.match(after.lstrip())
+        or factor_of([following]) is not None
+        or following in SCALES
+        or _CHANGED_AFTER.match(after)
+    )
 
 
 def _words(text: str) -> list[_Word]:
