@@ -10,6 +10,7 @@ _HIGH = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+")
 _VULGAR = re.compile(r"(\d*)\s?([¼½¾⅐-⅞])")
 _MATH = re.compile(r"\$\$?([^$]{1,300}?)\$\$?")
 _PROSE = re.compile(r"\b(?:and|or|to|for|per|the|is|of|than|vs|was|are|in|from)\b")  # between two prices
+_SPECIAL = re.compile(r"[\\$^{}<>!+~']")  # none of the patterns is without one of these
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:(?:[\u2009\u202f\u00a0'’]\d{3})+|(?: \d{3}){2,})(?![\d.,]?\d)")
 _GROUPS = re.compile(r"[\u2009\u202f\u00a0'’ ]")
 _STYLE = re.compile(r"\\(?:text|textbf|mathrm|mathbf|operatorname|mbox|rm|bf)\s*\{([^{}]*)\}")
@@ -44,6 +45,8 @@ _REPLACED = [
 
 def plain_notation(text: str) -> str:
     """A text with its numbers and formulas in plain characters, where that changes nothing of their value."""
+    if text.isascii() and not _SPECIAL.search(text):
+        return _GROUPED.sub(lambda match: _GROUPS.sub(",", match[0]), text)
     text = _MATH.sub(lambda match: match[0] if _PROSE.search(match[1]) else f" {match[1]} ", text)
     text = _STYLE.sub(r" \1", text) if "\\" in text else text
     text = _VULGAR.sub(_decimal, text)

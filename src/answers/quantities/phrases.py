@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from testbed.answers.languages import COMPARISONS, SCALES
 from testbed.answers.quantities.notation import plain_notation
 from testbed.answers.quantities.number_words import INNER, NUMERALS, WORDS, factor_of
-from testbed.answers.quantities.quantity import Quantity, quantity
+from testbed.answers.quantities.quantity import Quantity, plain_quantity
 
 _LONGEST = 4000  # characters of a text in which phrases are looked for
 _OPERATORS = frozenset("+ - * / ^ × ÷ = < > ≤ ≥ ≠ ± ~ ≈ – —".split())
@@ -215,7 +215,7 @@ def _longest(words: list[_Word], place: int, end: int) -> tuple[Quantity | None,
     for last in range(clause, end - 1, -1):
         if last > end and words[last - 1].text == "in" and not words[last - 1].ends:  # "5 in the box" is not in inches
             continue
-        read = quantity(" ".join(word.text for word in words[place:last]))
+        read = plain_quantity(" ".join(word.text for word in words[place:last]))
         if read is not None:
             return read, last
     return None, end

@@ -53,7 +53,12 @@ def quantity(text: str) -> Quantity | None:
 
     A hedge such as "about" is no part of its value. None unless all of the text is understood.
     """
-    plain = plain_notation(text).strip().strip("*_`\"'").strip()
+    return plain_quantity(plain_notation(text))
+
+
+def plain_quantity(text: str) -> Quantity | None:
+    """`quantity` of a text in plain notation."""
+    plain = text.strip().strip("*_`\"'").strip()
     if len(plain) > _LONGEST:
         return None
     plain = plain[:-1].rstrip() if plain.endswith(".") and not plain.endswith("..") else plain
