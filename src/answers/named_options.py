@@ -24,7 +24,7 @@ _AND = re.compile(
 _LOWER_END = re.compile(r"[\"'`*_\]}>$]*(?:[).,;:!]|\s*$|\s*\n)")
 _SUFFIX = r"(?:[dt][iıuü]r|dir|dır)\b"  # Turkish "is": B'dir
 _LETTER = re.compile(
-    r"(?<![\w.&+^=*<>\\-])(?<![\w\\]['/{])(?<![\^_*/=<>+]\s)(?<!(?<!\w)\w\()"
+    r"(?<![\w.&+^=*<>\\-])(?<![\w\\]['/{])(?<![\^_*/=<+]\s)(?<!(?<!\w)\w\()"
     rf"([A-Z])(?![\w&+#^_]|-\w|\.\w|'(?!{_SUFFIX})\w|/\w|\s*[\^*<>+=/]\s*[\w\\{{(])"
 )
 _ITEM = re.compile(r"([A-Za-z])[\s.:)\]*\-–—,]+(.*)", re.DOTALL)
@@ -86,8 +86,11 @@ class Options:
         item = _ITEM.match(text.strip().lstrip(EDGES)) if len(core) < 1000 else None
         if item and item.group(1).upper() in self.texts:
             letter, option = item.group(1).upper(), item.group(2)
-            if _flat(option) == self._comparable[letter] or self._equal(option) == [letter]:
+            said = self._equal(option) or [each for each, text in self._comparable.items() if text == _flat(option)]
+            if letter in said:
                 return letter, "letter"
+            if said and option.strip(EDGES):  # the letter of one option, and the text of another
+                return SEVERAL, "letter"
         return None
 
     def _equal(self, text: str) -> list[str]:

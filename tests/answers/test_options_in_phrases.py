@@ -77,7 +77,8 @@ CASES: list[tuple[tuple[str, ...], str, list[tuple[str, str | None]]]] = [
     (ANIMALS, "several", [
         ("A or B", NO), ("A and B", NO), ("A/B", NO), ("Both A and B", NO), ("B, C", NO), ("AB", NO),
         ("either the cat or the dog", NO),
-        ("It could be A, B or C", NO), ("cat, dog", NO), ("The answer is A or B.", NO), ("\\boxed{A, B}", NO),
+        ("It could be A, B or C", NO), ("B. cat", NO), ("(A) dog", NO),
+        ("The answer is B. cat", NO), ("cat, dog", NO), ("The answer is A or B.", NO), ("\\boxed{A, B}", NO),
     ]),
     (ANIMALS, "other words", [
         ("catalog", NO), ("hotdog", NO), ("A^2 + B^2", NO), ("vitamin B12", NO), ("B = 5", NO), ("Plan B-2", NO),

@@ -20,8 +20,8 @@ _DASHES = frozenset("- – —".split())
 _SIGNS = ("minus", "negative")
 # "one" is a number after these words, and a pronoun before those.
 _COUNTS = frozenset(
-    "is are was were there only just exactly about see count counts equals equal get total has have had contains shows"
-    " of be to with for and minus negative = than least most not approximately nearly number".split()
+    "a is are was were there only just exactly about count counts equals equal get total has have had contains shows"
+    " see of be to with for and minus negative = than least most not approximately nearly number".split()
 )
 _AFTER_PRONOUN = frozenset("can could may might must should would has on at with that who which".split())
 _NUMERIC = re.compile(r"[^A-Za-z\u2e80-\U0003ffff]*\d|\\(?:frac|sqrt)|.*[π√]|[A-Z]{0,3}[$€£¥₹₩]\d")
@@ -54,11 +54,11 @@ _ADDS_UP = re.compile(
     r"\b(?:add|adds|adding|added|sum|sums|total|totals|amount|amounts|come|comes|brings?)\s+up\s+to\s*$", re.IGNORECASE
 )
 _COMPARED_AFTER = re.compile(
-    r"to\s+[-$€£]?\d|tens\b|and\s+counting\b|(?:minimum|maximum|min|max)\b|[ap]\.?m\b|o'clock\b|(?:(?:or|and|to)\s+(?:\w+\s+)?(?:more|less|fewer|above|below|over|under|higher|lower|greater|up|so|smaller|larger|beyond)\b"
-    r"|at\s+(?:least|most)\b|or\s+\S|plus\b|minus\b|squared\b|cubed\b|factorial\b|to\s+the\s+power|divided\b|multiplied\b"
+    r"to\s+[-$€£]?\d|tens\b|and\s+counting\b|(?:minimum|maximum|min|max)\b|[ap]\.?m\b|o'clock\b|(?:(?:or|and|to)\s+(?:\w+\s+)?(?:more|less|fewer|above|below|over|under|higher|lower|greater|up|smaller|larger|beyond)\b"
+    r"|at\s+(?:least|most)\b|or\s+(?!so\b)\S|plus\b|minus\b|squared\b|cubed\b|factorial\b|to\s+the\s+power|divided\b|multiplied\b"
     r"|out\s+of\b|in\s+\d|of\s+\d|times\s+(?:as|more|less|the|larger|smaller|bigger|greater|\d)|(?:more|less|fewer)\s+than\b"
     r"|halves\b|thirds?\b|fourths?\b|fifths?\b|sixths?\b|sevenths?\b|eighths?\b|ninths?\b|tenths?\b|hundredths?\b|thousandths?\b"
-    r"|or\b|(?:is|are|was|were|seems?)\s*(?:not\b|wrong|incorrect|false|too\b))",
+    r"|or\b(?!\s+so\b)|(?:is|are|was|were|seems?)\s*(?:not\b|wrong|incorrect|false|too\b))",
     re.IGNORECASE,
 )
 _ENGLISH = re.compile(
