@@ -29,7 +29,7 @@ from testbed.answers.numbers import sole_quantity
 
 ROOT = Path(__file__).resolve().parent.parent
 Parser = Callable[[str], float | None]
-NUMBERS = 500  # in words
+NUMBERS = 200  # in words
 LIMIT = 20  # seconds for an answer
 _FORK = multiprocessing.get_context("fork")
 

@@ -14,7 +14,7 @@ from string import ascii_uppercase
 
 from testbed.answers.columns import listed, options, references, truth
 from testbed.answers.decisions import last_word, without_list
-from testbed.answers.named_options import LONGEST_ANSWER, NOT_BEFORE, SEVERAL, Found, Options
+from testbed.answers.named_options import LONGEST_ANSWER, NOT_AFTER, NOT_BEFORE, SEVERAL, Found, Options
 from testbed.answers.numbers import sole_quantity
 from testbed.answers.quantities.quantity import quantity, value_in
 from testbed.answers.texts import ANSWER_IS, comparable, final_text, marked, open_answer, places, statements
@@ -33,7 +33,9 @@ _STATED = re.compile(
     r"|(?:故选|应选|选择|选项|选)\s*(?:是|为)?[:]?\s*",
     re.IGNORECASE,
 )
-_REFUSED = re.compile(r"(?:not|n't|\bnever|\bto)\s+$", re.IGNORECASE)
+_REFUSED = re.compile(
+    r"(?:\b(?:not|never|to|wrong|incorrect|false|worst|unlikely|least\s+\w+)|n't)\s+$", re.IGNORECASE
+)  # before "answer is"
 
 # "B is the correct answer"
 _REVERSED = re.compile(
@@ -141,7 +143,7 @@ def _stated(named: Options, text: str) -> Found | None:
     ends = [
         (match.end(), "")
         for match in statements(_STATED, text)
-        if not _REFUSED.search(text[max(0, match.start() - 12) : match.start()])
+        if not _REFUSED.search(text[max(0, match.start() - 24) : match.start()])
     ]
     ends += [(match.end(), match.group(1)) for match in _REVERSED.finditer(text) if match.group(1) in named.texts]
     for end, letter in sorted(ends, reverse=True)[:_MOST]:
@@ -160,6 +162,8 @@ def _line(named: Options, text: str) -> Found | None:
         if found:
             return (found.pop() if len(found) == 1 else SEVERAL), "line"
     begins = _LEADING.match(text)
+    if begins and NOT_AFTER.match(text[begins.end(1) :]):
+        return None
     if begins and begins.group(1) in named.texts and set(_LISTED.findall(text)) <= {begins.group(1)}:
         return begins.group(1), "letter"
     return None
@@ -176,8 +180,8 @@ def _open(answers: Sequence[str], text: str) -> Verdict:
 def _same(right: str, answer: str) -> bool:
     number = quantity(right)
     if number is not None:
-        found = sole_quantity(answer)
-        value = None if found is None else value_in(found, number)
+        said = sole_quantity(answer)
+        value = None if said is None else value_in(said, number)
         decimals = max(2, len(_DECIMALS.findall(right)[-1]) if _DECIMALS.search(right) else 0)
         return value is not None and round(value, decimals) == round(number.value, decimals)
     plain, wanted = comparable(answer), comparable(right)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from testbed.answers import languages
 from testbed.answers.decisions import decided, without_talk_of_options
-from testbed.answers.numbers import same_quantity, with_plain_numbers
+from testbed.answers.numbers import same_quantity, sole_quantity, with_plain_numbers
 from testbed.answers.quantities.notation import plain_notation
 from testbed.answers.quantities.phrases import phrases
 from testbed.answers.quantities.quantity import Quantity, quantity
@@ -31,16 +31,19 @@ _ITEM = re.compile(r"([A-Za-z])[\s.:)\]*\-–—,]+(.*)", re.DOTALL)
 _KEYWORD = re.compile(r"(?:\b(?:option|choice|answer|is|be)|[\"'`]s|选项|答案|是)[\s:\"'*(\[]*$", re.IGNORECASE)
 NOT_BEFORE = re.compile(
     r"(?:\bnot|n't|\bno|\bnever|\bneither|\bnor|\bexcept|\beliminat\w*|\brule out|\bexclud\w*|\brather than"
-    r"|\binstead of"
-    r"|\bunlike|\b(?:any|every|all)\w*\s+(?:but|besides|save)|\b(?:other|apart|aside)\s+(?:than|from)|\bbesides|\bbarring|\bwithout"
-    r"|\bfar from|\bopposite of|\bhardly|\bdoubt(?:\s+(?:that|it\s+is|it's))*|\bunlikely(?:\s+to\s+be)?"
-    r"|不是|不选|排除|不会是|并非)"
+    r"|\binstead of|\bunlike"
+    r"|\b(?:any|every|all)\w*(?:\s+(?:options?|choices?|answers?|ones?|of\s+them))?\s+(?:but|besides|save)"
+    r"|\b(?:wrong|incorrect|false|worst|unlikely|least\s+\w+)\s+(?:answer|option|choice)s?(?:\s+(?:is|are|would\s+be))?:?"
+    r"|(?<!none\s)(?<!no\s)\b(?:other|apart|aside)\s+(?:than|from)|\bbesides|\bbarring|\bwithout|\bavoid\w*|\breject\w*"
+    r"|\bfar from|\bopposite of|\bhardly|(?<!no\s)(?<!a\s)(?<!without\s)\bdoubt(?:\s+(?:that|it\s+is|it's))*"
+    r"|\bunlikely(?:\s+to\s+be)?|\b(?:least|less)\s+\w+\s*:?|不是|不选|排除|不会是|并非)"
     r"(?:\s+(?:a|an|the|any|option|choice|choose|select|pick|be))*[\s\"'*(\[]*$"
     rf"|(?:{languages.NOT_WORDS}|\bno\s+(?:es|son|ser[ií]a|era))(?:\s+\w+){{0,2}}[\s\"'*(\[]*$",
     re.IGNORECASE,
 )
-_NOT_AFTER = re.compile(
+NOT_AFTER = re.compile(
     r"[\"'*)\]]*\s*(?:(?:is|was|are)(?:\s*not|n't|\s+(?:wrong|incorrect|false|out))\b"
+    r"|[?:(–—-]\s*(?:no(?=\s*(?:$|[.!)\n]))|(?:wrong|incorrect|false)\b)|[❌✗✘✖]"
     r"|不|は違|ではな|は間違|은 아니|는 아니|이 아니|가 아니)"
     rf"|[\"'*)\]]*\s+(?:[\w']+\s+){{0,2}}(?:{languages.NOT_WORDS}|{languages.WRONG_WORDS})",
     re.IGNORECASE,
@@ -95,7 +98,9 @@ class Options:
 
     def _equal(self, text: str) -> list[str]:
         """The options that are the same number as a text, such as ``ten`` and 10, ``\\frac14`` and 0.25."""
-        found = quantity(text) if self._quantities else None
+        if not self._quantities:
+            return []
+        found = quantity(text) or (sole_quantity(text) if "=" in text else None)
         return [] if found is None else self._same(found)
 
     def _same(self, found: Quantity) -> list[str]:
@@ -123,7 +128,7 @@ class Options:
         if letter.islower() and not _LOWER_END.match(rest):
             return None
         letter = letter.upper()
-        if letter not in self.texts or _is_word(letter, rest) or _NOT_AFTER.match(rest):
+        if letter not in self.texts or _is_word(letter, rest) or NOT_AFTER.match(rest):
             return None
         other = _AND.match(rest)
         several = other and other.group(1) in self.texts and not _is_word(other.group(1), rest[other.end() :])
@@ -163,7 +168,7 @@ class Options:
         letter, after = match.group(1), text[match.end() :]
         if letter not in self.texts or _is_word(letter, after):
             return False
-        return not _NOT_AFTER.match(after) and not NOT_BEFORE.search(text[max(0, match.start() - 40) : match.start()])
+        return not NOT_AFTER.match(after) and not NOT_BEFORE.search(text[max(0, match.start() - 40) : match.start()])
 
     def _named(self, flat: str) -> set[str]:
         """The options in a text, by their words or as numbers."""

@@ -22,6 +22,12 @@ _SAID = re.compile(
 )
 _WORD = re.compile(r"(?<![\w'-])(yes|no)(?![\w'-])", re.IGNORECASE)
 _EITHER = re.compile(rf"(?:{_ANY})[\"'*]*\s*(?:{languages.OR}|/|\|)\s*[\"'*]*(?:{_ANY})(?!\w)", re.IGNORECASE)
+_DENIED = re.compile(
+    r"(?:\bnot|n't|\bnever|\bneither|\bnor|\bbut|\brather than|\binstead of)"
+    r"\s+(?:(?:say|be|a|to)\s+)*[\"'*]*(?:yes|no)\b",
+    re.IGNORECASE,
+)
+_BUT = re.compile(r"\b(?:but|and|yet)\s+(?:also\s+)?(yes|no)\W*$", re.IGNORECASE)
 _FIRST = re.compile(rf"({_OPENING})(?=[^\w'-]|$)|({_ANY})(?=[\"'*]*(?:[.,!:;]|\s*$|\s*\n|\s+[–—-]\s))", re.IGNORECASE)
 
 
@@ -68,6 +74,8 @@ def _read(final: str) -> tuple[str | None, str]:
         return _MEANT[last], "last line"
     first = _FIRST.match(final.lstrip(EDGES))
     if first and first.group().lower() in _MEANT:
+        if (last_clause := _BUT.search(final)) and _MEANT[last_clause[1].lower()] != _MEANT[first.group().lower()]:
+            return None, "none"  # "yes, but no"
         return _MEANT[first.group().lower()], "first word"
-    words = {each.lower() for each in _WORD.findall(final)}
+    words = {each.lower() for each in _WORD.findall(_DENIED.sub(" ", final))}
     return (_MEANT[words.pop()], "word") if len(words) == 1 else (None, "none")

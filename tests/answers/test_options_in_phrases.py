@@ -58,6 +58,16 @@ CASES: list[tuple[tuple[str, ...], str, list[tuple[str, str | None]]]] = [
         ("Het is niet B", NO),
         ("not A but B", "B"), ("It is not a cat but a dog", "B"), ("nothing but B", "B"),
     ]),
+    (ANIMALS, "more denials", [
+        ("Every option but B", NO), ("All options except (B)", NO), ("B can be ruled out", NO), 
+        ("We can exclude B", NO), ("I'd avoid B", NO), ("B is the wrong answer", NO), ("The wrong answer is B", NO), ("B? No.", NO), 
+        ("B: no", NO), ("The incorrect option is B.", NO), ("B - no", NO), ("B (wrong)", NO), ("B ❌", NO), ("Least likely: B", NO),
+        ("The least likely answer is B", NO), ("Instead of B", NO), ("B looks incorrect", NO), ("B isn't it", NO),
+        ("B was my first thought, but it is C", NO), ("I first thought B. It's C.", NO), ("B, not A", "B"),
+        ("It is none other than B", "B"), ("without doubt B", "B"), ("no doubt: B", "B"), ("B, no question", "B"),
+        ("B. That is my answer.", "B"), ("This is not easy, but B", "B"), ("There is no cat. B", "B"),
+        ("It's B, isn't it?", "B"), ("not sure; B", "B"), ("I don't see a cat, so B", "B"),
+    ]),
     (ANIMALS, "taken back", [
         ("B\n\nWait, that's not right. A", "A"), ("B\n\nActually it is A.", "A"), ("B. Actually, A.", "A"),
         ("B. No, A.", "A"), ("B... wait, no. A", "A"),
