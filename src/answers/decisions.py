@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
+from itertools import pairwise
 
-_BEFORE_ITEM, _AFTER_LETTER = r"[\s\-*•(\[_>#|]{0,12}(?:(?:option|choice)\s)?[*(\[_]{0,3}", r"[\s.):\]|*_,–—-]{1,12}"
-_BETWEEN = r"[\s.,;*_`|]{0,12}(?:\b(?:or|and)\b)?"
+_BEFORE_ITEM, _AFTER_LETTER = (
+    r"[\s\-*•(\[_>#|]{0,12}(?:(?:option|choice)\s)?[*(\[_]{0,3}",
+    r"[\s.):=\]|*_`\"',–—-]{1,12}",
+)
+_BETWEEN = r"[\s.,;*_`|\"']{0,12}(?:\b(?:or|and)\b)?"
 _RULER = re.compile(r"^[ \t]*\|?(?:[ \t]*:?-{2,}:?[ \t]*\|?)+[ \t]*$\n?", re.MULTILINE)  # of a table
 _LONGEST_LIST = 8000  # characters of all options together
 _MOST_IN_ANY_ORDER = 10  # options
@@ -58,7 +62,21 @@ def without_list(text: str, choices: Mapping[str, str]) -> str:
     if len(items) < 2 or sum(len(option) for _, option in items) > min(len(text), _LONGEST_LIST):
         return text
     plain = _RULER.sub("", text) if "|" in text and "--" in text else text
+    if "|" in plain:
+        plain = _without_row(plain, dict(items))
     return _list_of(items).sub(lambda match: "\n" if _is_whole(match[0], items) else match[0], plain).strip()
+
+
+def _without_row(text: str, items: Mapping[str, str]) -> str:
+    """A text without a table that has the letters in one row and the options in the next."""
+    rows = text.split("\n")
+    for place, (first, second) in enumerate(pairwise(rows)):
+        letters, texts = ([cell.strip(" *_") for cell in row.strip().strip("|").split("|")] for row in (first, second))
+        if sorted(letters) == sorted(items) and [items[each].lower() for each in letters] == [
+            each.lower() for each in texts
+        ]:
+            return "\n".join([*rows[:place], *rows[place + 2 :]])
+    return text
 
 
 def _is_whole(listed: str, items: Sequence[tuple[str, str]]) -> bool:
@@ -69,8 +87,8 @@ def _is_whole(listed: str, items: Sequence[tuple[str, str]]) -> bool:
 @lru_cache(512)
 def _item(letter: str, text: str) -> re.Pattern[str]:
     words = r"\s+".join(map(re.escape, text.split()))
-    small = rf"(?-i:{letter}|{letter.lower()}(?=\s{{0,2}}[.):\]|]))"
-    return re.compile(rf"(?<!\w){_BEFORE_ITEM}{small}{_AFTER_LETTER}{words}(?!\w)", re.IGNORECASE)
+    label = rf"(?-i:{letter}|(?:{letter.lower()}|\d{{1,2}})(?=\s{{0,2}}[.):\]|]))"
+    return re.compile(rf"(?<!\w){_BEFORE_ITEM}{label}{_AFTER_LETTER}{words}(?!\w)", re.IGNORECASE)
 
 
 @lru_cache(64)

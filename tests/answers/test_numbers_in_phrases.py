@@ -26,6 +26,8 @@ PHRASES: dict[str, list[tuple[str, float | None]]] = {
         ("zero", 0),
         ("a hundred and two", 102),
         ("a thousand", 1000),
+        ("two million, three thousand, four hundred and five", 2_003_405),
+        ("There are two thousand, one hundred and six of them.", 2106),
         ("five point two", 5.2),
         ("zero point zero five", 0.05),
         ("Eleven people are visible", 11),

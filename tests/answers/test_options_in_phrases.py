@@ -59,9 +59,9 @@ CASES: list[tuple[tuple[str, ...], str, list[tuple[str, str | None]]]] = [
         ("not A but B", "B"), ("It is not a cat but a dog", "B"), ("nothing but B", "B"),
     ]),
     (ANIMALS, "more denials", [
-        ("Every option but B", NO), ("All options except (B)", NO), ("B can be ruled out", NO), 
-        ("We can exclude B", NO), ("I'd avoid B", NO), ("B is the wrong answer", NO), ("The wrong answer is B", NO), ("B? No.", NO), 
-        ("B: no", NO), ("The incorrect option is B.", NO), ("B - no", NO), ("B (wrong)", NO), ("B ❌", NO), ("Least likely: B", NO),
+        ("Every option but B", NO), ("All options except (B)", NO), ("B can be ruled out", NO), ("I'd avoid B", NO),
+        ("We can exclude B", NO), ("B is the wrong answer", NO), ("The wrong answer is B", NO), ("B? No.", NO),
+        ("The incorrect option is B.", NO), ("B - no", NO), ("B (wrong)", NO), ("Least likely: B", NO), ("B: no", NO),
         ("The least likely answer is B", NO), ("Instead of B", NO), ("B looks incorrect", NO), ("B isn't it", NO),
         ("B was my first thought, but it is C", NO), ("I first thought B. It's C.", NO), ("B, not A", "B"),
         ("It is none other than B", "B"), ("without doubt B", "B"), ("no doubt: B", "B"), ("B, no question", "B"),
@@ -201,6 +201,8 @@ FORMS = {
     "a table": ("| {} | {} |\n", "| Option | Animal |\n|---|---|\n"),
     "a table without a head": ("| {} | {} |\n", ""),
     "a sentence": ("({}) {}, ", ""),
+    "quoted": ('{}: "{}"\n', ""),
+    "equal signs": ("{} = {}, ", ""),
     "numbers of options": ("Option {}: {}\n", ""),
 }
 ENDS = {
@@ -225,3 +227,12 @@ def test_a_list_of_the_options_is_no_answer(form: str, end: str) -> None:
         if "{l}" in pattern:
             listed = "".join(pattern.replace("{l}", each.lower()).replace("{}", columns[each]) for each in order)
         assert SCORINGS["multiple_choice"](columns, f"{head}{listed}{end}").extracted == ENDS[end]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_other_lists(end: str) -> None:
+    """A table with the letters in a row, and numbers in place of letters."""
+    columns = {**dict(zip("ABCD", ANIMALS, strict=True)), "answer": "B", "question": "?"}
+    table = "| A | C | B | D |\n|---|---|---|---|\n| cat | bird | dog | fish |"
+    for listed in (table, "1. cat\n2. dog\n3. bird\n4. fish"):
+        assert SCORINGS["multiple_choice"](columns, f"{listed}{end}").extracted == ENDS[end]

@@ -28,6 +28,7 @@ _NUMERIC = re.compile(r"[^A-Za-z\u2e80-\U0003ffff]*\d|\\(?:frac|sqrt)|.*[π√]|
 _NAME = re.compile(r"\d+(?:st|nd|rd|th|[dD])\b|\d+-[A-Za-z]{2,}|[A-Za-z_]\w*$")
 _FORMULA = re.compile(r"[A-Za-z\\][^\s]*[\^*/+<>={}\\][^\s]*")
 _EDGE_BEFORE, _EDGE_AFTER = "\"'`*_([{«“#•", "\"'`*_)]}»”.,;:?!"
+_SCALE = re.compile("thousand|million|billion|trillion", re.IGNORECASE)  # "two thousand, one hundred" is one number
 _BREAK = re.compile(r"[.,;:?!)\]]")
 
 _CHANGED_BEFORE = re.compile(
@@ -144,7 +145,7 @@ def _words(text: str) -> list[_Word]:
             if piece[0] in "([" and found and not begins:
                 found[-1], begins = _Word(found[-1].text, found[-1].begins, True), True
             cut = piece[piece.rfind(core) + len(core) :] if core else piece
-            ends = bool(_BREAK.search(cut))
+            ends = bool(_BREAK.search(cut)) and not (cut == "," and _SCALE.fullmatch(core))
             if core:
                 found.append(_Word(core, begins, ends))
             elif found and ends:

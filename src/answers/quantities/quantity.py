@@ -20,6 +20,7 @@ _NAMED = re.compile(r"[A-Za-z](?:_\{?\w{1,8}\}?)?\s*(?==[^=]+$)|[A-Za-z]\s*(?=�
 _SIGN = re.compile(r"([-+−]|(?:minus|negative|plus)\s+)\s*", re.IGNORECASE)
 _MONEY = re.compile(r"(US\$|[$€£¥₹₩]|(?:USD|EUR|GBP|RMB|CNY)\b)\s*")
 _LITERAL = re.compile(r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][-+]?\d{1,3})?|\.\d+")
+_AFTER_SCALE = re.compile(r"\b(thousand|million|billion|trillion),\s+")
 _MIXED = re.compile(r"(\d+)\s+(\d+)\s*/\s*(\d+)")
 _SHORT_FACTORS = {"k": 1e3, "K": 1e3, "bn": 1e9, "mn": 1e6, "mln": 1e6, "mio": 1e6}
 _MONEY_FACTORS = {"M": 1e6, "m": 1e6, "MM": 1e6, "B": 1e9, "b": 1e9, "T": 1e12}
@@ -118,7 +119,7 @@ def _number(text: str, factors: dict[str, float] | None = None) -> float | None:
     if text[0].isdigit() or text[0] in ".-+":
         return _with_factor(text, factors or {})
     if text[0].isascii() and text[0].isalpha():
-        words = text.lower().replace("-", " ").split()
+        words = _AFTER_SCALE.sub(r"\1 ", text.lower()).replace("-", " ").split()
         return value_of_words(words) if words[-1] in WORDS or len(words) > 1 or words[0] in WORDS else None
     return value_of(text)
 
