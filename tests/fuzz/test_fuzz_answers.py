@@ -11,10 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from testbed.answers.columns import as_list, listed, options
+from testbed.answers.decisions import last_word
 from testbed.answers.expressions import value_of
 from testbed.answers.judges.label_files import read_labels, verdicts_in
 from testbed.answers.judges.questions import JUDGINGS
-from testbed.answers.decisions import last_word
 from testbed.answers.numbers import is_another_value, sole_quantity
 from testbed.answers.published.choice import infer
 from testbed.answers.quantities.phrases import phrases
