@@ -1,8 +1,9 @@
 """Multiple choice, as the rules `default` read it.
 
 In order: the whole answer; what is marked as the answer; the last "answer is", or "I would say"; a line that is a
-letter; the only letter; the only option whose text is in a short answer; the only option that is not ruled out. A list
-of all options that an answer repeats is no part of it. Whatever names two options is unparsed.
+letter; the only letter; the only option whose text is in a short answer; the only option that is not ruled out. What
+an answer takes back ("B. Wait, that is wrong.") does not count, and a list of all options that it repeats is no part of
+it. Whatever names two options is unparsed.
 """
 
 from __future__ import annotations
@@ -12,15 +13,14 @@ from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 
 from testbed.answers.columns import listed, options, references, truth
-from testbed.answers.decisions import decided, without_list
-from testbed.answers.numbers import as_number, sole_number, with_plain_numbers
-from testbed.answers.texts import ANSWER_IS, EDGES, comparable, final_text, marked, open_answer, places, statements
+from testbed.answers.decisions import last_word, without_list
+from testbed.answers.named_options import LONGEST_ANSWER, NOT_AFTER, NOT_BEFORE, SEVERAL, Found, Options
+from testbed.answers.numbers import sole_quantity
+from testbed.answers.quantities.quantity import quantity, value_in
+from testbed.answers.texts import ANSWER_IS, comparable, final_text, marked, open_answer, places, statements
 from testbed.answers.verdict import Verdict
 
-Found = tuple[str | None, str]
-
-_SEVERAL = "several"  # read where an answer names two options
-
+_NOTHING = "nothing"  # read where it takes back what it named
 _BARE = r"(?=[\"'`*_(\[]*(?:option\s+)?(?-i:[A-Z])(?![\w'])(?!\s+(?!because|since|as|is|\()[a-z]))"  # a letter follows
 _STATED = re.compile(
     rf"{ANSWER_IS}"
@@ -33,45 +33,31 @@ _STATED = re.compile(
     r"|(?:故选|应选|选择|选项|选)\s*(?:是|为)?[:]?\s*",
     re.IGNORECASE,
 )
-_REFUSED = re.compile(r"(?:not|n't|\bnever|\bto)\s+$", re.IGNORECASE)
+_REFUSED = re.compile(
+    r"(?:\b(?:not|never|to|wrong|incorrect|false|worst|unlikely|least\s+\w+)|n't)\s+$", re.IGNORECASE
+)  # before "answer is"
+
 # "B is the correct answer"
 _REVERSED = re.compile(
     r"(?<![\w'])([A-Z])[\"'*)\]]*\s+(?:is|would be|must be|seems|appears to be)\s+(?:the\s+)?(?:most\s+|only\s+)?"
     r"(?:correct|right|best|answer|accurate|appropriate|true)\b"
 )
-_LEAD = re.compile(r"(?:(?:the\s+)?(?:option|choice|letter|answer|选项)\b\s*[:]?)?[\s\"'`*_({\[<$#\\]*", re.IGNORECASE)
-_HEAD = re.compile(r"([A-Za-z])(?![A-Za-z0-9_'])")
-_AND = re.compile(
-    r"[\s\"'`*_)}\]>$]*(?:\s|,|/|&|\bor\b|\band\b|或|和)\s*(?:option\s+)?[\"'`*_({\[<$]*([A-Z])(?![A-Za-z0-9_'])"
-)
-_LOWER_END = re.compile(r"[\"'`*_\]}>$]*(?:[).,;:!]|\s*$|\s*\n)")
-_LETTER = re.compile(r"(?<![\w.&+-])(?<!\w['/])([A-Z])(?![\w&+#]|-\w|\.\w|'\w|/\w)")
-_ITEM = re.compile(r"([A-Za-z])[\s.:)\]*\-–—,]+(.*)", re.DOTALL)
 _LEADING = re.compile(r"[^\w\n]*([A-Z])\s*[.):](?=[^\x21-\x7e])")
 _LISTED = re.compile(r"(?:^|[\s(*])([A-Z])[.):](?=[^\x21-\x7e])")
 
-_KEYWORD = re.compile(r"(?:\b(?:option|choice|answer|is|be)|[\"'`]s|选项|答案|是)[\s:\"'*(\[]*$", re.IGNORECASE)
-_NOT_BEFORE = re.compile(
-    r"(?:\bnot|n't|\bnever|\bneither|\bnor|\bexcept|\beliminat\w*|\brule out|\bexclud\w*|\brather than|\binstead of"
-    r"|\bunlike|不是|不选|排除)(?:\s+(?:a|an|the|any|option|choice|choose|select|pick))*[\s\"'*(\[]*$",
-    re.IGNORECASE,
+# After an answer was taken back
+_IT_IS = re.compile(
+    r"(?:so\s+|i think\s+)?(?:it(?:'s| is| must be| should be)|that(?:'s| is)|this is)\s+(?:option\s+)?", re.IGNORECASE
 )
-_NOT_AFTER = re.compile(
-    r"[\"'*)\]]*\s*(?:(?:is|was|are)(?:\s*not|n't|\s+(?:wrong|incorrect|false))\b|不)", re.IGNORECASE
-)
-_NEXT_WORD = re.compile(r"['’ ]\s*([a-z]+)")
-# After "A" and "I" these words show that a letter is meant, and no article or pronoun.
-_AFTER_LETTER = {
-    "A": frozenset("is was because since as or and would seems looks matches appears should must for based".split()),
-    "I": frozenset("is because since or".split()),
-}
-
+_SENTENCE = re.compile(r"[.!?](?:\s|$)|\n|,\s")
+_STANDS = re.compile(r"(?<!not )\b(?:(?:yes|indeed|confirmed|correct|right|stands)\b)(?![^.]*\bnot\b)", re.IGNORECASE)
 _LONGEST_STATEMENT = 20  # words in which an option's text is looked for
-_LONGEST_ANSWER = 40
+
+_DECIMALS = re.compile(r"\.(\d+)")
+
 # Bounds for answers that repeat something without end.
 _MOST = 20  # statements, and marked answers, from the last on
 _SPAN = 1000  # characters after a statement
-_LONGEST_TEXT = 4000  # characters in which a letter is looked for that no statement names
 
 
 def multiple_choice(columns: Mapping[str, str], text: str) -> Verdict:
@@ -114,16 +100,34 @@ def read_choice(text: str, choices: Mapping[str, str]) -> Found:
     if final is None:
         return None, why
     named = Options(choices)
-    rest = without_list(final, choices)
-    found = (
-        named.whole(final)
-        or _first_of(named, marked(final), "marked")
+    found = named.whole(final) or _last_said(named, final) or _read(named, final)
+    return found if found and found[0] not in (SEVERAL, _NOTHING) else (None, "none")
+
+
+def _read(named: Options, final: str) -> Found | None:
+    """The option that a text names, wherever it does."""
+    rest = without_list(final, named.texts)
+    return (
+        _first_of(named, marked(final), "marked")
         or named.whole(rest)
         or _stated(named, rest)
         or _line(named, rest)
         or named.only(rest)
     )
-    return found if found and found[0] != _SEVERAL else (None, "none")
+
+
+def _last_said(named: Options, final: str) -> Found | None:
+    """What an answer says after it took something back; `_NOTHING` if it only took back; None if it did not."""
+    taken = last_word(final)
+    if taken is None:
+        return None
+    after, surely = taken
+    if surely:
+        found = _read(named, after) if after else None
+        stands = found is None and (marked(final) or _STANDS.search(after))
+        return None if stands else found or (_NOTHING, "none")
+    first = _IT_IS.sub("", _SENTENCE.split(after, maxsplit=1)[0], count=1)
+    return named.whole(first) or _first_of(named, marked(after), "marked") or _stated(named, after)
 
 
 def _first_of(named: Options, spans: Sequence[str], method: str) -> Found | None:
@@ -139,7 +143,7 @@ def _stated(named: Options, text: str) -> Found | None:
     ends = [
         (match.end(), "")
         for match in statements(_STATED, text)
-        if not _REFUSED.search(text[max(0, match.start() - 12) : match.start()])
+        if not _REFUSED.search(text[max(0, match.start() - 24) : match.start()])
     ]
     ends += [(match.end(), match.group(1)) for match in _REVERSED.finditer(text) if match.group(1) in named.texts]
     for end, letter in sorted(ends, reverse=True)[:_MOST]:
@@ -156,131 +160,13 @@ def _line(named: Options, text: str) -> Found | None:
     if "\n" in text:
         found = {each[0] for line in text.split("\n") if (each := named.whole(line)) and each[1] == "letter"}
         if found:
-            return (found.pop() if len(found) == 1 else _SEVERAL), "line"
+            return (found.pop() if len(found) == 1 else SEVERAL), "line"
     begins = _LEADING.match(text)
+    if begins and NOT_AFTER.match(text[begins.end(1) :]):
+        return None
     if begins and begins.group(1) in named.texts and set(_LISTED.findall(text)) <= {begins.group(1)}:
         return begins.group(1), "letter"
     return None
-
-
-class Options:
-    """The options of a question, and how texts name them. Each method gives None where none is named."""
-
-    def __init__(self, choices: Mapping[str, str]) -> None:
-        self.texts = choices
-        self._comparable = {letter: comparable(with_plain_numbers(text)) for letter, text in choices.items()}
-
-    def whole(self, text: str) -> Found | None:
-        """If the text is nothing but a letter, a letter with its option, or an option."""
-        core = text.strip(EDGES)
-        if len(core) == 1 and core in self.texts:
-            return core, "letter"
-        same = [letter for letter, option in self.texts.items() if option and option in (text, core)]
-        plain = comparable(with_plain_numbers(text))
-        same = same or [letter for letter, option in self._comparable.items() if option and option == plain]
-        same = same or self._equal(text)
-        if len(same) == 1:
-            return same[0], "option text"
-        lead = _LEAD.match(core)
-        name = core[lead.end() if lead else 0 :].strip(EDGES).upper()
-        if len(name) == 1 and name in self.texts:
-            return name, "letter"
-        item = _ITEM.match(core) if len(core) < 1000 else None
-        if item and comparable(with_plain_numbers(item.group(2))) == self._comparable.get(item.group(1).upper(), ""):
-            return item.group(1).upper(), "letter"
-        return None
-
-    def _equal(self, text: str) -> list[str]:
-        """The options that are the same number as a text, such as ``ten`` and 10."""
-        value = as_number(text)
-        return [] if value is None else [each for each, option in self.texts.items() if as_number(option) == value]
-
-    def head(self, text: str) -> Found | None:
-        """If the text begins with a letter: ``B``, ``(B) because``, ``option B``, ``b)``; but not ``a dog``."""
-        lead = _LEAD.match(text)
-        found = _HEAD.match(text, lead.end() if lead else 0)
-        if found is None:
-            return None
-        letter, rest = found.group(1), text[found.end() :]
-        if letter.islower() and not _LOWER_END.match(rest):
-            return None
-        letter = letter.upper()
-        if letter not in self.texts or _is_word(letter, rest) or _NOT_AFTER.match(rest):
-            return None
-        other = _AND.match(rest)
-        several = other and other.group(1) in self.texts and not _is_word(other.group(1), rest[other.end() :])
-        return (_SEVERAL if several and other and other.group(1) != letter else letter), "letter"
-
-    def by_text(self, text: str, longest: int) -> Found | None:
-        """If the text of exactly one option is in a text of so many words at most."""
-        flat = with_plain_numbers(" ".join(text.split()))
-        found = {letter for letter, _, _ in self._mentions(flat)} if flat.count(" ") < longest else set()
-        return (found.pop(), "option text") if len(found) == 1 else None
-
-    def only(self, text: str) -> Found | None:
-        """If one letter stands where an answer may stand, or one option is in a short text, and they do not differ."""
-        if len(text) > 2 * _LONGEST_TEXT:
-            return None
-        flat = with_plain_numbers(" ".join(text.split()))
-        if len(flat) > _LONGEST_TEXT:
-            return None
-        mentions = self._mentions(flat)
-        rest, out = decided(flat)
-        for _, start, end in mentions:
-            rest = f"{rest[:start]}{'x' * (end - start)}{rest[end:]}"
-        letters = {match.group(1): match for match in _LETTER.finditer(rest) if self._counts(match, rest)}
-        if len(letters) > 1:
-            return None
-        named = {letter for letter, _, _ in mentions} if flat.count(" ") < _LONGEST_ANSWER else set()
-        if not letters and not named and len(self.texts) > 2 and len(left := set(self.texts) - out) == 1:
-            return left.pop(), "elimination"
-        if not letters:
-            return (named.pop(), "option text") if len(named) == 1 else None
-        letter, match = letters.popitem()
-        if not named:
-            return (letter, "letter") if _prominent(match, rest) else None
-        return (letter, "letter") if named == {letter} else None
-
-    def _counts(self, match: re.Match[str], text: str) -> bool:
-        letter, after = match.group(1), text[match.end() :]
-        if letter not in self.texts or _is_word(letter, after):
-            return False
-        return not _NOT_AFTER.match(after) and not _NOT_BEFORE.search(text[max(0, match.start() - 40) : match.start()])
-
-    def _mentions(self, flat: str) -> list[tuple[str, int, int]]:
-        """The letter, start and end of each option in a text; not of those within others, nor after a negation."""
-        lower = flat.lower()
-        if len(lower) != len(flat):
-            return []
-        found = [
-            (letter, start, end)
-            for letter, option in self._comparable.items()
-            if len(option) > 1 or (option and not (option.isascii() and option.isalpha()))
-            for start, end in places(option, lower)
-        ]
-        for letter, start, end in found:  # "Yes, there is no dog"
-            if self._comparable[letter] in ("yes", "no") and not start and lower[end : end + 1] in tuple(",.;:!"):
-                return [(letter, start, end)]
-        longest: list[tuple[str, int, int]] = []
-        for each in sorted(found, key=lambda place: (place[1], -place[2])):
-            if not longest or each[2] > longest[-1][2] or each[1:] == longest[-1][1:]:
-                longest.append(each)
-        return [each for each in longest if not _NOT_BEFORE.search(lower[max(0, each[1] - 40) : each[1]])]
-
-
-def _is_word(letter: str, after: str) -> bool:
-    """Whether a letter is the article A or the pronoun I, by what follows it."""
-    usual = _AFTER_LETTER.get(letter)
-    following = _NEXT_WORD.match(after) if usual else None
-    return following is not None and usual is not None and following.group(1) not in usual
-
-
-def _prominent(match: re.Match[str], text: str) -> bool:
-    """Whether a letter follows "option" or "is", is in brackets, stars or quotes, or is among the last four words."""
-    before, after = text[: match.start()], text[match.end() :]
-    if _KEYWORD.search(before) or before[-1:] + after[:1] in ("()", "[]", "**", "``", "''", '""'):
-        return True
-    return len(after.lstrip(EDGES).split(None, 4)) <= 3
 
 
 def _open(answers: Sequence[str], text: str) -> Verdict:
@@ -292,13 +178,14 @@ def _open(answers: Sequence[str], text: str) -> Verdict:
 
 
 def _same(right: str, answer: str) -> bool:
-    number = as_number(right)
+    number = quantity(right)
     if number is not None:
-        value = sole_number(answer)
-        decimals = max(2, len(right.strip().partition(".")[2]))
-        return value is not None and round(value, decimals) == round(number[0], decimals)
+        said = sole_quantity(answer)
+        value = None if said is None else value_in(said, number)
+        decimals = max(2, len(_DECIMALS.findall(right)[-1]) if _DECIMALS.search(right) else 0)
+        return value is not None and round(value, decimals) == round(number.value, decimals)
     plain, wanted = comparable(answer), comparable(right)
     if plain == wanted:
         return True
-    found = places(wanted, plain) if plain.count(" ") < _LONGEST_ANSWER else []
-    return any(not _NOT_BEFORE.search(plain[:start]) for start, _ in found)
+    found = places(wanted, plain) if plain.count(" ") < LONGEST_ANSWER else []
+    return any(not NOT_BEFORE.search(plain[:start]) for start, _ in found)

@@ -7,48 +7,69 @@ import re
 from collections.abc import Mapping
 
 from testbed.answers.columns import references, truth
-from testbed.answers.published.words import NUMBER_WORDS
-from testbed.answers.texts import bare, comparable, open_answer
+from testbed.answers.quantities.notation import plain_notation
+from testbed.answers.quantities.phrases import phrases
+from testbed.answers.quantities.quantity import Quantity, quantity, value_in
+from testbed.answers.texts import bare, comparable, open_answer, short_answer
 from testbed.answers.verdict import Verdict
 
-_DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+"
-_NUMBER = re.compile(rf"([-+]?)\s*[$€£¥₹]?\s*({_DIGITS})(e[-+]?\d{{1,3}})?\s*(%?)", re.IGNORECASE)
-_IN_TEXT = re.compile(rf"(?<![\w.])(?:(?<![\w)])[-+])?(?:{_DIGITS})(?![\w]|\.\d)")
-_WORDS = {
-    word: float(number)
-    for number, word in enumerate(
-        [*NUMBER_WORDS, *"eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty".split()]
-    )
-}
 _WRITTEN = re.compile(
     r"(?<![\w.,])(?:(?:\d{1,3}(?:,\d{3})+|\d+)?\.\d+|\d{1,3}(?:,\d{3})+)(?!\w|[.,]\d)"
 )  # numbers that may be written otherwise
 _TOLERANCE = 0.05  # of relaxed accuracy
+_EQUAL = 1e-9  # relative difference of numbers that are written otherwise
+_EQUALS = re.compile(r"(?<![<>!=])=(?!=)|≈|\\approx\b")
+_COMPARED = re.compile(
+    r"(?:(?:it(?:'s| is)|is|are)\s+)?(?:not|isn't|never|less than|more than|fewer than|greater than|at least|at most"
+    r"|up to|over|under|above|below|between|[<>≤≥≠])\s*",
+    re.IGNORECASE,
+)
+_BOUNDED = re.compile(
+    r"\s*(?:\+|\b(?:or|and) (?:more|less|fewer|above|below|over|under|up|higher|lower))$", re.IGNORECASE
+)
+_FORMULA = re.compile(r"(?:[\d\s^{}()+*/.,-]|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|\\(?:frac|sqrt|pi)(?![A-Za-z]))+")
+_TIMES = re.compile(r"\d\s*[xX]\s*\d|[A-Za-z]\s+\d")  # 3 x 4, 5h 30m
+_POWERS = re.compile(r"\d+(?:\s*\^\s*[\d{(^\s)}]+)+")
 
 
-def as_number(text: str) -> tuple[float, bool] | None:
-    """The number that a text is, and whether it is a percentage: ``1,000``, ``$3.50``, ``-2``, ``5 %``, ``three``."""
-    plain = bare(text)
-    match = _NUMBER.fullmatch(plain)
-    if match is None:
-        word = _WORDS.get(plain.lower())
-        return None if word is None else (word, False)
-    sign, digits, exponent, percent = match.groups()
-    value = float(f"{sign}{digits.replace(',', '')}{exponent or ''}")
-    return (value, bool(percent)) if math.isfinite(value) else None
+def sole_quantity(text: str) -> Quantity | None:
+    """The quantity that a text says; of a calculation the one after the last ``=``.
 
-
-def sole_number(text: str) -> float | None:
-    """The number in a text; of a calculation the one after the last ``=``. None unless it is exactly one."""
-    whole = as_number(text)
+    None unless it is exactly one, and all the words that say it are understood.
+    """
+    whole = quantity(text)
     if whole is not None:
-        return whole[0]
-    found = {float(each.replace(",", "")) for each in _IN_TEXT.findall(text)}
-    found |= {_WORDS[word] for word in re.findall(r"[a-z]+", text.lower()) if word in _WORDS}
-    if len(found) == 1:
-        return found.pop()
-    _, equals, result = text.rpartition("=")
-    return sole_number(result) if equals else None
+        return whole
+    results = _EQUALS.split(text)
+    if len(results) > 1 and results[-1].strip():
+        return sole_quantity(results[-1])
+    found = phrases(text)
+    said = [each.quantity for each in found if each.quantity is not None and not each.negated]
+    if not said or len(said) < len(found):
+        return None
+    return said[0] if all(same_quantity(each, said[0]) for each in said) else None
+
+
+def is_another_value(text: str) -> bool:
+    """Whether a text says for certain that it is no number: a comparison, a denial, or a formula with variables.
+
+    "less than 5" and ``x^2`` are not 5 and 2; no judge needs to tell.
+    """
+    plain = bare(plain_notation(text).strip())
+    compared, bounded = _COMPARED.match(plain), _BOUNDED.search(plain)
+    if compared or bounded:
+        return quantity(plain[compared.end() if compared else 0 : bounded.start() if bounded else None]) is not None
+    if _TIMES.search(plain):
+        return False
+    return bool(_POWERS.fullmatch(plain)) or (
+        _FORMULA.fullmatch(plain) is not None and any(each.isalpha() for each in plain) and len(plain) > 1
+    )
+
+
+def same_quantity(one: Quantity, other: Quantity, close: float = _EQUAL) -> bool:
+    """Whether two quantities are equal, in units that measure the same, or where one has none."""
+    value = value_in(one, other)
+    return value is not None and math.isclose(value, other.value, rel_tol=close, abs_tol=close)
 
 
 def with_plain_numbers(text: str) -> str:
@@ -64,35 +85,37 @@ def with_plain_numbers(text: str) -> str:
 
 def number(columns: Mapping[str, str], text: str) -> Verdict:
     """Exactly the right number, in digits or words, and no other number in the answer."""
-    right = as_number(truth(columns))
+    right = quantity(truth(columns))
     answer, method = open_answer(text)
     if answer is None:
         return Verdict(None, 0.0, method)
     if right is None:
         return Verdict(answer, float(comparable(answer) == comparable(truth(columns))), method)
-    value = sole_number(answer)
-    if value is None:
-        return Verdict(None, 0.0, "none")
-    return Verdict(f"{value:.15g}", float(value == right[0]), method)
+    found = sole_quantity(answer)
+    if found is None:
+        return Verdict(
+            answer if is_another_value(answer) else None, 0.0, method if is_another_value(answer) else "none"
+        )
+    return Verdict(f"{found.value:.15g}", float(same_quantity(found, right)), method)
 
 
 def relaxed(columns: Mapping[str, str], text: str) -> Verdict:
     """Relaxed accuracy (ChartQA): a number within 5 % of the right one, or an equal text."""
-    answer, method = open_answer(text)
+    answer, method = short_answer(text, references(columns))
     if answer is None:
         return Verdict(None, 0.0, method)
     return Verdict(answer, float(any(_relaxed(each, answer) for each in references(columns))), method)
 
 
 def _relaxed(reference: str, answer: str) -> bool:
-    found, right = as_number(answer), as_number(reference)
+    found, right = quantity(answer), quantity(reference)
     if found is None or right is None:
         return comparable(answer) == comparable(reference)
-    (value, percent), (target, of_target) = found, right
-    if percent == of_target:
-        return _near(value, target)
+    if found.percent == right.percent:
+        value = value_in(found, right)
+        return value is not None and _near(value, right.value)
     # 5% is 5 as well as 0.05: tables and questions are not consistent about it
-    value, target = (value, target) if percent else (target, value)
+    value, target = (found.value, right.value) if found.percent else (right.value, found.value)
     return _near(value, target) or _near(value / 100, target)
 
 

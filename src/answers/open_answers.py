@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from testbed.answers.columns import references
 from testbed.answers.distance import edit_distance
 from testbed.answers.published.open_answers import FORMULAS
 from testbed.answers.published.words import leave_one_out, normalized
-from testbed.answers.texts import bare, comparable, final_text, open_answer, places
+from testbed.answers.quantities.phrases import is_part
+from testbed.answers.texts import bare, comparable, final_text, places, short_answer
 from testbed.answers.verdict import Verdict
 
+_NUMBER = re.compile(r"[\d.,]*\d[\d.,]*")
 _ENOUGH = 4  # references of which leave-one-out can reach 1
 _THRESHOLD = 0.5  # of ANLS
 
 
 def vqa_accuracy(columns: Mapping[str, str], text: str) -> Verdict:
     """VQA accuracy (Antol et al., 2015) of four references or more; of fewer, 1 if the answer equals one of them."""
-    answer, method = open_answer(text)
+    answer, method = short_answer(text, references(columns))
     if answer is None:
         return Verdict(None, 0.0, method)
     plain = normalized(answer, full_stops=0)
@@ -28,7 +31,7 @@ def vqa_accuracy(columns: Mapping[str, str], text: str) -> Verdict:
 
 def anls(columns: Mapping[str, str], text: str) -> Verdict:
     """ANLS (Biten et al., 2019): 1 - distance/length of texts in lower case with single blanks; below 0.5 it is 0."""
-    answer, method = open_answer(text)
+    answer, method = short_answer(text, references(columns))
     if answer is None:
         return Verdict(None, 0.0, method)
     plain = _spaced(answer)
@@ -51,7 +54,7 @@ def _similarity(reference: str, answer: str) -> float:
 
 def exact(columns: Mapping[str, str], text: str) -> Verdict:
     """Equal to a reference, but for case, blanks, an article and punctuation around it."""
-    answer, method = open_answer(text)
+    answer, method = short_answer(text, references(columns))
     if answer is None:
         return Verdict(None, 0.0, method)
     plain = comparable(answer)
@@ -59,19 +62,26 @@ def exact(columns: Mapping[str, str], text: str) -> Verdict:
     return Verdict(plain, float(hit), method)
 
 
-def contains(columns: Mapping[str, str], text: str) -> Verdict:
-    """A reference is in the answer as whole words."""
+def contains(columns: Mapping[str, str], text: str, as_written: bool = False) -> Verdict:
+    """A reference is in the answer as whole words; a number is not if the phrase around it says another one.
+
+    Args:
+        columns: The columns of the row.
+        text: The answer.
+        as_written: Whether numbers count as they are written, whatever is around them.
+    """
     final, why = final_text(text)
     if not final:
         return Verdict(None, 0.0, why or "none")
     plain = _spaced(final)
-    return Verdict(plain, float(any(_within(_spaced(each), plain) for each in references(columns))), "contained")
+    found = any(_within(_spaced(each), plain, as_written) for each in references(columns))
+    return Verdict(plain, float(found), "contained")
 
 
 def ocrbench(columns: Mapping[str, str], text: str) -> Verdict:
     """OCRBench (Liu et al., 2023): a reference is in the answer; formulas are compared without blanks."""
     if columns.get("category") != FORMULAS:
-        return contains(columns, text)
+        return contains(columns, text, as_written=True)  # what is read in a picture
     answer = "".join(text.split())  # as it is: braces and styles are part of a formula
     if not answer:
         return Verdict(None, 0.0, "none")
@@ -79,5 +89,8 @@ def ocrbench(columns: Mapping[str, str], text: str) -> Verdict:
     return Verdict(answer, float(any(each and each in answer for each in right)), "contained")
 
 
-def _within(reference: str, answer: str) -> bool:
-    return bool(places(reference.rstrip(".") or reference, answer))
+def _within(reference: str, answer: str, as_written: bool) -> bool:
+    found = places(reference.rstrip(".") or reference, answer)
+    if as_written or not _NUMBER.fullmatch(reference):
+        return bool(found)
+    return any(not is_part(answer, start, end) for start, end in found)

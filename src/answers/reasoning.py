@@ -13,7 +13,8 @@ from string import ascii_uppercase
 from testbed.answers.choice import read_choice
 from testbed.answers.columns import listed, options, truth
 from testbed.answers.expressions import value_of
-from testbed.answers.numbers import as_number, sole_number
+from testbed.answers.numbers import is_another_value, sole_quantity
+from testbed.answers.quantities.quantity import Quantity, quantity
 from testbed.answers.texts import bare, comparable, final_text, marked, open_answer
 from testbed.answers.verdict import Verdict
 
@@ -21,7 +22,7 @@ Columns = Mapping[str, str]
 
 _CLOSE = 1e-6  # numbers that differ by no more are equal
 _CLOSE_DYNAMATH = 1e-3
-_SIGNS = re.compile(r"(?:\^\s*)?(?:\{\s*)?(?:\\circ|°)(?:\s*\})?|\\?[%$]|\bdegrees?\b")
+_SIGNS = ("", *(f"{sign}^1" for sign in ("angle", "dollar", "euro", "sterling", "yen")))
 _DEGREES, _RADIANS = re.compile(r"\\circ|°|\bdegrees?\b"), re.compile(r"\\pi|π|\bpi\b")
 _LETTERS = re.compile(r"[A-Z](?:(?:\s*(?:,|/|&|;|\band\b)\s*|\s*)[A-Z])*")
 _BRACES = re.compile(r"\{([^{}]*)\}")
@@ -44,12 +45,13 @@ def math_vista(columns: Columns, text: str) -> Verdict:
         return _numbers(right, text)
     if kind not in ("integer", "float"):
         return left_to_judge(columns, text)
-    value, method, _ = _number(text)
+    found, method, answer = _number(text)
     wanted = value_of(right)
-    if value is None or wanted is None:
-        return Verdict(None, 0.0, method)
+    if found is None or wanted is None:
+        return _unread(answer, method)
     digits = len(right.strip().partition(".")[2]) if kind == "float" else 9
-    return Verdict(f"{value:.15g}", float(abs(round(value, digits) - round(wanted, digits)) < _CLOSE), method)
+    equal = abs(round(found.value, digits) - round(wanted, digits)) < _CLOSE
+    return Verdict(f"{found.value:.15g}", float(equal), method)
 
 
 def math_vision(columns: Columns, text: str) -> Verdict:
@@ -137,10 +139,11 @@ def _scaled(right: str, answer: str) -> bool:
 
 
 def value_without_sign(text: str) -> float | None:
-    """The number that a text is, whatever its sign of percent, degree or dollar."""
-    plain = bare(text)
-    number = as_number(plain)
-    return number[0] if number is not None else value_of(_SIGNS.sub(" ", plain))
+    """The number that a text is, whatever its sign of percent, degree or dollar; None with another unit."""
+    found = quantity(bare(text))
+    if found is None or not (found.unit is None or found.unit.measures in _SIGNS):
+        return None
+    return found.value
 
 
 def letters_of(text: str) -> str:
@@ -168,20 +171,23 @@ def _as_value(columns: Columns, text: str, close: float = _CLOSE) -> Verdict:
     wanted = value_without_sign(right)
     if wanted is None:
         return left_to_judge(columns, text)
-    value, method, answer = _number(text)
-    if value is None or _scaled(right, answer):
-        return Verdict(None, 0.0, "none" if value is not None else method)
-    return Verdict(f"{value:.15g}", float(abs(value - wanted) < close), method)
+    found, method, answer = _number(text)
+    if found is None or _scaled(right, answer):
+        return _unread(answer, method) if found is None else Verdict(None, 0.0, "none")
+    return Verdict(f"{found.value:.15g}", float(abs(found.value - wanted) < close), method)
 
 
-def _number(text: str) -> tuple[float | None, str, str]:
+def _number(text: str) -> tuple[Quantity | None, str, str]:
     """The number that an answer gives, how it was found, and the answer without what is around it."""
     answer, method = open_answer(text)
-    if answer is None:
-        return None, method, ""
-    value = value_without_sign(answer)
-    value = value if value is not None or "\\" in answer else sole_number(answer)
-    return value, method if value is not None else "none", answer
+    return (None, method, "") if answer is None else (sole_quantity(answer), method, answer)
+
+
+def _unread(answer: str, method: str) -> Verdict:
+    """The verdict on an answer without a number: wrong if it says something else for certain, else unread."""
+    if answer and is_another_value(answer):
+        return Verdict(answer, 0.0, method)
+    return Verdict(None, 0.0, "none" if answer else method)
 
 
 def _numbers(right: str, text: str) -> Verdict:

@@ -14,11 +14,12 @@ from testbed.answers.published import reasoning as published_reasoning
 from testbed.answers.published import words as published_words
 from testbed.answers.right_answers import Choices, by_columns, lettered, with_letters, yes_or_no
 from testbed.answers.verdict import Verdict
+from testbed.canonical_text import canonical, canonical_columns
 from testbed.errors import unknown_name
 from testbed.models.base.thoughts import final_part
 
 # The names of the sets of rules → their versions. A version is raised when numbers change.
-RULES: Mapping[str, str] = {"default": "default@2", "vlmevalkit": "vlmevalkit@1"}
+RULES: Mapping[str, str] = {"default": "default@3", "vlmevalkit": "vlmevalkit@1"}
 
 Reading = Callable[[Mapping[str, str], str], Verdict]
 
@@ -67,8 +68,10 @@ class Scoring:
         final = final_part(text)
         if rules == "vlmevalkit":
             verdict = self.vlmevalkit(columns, text)
+        elif final is None:
+            verdict = _CUT_OFF
         else:
-            verdict = _CUT_OFF if final is None else self.default(self.keyed(columns), final)
+            verdict = self.default(self.keyed(canonical_columns(columns)), canonical(final))
         if final is None:
             return unsaid(verdict)
         left = self.judged and verdict.extracted is None and verdict.method == "none" and bool(final)

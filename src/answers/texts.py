@@ -3,36 +3,46 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from testbed.answers import languages
 from testbed.answers.published.choice import FAILURE, REFUSALS
 from testbed.models.base.thoughts import final_part
 
 # Full-width letters, digits and punctuation; quotes and brackets of other languages.
 _ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
-    ord(wide): plain for wide, plain in zip("\u3000。、「」『』【】“”‘’−\xa0", ' .,""""[]""\'\'- ', strict=True)
+    ord(wide): plain for wide, plain in zip("\u3000。、「」『』【】“”‘’−\xa0،؛؟।", ' .,""""[]""\'\'- ,;?.', strict=True)
 }
 _STYLE = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|mathsf|rm|bf)\s*\{([^{}]*)\}")
 
-_TAG = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.DOTALL | re.IGNORECASE)
-_BOX = re.compile(r"\\f?boxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}|<\|begin_of_box\|>(.*?)(?:<\|end_of_box\|>|$)", re.DOTALL)
+_HTML = re.compile(r"</?(?:b|strong|i|em|u|p|span|mark|center|font)(?:\s[^<>]{0,100})?>", re.IGNORECASE)
+_TAG = re.compile(r"<(?:final[ _-]?)?answer>(.*?)(?:</(?:final[ _-]?)?answer>|$)", re.DOTALL | re.IGNORECASE)
+_BOX = re.compile(r"\\f?boxed\s*(?=\{)")
+_BEGIN_BOX = re.compile(r"<\|begin_of_box\|>(.*?)(?:<\|end_of_box\|>|$)", re.DOTALL)
+_LAST_LINE = re.compile(r"^####\s+(\S[^\n]*)\s*\Z", re.MULTILINE)  # as in GSM8K
+_HEADING = re.compile(
+    rf"^[#*_ \t]*(?:\w+[ \t]+){{0,2}}(?:{languages.NOUNS})[*_: \t]*\n\s*(\S[^\n]*)", re.MULTILINE | re.IGNORECASE
+)
 _FIELD = re.compile(
-    r"""["'](?:final[ _]?)?(?:answer|option|choice)["']\s*:\s*(?:"((?:[^"\\]|\\.)*)"|'([^'\n]*)'|([^\s,}"']+))""",
+    r"""["'](?:final[ _]?)?(?:answer|option|choice)["']\s*:\s*(?:"((?:[^"\\]|\\.)*)"|'([^'\n]*)'|([^\s,}"'\[{]+))""",
     re.IGNORECASE,
 )
-_WORD = r"(?:answer|antwort|respuesta|réponse|resposta|risposta|ответ)(?:\s+(?:to|for)\s[^.:\n]{1,80}?)?"
-_IS = r"(?:\s+(?:is|are|was|would\s+be|should\s+be|must\s+be|will\s+be|est|es|ist|é|è)\b[\s*_`]*[:=]?|[\s*_`\"']*[:=])"
-ANSWER_IS = (
-    rf"(?:\b{_WORD}[*_`\"']*{_IS}|(?:答案|正解|答え|回答|정답|답)\s*(?:应该是|应为|是|为|為|は|은|는)?\s*[:=]?)[\s*_`]*"
-)
+ANSWER_IS = languages.ANSWER_IS
 _ANSWER_IS = re.compile(ANSWER_IS, re.IGNORECASE)
 # What statements begin with. Looking for these words first is several times quicker than the patterns alone.
 _BEGINNINGS = re.compile(
-    "answer|antwort|respuesta|réponse|resposta|risposta|ответ|option|choice|selection|choose|select|pick|go"
+    languages.NOUNS + "|option|choice|selection|choose|select|pick|go"
     "|say|guess|lean|must|has|leav|so|thus|therefore|hence|consequently|\\?"
-    "|答案|正解|答え|回答|정답|답|故选|应选|选择|选项|选"
+    "|故选|应选|选择|选项|选"
 )
 _NEXT_SENTENCE = re.compile(r"[.!?。]\s+(?=[A-Z\u4e00-\u9fff])")
+
+_MOST_BOXES, _LONGEST_BOX = 20, 4000  # from the last on; characters
+_ESCAPED = re.compile(r"\\([%$#&_])")
+_WRAPPED = re.compile(r"```\w*\s+(\S.*?)\s*```|\\\((.+)\\\)|\\\[(.+)\\\]|\(([^(),]+)\)", re.DOTALL)
+_COMPARED = re.compile(r"[\s\"'`*_$(]*([<>]=?)\s*[-$€£]?\d[^<>]*$")
+_LEAD = re.compile(r"[A-Za-z](?:_\{?\w+\}?)?'?\s*=\s*(?=[^=]+$)|[AR]:\s+|(?:→|⇒|=>|∴|•|\\therefore)\s*")
+_ABOUT = re.compile(r"(?:≈|∼|~|=|\\approx|\\sim)\s*")
 
 # What stands around an answer and is no part of it.
 EDGES = " \t\r\n\"'`*_.,;:!?()[]{}<>$|/\\"
@@ -53,17 +63,31 @@ def final_text(text: str) -> tuple[str | None, str]:
     if any(each in final for each in REFUSALS):
         return None, "refusal"
     final = final if final.isascii() else final.translate(_ASCII)
+    final = _HTML.sub("", final) if "</" in final else final
     return (_STYLE.sub(r"\1", final) if "\\" in final else final).strip(), ""
 
 
 def marked(text: str) -> list[str]:
     """What is marked as the answer, last first: in ``<answer>``, in a LaTeX box, in the field ``answer`` of JSON."""
-    if not ("<" in text or "\\" in text or ":" in text):
+    if not any(each in text for each in "<\\:#"):
         return []
-    found = [match for pattern in (_TAG, _BOX, _FIELD) for match in pattern.finditer(text)]
-    found.sort(key=lambda match: match.end(), reverse=True)
-    contents = (next((group for group in match.groups() if group is not None), "") for match in found)
-    return [each.strip() for each in contents if each.strip()]
+    found = [match for pattern in (_TAG, _BEGIN_BOX, _FIELD, _LAST_LINE) for match in pattern.finditer(text)]
+    ended = [(match.end(), next((group for group in match.groups() if group is not None), "")) for match in found]
+    ended += _boxes(text)
+    return [content.strip() for _, content in sorted(ended, key=lambda each: -each[0]) if content.strip()]
+
+
+def _boxes(text: str) -> list[tuple[int, str]]:
+    """What is in LaTeX boxes, with the braces in it; and where each ends. A box that does not end is none."""
+    found = []
+    for match in [*_BOX.finditer(text)][-_MOST_BOXES:]:
+        depth = 0
+        for place in range(match.end(), min(len(text), match.end() + _LONGEST_BOX)):
+            depth += {"{": 1, "}": -1}.get(text[place], 0)
+            if not depth:
+                found.append((place + 1, text[match.end() + 1 : place]))
+                break
+    return found
 
 
 def statements(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
@@ -93,6 +117,8 @@ def open_answer(text: str) -> tuple[str | None, str]:
         found, method = contents[0], "marked"
     else:
         ends = [match.end() for match in statements(_ANSWER_IS, final)]
+        ends += [match.start(1) for match in _HEADING.finditer(final)] if "\n" in final else []
+        ends.sort()
         said = final[ends[-1] :].lstrip() if ends else ""
         if said.strip(EDGES):
             found, method = _NEXT_SENTENCE.split(said.split("\n")[0], maxsplit=1)[0], "answer is"
@@ -100,24 +126,43 @@ def open_answer(text: str) -> tuple[str | None, str]:
     return (found, method) if found else (None, "none")
 
 
+def short_answer(text: str, references: Sequence[str]) -> tuple[str | None, str]:
+    """`open_answer` without what leads up to a value (``x = 42``, ``≈ 42``), unless a reference has that, too."""
+    answer, method = open_answer(text)
+    if answer is None:
+        return None, method
+    for lead in (_LEAD, _ABOUT):
+        match = lead.match(answer)
+        if match and answer[match.end() :].strip() and not any(lead.match(each.strip()) for each in references):
+            answer = bare(answer[match.end() :])
+    return answer, method
+
+
 def bare(text: str) -> str:
-    """A text without the quotes and stars around it and its final full stop."""
-    text = _unquoted(text.strip())
+    """A text without the quotes, stars, fences and signs of mathematics around it, and its final full stop."""
+    text = _unquoted(_ESCAPED.sub(r"\1", text.strip()))
     if text.endswith(".") and not text.endswith(".."):
         text = _unquoted(text[:-1].rstrip()) or text
     return text
 
 
 def _unquoted(text: str) -> str:
-    while len(text) > 2 and text[0] == text[-1] and text[0] in "\"'`*_$":
-        text = text[1:-1].strip()
-    return text
+    while True:
+        inner = _WRAPPED.fullmatch(text)
+        if inner:
+            text = next(group for group in inner.groups() if group is not None).strip()
+        elif len(text) > 2 and text[0] == text[-1] and text[0] in "\"'`*_$":
+            text = text[1:-1].strip()
+        else:
+            return text
 
 
 def comparable(text: str) -> str:
     """A text as it is compared with others: lower case, single blanks, without punctuation and an article around it."""
     flat = " ".join(text.lower().split())
+    compared = _COMPARED.match(flat)  # "> 5" is not 5
     plain = flat.strip(EDGES) or flat
+    plain = f"{compared[1]}{plain}" if compared else plain
     first, _, rest = plain.partition(" ")
     return rest if first in ("a", "an", "the") and rest else plain
 

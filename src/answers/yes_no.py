@@ -5,21 +5,37 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from testbed.answers import languages
 from testbed.answers.columns import truth
+from testbed.answers.decisions import last_word
+from testbed.answers.languages import NO, YES
 from testbed.answers.texts import ANSWER_IS, EDGES, final_text, marked, statements
 from testbed.answers.verdict import Verdict
 
-_MEANT = {"yes": "Yes", "no": "No", "true": "Yes", "false": "No", "是": "Yes", "否": "No", "不是": "No"}
-_SAID = re.compile(ANSWER_IS + r"[\"'(\[]*(yes|no|true|false)\b", re.IGNORECASE)
+_MEANT = {**dict.fromkeys(YES, "Yes"), **dict.fromkeys(NO, "No"), "true": "Yes", "false": "No"}
+_ANY = "|".join(re.escape(each) for each in sorted(_MEANT, key=len, reverse=True))
+_PARTICLES = frozenset("da ya si tak ano ne sai oo hindi benar true false".split())  # that begin other sentences, too
+_OPENING = "|".join(re.escape(each) for each in sorted(_MEANT, key=len, reverse=True) if each not in _PARTICLES)
+_SAID = re.compile(
+    rf"(?:{ANSWER_IS}|(?:{languages.VERB_LAST})\s+)[\"'(\[]*({_ANY})(?:(?={languages.IS_AFTER})|(?![\w-]))",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"(?<![\w'-])(yes|no)(?![\w'-])", re.IGNORECASE)
-_EITHER = re.compile(r"(?:yes|no)[\"'*]*\s*(?:or|/|and|\|)\s*[\"'*]*(?:yes|no)\b", re.IGNORECASE)
-_FIRST = re.compile(r"(yes|no)(?=[^\w'-]|$)|(是|否|不是)(?=[.,!]|$)", re.IGNORECASE)
+_EITHER = re.compile(rf"(?:{_ANY})[\"'*]*\s*(?:{languages.OR}|/|\|)\s*[\"'*]*(?:{_ANY})(?!\w)", re.IGNORECASE)
+_DENIED = re.compile(
+    r"(?:\bnot|n't|\bnever|\bneither|\bnor|\bbut|\brather than|\binstead of)"
+    r"\s+(?:(?:say|be|a|to)\s+)*[\"'*]*(?:yes|no)\b",
+    re.IGNORECASE,
+)
+_BUT = re.compile(r"\b(?:but|and|yet)\s+(?:also\s+)?(yes|no)\W*$", re.IGNORECASE)
+_FIRST = re.compile(rf"({_OPENING})(?=[^\w'-]|$)|({_ANY})(?=[\"'*]*(?:[.,!:;]|\s*$|\s*\n|\s+[–—-]\s))", re.IGNORECASE)
 
 
 def yes_no(columns: Mapping[str, str], text: str) -> Verdict:
     """Whether the answer is yes or no."""
     said, method = read_yes_no(text)
-    return Verdict(said, float(said is not None and said.lower() == truth(columns).strip().lower()), method)
+    right = truth(columns).strip().lower()
+    return Verdict(said, float(said is not None and said in (right.capitalize(), _MEANT.get(right))), method)
 
 
 def read_yes_no(text: str) -> tuple[str | None, str]:
@@ -27,12 +43,28 @@ def read_yes_no(text: str) -> tuple[str | None, str]:
     final, why = final_text(text)
     if final is None:
         return None, why
-    for content in marked(final):
-        if content.strip(EDGES).lower() in _MEANT:
-            return _MEANT[content.strip(EDGES).lower()], "marked"
-    whole = final.strip(EDGES).lower()
-    if whole in _MEANT:
-        return _MEANT[whole], "word"
+    taken = last_word(final)
+    if taken is not None:
+        after, surely = taken
+        found = _read(after) if surely else _short(after)
+        if found[0] is not None or surely:
+            return found
+    return _read(final)
+
+
+def _short(text: str) -> tuple[str | None, str]:
+    """What is marked, or the only word."""
+    for content in marked(text):
+        if (word := content.strip(EDGES).lower()) in _MEANT:
+            return _MEANT[word], "marked"
+    whole = text.strip(EDGES).lower()
+    return (_MEANT[whole], "word") if whole in _MEANT else (None, "none")
+
+
+def _read(final: str) -> tuple[str | None, str]:
+    short = _short(final)
+    if short[0] is not None:
+        return short
     final = _EITHER.sub(" ", final)  # the question, repeated
     stated = [match.group(1).lower() for match in statements(_SAID, final)]
     if stated:
@@ -42,6 +74,8 @@ def read_yes_no(text: str) -> tuple[str | None, str]:
         return _MEANT[last], "last line"
     first = _FIRST.match(final.lstrip(EDGES))
     if first and first.group().lower() in _MEANT:
+        if (last_clause := _BUT.search(final)) and _MEANT[last_clause[1].lower()] != _MEANT[first.group().lower()]:
+            return None, "none"  # "yes, but no"
         return _MEANT[first.group().lower()], "first word"
-    words = {each.lower() for each in _WORD.findall(final)}
+    words = {each.lower() for each in _WORD.findall(_DENIED.sub(" ", final))}
     return (_MEANT[words.pop()], "word") if len(words) == 1 else (None, "none")

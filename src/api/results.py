@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.api.estimates import Estimates, words
 from testbed.console.options import as_stored
 from testbed.console.output import cell_value, table
+from testbed.console.unread_answers import unread_lines
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, OVERALL, Better, Evaluation, Result
 from testbed.errors import StoreError
@@ -369,7 +370,8 @@ class Results(Estimates):
         heads, rows, rest = self._shown()
         if not rows:
             return "no results"
-        return table(["model", *heads], rows, right=range(1, len(heads) + 1)) + (f"\n{rest}" if rest else "")
+        shown = table(["model", *heads], rows, right=range(1, len(heads) + 1))
+        return "\n".join([*unread_lines(self._found), shown, *([rest] if rest else [])])
 
     def _repr_html_(self) -> str:
         """The table in a notebook."""
@@ -380,7 +382,8 @@ class Results(Estimates):
             shown = "".join(f"<td>{html.escape(each)}</td>" for each in cells)
             body += f"<tr><th scope='row'>{html.escape(name)}</th>{shown}</tr>"
         notes = "".join(f"<p>{html.escape(line)}</p>" for line in [rest, self.failure] if line)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+        before = "".join(f"<p>{html.escape(line)}</p>" for line in unread_lines(self._found))
+        return f"{before}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
     def __len__(self) -> int:
         return len({(each.model, each.eval_setting) for each in self._found})

@@ -12,7 +12,8 @@ from testbed.cli.run.report import describe_not_finite
 from testbed.cli.run.unread import refusals_in_words, unreadable_in_words
 from testbed.console.columns import prose
 from testbed.console.options import Argument, store_command
-from testbed.console.output import bare_value, count, metric_value, print_json, table
+from testbed.console.output import bare_value, count, metric_value, percent, print_json, table
+from testbed.console.unread_answers import ENOUGH, unread_share
 from testbed.data.language.class_vocabulary import wordnet_names
 from testbed.data.left_out import LeftOut
 from testbed.db.connection import lookup
@@ -221,7 +222,9 @@ def _headline(cell: StoredCell, label: str) -> str:
     parts += [describe_not_finite(each) for each in cell.metrics if each.name == NOT_FINITE]
     if evaluation.completed_at:
         parts.append(f"{evaluation.completed_at:%Y-%m-%d %H:%M} UTC")
-    return f"{evaluation.model} on {evaluation.eval_setting}\n  {', '.join(parts)}"
+    share = unread_share(cell.metrics)
+    unread = f": {percent(share, 1)} % of the answers could not be read" if share > ENOUGH else ""
+    return f"{evaluation.model} on {evaluation.eval_setting}{unread}\n  {', '.join(parts)}"
 
 
 def _unread(db_url: str | None, cell: StoredCell) -> list[str]:

@@ -13,7 +13,7 @@ from testbed.metrics.scorers.caption_status import EMPTY, ERROR, SCORED, STATUS,
 from testbed.tasks.caption_similarity import references_of
 from testbed.tasks.captioning import CaptioningOptions, require_some
 from testbed.tasks.clip_score import SCORER
-from testbed.tasks.parts.generation import texts_and_status
+from testbed.tasks.parts.generation import READING, texts_and_status
 from testbed.tasks.parts.scorer import ScorerTask, require_scored
 from testbed.tasks.task_base import options_of
 
@@ -43,7 +43,7 @@ class CaptionClipScore(ScorerTask):
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
         """The scorer's formulas, and what is put in front of captions."""
-        return {"scorer": SCORER, "prefix": options_of(setting, CaptioningOptions).prefix}
+        return {"scorer": SCORER, "prefix": options_of(setting, CaptioningOptions).prefix, **READING}
 
     def texts(self, setting: EvalSetting, values: Values) -> list[str]:
         """Captions and references."""

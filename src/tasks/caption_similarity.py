@@ -18,7 +18,7 @@ from testbed.metrics.caption_similarity import (
 )
 from testbed.metrics.scorers.caption_status import ERROR
 from testbed.tasks.captioning import CaptioningOptions, require_some
-from testbed.tasks.parts.generation import texts_and_status
+from testbed.tasks.parts.generation import READING, texts_and_status
 from testbed.tasks.parts.scorer import ScorerTask, require_scored
 from testbed.tasks.task_base import options_of
 
@@ -40,7 +40,7 @@ class CaptionSimilarity(ScorerTask):
         options = options_of(setting, CaptioningOptions).similarity
         splitter = splitter_of(setting, options)
         cut = {"splitter": splitter.id} if splitter is not None else {}
-        return {"scorer": SCORER, **options.spec(), **cut}
+        return {"scorer": SCORER, **options.spec(), **cut, **READING}
 
     def texts(self, setting: EvalSetting, values: Values) -> list[str]:
         """Captions, references, and the sentences of both."""

@@ -26,6 +26,7 @@ from testbed.metrics.inference.statistics import mean_and_stderr
 from testbed.metrics.scorers.caption_status import STATUS
 from testbed.models.base.capability import GenerationConfig, Message
 from testbed.tasks.captioning import require_some
+from testbed.tasks.parts.generation import READING
 from testbed.tasks.parts.judges import (
     AGAIN,
     SWAPPED,
@@ -108,6 +109,7 @@ class JudgedAnswers(Task):
         labels = [digest(read_labels(Path(each))) for each in scoring_of(setting).labels]
         return {
             "scorer": SCORER,
+            **READING,
             "scoring": [scoring, RULES[rules]],
             "report": [chosen, REPORT_VERSION],
             "judging": how,

@@ -124,7 +124,7 @@ class QuestionAnswering(TextTask):
         """How answers are read, scored and reported."""
         scoring, chosen, rules = named(setting)
         return {
-            "scorer": SCORER,
+            **super().view_spec(setting),
             "scoring": [scoring, RULES[rules], RULES[_others(rules)]],
             "report": [chosen, VERSION],
         }

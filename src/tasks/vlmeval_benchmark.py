@@ -71,7 +71,7 @@ class VLMEvalBenchmarkTask(TextTask):
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
         """The class with all its code, and what ``evaluate`` is given."""
-        return {"scorer": SCORER, "benchmark": _setting(setting).benchmark, "judge": _judge(setting)}
+        return {**super().view_spec(setting), "benchmark": _setting(setting).benchmark, "judge": _judge(setting)}
 
     def score(
         self, values: Values, setting: EvalSetting, model: ModelDefinition | None

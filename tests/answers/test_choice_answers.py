@@ -179,7 +179,7 @@ DECIDED = [
     (ANIMALS, f"{LISTED}\n\nNone of them", NO),
     (ANIMALS, f"{LISTED}\n\nA or B", NO),
     (ANIMALS, f"{CITED} I would say B.", "B"),
-    (ANIMALS, f"{CITED.lower().replace('(a)', '(A)').replace('(b)', '(B)')} B", NO),  # not the list of the options
+    (ANIMALS, f"{CITED.lower().replace('(a)', '(A)').replace('(b)', '(B)')} B", "B"),
     (ANIMALS, "A. Cat; B. Dog; C. Bird; D. Fish. It must be the dog.", "B"),
     (ANIMALS, "**A.** cat\n**B.** dog\n**C.** bird\n**D.** fish\n\n**B**", "B"),
     (ANIMALS, "N/A", NO),

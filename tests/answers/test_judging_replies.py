@@ -57,7 +57,11 @@ def test_words_count_on_a_line_of_their_own_that_opens_or_ends_the_reply(kind, r
 
 @pytest.mark.parametrize(
     ("reply", "read"),
-    [("NOT_ATTEMPTED", "not attempted"), ("Not attempted.", "not attempted"), ("The answer is not attempted", NO)],
+    [
+        ("NOT_ATTEMPTED", "not attempted"),
+        ("Not attempted.", "not attempted"),
+        ("The answer is not attempted", "not attempted"),
+    ],
 )
 def test_no_attempt(reply, read):
     verdict = JUDGINGS["attempt"].verdict(PARIS, reply)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from stored_cells import SPECS
 
+from testbed.api.results import Results
 from testbed.cli.run.report import print_report
 from testbed.entities import Result
 from testbed.execution.report import Outcome, Report
@@ -71,3 +72,22 @@ def test_samples_without_a_caption_are_told(capsys: pytest.CaptureFixture[str]) 
     print_report(report, results, {}, ["net"], ["cc@gte", "cc@nv", "all@gte"], override=False, where=None)
     said = [line for line in capsys.readouterr().out.splitlines() if "no caption" in line]
     assert said == ["net, a, b and 1 more: no caption for 5 of 40 samples"]
+
+
+def test_the_first_line_says_which_models_answers_were_not_read(capsys: pytest.CaptureFixture[str]) -> None:
+    shares = {"net": 0.123, "few": 0.02, "none": 0.0}
+    results = [dataclasses.replace(result("quiz", "unparsed", share), model=name) for name, share in shares.items()]
+    results += [dataclasses.replace(result("quiz", "accuracy", 0.5), model=name) for name in shares]
+    # a judge was asked about half of the answers, and left a tenth of these without a verdict
+    results += [
+        result("quiz@judge", name, share) for name, share in (("judged", 0.5), ("unread", 0.1), ("unparsed", 0.0))
+    ]
+    outcomes = [Outcome(name, "quiz", "complete", evaluation_id=1) for name in shares]
+    print_report(Report(Plan(), outcomes, passes=1), results, {}, [*shares], ["quiz", "quiz@judge"], False, None)
+    first, second, *rest = capsys.readouterr().out.splitlines()
+    assert first.startswith("Unread answers on quiz: net 12.3 %.")
+    assert second.startswith("Unread answers on quiz@judge: net 5.0 %.")
+    assert not any("Unread" in line for line in rest)
+    shown = repr(Results(None, results)).splitlines()
+    assert shown[:2] == [first, second]
+    assert "Unread" not in repr(Results(None, results[1:4]))

@@ -11,11 +11,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from testbed.answers.columns import as_list, listed, options
+from testbed.answers.decisions import last_word
 from testbed.answers.expressions import value_of
 from testbed.answers.judges.label_files import read_labels, verdicts_in
 from testbed.answers.judges.questions import JUDGINGS
-from testbed.answers.numbers import as_number, sole_number
+from testbed.answers.numbers import is_another_value, sole_quantity
 from testbed.answers.published.choice import infer
+from testbed.answers.quantities.phrases import phrases
+from testbed.answers.quantities.quantity import quantity
 from testbed.answers.reports.report import REPORTS
 from testbed.answers.scorings import RULES, SCORINGS, drawn
 from testbed.answers.texts import bare, comparable, final_text, marked, open_answer, places
@@ -94,10 +97,13 @@ def test_replies_of_judges(kind: str, row: tuple[dict[str, str], str]) -> None:
 @given(text=mangled(*SAID))
 def test_what_rules_are_made_of(text: str) -> None:
     with robust(errors=()):
-        for read in (final_text, marked, open_answer, bare, comparable, listed, as_list, as_number, sole_number):
+        for read in (final_text, marked, open_answer, bare, comparable, listed, as_list, quantity, sole_quantity):
             read(text)
         for start, end in places("a", text):
             assert text[start:end] == "a"
+        phrases(text)
+        last_word(text)
+        is_another_value(text)
         infer(text, options(COLUMNS))
 
 

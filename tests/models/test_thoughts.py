@@ -52,6 +52,58 @@ def test_other_texts(text: str, final: str | None) -> None:
     assert final_part(text) == final
 
 
+# A name says that a tag holds thoughts, in whatever form it does.
+NAMES = """
+    think Thinking THOUGHTS seed:think longcat_think scratchpad antThinking thinking_process analysis reason reasoning
+    reflection self-reflection inner.thoughts model_reasoning chain_of_thought internalThoughts deep_think Reflections
+    reasoning_steps my-scratchpad image_analysis step1_reasoning
+""".split()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tags_whose_name_says_so_hold_thoughts(name: str) -> None:
+    assert final_part(f"<{name}>{THOUGHTS}</{name}>B") == "B"
+    assert final_part(f"\n<{name} effort='high'>\n{THOUGHTS}\n</{name}>\n\nB") == "B"
+    assert final_part(f"B\n<{name}>{THOUGHTS}</{name}>") == "B"
+    assert final_part(f"{THOUGHTS}</{name}>B") == "B"  # the prompt has opened it
+    assert final_part(f"<{name}>{THOUGHTS}") is None
+    assert final_part(f"The <{name}> tag is not needed. The answer is B.") is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "final"),
+    [
+        ('<details type="reasoning" done="true"><summary>Thought</summary>Is it A?</details>B', "B"),
+        ("<section class='thoughts'>Is it A?</section>B", "B"),
+        ("<details><summary>Note</summary>a</details>B", "<details><summary>Note</summary>a</details>B"),
+        ("[REASONING]Is it A?[/REASONING]B", "B"),
+        ("<think/>B", "B"),
+        ("<|thought_start|>A?<|thought_end|>B", "B"),
+        ("<|START_REASONING|>A?<|END_REASONING|>B", "B"),
+        # names that say nothing of thoughts
+        ("<answer>B</answer>", "<answer>B</answer>"),
+        ("<b>B</b>", "<b>B</b>"),
+        ("<summary>A</summary>B", "<summary>A</summary>B"),
+        # a mere mention, or a heading
+        ("I wrote `<think>` and no more. B", "I wrote `<think>` and no more. B"),
+        ('The tag "<think>" is missing. B', 'The tag "<think>" is missing. B'),
+        ("I do not use <reasoning> or <scratchpad> tags. B", "I do not use <reasoning> or <scratchpad> tags. B"),
+        ("The </think> tag closes it. B", "The </think> tag closes it. B"),
+        ("Use <think> and </think> tags. B", "Use <think> and </think> tags. B"),
+        ("<think>I need the <think> tag and the </think> tag. A</think>B", "B"),
+        ("不需要<think>标签。答案是B", "不需要<think>标签。答案是B"),
+        ("[ANALYSIS] It barks. [ANSWER] B", "[ANALYSIS] It barks. [ANSWER] B"),
+        ("The <think> tag is not needed.\n<think>Is it A?</think>B", "B"),
+        # and a use that looks a little like one
+        ("It barks, no wait. </think> dog", "dog"),
+        ("So A. <think>Is it? No.</think>B", "B"),
+        ("I will think. <think>\nIs it A?", None),
+    ],
+)
+def test_tags_are_told_from_mentions(text: str, final: str | None) -> None:
+    assert final_part(text) == final
+
+
 def test_thoughts_that_the_prompt_has_opened() -> None:
     assert final_part(f"{THOUGHTS}</think>B", begun=True) == "B"
     assert final_part(THOUGHTS, begun=True) is None

@@ -11,6 +11,7 @@ import pytest
 from testbed.entities import SampleInfo
 from testbed.errors import DefinitionError
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
+from testbed.models.base.thoughts import REVISION
 from testbed.planning.identify import view_of
 from testbed.tasks.captioning import task
 
@@ -65,7 +66,7 @@ def test_a_setting_says_how_words_are_cut() -> None:
     assert scored(targets, list(texts))[1]["ROUGE_L"].value == 1
     assert scored(targets, list(texts), overlap={"tokenizer": "none"})[1]["ROUGE_L"].value < 1
     views = [view_of(setting(**given)) for given in ({}, {"overlap": {}}, {"overlap": {"tokenizer": "none"}})]
-    assert views[0] == views[1] == {"scorer": "captioning@2"}
+    assert views[0] == views[1] == {"scorer": "captioning@2", "final_part": REVISION}
     assert views[2] != views[0]
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from testbed.answers.verdict import Verdict
+from testbed.canonical_text import canonical
 from testbed.errors import DataError
 from testbed.metrics.inference.judges import majority
 from testbed.models.base.thoughts import final_part
@@ -33,8 +34,8 @@ class Label(NamedTuple):
 
     def is_of(self, text: str | None) -> bool:
         """Whether it is of this final part of an answer, but for white space, which spreadsheets change."""
-        said = final_part(self.answer) or ""
-        return not self.answer.strip() or (text is not None and said.split() == text.split())
+        said = canonical(final_part(self.answer) or "")
+        return not self.answer.strip() or (text is not None and said.split() == canonical(text).split())
 
 
 def read_labels(path: Path) -> dict[str, dict[str, list[Label]]]:

@@ -17,7 +17,14 @@ Columns = Mapping[str, str]
 
 METHOD = "judge"
 _OUTCOMES = {1.0: "win", 0.5: "tie", 0.0: "loss"}
-_SAID = {"1": 1.0, "answer 1": 1.0, "2": 0.0, "answer 2": 0.0, "tie": 0.5, "a tie": 0.5}
+_NAMES = {1.0: ("1", "answer 1", "first", "the first"), 0.0: ("2", "answer 2", "second", "the second")}
+_SAID = {
+    f"{name}{ending}": score
+    for score, names in _NAMES.items()
+    for name in names
+    for ending in ("", " is better", " wins")
+}
+_SAID |= dict.fromkeys(("tie", "a tie", "tied", "a draw", "draw", "equal"), 0.5)
 
 
 def question(columns: Columns, text: str) -> str:

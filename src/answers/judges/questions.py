@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from testbed.answers.choice import Options
 from testbed.answers.columns import options, references, truth
 from testbed.answers.judges import pairs as pairs
 from testbed.answers.judges import reasoning as own
 from testbed.answers.judges.replies import score_in, stated, unlabelled, word_in
+from testbed.answers.named_options import Options
 from testbed.answers.texts import final_text
 from testbed.answers.verdict import Verdict
+from testbed.canonical_text import canonical, canonical_columns
 
 Columns = Mapping[str, str]
 When = Literal["unparsed", "wrong", "always"]
@@ -47,8 +48,8 @@ class Judging:
 
     def verdict(self, columns: Columns, reply: str) -> Verdict | None:
         """The verdict that a reply gives in its final part; None if it cannot be read."""
-        final, _ = final_text(reply)
-        return None if final is None else self.read(columns, final)
+        final, _ = final_text(canonical(reply))
+        return None if final is None else self.read(canonical_columns(columns), final)
 
     def asks(self, verdict: Verdict | None) -> bool:
         """Whether the judge is asked about an answer of which rules say this; None for no answer."""
@@ -159,7 +160,7 @@ _OF_SCORINGS: Mapping[str, str] = {
     "mmvet": "grade",
     "simple_vqa": "attempt",
 }
-VERSION = 2  # of all of the above; raised when a judge would be asked otherwise, or read otherwise
+VERSION = 3  # of all of the above; raised when a judge would be asked otherwise, or read otherwise
 
 
 def judging_of(scoring: str) -> str:

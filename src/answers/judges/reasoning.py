@@ -6,15 +6,14 @@ VLMEvalKit's are worded differently. Only CharXiv's are in its table.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from testbed.answers.choice import Options
 from testbed.answers.columns import listed, references, truth
-from testbed.answers.judges.replies import score_in, stated, unlabelled, without_remark, word_in
+from testbed.answers.judges.replies import object_in, score_in, stated, unlabelled, without_remark, word_in
+from testbed.answers.named_options import Options
 from testbed.answers.reasoning import letters_of, listed_options, same, value_without_sign
 from testbed.answers.scorings import SCORINGS
 from testbed.answers.verdict import Verdict
@@ -168,12 +167,8 @@ def charxiv_question(columns: Columns, text: str) -> str:
 
 def charxiv_read(columns: Columns, reply: str) -> Verdict | None:
     """The fields ``extracted_answer`` and ``score`` of JSON."""
-    begin, end = reply.find("{"), reply.rfind("}")
-    try:
-        found = json.loads(reply[begin : end + 1], strict=False) if 0 <= begin < end else None
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict) or "extracted_answer" not in found:
+    found = object_in(reply)
+    if found is None or "extracted_answer" not in found:
         return None
     score = found.get("score")
     try:

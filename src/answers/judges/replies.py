@@ -6,32 +6,103 @@ one is meant; whoever picks one of them makes verdicts up.
 
 from __future__ import annotations
 
+import json
 import re
+import unicodedata
 from collections.abc import Callable, Hashable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from testbed.answers import languages
 
 Said = TypeVar("Said", bound=Hashable)
 
 _FENCE = re.compile(r"\s*```\w*\s*")
-_MARKUP = " \t\"'`*_{}#>"
-_WRAPPED = re.compile(r"\s*(?:<(?P<tag>\w+)>(?P<inner>.*)</(?P=tag)>|\$*\\f?boxed\s*\{(?P<box>.*)\}\$*)\s*[.!]?\s*")
+_MARKUP = " \t\"'`*_{}#>|→"
+_WRAPPED = re.compile(
+    r"\s*(?:<(?P<tag>\w+)>(?P<inner>.*)</(?P=tag)>|\$*\\f?boxed\s*\{(?P<box>.*)\}\$*|(?P<label>[^\[\]]*)\[\[(?P<twice>[^\[\]]*)\]\])\s*[.!]?\s*"
+)
+_NOUN = (
+    r"(?:verdict|answer|response|grade|correctness|judge?ment|rating|score|result|decision|assessment|evaluation|conclusion"
+    r"|option|choice|letters?|better|winner|extracted|label)"
+)
+_OTHER_LABELS = (  # the same in other languages; "answer" is in `languages`
+    r"(?:得分|分数|評分|评分|判断|判定|结论|評価|评价|スコア|採点|点数|점수|평가|판정|bewertung|punktzahl|urteil|note|puntuación"
+    r"|puntaje|veredicto|pontuação|nota|veredito|punteggio|voto|verdetto|оценка|балл|вердикт)"
+)
+_ABOUT = (
+    r"(?:(?:so|thus|therefore|hence|overall|my|the|this|given|final|better|best|chosen|winning|correct|student's|model's)"
+    r",?\s+){0,4}"
+)
 _LABEL = re.compile(
-    r"(?:(?:my|the|final|overall)\s+){0,3}(?:verdict|answer|grade|correctness|judge?ment|rating|score|result|decision|assessment"
-    r"|evaluation|option|choice|letter|better|winner|extracted)(?:\s+(?:answer|option))?[\"'`*_ \t]*[:=]"
-    r"[\"'`*_ \t]*",
+    rf"(?:{_ABOUT}{_NOUN}(?:\s+(?:answer|option))?|{_OTHER_LABELS})[\"'`*_ \t]*[:=][\"'`*_ \t]*", re.IGNORECASE
+)
+_SENTENCE = re.compile(
+    rf"(?:{_ABOUT}(?:{_NOUN}|answer)|(?:so|thus|therefore),?\s+it|it|this)(?:\s+(?:of|to|for)\s+(?:the|this)\s+\w+)?\s+"
+    r"(?:(?:is|would\s+be|says|states|means|reads|chooses|selects|picks|names)\b)\s*[:\"'`*_]*\s*(?:therefore|thus|clearly|that)?\s*",
     re.IGNORECASE,
 )
-_ANY_LABEL = re.compile(r"(?!.*(?:\bnot\b|n't))[A-Za-z][A-Za-z ]{0,30}[*_ ]*:", re.IGNORECASE)
-_REMARK = re.compile(r"\s*[(\[][^()\[\]]*[A-Za-z]{2}[^()\[\]]*[)\]]\s*\.?$")
+_ANSWER_IS = re.compile(rf"(?:(?!not?\b)\w+\s+){{0,2}}?{languages.ANSWER_IS}", re.IGNORECASE)
+_ANY_LABEL = re.compile(r"(?!.*(?:\bnot\b|n't))[^\W\d_][^\W\d_]*(?: [^\W\d_]+){0,4}[*_ ]*:", re.IGNORECASE)
+_REMARK = re.compile(r"\s*[(\[]([^()\[\]]*[^\W\d_]{2}[^()\[\]]*)[)\]]\s*\.?$")
 _SCORE = re.compile(
     r"(\d+(?:[.,]\d+)?|[.,]\d+)\s*(?:(?:/|out\s+of|of)\s*1(?:[.,]0+)?)?\s*(?:points?)?\s*[.!]?", re.IGNORECASE
 )
+_SCALE = re.compile(r"\bscale\s+(?:of|from)?\s*[\d.]+\s*(?:to|-|–)\s*(\d+)(?:\.0+)?(?![\d.])", re.IGNORECASE)
+_UNIT_SCALE = re.compile(r"(?:\D*\b0(?:\.0+)?\s*(?:to|-|–|and)\s*|\D*)1(?:\.0+)?\D*")
+_LOW = re.compile(
+    r"\b(?:lowest|worst|minim\w*|poor\w*|bad\w*|terrible|awful|(?:very )?low|wrong|incorrect)\b", re.IGNORECASE
+)
+_HIGH = re.compile(
+    r"\b(?:highest|best|maxim\w*|perfect\w*|excellent|(?:very )?(?:high|good)|fully correct)\b", re.IGNORECASE
+)
+_FIELD = re.compile(
+    rf"(?:final[ _-]?)?(?:{_NOUN}|is[ _-]?correct|correct)(?:[ _-](?:value|answer|label))?", re.IGNORECASE
+)
+_ESCAPE = re.compile(r'\\\\|\\(?!["/n]|u[0-9a-fA-F]{4})')  # all of JSON's that LaTeX could mean otherwise
+_SYNONYMS = {
+    "correct": languages.CORRECT,
+    "incorrect": languages.INCORRECT,
+    "yes": languages.YES,
+    "no": languages.NO,
+}
+
+
+def object_in(reply: str) -> dict[str, Any] | None:
+    """The JSON object that opens or ends a reply, in a code fence or not; backslashes of LaTeX need not be doubled."""
+    plain = "\n".join(line for line in reply.splitlines() if not _FENCE.fullmatch(line)).strip()
+    if not (plain.startswith("{") or plain.endswith("}")):
+        return None
+    begin, end = plain.find("{"), plain.rfind("}")
+    text = _ESCAPE.sub(lambda match: "\\\\", plain[begin : end + 1])
+    try:
+        found = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def lines_of(reply: str) -> list[str]:
-    """The first and the last line of a reply, without blank lines, code fences and what wraps a line."""
+    """The first and the last line of a reply, without blank lines, code fences and what wraps a line.
+
+    Of a JSON object the fields that are named like a verdict are such lines.
+    """
+    fields = object_in(reply) or {}
+    said = [
+        _plain(key, value)
+        for key, value in fields.items()
+        if _FIELD.fullmatch(key) and isinstance(value, str | int | float)
+    ]
+    if said:
+        return [_unwrapped(each) for each in said]
     lines = [line for line in reply.splitlines() if line.strip() and not _FENCE.fullmatch(line)]
     return [_unwrapped(each) for each in dict.fromkeys([*lines[:1], *lines[-1:]])]
+
+
+def _plain(key: str, value: str | float) -> str:
+    """The value of a field as a line would say it: of ``"is_correct": true`` the word."""
+    if isinstance(value, bool) and "correct" in key.lower():
+        return "correct" if value else "incorrect"
+    return str(value)
 
 
 def stated(reply: str, read: Callable[[str], Said | None]) -> Said | None:
@@ -46,32 +117,54 @@ def stated(reply: str, read: Callable[[str], Said | None]) -> Said | None:
 
 
 def word_in(reply: str, words: Sequence[str]) -> str | None:
-    """The one of some words, in lower case, that a reply states."""
+    """The one of some words, in lower case, that a reply states, in whatever language."""
 
     def read(line: str) -> str | None:
-        plain = " ".join(re.sub(r"[\W_]+", " ", unlabelled(line)).lower().split())
-        return plain if plain in words and "?" not in line else None
+        plain = _words(unlabelled(line))
+        said = plain if plain in words else next((each for each in words if plain in _SYNONYMS.get(each, ())), None)
+        return None if "?" in line else said
 
     return stated(reply, read)
 
 
 def score_in(reply: str) -> float | None:
-    """The score from 0 to 1 that a reply states: ``0.5``, ``0,5``, ``0.5 out of 1.0``, ``Score: 0.5/1``."""
+    """The score from 0 to 1 that a reply states: ``0.5``, ``0,5``, ``0.5 out of 1.0``, ``Score: 0.5/1``, ``[[0.5]]``.
+
+    A score on another scale is not one: ``1 (out of 5)``, ``1 (lowest)``.
+    """
+    if any(float(highest) != 1 for highest in _SCALE.findall(reply)):
+        return None
 
     def read(line: str) -> float | None:
-        plain = without_remark(_ANY_LABEL.sub("", unlabelled(line), count=1)).strip(_MARKUP)
-        match = _SCORE.fullmatch(plain)
+        plain = _ANY_LABEL.sub("", unlabelled(line), count=1).strip(_MARKUP)
+        remark = _REMARK.search(plain)
+        plain = plain[: remark.start()] if remark and remark.start() else plain
+        match = _SCORE.fullmatch(plain.strip(_MARKUP))
         value = float(match[1].replace(",", ".")) if match else -1.0
-        return value if 0 <= value <= 1 else None
+        return value if 0 <= value <= 1 and not (remark and _contradicts(remark[1], value)) else None
 
     return stated(reply, read)
 
 
+def _contradicts(remark: str, score: float) -> bool:
+    """Whether a remark says that a score is one of another scale."""
+    if any(each.isdigit() for each in remark) and not _UNIT_SCALE.fullmatch(remark):
+        return True
+    return bool(_LOW.search(remark) if score > 0.5 else _HIGH.search(remark))
+
+
+def _words(text: str) -> str:
+    """The words of a text in lower case, with their accents and vowel signs."""
+    kept = (each if each.isalnum() or unicodedata.category(each)[0] == "M" else " " for each in text)
+    return " ".join("".join(kept).lower().split())
+
+
 def unlabelled(line: str) -> str:
-    """A line without markup around it and a label such as ``Verdict:`` before it."""
+    """A line without markup around it and what leads up to a verdict: ``Verdict:``, ``The answer is``."""
     plain = line.strip(_MARKUP)
-    match = _LABEL.match(plain)
-    return plain[match.end() :].strip(_MARKUP) if match else plain
+    match = _LABEL.match(plain) or _SENTENCE.match(plain) or _ANSWER_IS.match(plain)
+    rest = (plain[match.end() :].strip(_MARKUP) if match else "") or plain
+    return rest.removesuffix(".").strip(_MARKUP) if match and match.re is not _LABEL else rest
 
 
 def without_remark(line: str) -> str:
@@ -81,5 +174,5 @@ def without_remark(line: str) -> str:
 
 def _unwrapped(line: str) -> str:
     while match := _WRAPPED.fullmatch(line):
-        line = match["inner"] if match["tag"] else match["box"]
+        line = match["inner"] if match["tag"] else match["box"] or f"{match['label'] or ''}{match['twice'] or ''}"
     return line

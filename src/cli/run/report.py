@@ -17,6 +17,7 @@ from testbed.console.class_lines import print_classes
 from testbed.console.model_lines import print_chance, print_models
 from testbed.console.output import cell_value, count, grid, percent, say
 from testbed.console.prompt_lines import print_prompts
+from testbed.console.unread_answers import print_unread
 from testbed.entities import NOT_FINITE, OVERALL, REFUSED
 from testbed.errors import TestbedError
 from testbed.metric_specs import MetricSpec, main_metric, spec_of
@@ -41,7 +42,7 @@ def print_report(
     override: bool,
     where: str | None,
 ) -> None:
-    """Prints the main metric of each cell, what went wrong, and what the run did.
+    """Prints which answers were not read, the main metric of each cell, what went wrong, and what the run did.
 
     Args:
         report: How the run ended.
@@ -52,6 +53,7 @@ def print_report(
         override: Whether the run had ``--override``.
         where: The store; None if the results are not stored.
     """
+    print_unread(results)
     _print_table(report, results, models, settings)
     print_models(report)
     print_classes(report)

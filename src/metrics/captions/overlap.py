@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from testbed.canonical_text import canonical
 from testbed.errors import DefinitionError
 from testbed.metrics.captions.meteor import meteor
 from testbed.metrics.captions.ptb import caption_words
@@ -73,8 +74,9 @@ def caption_overlap(
     Args:
         captions: One for each sample; None if there is none, which is not scored. A blank one scores 0.
         references: The reference captions of each sample; samples without any are not scored.
-        tokenizer: ``"ptb"``: the Penn Treebank's, which drops punctuation and lowers case, as COCO's evaluation does;
-            ``"none"``: words are what is between white space, as in VLMEvalKit.
+        tokenizer: ``"ptb"``: the Penn Treebank's, which drops punctuation and lowers case, as COCO's evaluation does,
+            of canonical texts (see `testbed.canonical_text`); ``"none"``: words are what is between white space, as in
+            VLMEvalKit.
         with_meteor: Whether METEOR is computed too, by its Java program.
         with_spice: Whether SPICE is computed too, by its Java program.
 
@@ -87,7 +89,7 @@ def caption_overlap(
     check_tokenizer(tokenizer)
     if len(captions) != len(references):
         raise ValueError(f"{len(captions)} captions have {len(references)} lists of references; one for each expected")
-    cut = caption_words if tokenizer == PTB else str
+    cut = _words if tokenizer == PTB else str
     others = [[cut(text) for text in several] for several in references]
     scored = [place for place, text in enumerate(captions) if text is not None and others[place]]
     own = [cut(captions[place] or "") for place in scored]
@@ -106,6 +108,10 @@ def caption_overlap(
     if with_spice:
         mean, scores["SPICE"][scored] = spice(own, theirs)
     return Overlap(together, scores, total, mean)
+
+
+def _words(text: str) -> str:
+    return caption_words(canonical(text))
 
 
 def check_tokenizer(name: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from testbed.canonical_text import canonical
 from testbed.entities import Metric, Score
 from testbed.metric_specs import HIGHER, MAIN, NEITHER, MetricSpec, rate
 from testbed.metrics.captions.overlap import ORDERS, PTB, caption_overlap, check_tokenizer
@@ -18,7 +19,7 @@ from testbed.metrics.inference.statistics import mean_and_stderr
 
 log = logging.getLogger("testbed")
 
-OVERLAP = "overlap@1"  # what these scores and metrics carry as their scorer
+OVERLAP = "overlap@2"  # what these scores and metrics carry as their scorer
 CIDER = MetricSpec("CIDEr", "", HIGHER, 0, 10, headline=MAIN)
 SPECS = {
     each.name: each
@@ -111,10 +112,10 @@ def _tell(message: str) -> None:
 
 def _exact(captions: Sequence[str | None], references: Sequence[Sequence[str]]) -> np.ndarray[Any, Any]:
     """1 for a caption that equals a reference, 0 for another, NaN without a caption or a reference; float [n]."""
-    words = [[each.lower().split() for each in several] for several in references]
+    words = [[canonical(each).lower().split() for each in several] for several in references]
     return np.array(
         [
-            np.nan if text is None or not several else float(text.lower().split() in several)
+            np.nan if text is None or not several else float(canonical(text).lower().split() in several)
             for text, several in zip(captions, words, strict=True)
         ]
     )

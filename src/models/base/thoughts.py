@@ -1,20 +1,35 @@
 """What a model said finally: a reply without the thoughts before it, in whatever form these come.
 
-Servers and chat templates write thoughts as ``<think>…</think>``, ``<thinking>…</thinking>``, ``[THINK]…[/THINK]``,
-``◁think▷…◁/think▷`` or in the channels of gpt-oss; sometimes the opening mark is in the prompt. Whoever reads a reply
-(rules, judges, metrics of captions) reads its final part.
+Servers and chat templates write thoughts in tags whose names say so (``<think>…</think>``, ``<longcat_think>``,
+``[THINK]…[/THINK]``, ``<details type="reasoning">``), as ``◁think▷…◁/think▷`` or in the channels of gpt-oss; sometimes
+the opening mark is in the prompt. Whoever reads a reply (rules, judges, metrics of captions) reads its final part.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 THINKING = "thinking"  # in a generation's `extra`: the thoughts that a server gave apart from the text
 BEGUN = "thinking_begun"  # likewise: the prompt had opened the thoughts, so that the reply begins within them
+REVISION = 2  # of `final_part`; raised when the same reply gets another final part
 
-_NAMES = "(?:seed:)?(?:think|thinking|thought|thoughts|reasoning)"
+_SAYS_SO = re.compile("think|thought|reason|analysis|scratchpad|reflection", re.IGNORECASE)
+_TAG = re.compile(
+    r"<\|?\s{0,3}(?P<slash>/?)\s{0,3}(?P<name>[A-Za-z][\w:.-]{0,60})(?P<attributes>\s[^<>|]{0,200}?)?\s{0,3}(?P<void>/?)\|?>"
+    r"|(?-i:\[(?P<bracket_slash>/?)(?P<bracket>[A-Z]+(?:_[A-Z]+)*)\])"
+)
+_CLOSING = re.compile(r"(?:\A|_)(?:end|stop|close)(?:_|\Z)", re.IGNORECASE)  # in names of control tokens
+_KIND = re.compile(r"""\b(?:type|class|name|role|kind)\s*=\s*["']?([\w -]+)""", re.IGNORECASE)
+_ALONE = "THINK"  # in brackets; with any other name these are headings unless they are closed
+# A tag that is named, and not used: in quotes, or as a word of a sentence.
+_QUOTES = dict(zip("`\"'“‘«(", "`\"'”’»)", strict=True))
+_SENTENCE_BEFORE, _SENTENCE_AFTER = re.compile(r"[\w,][ \t]+\Z"), re.compile(r"[ \t]+[a-z]|[.,;:!?)-]|[ \t]*\Z")
+_NAMING_BEFORE = re.compile(
+    r"\b(?:the|an?|any|no|my|of|with|without|and|or|by|used?|using|before|after|closing|missing)[ \t]+\Z", re.IGNORECASE
+)
+_WIDE = re.compile("[\u2e80-\U0003ffff]")  # scripts without blanks
 _ANALYSIS = (
     r"(?:<\|start\|>\w*\s*)?<\|channel\|>\s*(?:analysis|commentary)[^<]*(?:<\|constrain\|>[^<]*)?(?:<\|message\|>)?"
 )
@@ -23,16 +38,12 @@ _FINAL = (
     r"|<\|start\|>\s*assistant\s*<\|message\|>"
 )
 _BEGINS = (
-    rf"<\|?\s*{_NAMES}(?:\s[^<>]{{0,60}})?\|?>|(?-i:\[THINK\])|◁think(?:ing)?▷|<unused94>"
-    rf"|<\|(?:begin|start)_(?:of_)?(?:thought|thinking|reasoning)\|>|{_ANALYSIS}"
+    rf"◁think(?:ing)?▷|<unused94>|{_ANALYSIS}"
     # gpt-oss's channels without their control tokens: "analysisWe see a dog.assistantfinalB"
     r"|(?-i:\A\s*analysis(?=[A-Z]|[\s\S]*assistantfinal))"
 )
-_ENDS = (
-    rf"<\|?\s*/\s*{_NAMES}\s*\|?>|(?-i:\[/THINK\])|◁/think(?:ing)?▷|<unused95>"
-    rf"|<\|end_(?:of_)?(?:thought|thinking|reasoning)\|>|{_FINAL}|(?-i:assistantfinal)"
-)
-_MARK = re.compile(rf"(?P<begins>{_BEGINS})|(?P<ends>{_ENDS})", re.IGNORECASE)
+_ENDS = rf"◁/think(?:ing)?▷|<unused95>|{_FINAL}|(?-i:assistantfinal)"
+_MARK = re.compile(rf"(?P<begins>{_BEGINS})|(?P<ends>{_ENDS})|(?P<tag>{_TAG.pattern})", re.IGNORECASE)
 _HINTS = ("<", "[", "◁", "assistantfinal", "analysis")  # no mark is without one of these
 _PARTS = ("<|channel|>", "<|message|>", "<|start|>", "<|constrain|>")  # control tokens that marks consist of
 _TOKEN_FIRST, _TOKEN_LAST = re.compile(r"<\|\w{2,40}\|>"), re.compile(r"<\|\w{2,40}\|>\Z")
@@ -52,7 +63,7 @@ def final_part(text: str, begun: bool = False) -> str | None:
         The text without white space and control tokens such as ``<|im_end|>`` around it; None if the reply has thoughts
         and nothing else: it was cut off, or thinks to the end.
     """
-    marks = list(_marks(text))
+    marks = _marks(text)
     if begun:
         thinks = True
     elif not marks:
@@ -61,14 +72,14 @@ def final_part(text: str, begun: bool = False) -> str | None:
         thinks = False
     said: list[str] = []  # outside of thoughts
     place = 0
-    for match in marks:
-        if match["begins"] is not None:
-            said += [] if thinks else [text[place : match.start()]]
+    for mark in marks:
+        if mark.begins:
+            said += [] if thinks else [text[place : mark.start]]
             thinks = True
-        else:
+        if mark.ends:
             said = said if thinks else []  # its opening mark is in the prompt: all before it is thought
             thinks = False
-        place = match.end()
+        place = mark.end
     if thinks:
         return None
     return next((plain for each in (text[place:], *reversed(said)) if (plain := _plain(each))), None)
@@ -77,8 +88,8 @@ def final_part(text: str, begun: bool = False) -> str | None:
 def opens_thoughts(prompt: str) -> bool:
     """Whether a prompt ends with an opening mark, as some chat templates write it."""
     tail = prompt[-_TAIL:]
-    last = next(iter([*_marks(tail)][-1:]), None)
-    return last is not None and last["begins"] is not None and not tail[last.end() :].strip()
+    last = next(iter(_marks(tail, whole=False)[-1:]), None)
+    return last is not None and not last.ends and not tail[last.end :].strip()
 
 
 def hidden_tokens(tokenizer: Any) -> set[int] | None:
@@ -94,7 +105,7 @@ def hidden_tokens(tokenizer: Any) -> set[int] | None:
         for number, token in getattr(tokenizer, "added_tokens_decoder", {}).items()
         if getattr(token, "special", False)
     }
-    marks = {number for number, token in special.items() if token in _PARTS or _MARK.fullmatch(token)}
+    marks = {number for number, token in special.items() if token in _PARTS or _is_mark(token)}
     return set(special) - marks if marks else None
 
 
@@ -111,8 +122,83 @@ def begun_by(tokenizer: Any, prompt: Sequence[int]) -> dict[str, Any]:
     return {BEGUN: True} if opens_thoughts(tail) else {}
 
 
-def _marks(text: str) -> Iterator[re.Match[str]]:
-    return _MARK.finditer(text) if any(each in text for each in _HINTS) else iter(())
+class _Mark(NamedTuple):
+    """A mark of thoughts in a text; an empty pair such as ``<think/>`` begins and ends them."""
+
+    begins: bool
+    ends: bool
+    start: int
+    end: int
+    sure: bool = True  # else it counts only if a closing mark follows
+
+
+def _marks(text: str, whole: bool = True) -> list[_Mark]:
+    """The marks of thoughts in a text, without tags that it merely mentions.
+
+    Args:
+        text: The text.
+        whole: Whether all of the text is there, so that what opens nothing if it is not closed can be told.
+    """
+    if not any(each in text for each in _HINTS):
+        return []
+    found = list(_tags(text))
+    closed, kept = not whole, []
+    for mark in reversed(found):
+        closed = closed or mark.ends
+        kept += [mark] if mark.sure or closed else []
+    return kept[::-1]
+
+
+def _tags(text: str) -> Iterator[_Mark]:
+    opened: list[str] = []  # elements whose attributes say that they are thoughts
+    for match in _MARK.finditer(text):
+        start, end = match.span()
+        if match["tag"] is None:
+            yield _Mark(match["begins"] is not None, match["ends"] is not None, start, end)
+            continue
+        name = match["name"] or match["bracket"]
+        ends = bool(match["slash"] or match["bracket_slash"])
+        if _SAYS_SO.search(name):
+            begun, done = not ends, ends or bool(match["void"])
+            if match[0].startswith("<|"):
+                begun, done = begun and not _CLOSING.search(name), done or bool(_CLOSING.search(name))
+            if ends and _is_named(text, start, end):
+                continue
+            alone = match["bracket"] in (None, _ALONE) and not _in_sentence(text, start, end)
+            yield _Mark(begun, done, start, end, alone or done)
+        elif ends and name.lower() in opened:
+            opened.remove(name.lower())
+            yield _Mark(False, True, start, end)
+        elif not ends and any(_SAYS_SO.search(kind) for kind in _KIND.findall(match["attributes"] or "")):
+            opened.append(name.lower())
+            yield _Mark(True, False, start, end, sure=False)
+
+
+def _is_mark(token: str) -> bool:
+    match = _MARK.fullmatch(token)
+    if match is None:
+        return False
+    return match["tag"] is None or _SAYS_SO.search(match["name"] or match["bracket"]) is not None
+
+
+def _is_quoted(text: str, start: int, end: int) -> bool:
+    before = text[start - 1 : start]
+    return before in _QUOTES and text[end : end + 1] == _QUOTES[before]
+
+
+def _in_sentence(text: str, start: int, end: int) -> bool:
+    """Whether an opening tag is quoted, or a word of a sentence."""
+    before, after = text[max(0, start - 20) : start], text[end : end + 20]
+    if _is_quoted(text, start, end) or (_WIDE.match(before[-1:]) and _WIDE.match(after)):
+        return True
+    return bool(_SENTENCE_BEFORE.search(before) and _SENTENCE_AFTER.match(after) and after.strip())
+
+
+def _is_named(text: str, start: int, end: int) -> bool:
+    """Whether a closing tag is quoted, or a word of a sentence that is about it."""
+    before, after = text[max(0, start - 20) : start], text[end : end + 20]
+    about = _NAMING_BEFORE.search(before) and _SENTENCE_AFTER.match(after)
+    return _is_quoted(text, start, end) or bool(about)
 
 
 def _plain(text: str) -> str:

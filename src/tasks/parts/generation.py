@@ -22,7 +22,7 @@ from testbed.models.base.capability import (
     Message,
     is_answer,
 )
-from testbed.models.base.thoughts import BEGUN, THINKING, final_part
+from testbed.models.base.thoughts import BEGUN, REVISION, THINKING, final_part
 from testbed.tasks.parts.recorded_sets import require_own_set
 from testbed.tasks.task_base import Task, options_of, require
 
@@ -34,10 +34,17 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 
+READING = {"final_part": REVISION}  # in the view of each task that reads final parts
+
+
 class TextTask(Task):
     """A model answers in text."""
 
     leaves_out_unreadable = True
+
+    def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
+        """The scorer, and how the final parts of answers are found."""
+        return {**super().view_spec(setting), **READING}
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
         """``"generate"``.

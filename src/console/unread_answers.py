@@ -1,0 +1,52 @@
+"""Answers that rules, or judges, could not read: the share of each model, where it bears on the score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from testbed.console.output import percent, say
+from testbed.entities import OVERALL
+
+ENOUGH = 0.02  # the share of a model's answers from which it is told
+_SHARES = ("unread", "unparsed")  # metrics; of the first, answers that are not scored, there is less to say
+_JUDGED = "judged"  # the share of the answers of which ``unread`` is a share
+
+
+def unread_lines(results: Sequence[Any]) -> list[str]:
+    """A line for each setting on which more than 2 % of a model's answers could not be read."""
+    found: dict[str, list[str]] = {}
+    for (model, setting), share in _shares(results).items():
+        if share > ENOUGH:
+            found.setdefault(setting, []).append(f"{model} {percent(share, 1)} %")
+    return [
+        f"Unread answers on {setting}: {', '.join(models)}. Scores hold only as far as answers were read"
+        for setting, models in found.items()
+    ]
+
+
+def unread_share(metrics: Iterable[Any]) -> float:
+    """The share of the answers that could not be read, from the metrics of one evaluation; 0 if none says so."""
+    values = {each.name: each.value for each in metrics if each.slice == OVERALL}
+    return _share(values)
+
+
+def print_unread(results: Sequence[Any]) -> None:
+    """Prints these lines."""
+    for line in unread_lines(results):
+        say(line)
+
+
+def _shares(results: Sequence[Any]) -> dict[tuple[str, str], float]:
+    values: dict[tuple[str, str], dict[str, float | None]] = {}
+    for each in results:
+        if each.slice == OVERALL and each.metric in (*_SHARES, _JUDGED):
+            values.setdefault((each.model, each.eval_setting), {})[each.metric] = each.value
+    return {cell: _share(of) for cell, of in values.items()}
+
+
+def _share(values: dict[str, float | None]) -> float:
+    unread, unparsed = ((values.get(name) or 0.0) for name in _SHARES)
+    if _JUDGED in values:  # a judge was asked: what it did not read, of all answers
+        return unread * (values[_JUDGED] or 0.0)
+    return max(unread, unparsed)
