@@ -36,7 +36,7 @@ _OURS = "testbed:"  # begins the names of testbed's own files, which are relativ
 # other tools' modules counts where a plug-in has imported it, as a module of the user's.
 COMPUTING = """
     answers/ contracts/ corruptions/ data/ eval_settings/ graph/ metrics/ models/ scoring/ tasks/ workers/
-    calls.py devices.py inputs.py jsontext.py metric_specs.py samples.py spreadsheet.py
+    calls.py canonical_text.py devices.py inputs.py jsontext.py metric_specs.py samples.py spreadsheet.py
 """.split()
 _DEFINITIONS = ("models", "eval_settings")
 _SHOWN = 3
