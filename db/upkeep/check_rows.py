@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any, get_args
 
 import sqlalchemy as sa
@@ -127,7 +128,7 @@ def check_evaluations(known: Known) -> Iterator[Fault]:
             yield Fault(f"{known.cell(key)} {what}", hide=hidden)
         if row.get("status") == "complete" and "derived_from_id" in row and row["derived_from_id"] in known.evaluations:
             pair = row.get("dataset_id"), known.evaluations[row["derived_from_id"]].get("dataset_id")
-            places = known.ask(lambda session, pair=pair: matching_positions(session, *pair))
+            places = known.ask(partial(matching_positions, dataset_id=pair[0], source_id=pair[1]))
             if None in places:
                 lacking = f"{places.count(None)} of its samples are not among those of its source"
                 yield Fault(f"{known.cell(key)}: {lacking} (evaluation {row['derived_from_id']})", hide=hidden)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from testbed.answers.choice import Options
 from testbed.answers.columns import has_answer, listed, options, truth
+from testbed.answers.named_options import Options
 from testbed.answers.reasoning import letters_of
 from testbed.answers.texts import EDGES
 from testbed.errors import DataError, shortened

@@ -116,13 +116,12 @@ def _latex(found: Pairs) -> str:
     lines: list[list[str | Cell]] = []
     for row in found.rows:
         each, tied = row.comparison, row.verdict == "tied" and sign != 0
-        known = each.low is not None and each.high is not None
-        ends = (scale * each.low, scale * each.high) if known else (math.nan, math.nan)
+        low, high = (math.nan if end is None else scale * end for end in (each.low, each.high))
         first, second = (
             Cell(scale * value, percent=percent, best=gain >= 0 != sign, tied=tied)
             for value, gain in ((each.first, sign * each.difference), (each.second, -sign * each.difference))
         )
-        difference = Cell(scale * each.difference, *ends, percent=percent, signed=True)
+        difference = Cell(scale * each.difference, low, high, percent=percent, signed=True)
         p = [Cell(float(f"{value:.3g}"), percent=False) for value in (each.p, row.p_holm)]
         lines.append([row.eval_setting, row.first, row.second, f"{each.n:,}", first, second, difference, *p])
     points = "A − B, points" if percent else f"A − B{unit}"
