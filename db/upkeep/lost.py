@@ -31,7 +31,7 @@ def forget_lost(database: Database, evaluation_id: int) -> tuple[int, str]:
     columns = (chunk.uri, chunk.kind, chunk.start, chunk.count, chunk.checksum, chunk.size_bytes)
     of_it = chunk.evaluation_id == evaluation_id
 
-    def named() -> Sequence[sa.Row[Any]]:
+    def named() -> Sequence[Any]:
         with database.reading() as session:
             if is_shared(session, evaluation_id, database.run_id):
                 return []
