@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -30,7 +31,7 @@ def forget_lost(database: Database, evaluation_id: int) -> tuple[int, str]:
     columns = (chunk.uri, chunk.kind, chunk.start, chunk.count, chunk.checksum, chunk.size_bytes)
     of_it = chunk.evaluation_id == evaluation_id
 
-    def named() -> Sequence[sa.Row[tuple[str | None, str, int, int, str, int]]]:
+    def named() -> Sequence[Any]:
         with database.reading() as session:
             if is_shared(session, evaluation_id, database.run_id):
                 return []

@@ -50,7 +50,7 @@ def held_back() -> Iterator[None]:
 
 
 def _start_resource_tracker() -> None:
-    """Starts a process that multiprocessing else starts on the way, and then lets signals through; SIGHUP would end it."""
+    """Starts a process that multiprocessing would start later, letting signals through; SIGHUP would end it."""
     from multiprocessing import resource_tracker
 
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGHUP"):
