@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, get_args
 
 import sqlalchemy as sa
+from sqlalchemy.orm import Session
 
 from testbed.data.source import dataset_of
 from testbed.db.parts.names import check_name
@@ -128,10 +129,14 @@ def check_evaluations(known: Known) -> Iterator[Fault]:
             yield Fault(f"{known.cell(key)} {what}", hide=hidden)
         if row.get("status") == "complete" and "derived_from_id" in row and row["derived_from_id"] in known.evaluations:
             pair = row.get("dataset_id"), known.evaluations[row["derived_from_id"]].get("dataset_id")
-            places = known.ask(partial(matching_positions, dataset_id=pair[0], source_id=pair[1]))
+            places = known.ask(partial(_places, pair))
             if None in places:
                 lacking = f"{places.count(None)} of its samples are not among those of its source"
                 yield Fault(f"{known.cell(key)}: {lacking} (evaluation {row['derived_from_id']})", hide=hidden)
+
+
+def _places(pair: tuple[Any, Any], session: Session) -> list[int | None]:
+    return matching_positions(session, *pair)
 
 
 def _wrong(known: Known, key: int, row: dict[str, Any]) -> Iterator[str]:

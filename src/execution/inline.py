@@ -8,7 +8,7 @@ import time
 from testbed.db.store import Store
 from testbed.errors import RunError
 from testbed.execution.interrupts import Interrupts
-from testbed.execution.pool import LOOK_SECONDS, Events
+from testbed.execution.pool import LOOK_SECONDS, STOP_SECONDS, Events
 from testbed.execution.progress import Progress
 from testbed.execution.scheduler import Scheduler, Wait
 from testbed.graph.options import RunOptions
@@ -82,7 +82,7 @@ class InlineExecutor:
         """See `testbed.execution.executors.Executor`."""
         from testbed.contracts.surroundings import configured
 
-        with Interrupts() as interrupts, contextlib.ExitStack() as stack:
+        with Interrupts(STOP_SECONDS) as interrupts, contextlib.ExitStack() as stack:
             stack.enter_context(configured(self.device, job.threads))
             channel = InlineChannel(scheduler, events, progress, interrupts)
             checked = stack.enter_context(Store.open(job.check.db_url)) if job.check is not None else None
@@ -91,7 +91,9 @@ class InlineExecutor:
                 try:
                     Worker(job, catalog, store, channel, self.device, checked, borrows=True).run()
                 except KeyboardInterrupt:
-                    raise KeyboardInterrupt("a second Ctrl-C ended the computation before it was stored") from None
+                    late = f"a batch had not ended {STOP_SECONDS:.0f} s after the interrupt"
+                    second = "a second Ctrl-C ended the computation before it was stored"
+                    raise KeyboardInterrupt(late if interrupts.impatient else second) from None
                 channel.handle_written()  # the last values are stored only now, and may turn out not to be all
                 interrupts.raise_if_interrupted()
                 if scheduler.shards_done == before and not scheduler.finished:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable
@@ -17,13 +18,19 @@ class Interrupts:
     Signals that would end the process or are ignored are left as they are, and so are all in a thread that is not the
     main one.
 
+    Args:
+        patience: Seconds after which the signal is sent again, for work in this thread that does not look for it.
+
     Attributes:
         noted: Whether there was a signal.
         forced: Whether there was a second one.
+        impatient: Whether the second one came since the time was over.
     """
 
-    def __init__(self) -> None:
-        self.noted = self.forced = False
+    def __init__(self, patience: float | None = None) -> None:
+        self.noted = self.forced = self.impatient = False
+        self._patience = patience
+        self._timer: threading.Timer | None = None
         self._usual: dict[int, Callable[[int, FrameType | None], Any]] = {}
 
     def __enter__(self) -> Interrupts:
@@ -35,6 +42,8 @@ class Interrupts:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         for number, handler in self._usual.items():
             signal.signal(number, handler)
 
@@ -52,3 +61,11 @@ class Interrupts:
         self.noted = True
         if self.forced:
             self._usual[number](number, frame)
+        elif self._patience is not None:
+            self._timer = threading.Timer(self._patience, self._send_again, [number])
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _send_again(self, number: int) -> None:
+        self.impatient = True
+        os.kill(os.getpid(), number)

@@ -41,14 +41,26 @@ def ignore_all() -> None:
 @contextlib.contextmanager
 def held_back() -> Iterator[None]:
     """Holds them back while a process is started that would end by them, noisily, before it can ignore them."""
-    from multiprocessing import resource_tracker
-
-    resource_tracker.ensure_running()  # which multiprocessing starts on the way, and then lets them through
+    _start_resource_tracker()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _start_resource_tracker() -> None:
+    """Starts a process that multiprocessing would start later, letting signals through; SIGHUP would end it."""
+    from multiprocessing import resource_tracker
+
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGHUP"):
+        resource_tracker.ensure_running()
+        return
+    usual = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        signal.signal(signal.SIGHUP, usual)
 
 
 def let_through() -> None:

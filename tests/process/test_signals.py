@@ -101,3 +101,18 @@ os.kill(server, 9)
 """
     done = run(program)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_work_that_does_not_look_for_a_signal_is_ended_after_a_time() -> None:
+    program = """
+import os, signal, time
+from testbed.execution.interrupts import Interrupts
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+try:
+    with Interrupts(0.2) as interrupts:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(1000)
+except KeyboardInterrupt:
+    print(interrupts.noted, interrupts.forced, interrupts.impatient)
+"""
+    assert run(program).stdout == "True True True\n"
