@@ -314,6 +314,11 @@ def is_definition_file(path: str) -> bool:
     return name.startswith(_OURS) and _is_definition(name.removeprefix(_OURS))
 
 
+def is_standing_in(path: str) -> bool:
+    """Whether a file is one of those of testbed that stand in for modules of other tools."""
+    return _named(path).startswith(f"{_OURS}compat/")
+
+
 def _is_definition(name: str) -> bool:
     """Whether a file is one of those directly in a package that define models or settings."""
     package, _, file = name.partition("/")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from testbed.provenance.manifest import Use, is_definition_file
+from testbed.provenance.manifest import Use, is_definition_file, is_standing_in
 from testbed.tracing import access_log
 from testbed.tracing.access_log import FILE, SHARED
 from testbed.tracing.named_files import named_files
@@ -53,5 +53,6 @@ class Uses:
 
 def _with_named_files(uses: set[Use]) -> set[Use]:
     """Uses, and the files that source files among them name."""
-    sources = [access_log.place_of(name) for kind, name in uses if kind == FILE and name.endswith(".py")]
+    places = [access_log.place_of(name) for kind, name in uses if kind == FILE and name.endswith(".py")]
+    sources = [place for place in places if not is_standing_in(place)]
     return uses.union(*({(FILE, file) for file in named_files(source)} for source in sources))

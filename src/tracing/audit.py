@@ -332,7 +332,7 @@ def _owner_of_thread() -> str | None:
     """
     if threading.current_thread() is threading.main_thread():
         return None
-    return access_log.watching[-1] if access_log.watching else None
+    return next(iter(access_log.watching[-1:]), None)  # other threads change it meanwhile
 
 
 def _function() -> str:

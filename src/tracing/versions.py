@@ -113,7 +113,7 @@ def read(path: str) -> set[str]:
     """The versions of a file that are in memory or were read for this run; none for one that the code writes."""
     if path in _written:
         return set()
-    readers = _held.get(path, {}).items()
+    readers = list(_held.get(path, {}).items())  # other threads add to it meanwhile
     return {version for name, (_, version) in readers if (path, name) not in _fickle} | _read.get(path, set())
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import safetensors.torch
 import torch
 from toy import ToyNetwork, toy_catalog, toy_model, toy_setting
 
@@ -185,11 +186,37 @@ def test_a_file_that_is_edited_after_it_was_read_counts_as_it_was_read(notebook:
     assert notebook.value() != pytest.approx(old, rel=1e-3)
 
 
-def test_the_digest_of_weights_is_that_of_the_bytes_that_were_loaded(lab: Any, tmp_path: Path) -> None:
+def state(seed: int, size: int = 1) -> dict[str, torch.Tensor]:
+    return {"weight": ToyNetwork(seed).weight.detach(), "padding": torch.zeros(size)}
+
+
+FORMATS: dict[str, tuple[Callable[[int, Path], Any], Callable[[Path], torch.Tensor]]] = {
+    "torch": (
+        lambda seed, path: torch.save(state(seed), path),
+        lambda path: torch.load(path, weights_only=True)["weight"],
+    ),
+    "a large file": (
+        lambda seed, path: torch.save(state(seed, 1 << 19), path),
+        lambda path: torch.load(path, weights_only=True)["weight"],
+    ),
+    "safetensors": (
+        lambda seed, path: safetensors.torch.save_file(state(seed), path),
+        lambda path: safetensors.torch.load_file(path)["weight"],
+    ),
+    "C code": (  # no event of Python's says that it is opened
+        lambda seed, path: path.write_bytes(ToyNetwork(seed).weight.detach().numpy().tobytes()),
+        lambda path: torch.from_file(str(path), size=3 * 16 * 16 * 10).reshape(-1, 10).clone(),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_digest_of_weights_is_that_of_the_bytes_that_were_loaded(lab: Any, tmp_path: Path, name: str) -> None:
     """A training run writes its checkpoint between the hash and the loading."""
-    place, later = tmp_path / "last.pt", tmp_path / "later.pt"
-    for path, seed in ((place, 1), (later, 2)):
-        torch.save(ToyNetwork(seed).state_dict(), path)
+    write, read = FORMATS[name]
+    place, later = tmp_path / "last.ckpt", tmp_path / "later.ckpt"
+    write(1, place)
+    write(2, later)
     earlier, swap = place.read_bytes(), [True]
 
     def load() -> ToyNetwork:
@@ -197,7 +224,7 @@ def test_the_digest_of_weights_is_that_of_the_bytes_that_were_loaded(lab: Any, t
             subprocess.run(["cp", str(later), str(place)], check=True)
             swap.clear()
         network = ToyNetwork(0)
-        network.load_state_dict(torch.load(place, weights_only=True))
+        network.weight.data = read(place)
         return network
 
     catalog = toy_catalog(toy_model(classifier_loader=load, weights=place), toy_setting("s", COUNT))
@@ -214,13 +241,29 @@ def test_the_digest_of_weights_is_that_of_the_bytes_that_were_loaded(lab: Any, t
 # Eight samples are not a proof -----------------------------------------------------------------------------------
 
 
-def test_a_change_of_few_samples_is_found_where_ones_own_file_has_changed(notebook: Notebook) -> None:
+RARE = {
+    "a branch of a helper": ("helper.py", "images[:1] *= 1.0", "images[:1] *= 0.3"),
+    "two rows of a table": ("table", "1.0 1.0", "0.3 0.3"),
+    "a table under another name, of other content": ("mine.py", "'table'", "'other'"),
+}
+
+
+@pytest.mark.parametrize("name", RARE)
+def test_a_change_of_few_samples_is_found_where_ones_own_file_has_changed(notebook: Notebook, name: str) -> None:
     notebook.write(
         "helper.py", "def dim(images):\n    images = images.clone()\n    images[:1] *= 1.0\n    return images\n"
     )
-    notebook.write("mine.py", LAZY)
+    notebook.write("table", "1.0 1.0" + 98 * " 1")
+    notebook.write("other", "0.3 0.3" + 98 * " 1")
+    notebook.write(
+        "mine.py",
+        "import pathlib\nimport torch\n\ndef f(images, seeds):\n    from helper import dim\n"
+        "    table = (pathlib.Path(__file__).parent / 'table').read_text().split()\n"
+        "    factors = torch.tensor([float(table[seed % 100]) for seed in seeds])\n"
+        "    return dim(images) * factors[:, None, None, None]\n",
+    )
     notebook.run()
-    notebook.edit("helper.py", "*= 1.0", "*= 0.3")
+    notebook.edit(*RARE[name])
     notebook.new_process()
     assert notebook.run().status == "complete"
 
@@ -322,28 +365,30 @@ def test_what_code_runs_or_reads_is_seen(notebook: Notebook, name: str) -> None:
     assert notebook.value() != pytest.approx(old, rel=1e-3)
 
 
-def test_a_library_without_a_list_of_its_files_has_a_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Debian installs numpy."""
-    folder = tmp_path / "dist-packages"
-    (folder / "labfx").mkdir(parents=True)
-    (folder / "labfx-1.0.egg-info").mkdir()
-    (folder / "labfx-1.0.egg-info" / "top_level.txt").write_text("labfx\n")
+@pytest.mark.parametrize(
+    "listed", [{"top_level.txt": "labfx\n"}, {"installed-files.txt": "../labfx/__init__.py\nPKG-INFO\n"}, {}]
+)
+def test_a_library_without_a_record_has_a_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: dict[str, str]
+) -> None:
+    """As Debian, or an old installer, leaves it."""
+    info = tmp_path / "labfx-1.0.egg-info"
+    for folder in (tmp_path / "labfx", info):
+        folder.mkdir()
+    for name, text in listed.items():
+        (info / name).write_text(text)
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    caches: list[Any] = [libraries.installed, libraries._recorded, libraries._tops_of, libraries._unrecorded]
     found = set()
     for text in ("0.5", "0.8"):
-        (folder / "labfx" / "__init__.py").write_text(text)
-        monkeypatch.setattr(sys, "path", [str(folder)])
-        caches: list[Callable[..., Any]] = [
-            libraries.installed,
-            libraries._recorded,
-            libraries._tops_of,
-            libraries._unrecorded,
-        ]
+        (tmp_path / "labfx" / "__init__.py").write_text(text)
         for cache in caches:
-            cache.cache_clear()  # type: ignore[attr-defined]
+            cache.cache_clear()
         assert libraries.of_modules(["labfx"]) == {"labfx"}
         found.add(libraries.releases(["labfx"])["labfx"])
-        for cache in caches:
-            cache.cache_clear()  # type: ignore[attr-defined]
+    monkeypatch.undo()
+    for cache in caches:
+        cache.cache_clear()
     assert len(found) == 2
     assert all(each.startswith("1.0 ") for each in found)
 
