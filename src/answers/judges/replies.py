@@ -64,6 +64,7 @@ _HIGH = re.compile(
 _FIELD = re.compile(
     rf"(?:final[ _-]?)?(?:{_NOUN}|is[ _-]?correct|correct)(?:[ _-](?:value|answer|label))?", re.IGNORECASE
 )
+_LONGEST_SCORE = 400  # characters of a line with a score and a remark
 _LONGEST_OBJECT = 1 << 16  # characters
 _ESCAPE = re.compile(r'\\\\|\\(?!["/n]|u[0-9a-fA-F]{4})')  # all of JSON's that LaTeX could mean otherwise
 _SYNONYMS = {
@@ -148,7 +149,11 @@ def score_in(reply: str) -> float | None:
         return None
 
     def read(line: str) -> float | None:
-        plain = _ANY_LABEL.sub("", unlabelled(line), count=1).strip(_MARKUP)
+        if len(line) > _LONGEST_SCORE:
+            return None
+        plain = unlabelled(line)
+        label = _ANY_LABEL.match(plain)
+        plain = plain[label.end() if label else 0 :].strip(_MARKUP)
         remark = _REMARK.search(plain)
         plain = plain[: remark.start()] if remark and remark.start() else plain
         match = _SCORE.fullmatch(plain.strip(f"{_MARKUP}[]()"))
