@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import pairwise
 
-_BEFORE_ITEM, _AFTER_LETTER = (
-    r"[\s\-*•(\[_>#|]{0,12}(?:(?:option|choice)\s)?[*(\[_]{0,3}",
-    r"[\s.):=\]|*_`\"',–—-]{1,12}",
-)
-_BETWEEN = r"[\s.,;*_`|\"']{0,12}(?:\b(?:or|and)\b)?"
-_RULER = re.compile(r"^[ \t]*\|?(?:[ \t]*:?-{2,}:?[ \t]*\|?)+[ \t]*$\n?", re.MULTILINE)  # of a table
+_AFTER_LETTER = r"[\s.):=\]|*_`\"',–—-]{1,12}"
+_MARKUP = r"[\s\-*•(\[_>#|.,;`\"')\]]"
+_BETWEEN = re.compile(rf"{_MARKUP}*(?:(?:or|and)\b{_MARKUP}*)?(?:(?:option|choice)\s+{_MARKUP}*)?", re.IGNORECASE)
+_BEFORE_LIST = re.compile(rf"{_MARKUP}{{0,12}}(?:(?:option|choice)\s+{_MARKUP}{{0,3}})?$", re.IGNORECASE)
+_AFTER_LIST = re.compile(r"[.;)*_|\"'`]{0,3}")
+_LONGEST_GAP = 40  # characters between two options of a list
+_RULER = re.compile(r"^(?=[^\n]*--)[ \t|:-]+$\n?", re.MULTILINE)  # of a table
 _LONGEST_LIST = 8000  # characters of all options together
-_MOST_IN_ANY_ORDER = 10  # options
 
 _NOT_APPLICABLE = re.compile(r"(?<![\w/])[Nn]\s?/\s?[Aa](?![\w/])")
 _LETTER = r"[\"'*(\[]*[A-Z][\"'*)\]]*"
@@ -64,7 +64,37 @@ def without_list(text: str, choices: Mapping[str, str]) -> str:
     plain = _RULER.sub("", text) if "|" in text and "--" in text else text
     if "|" in plain:
         plain = _without_row(plain, dict(items))
-    return _list_of(items).sub(lambda match: "\n" if _is_whole(match[0], items) else match[0], plain).strip()
+    for start, end in reversed(_lists(plain, items)):
+        plain = f"{plain[:start]}\n{plain[end:]}"
+    return plain.strip()
+
+
+def _lists(text: str, items: Sequence[tuple[str, str]]) -> list[tuple[int, int]]:
+    """Where a text has each of the items once, with nothing but markup between them."""
+    longest: dict[int, tuple[int, str]] = {}
+    for letter, option in items:
+        for match in _item(letter, option).finditer(text):
+            longest[match.start()] = max(longest.get(match.start(), (0, "")), (match.end(), letter))
+    places = sorted((start, end, letter) for start, (end, letter) in longest.items())
+    found: list[tuple[int, int]] = []
+    first = 0
+    while first + len(items) <= len(places):
+        run = places[first : first + len(items)]
+        if len({letter for _, _, letter in run}) == len(items) and all(
+            _follows(one, other, text) for one, other in pairwise(run)
+        ):
+            before = _BEFORE_LIST.search(text[max(0, run[0][0] - 20) : run[0][0]])
+            after = _AFTER_LIST.match(text, run[-1][1])
+            found.append((run[0][0] - (len(before[0]) if before else 0), after.end() if after else run[-1][1]))
+            first += len(items)
+        else:
+            first += 1
+    return found
+
+
+def _follows(one: tuple[int, int, str], other: tuple[int, int, str], text: str) -> bool:
+    gap = text[one[1] : other[0]]
+    return one[1] <= other[0] and len(gap) <= _LONGEST_GAP and _BETWEEN.fullmatch(gap) is not None
 
 
 def _without_row(text: str, items: Mapping[str, str]) -> str:
@@ -79,25 +109,11 @@ def _without_row(text: str, items: Mapping[str, str]) -> str:
     return text
 
 
-def _is_whole(listed: str, items: Sequence[tuple[str, str]]) -> bool:
-    """Whether a list has each option once."""
-    return all(len(_item(*each).findall(listed)) == 1 for each in items)
-
-
 @lru_cache(512)
 def _item(letter: str, text: str) -> re.Pattern[str]:
     words = r"\s+".join(map(re.escape, text.split()))
     label = rf"(?-i:{letter}|(?:{letter.lower()}|\d{{1,2}})(?=\s{{0,2}}[.):\]|]))"
-    return re.compile(rf"(?<!\w){_BEFORE_ITEM}{label}{_AFTER_LETTER}{words}(?!\w)", re.IGNORECASE)
-
-
-@lru_cache(64)
-def _list_of(items: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
-    lines = [_item(*each).pattern.removeprefix(r"(?<!\w)") for each in items]
-    if len(items) <= _MOST_IN_ANY_ORDER:
-        any_of = f"(?:{'|'.join(lines)})"
-        lines = [any_of] * len(items)
-    return re.compile(rf"(?<!\w){_BETWEEN.join(lines)}[.;)*_|]{{0,3}}", re.IGNORECASE)
+    return re.compile(rf"(?<!\w){label}{_AFTER_LETTER}{words}(?!\w)", re.IGNORECASE)
 
 
 def last_word(text: str) -> tuple[str, bool] | None:

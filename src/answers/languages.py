@@ -151,13 +151,14 @@ SCALES = frozenset(
 
 CORRECT = frozenset(
     """
-    correct korrekt richtig correcte correcto correcta correto correta corretto corretta верно правильно 正确 正確 对
+    correct korrekt richtig correcte correcto correcta correto correta corretto corretta верно правильно
+    正确 正確 对 正确的 对的
     正解 정답 맞음
     """.split()
 )
 INCORRECT = frozenset(
     """
-    incorrect inkorrekt falsch incorrecte incorrecto incorrecta incorreto incorreta scorretto scorretta errato errata
-    неверно неправильно 错误 錯誤 不正确 不正確 错 不正解 誤り 오답 틀림
+    incorrect inkorrekt falsch incorrecte incorrecto incorrecta incorreto incorreta scorretto
+    scorretta errato errata неверно неправильно 错误 錯誤 不正确 不正確 错 错误的 不正确的 不正解 誤り 오답 틀림
     """.split()
 )

@@ -29,7 +29,7 @@ _BOUNDED = re.compile(
 )
 _FORMULA = re.compile(r"(?:[\d\s^{}()+*/.,-]|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|\\(?:frac|sqrt|pi)(?![A-Za-z]))+")
 _TIMES = re.compile(r"\d\s*[xX]\s*\d|[A-Za-z]\s+\d")  # 3 x 4, 5h 30m
-_POWERS = re.compile(r"\d+(?:\s*\^\s*[\d{(^\s)}]+)+")
+_POWERS = re.compile(r"\d+\s*\^[\d{(^\s)}]+")
 
 
 def sole_quantity(text: str) -> Quantity | None:

@@ -236,3 +236,14 @@ def test_other_lists(end: str) -> None:
     table = "| A | C | B | D |\n|---|---|---|---|\n| cat | bird | dog | fish |"
     for listed in (table, "1. cat\n2. dog\n3. bird\n4. fish"):
         assert SCORINGS["multiple_choice"](columns, f"{listed}{end}").extracted == ENDS[end]
+
+
+def test_what_is_nearly_a_list_or_a_formula_is_read_at_once() -> None:
+    """A pattern that tried every way to cut these would take years."""
+    columns = {letter: f"option text {letter.lower()}x" for letter in "ABCDEFGHIJ"}
+    nearly = "".join(f"\n\n    - **{letter}**: {text}" for letter, text in [*columns.items()][:-1])
+    texts = [f"{nearly}\n\n    - **J**: another text", "|" + "-" * 60 + " x", "9" + "^9" * 60 + " x", "x" + " - " * 60]
+    texts += ["B" + " wait, no," * 60, "answer" + "*" * 200, "one hundred " * 60, "1, " * 200, "$" * 200, "{" * 200]
+    for text in texts:
+        for name in ("multiple_choice", "number", "math_vision", "exact", "yes_no"):
+            assert SCORINGS[name]({**columns, "answer": "B", "question": "?", "choices": "[]"}, text).score != 1

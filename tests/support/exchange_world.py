@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from stored_cells import NAMES, put, samples_of, saying
 
+from testbed.answers.scorings import RULES
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Chunk, DatasetInfo, Evaluation, Metric, SampleInfo, Score
 from testbed.identity.describe import digest
@@ -76,7 +77,7 @@ def put_texts(
 ) -> Evaluation:
     """A complete evaluation of a model that answers in text; None for a sample that could not be read."""
     info = DatasetInfo(setting, digest([[each.id for each in samples], setting]), samples, None)
-    rules = {"scorer": SCORER, "scoring": ["multiple_choice", "default@2", "vlmevalkit@1"], "report": ["accuracy", 1]}
+    rules = {"scorer": SCORER, "scoring": ["multiple_choice", *RULES.values()], "report": ["accuracy", 1]}
     generation = {"max_new_tokens": 32, "temperature": 0.5, "stop": {"!tuple": []}}
     identity = {
         "model": {"spec": {"arch": model}, "weights": "sha256:1234"},

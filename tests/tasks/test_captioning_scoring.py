@@ -13,7 +13,9 @@ from testbed.errors import DefinitionError
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.models.base.thoughts import REVISION
 from testbed.planning.identify import view_of
+from testbed.tasks import caption_clip_score, caption_similarity, captioning, question_answering
 from testbed.tasks.captioning import task
+from testbed.tasks.parts.generation import READING
 
 PLAIN = {"status", "words"}
 
@@ -75,3 +77,15 @@ def test_an_unknown_way_is_told_before_a_run() -> None:
         view_of(setting(overlap={"tokenizer": "moses"}))
     with pytest.raises(DefinitionError, match="'overlap' has no 'beta'"):
         view_of(setting(overlap={"beta": 1}))
+
+
+def test_other_final_parts_make_other_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever reads final parts is scored anew once they are found otherwise; the view of a score says how."""
+    quiz = EvalSetting("quiz", StandardDataset("x"), 3, task="question_answering", task_options={"prompt": str})
+    tasks = (captioning, caption_similarity, caption_clip_score)
+    cells: list[tuple[Any, EvalSetting]] = [(module, setting()) for module in tasks]
+    cells.append((question_answering, quiz))
+    before = [module.task.view_spec(each) for module, each in cells]
+    monkeypatch.setitem(READING, "final_part", REVISION + 1)
+    after = [module.task.view_spec(each) for module, each in cells]
+    assert all(one != other for one, other in zip(before, after, strict=True))

@@ -6,10 +6,12 @@ one is meant; whoever picks one of them makes verdicts up.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import unicodedata
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from testbed.answers import languages
@@ -47,7 +49,11 @@ _REMARK = re.compile(r"\s*[(\[]([^()\[\]]*[^\W\d_]{2}[^()\[\]]*)[)\]]\s*\.?$")
 _SCORE = re.compile(
     r"(\d+(?:[.,]\d+)?|[.,]\d+)\s*(?:(?:/|out\s+of|of)\s*1(?:[.,]0+)?)?\s*(?:points?)?\s*[.!]?", re.IGNORECASE
 )
-_SCALE = re.compile(r"\bscale\s+(?:of|from)?\s*[\d.]+\s*(?:to|-|–)\s*(\d+)(?:\.0+)?(?![\d.])", re.IGNORECASE)
+_SCALE = re.compile(
+    r"\bscale\s+(?:of|from)?\s*[\d.]+\s*(?:to|-|–)\s*(\d+)(?:\.0+)?(?![\d.])"
+    r"|(?:to|-|–)\s*(\d+)(?:\.0+)?\s+scale\b|(\d+)[- ]point\s+scale\b",
+    re.IGNORECASE,
+)
 _UNIT_SCALE = re.compile(r"(?:\D*\b0(?:\.0+)?\s*(?:to|-|–|and)\s*|\D*)1(?:\.0+)?\D*")
 _LOW = re.compile(
     r"\b(?:lowest|worst|minim\w*|poor\w*|bad\w*|terrible|awful|(?:very )?low|wrong|incorrect)\b", re.IGNORECASE
@@ -58,6 +64,8 @@ _HIGH = re.compile(
 _FIELD = re.compile(
     rf"(?:final[ _-]?)?(?:{_NOUN}|is[ _-]?correct|correct)(?:[ _-](?:value|answer|label))?", re.IGNORECASE
 )
+_LONGEST_SCORE = 400  # characters of a line with a score and a remark
+_LONGEST_OBJECT = 1 << 16  # characters
 _ESCAPE = re.compile(r'\\\\|\\(?!["/n]|u[0-9a-fA-F]{4})')  # all of JSON's that LaTeX could mean otherwise
 _SYNONYMS = {
     "correct": languages.CORRECT,
@@ -68,17 +76,22 @@ _SYNONYMS = {
 
 
 def object_in(reply: str) -> dict[str, Any] | None:
-    """The JSON object that opens or ends a reply, in a code fence or not; backslashes of LaTeX need not be doubled."""
+    """The object in JSON's notation or Python's that opens or ends a reply, in a code fence or not.
+
+    Backslashes of LaTeX need not be doubled. Nothing is evaluated.
+    """
     plain = "\n".join(line for line in reply.splitlines() if not _FENCE.fullmatch(line)).strip()
-    if not (plain.startswith("{") or plain.endswith("}")):
+    if not (plain.startswith("{") or plain.endswith("}")) or len(plain) > _LONGEST_OBJECT:
         return None
     begin, end = plain.find("{"), plain.rfind("}")
     text = _ESCAPE.sub(lambda match: "\\\\", plain[begin : end + 1])
-    try:
-        found = json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+    for read in (partial(json.loads, strict=False), ast.literal_eval):
+        try:
+            found = read(text)
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            continue
+        return found if isinstance(found, dict) else None
+    return None
 
 
 def lines_of(reply: str) -> list[str]:
@@ -132,14 +145,18 @@ def score_in(reply: str) -> float | None:
 
     A score on another scale is not one: ``1 (out of 5)``, ``1 (lowest)``.
     """
-    if any(float(highest) != 1 for highest in _SCALE.findall(reply)):
+    if any(float("".join(highest)) != 1 for highest in _SCALE.findall(reply)):
         return None
 
     def read(line: str) -> float | None:
-        plain = _ANY_LABEL.sub("", unlabelled(line), count=1).strip(_MARKUP)
+        if len(line) > _LONGEST_SCORE:
+            return None
+        plain = unlabelled(line)
+        label = _ANY_LABEL.match(plain)
+        plain = plain[label.end() if label else 0 :].strip(_MARKUP)
         remark = _REMARK.search(plain)
         plain = plain[: remark.start()] if remark and remark.start() else plain
-        match = _SCORE.fullmatch(plain.strip(_MARKUP))
+        match = _SCORE.fullmatch(plain.strip(f"{_MARKUP}[]()"))
         value = float(match[1].replace(",", ".")) if match else -1.0
         return value if 0 <= value <= 1 and not (remark and _contradicts(remark[1], value)) else None
 
