@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.data.formats import text_records
-from testbed.errors import WeightsError
+from testbed.data.tables.answers import FAILED as NOT_OBTAINED
+from testbed.errors import SampleError, WeightsError
 from testbed.inputs import ENV_PREDICTIONS
 from testbed.models.base.capability import FAILED, NO_ANSWER, Generation, GenerationConfig, Message
 from testbed.models.base.definition import LoadOptions
@@ -28,7 +29,7 @@ from testbed.registry import registry
 PREFIX = "replay:"
 SUFFIXES = (*text_records.SUFFIXES, ".xlsx", ".tsv")
 EVAL_BATCH_SIZE = 1024
-REVISION = 1  # of how a file is read; raised when the same file gives other answers
+REVISION = 2  # of how a file is read; raised when the same file gives other answers
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Recorded:
 
         self.predictions = read_prediction_table(path) if is_prediction_table(path) else read_predictions(path)
 
-    def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation]:
+    def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation | Exception]:
         """What the file has for each message's sample; the configuration changes nothing."""
         return [self._answer(message.sample) for message in messages]
 
@@ -70,12 +71,16 @@ class Recorded:
         """For how many of these samples there is a text; see `Predictions.coverage`."""
         return self.predictions.coverage(ids, targets)
 
-    def _answer(self, sample: str) -> Generation:
+    def _answer(self, sample: str) -> Generation | Exception:
         text = self.predictions.texts.get(sample)
         if text is not None:
             return Generation(text, extra=dict(self.predictions.extras.get(sample, {})))
         fault = self.predictions.faults.get(sample)
-        return Generation("", NO_ANSWER if fault is None else f"{FAILED}: {fault}")
+        if fault is None:
+            return Generation("", NO_ANSWER)
+        if fault.startswith(NOT_OBTAINED):  # the model gave no answer, and that is what is recorded
+            return Generation("", f"{FAILED}: {fault}")
+        return SampleError(fault)
 
 
 class Replay(Generator):

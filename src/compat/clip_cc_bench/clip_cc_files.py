@@ -27,6 +27,7 @@ from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.errors import StoreError
 from testbed.exchange.export_texts import TEXT
+from testbed.models.base.capability import FAILED
 from testbed.paths import write_atomically
 from testbed.registry.references import SettingReference
 from testbed.spreadsheet import as_csv
@@ -233,6 +234,7 @@ def _sheet(store: Store, each: Scored, scale: str) -> Sheet:
     status = [STATUS[int(code)] for code in scores["status"]]
     stored = TEXT in store.outputs.kinds(evaluation.id)
     values = store.outputs.read(evaluation.id, TEXT) if stored else [None] * len(samples)
+    errors = store.outputs.errors(evaluation.id)
     counted = {"sentences", "reference_sentences"} <= scores.keys()
     return Sheet(
         captioner=each.captioner,
@@ -240,7 +242,10 @@ def _sheet(store: Store, each: Scored, scale: str) -> Sheet:
         ids=[sample.id for sample in samples],
         columns={column: scores.get(f"{column}{SCALES[scale]}") for column in COLUMNS},
         status=status,
-        reasons=[_reason(said, value) if stored else "" for said, value in zip(status, values, strict=True)],
+        reasons=[
+            (errors.get(place) or _reason(said, value)) if stored else ""
+            for place, (said, value) in enumerate(zip(status, values, strict=True))
+        ],
         texts=[value.get("text") if isinstance(value, dict) else None for value in values],
         references=[_reference(sample.target) for sample in samples],
         cosines=scores.get(f"{COLUMNS[0]}{SCALES['raw']}", np.full(len(samples), np.nan)),
@@ -256,7 +261,7 @@ def _reference(target: Any) -> str:
 
 
 def _reason(status: str, value: Any) -> str:
-    if isinstance(value, dict) and value.get("text") is None and status in ("error", "empty"):
+    if isinstance(value, dict) and str(value.get("finish_reason")).startswith(FAILED):
         return reason_in(value)
     reasons = {"error": "it could not be read", "missing": "no prediction", "empty": "the prediction is blank"}
     return reasons.get(status, "")
