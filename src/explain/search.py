@@ -43,7 +43,7 @@ FOR_FIRST_LOOKS = 0.3  # of the forward passes that are left for pairs of change
 NOT_ADDITIVE = 0.2  # of an effect: how far effects on outputs are from adding up
 BEST = 5  # pairs to which a third variant is added
 SHARE, AT_LEAST = 0.05, 10_000  # forward passes: of those that all variants would take, and where these are few
-EVALUATIONS = 2  # so many evaluations of passes at most
+EVALUATIONS, FEW_PASSES = 2, 5_000  # so many evaluations of passes at most; on small sets so many passes
 
 METRICS = ("metric", "another metric")  # axes that replace the published metric
 
@@ -53,7 +53,7 @@ Say = Callable[[str], None]
 def default_samples(evaluated: int, variants: int) -> int:
     """How many forward passes a search makes at most if nothing is said."""
     full = evaluated * variants
-    return min(max(int(SHARE * full), AT_LEAST), EVALUATIONS * evaluated, full)
+    return min(max(int(SHARE * full), AT_LEAST), max(EVALUATIONS * evaluated, FEW_PASSES), full)
 
 
 class Search:

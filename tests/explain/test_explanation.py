@@ -35,7 +35,7 @@ def explanation(gap, spread):
 @pytest.mark.parametrize(
     ("gap", "spread", "chance"),
     [
-        (0.002, 0.0019, 0.5),  # ten, each within 1/20 of the gap
+        (0.0015, 0.0014, 0.67),  # ten, each within 1/15 of the gap
         (0.002, 0.017, 0.1),  # two of them that near
         (0.03, 0.019, 0.05),  # a large effect is seldom hit
     ],
@@ -43,7 +43,7 @@ def explanation(gap, spread):
 def test_matches_near_the_stored_value_are_likelier_by_chance(gap, spread, chance):
     found = explanation(gap, spread)
     said = found.sentence()
-    assert found.by_chance == pytest.approx(chance)
+    assert found.by_chance == pytest.approx(chance, abs=0.01)
     assert found.explained == (chance < 0.5)
     if found.explained:
         luck = f"Chance alone would give about {chance:.2g} such matches"
@@ -51,7 +51,7 @@ def test_matches_near_the_stored_value_are_likelier_by_chance(gap, spread, chanc
             said == f"“prompt: 0” gives the published value. {luck}. Preprocessing was not tried: --thorough tries it."
         )
     else:
-        assert "chance alone would give about 0.5; another published metric would decide" in said
+        assert "chance alone would give about 0.7; another published metric would decide" in said
         assert said.startswith("Unexplained: “prompt: 0” gives the published value, but")
 
 
