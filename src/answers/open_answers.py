@@ -6,11 +6,10 @@ import re
 from collections.abc import Mapping
 
 from testbed.answers.columns import references
-from testbed.answers.distance import edit_distance
 from testbed.answers.published.open_answers import FORMULAS
 from testbed.answers.published.words import leave_one_out, normalized
 from testbed.answers.quantities.phrases import is_part
-from testbed.answers.texts import bare, comparable, final_text, places, short_answer
+from testbed.answers.texts import bare, comparable, edit_distance, final_text, places, short_answer
 from testbed.answers.verdict import Verdict
 
 _NUMBER = re.compile(r"[\d.,]*\d[\d.,]*")

@@ -37,6 +37,7 @@ _OURS = "testbed:"  # begins the names of testbed's own files, which are relativ
 COMPUTING = """
     answers/ contracts/ corruptions/ data/ eval_settings/ graph/ metrics/ models/ scoring/ tasks/ workers/
     calls.py canonical_text.py devices.py inputs.py jsontext.py metric_specs.py samples.py spreadsheet.py
+    yamltext.py
 """.split()
 _DEFINITIONS = ("models", "eval_settings")
 _SHOWN = 3

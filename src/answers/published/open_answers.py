@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from testbed.answers.columns import references, truth
-from testbed.answers.distance import edit_distance
+from testbed.answers.texts import edit_distance
 from testbed.answers.verdict import Verdict
 
 FORMULAS = "Handwritten Mathematical Expression Recognition"  # a category of OCRBench

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from testbed.answers.distance import edit_distance
 from testbed.answers.published.words import normalized
 from testbed.answers.published.words import without_punctuation as process_punctuation
+from testbed.answers.texts import edit_distance
 from testbed.compat.vlmevalkit.standin.absent import refusing
 from testbed.compat.vlmevalkit.standin.smp.misc import istype
 
