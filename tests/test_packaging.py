@@ -160,10 +160,9 @@ def test_the_constraints_have_a_version_of_everything_that_is_required(setup_cfg
 def test_the_scripts_call_main_and_hold_no_logic(script: str) -> None:
     tree = ast.parse((ROOT / script).read_text(encoding="utf-8"))
     docstring, imported, guarded = tree.body
-    module = f"testbed.cli.{script.removesuffix('.py')}"
     assert isinstance(docstring, ast.Expr)
-    assert ast.unparse(imported) == f"from {module} import main"
-    assert ast.unparse(guarded) == "if __name__ == '__main__':\n    main()"
+    assert ast.unparse(imported) == "from testbed.cli.start import main"
+    assert ast.unparse(guarded) == f"if __name__ == '__main__':\n    main('{script.removesuffix('.py')}')"
     assert len((ROOT / script).read_text(encoding="utf-8").splitlines()) <= 8
 
 

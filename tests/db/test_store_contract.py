@@ -1311,7 +1311,7 @@ def test_a_cell_is_not_brought_back_without_its_model_and_setting(store: Store, 
     build.complete("net", "val")
     store.removal.hide("net", "val")
     store.names.hide(kind, "net" if kind == MODEL else "val")
-    with pytest.raises(StoreError, match=f"--restore-{kind.replace(' ', '-')}"):
+    with pytest.raises(StoreError, match=f"testbed store restore {kind.removeprefix('eval ')}"):
         store.removal.unhide("net", "val")
 
 

@@ -20,7 +20,9 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*\0?")
 # After these words, "testbed" is a name in a sentence.
 PROSE = frozenset("has have reads writes needs created cannot does from random".split())
 # Texts that name the options of other programs, or of ImageNet-testbed's scripts.
-FOREIGN = re.compile(r"pip install|pg_dump|inspect |git |python db\.py|eval\.py|ImageNet-testbed|--mode eval|--add-…")
+FOREIGN = re.compile(
+    r"pip install|pg_dump|ray start|inspect |git |python db\.py|eval\.py|ImageNet-testbed|--mode eval|--add-…"
+)
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
