@@ -151,7 +151,8 @@ class Today:
 
     def _content_read(self, path: str) -> str:
         """The content of a file that was read, which is not always the one that it had when it was hashed."""
-        now = self._digests[path]
+        if (now := self._digests[path]) == MISSING:
+            return now
         others = versions.read(path) - {now, self._stamps[path]}
         if len(versions.read(path)) == 1 and all(map(versions.is_digest, others)):
             return next(iter(others), now)

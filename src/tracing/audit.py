@@ -86,7 +86,9 @@ def _on_open(arguments: tuple[Any, ...]) -> None:
     if isinstance(path, int):
         return
     access = flags & os.O_ACCMODE
-    if access != os.O_WRONLY and not flags & os.O_TRUNC and (not flags & os.O_CREAT or os.path.exists(path)):
+    # A file that is opened to be made if need be, and is there, may be read ("a+"); testbed does so to lock it.
+    made = flags & os.O_CREAT and not (os.path.exists(path) and _is_users(_owner()))
+    if access != os.O_WRONLY and not flags & os.O_TRUNC and not made:
         _note(FILE, path)
     elif flags & os.O_CREAT and not os.path.exists(path) and _is_running():
         made(os.fsdecode(path))
@@ -101,7 +103,7 @@ def _is_running() -> bool:
 
 def _on_write(path: Any) -> None:
     """The user's code writes a file: that of a definition, or a script or a notebook's cell that evaluates it."""
-    if not _is_users(owner := _owner()):
+    if not _is_users(owner := _owner()) or _is_apart(os.path.abspath(os.fsdecode(path))):
         return
     if getattr(now, "frame", None) is not None:
         add(str(owner), WRITTEN, os.fsdecode(path))

@@ -44,13 +44,13 @@ def test_the_report_says_what_was_checked_and_why(evaluate, program, world):
     evaluate()
     dim(world, 1.0)
     said = evaluate().stdout
-    assert "Checked 1 stored evaluation on 8 samples" in said
+    assert "Checked 1 stored evaluation on 299 samples" in said
     assert f"{world / 'numbers.json'} changed" in said
-    assert "1 equal, 0 differ." in said
+    assert "1 equal (at most 1 % of their samples may differ, at 95 % confidence), 0 differ." in said
     assert "nothing was computed" in said
     printed = program("db.py", "--print-eval", "net", "dimmed").stdout
     assert "verified" in printed
-    assert "0 of 8 samples differ" in printed
+    assert "0 of 299 samples differ" in printed
     shown = json.loads(program("db.py", "--print-eval", "net", "dimmed", "--json").stdout)
     assert shown[0]["certificate"]["flips"] == 0
 
@@ -68,12 +68,12 @@ def test_the_report_and_why_say_what_differs_and_by_how_much(evaluate, program, 
     (check,) = answer["checks"]
     assert (check["model"], check["eval_setting"], check["result"]) == ("net", "dimmed", "differs")
     assert check["because"] == [f"{world / 'numbers.json'} changed"]
-    assert check["samples"] == check["differing"] == 64  # the first batch, since the perturbation might draw
+    assert check["samples"] == check["differing"] == 320  # whole batches, since the perturbation might draw
     assert check["largest_difference"] > 0.1
     dim(world, 0.5)
     said = evaluate().stdout
     assert "Differs: net on dimmed: " in said
-    assert "64 of 64 samples differ, largest relative difference 0." in said
+    assert "320 of 320 samples differ, largest relative difference 0." in said
     assert "recomputed (before: evaluation 2)" in said
     said = program("testbed", "why", "1", "2").stdout
     assert "A: evaluation 1, net on dimmed" in said
