@@ -41,7 +41,7 @@ FIRST_WORDS = 30  # characters of a reason, which tells reasons of one kind apar
     "--samples",
     type=click.IntRange(min=0),
     metavar="N",
-    help="The most images through a network.  [default: 5 % of what all variants take, 2 evaluations at most; 0: none]",
+    help="The most images through a network.  [default: at most 2 evaluations, or 10,000; 0: none]",
 )
 @click.option(
     *("--prompts", "--templates-file"),

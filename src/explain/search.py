@@ -43,17 +43,18 @@ FOR_FIRST_LOOKS = 0.3  # of the forward passes that are left for pairs of change
 NOT_ADDITIVE = 0.2  # of an effect: how far effects on outputs are from adding up
 BEST = 5  # pairs to which a third variant is added
 SHARE, AT_LEAST = 0.05, 10_000  # forward passes: of those that all variants would take, and where these are few
-EVALUATIONS, FEW_PASSES = 2, 5_000  # so many evaluations of passes at most; on small sets so many passes
+EVALUATIONS = 2  # so many evaluations of passes at most, where these are more than `AT_LEAST`
 
 METRICS = ("metric", "another metric")  # axes that replace the published metric
 
 Say = Callable[[str], None]
 
 
-def default_samples(evaluated: int, variants: int) -> int:
-    """How many forward passes a search makes at most if nothing is said."""
+def default_samples(evaluated: int, variants: int, evaluations: float = EVALUATIONS) -> int:
+    """How many forward passes a search makes at most if nothing is said: of so many evaluations, or of a small set."""
     full = evaluated * variants
-    return min(max(int(SHARE * full), AT_LEAST), max(EVALUATIONS * evaluated, FEW_PASSES), full)
+    most = min(max(SHARE * full, AT_LEAST), max(evaluations * evaluated, AT_LEAST), full)
+    return int(most)
 
 
 class Search:
@@ -299,7 +300,7 @@ class Search:
         images = [in_order(a + b) for a, b in combinations(moving, 2) if _combinable(a, b) and self._both_count(a, b)]
         if len(self.targets) > 1:
             protocols = {self.bench.pixels(arm) for arm in images}
-            self._allow(self._usual + default_samples(len(self.cell), len(protocols)))
+            self._allow(self._usual + default_samples(len(self.cell), len(protocols), math.inf))
         scored = []
         for pair in images:
             size = min(self.race.sizes[(each,)] for each in pair)

@@ -9,6 +9,7 @@ from testbed.explain.axis import Stage, Variant
 from testbed.explain.explanation import EXCLUDED, GIVES, UNDECIDED, Target, verdict
 from testbed.explain.race import Race
 from testbed.explain.sampling import Estimate
+from testbed.explain.search import default_samples
 
 SAMPLES = 10_000
 TARGET = Target("top1", 0.7, 5e-5, 0.8)
@@ -166,3 +167,16 @@ def test_a_variant_that_fails_while_it_is_decided_is_left():
     bench.images.run = lambda protocols, rows: bench.images.failed.update({doubted: "out of memory"})
     race.decide([doubted], 10**9)
     assert race.sizes[doubted] == 300
+
+
+@pytest.mark.parametrize(
+    ("evaluated", "variants", "expected"),
+    [
+        (100, 30, 3_000),  # all of a tiny set
+        (4_000, 30, 10_000),  # a small one
+        (20_000, 30, 30_000),  # 5 % of what all would take
+        (20_000, 60, 40_000),  # two evaluations
+    ],
+)
+def test_the_default_is_at_most_two_evaluations_of_a_large_set(evaluated, variants, expected):
+    assert default_samples(evaluated, variants) == expected
