@@ -258,6 +258,13 @@ def test_a_password_in_a_url_is_refused_and_not_shown(evaluate: Any, server: Cha
     assert done.asked == []
 
 
+@pytest.mark.parametrize("name", ["api:toy,base_url=http://me:pass-word@host", "api:http://me:pass-word@host/v1"])
+def test_a_url_in_another_place_of_the_name_is_refused_and_not_shown(evaluate: Any, name: str) -> None:
+    done = evaluate("said", model=name, code=1)
+    assert "write api:NAME@https://host/v1" in done.err
+    assert "pass-word" not in done.out + done.err
+
+
 def test_without_the_package_a_run_says_how_to_get_it(
     program: Any, server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
