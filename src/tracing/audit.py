@@ -87,8 +87,8 @@ def _on_open(arguments: tuple[Any, ...]) -> None:
         return
     access = flags & os.O_ACCMODE
     # A file that is opened to be made if need be, and is there, may be read ("a+"); testbed does so to lock it.
-    made = flags & os.O_CREAT and not (os.path.exists(path) and _is_users(_owner()))
-    if access != os.O_WRONLY and not flags & os.O_TRUNC and not made:
+    creates = flags & os.O_CREAT and not (os.path.exists(path) and _is_users(_owner()))
+    if access != os.O_WRONLY and not flags & os.O_TRUNC and not creates:
         _note(FILE, path)
     elif flags & os.O_CREAT and not os.path.exists(path) and _is_running():
         made(os.fsdecode(path))
