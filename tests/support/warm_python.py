@@ -131,6 +131,7 @@ def answer(link: socket.socket) -> None:
 
 def become(argv: list[str], folder: str, environment: dict[str, str], anew: bool, out: str, err: str) -> None:
     """Turns this process into the program; never returns."""
+    sys.argv, sys.path[0] = argv, os.path.dirname(argv[0])
     for name in [name for name in sys.modules if anew and name.partition(".")[0] == "testbed"]:
         del sys.modules[name]
     code: object = 1
@@ -142,7 +143,6 @@ def become(argv: list[str], folder: str, environment: dict[str, str], anew: bool
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment)
-        sys.argv, sys.path[0] = argv, os.path.dirname(argv[0])
         fork_the_fork_server()
         runpy.run_path(argv[0], run_name="__main__")
         code = 0
