@@ -9,7 +9,14 @@ from testbed.calls import first_line, reason_of
 from testbed.db.store import Store
 from testbed.db.upkeep.damage import Fault
 from testbed.entities import Evaluation
-from testbed.errors import StoreConflictError, StoreUnreachableError, TestbedError
+from testbed.errors import (
+    CorruptOutputError,
+    LackingEmbeddingsError,
+    StoreConflictError,
+    StoreUnreachableError,
+    TestbedError,
+    UnreadOutputError,
+)
 from testbed.identity.describe import digest
 from testbed.planning.identify import view_of
 from testbed.planning.item_nodes import recorded_view
@@ -59,7 +66,10 @@ def deep_faults(
             except Exception as error:  # a setting's own metrics_fn may raise anything, and so may damaged values
                 log.debug("evaluation %d cannot be scored", evaluation.id, exc_info=True)
                 said = first_line(error) if isinstance(error, TestbedError) else reason_of(error)
-                yield Fault(f"{name}: its metrics cannot be computed from its outputs: {said}", lasts=_UNPROVEN)
+                text = f"{name}: its metrics cannot be computed from its outputs: {said}"
+                yield (
+                    Fault(text, again=frozenset([evaluation.id])) if _is_damage(error) else Fault(text, lasts=_UNPROVEN)
+                )
                 continue
             if wrong:
                 yield Fault(f"{name}: {wrong}", again=frozenset([evaluation.id]))
@@ -77,6 +87,12 @@ def _outdated(store: Store, catalog: Catalog, evaluation: Evaluation) -> str | N
     if "view" not in identity or digest(view_of(setting) | recorded_view(identity)) != digest(identity["view"]):
         return "the definition of its metrics has changed since"
     return None
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether an error while scoring shows that stored values are wrong or gone, and not only out of reach."""
+    lost = isinstance(error, CorruptOutputError) and not isinstance(error, UnreadOutputError)
+    return lost or isinstance(error, LackingEmbeddingsError)
 
 
 def _differences(

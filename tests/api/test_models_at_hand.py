@@ -120,8 +120,8 @@ def test_a_network_that_was_trained_further_is_another_model(evaluate):
 def test_a_chosen_name_stays_while_the_network_changes(evaluate):
     net, losses = network(), []
     for _ in range(2):
-        found, logits = evaluate(net, transform=WHOLE, name="mine")
-        assert name_of(found) == "mine"
+        found, logits = evaluate(net, transform=WHOLE, name="held-in-hand")
+        assert name_of(found) == "held-in-hand"
         assert np.allclose(logits, logits_by_hand(net, FILES), atol=1e-4)
         losses.append(float(logits.sum()))
         with torch.no_grad():

@@ -84,9 +84,9 @@ def test_a_program_gives_the_logits_that_its_network_gives(evaluate, made, file)
 
 @pytest.mark.parametrize("file", ["fixed.pt2", pytest.param("free.onnx", marks=needs_onnx)])
 def test_a_program_with_a_transform(evaluate, made, file):
-    found, logits = evaluate(made / file, transform=WHOLE, name="mine")
+    found, logits = evaluate(made / file, transform=WHOLE, name="held-in-a-file")
     assert np.allclose(logits, expected(made), atol=1e-5)
-    assert set(found.frame.model) == {"mine"}
+    assert set(found.frame.model) == {"held-in-a-file"}
 
 
 def test_an_exported_program_in_memory(evaluate, made):

@@ -356,7 +356,7 @@ def test_what_two_versions_computed_together_is_checked_by_the_next_run(on_sqlit
     (check,) = report.checks
     assert check.result == "equal"
     assert check.because[0].startswith("torch ")
-    assert 0 < WORK["images through networks"] < 100
+    assert 0 < WORK["images through networks"] <= 300  # not all samples again
     assert on_sqlite.run(made, ["toy"], ["toy-all"]).checks == []
 
 

@@ -204,8 +204,12 @@ def test_explain_finds_another_metric_in_the_stored_outputs(command, plain_logit
     published = f"{100 * recall:.2f}"
     assert published == "94.74"
     found = json.loads(command("explain", MODELS[0], TWENTY, "--published", published, "--samples", 0, "--json"))
-    assert found["explained"]
-    assert found["sentence"] == "“metric: mean per class” gives the published value."
+    giving = [each["variants"] for each in found["variants"] if each["verdict"] == "gives it"]
+    assert [{"axis": "metric", "name": "mean per class"}] in [
+        [{key: each[key] for key in ("axis", "name")} for each in variants] for variants in giving
+    ]
+    assert not found["explained"]  # of 20 images, so many variants come near any value
+    assert found["expected_by_chance"] > 0.5
 
 
 def test_explains_variants_are_what_plain_programs_give(command, plain):
