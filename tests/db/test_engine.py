@@ -23,7 +23,7 @@ import pytest
 import sqlalchemy as sa
 from stored_cells import OPENINGS, overwrite
 
-from testbed.db.connection import sqlite_file
+from testbed.db.connection import retry, sqlite_file
 from testbed.db.connection.engine import connect
 from testbed.db.connection.faults import clear_errors
 from testbed.db.connection.sqlite_file import file_system_of
@@ -830,7 +830,10 @@ def test_codes_of_postgres_that_a_user_can_do_something_about_are_explained(sqls
 
 
 @pytest.mark.parametrize("setting", ["statement_timeout", "idle_in_transaction_session_timeout", "lock_timeout"])
-def test_limits_of_the_server_are_no_traceback(postgres_url: str, postgres_template: str, setting: str) -> None:
+def test_limits_of_the_server_are_no_traceback(
+    postgres_url: str, postgres_template: str, setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retry, "PATIENCE_SECONDS", 1.0)
     with postgres_server.database(postgres_url, postgres_template) as url:
         with psycopg.connect(url, autocommit=True) as connection:
             name = url.partition("?")[0].rpartition("/")[2]
