@@ -24,7 +24,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from testbed.metrics.estimates.held_out import BY_CHANCE, hold_out
+from testbed.extensions.estimates.methods.held_out import BY_CHANCE, hold_out
 
 SIZES = (10, 30, 100, 300)
 TRAINED_ON = 200  # digits
@@ -77,8 +77,8 @@ def digits() -> Population:
 
 def stored(db_url: str, setting: str) -> Population:
     """The models of a store, by the families that they declare."""
-    from testbed.analyses.estimates.choosing import families_of
-    from testbed.analyses.side_by_side import Samples, choose, side_by_side
+    from testbed.extensions.estimates.choosing import families_of
+    from testbed.results.side_by_side import Samples, choose, side_by_side
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:

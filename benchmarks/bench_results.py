@@ -17,7 +17,7 @@ from pathlib import Path
 import click
 from paired import compare, machine
 
-from testbed.compat.clip_benchmark.clip_benchmark_files import records_by_cell, write_csv
+from testbed.extensions.clip_benchmark.clip_benchmark_files import records_by_cell, write_csv
 from testbed.db.store import Store
 
 NOW = "2026-11-22 10:00:00.000000"

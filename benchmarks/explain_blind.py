@@ -30,9 +30,9 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 from blind_variants import CELLS, ROUNDING, Asked, Blind, images  # noqa: E402
 
-from testbed.explain import bench  # noqa: E402
-from testbed.explain.images import Images  # noqa: E402
-from testbed.explain.pixels import Pixels  # noqa: E402
+from testbed.extensions.explain import bench
+from testbed.extensions.explain.images import Images  # noqa: E402
+from testbed.extensions.explain.pixels import Pixels  # noqa: E402
 
 NUMBERS = {1: 10, 3: 5}  # metrics → how many that no variant gives, of each of the two large cells and ranges
 APART = 0.005  # of such a number from what any single variant gives

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from testbed.compat.imagenet_testbed_table import METRIC_SUFFIXES
+from testbed.results.imagenet_testbed_table import METRIC_SUFFIXES
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, OVERALL
 from testbed.errors import StoreError

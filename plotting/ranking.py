@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import pandas as pd
 
-from testbed.analyses.main_scores import larger_is_better
+from testbed.results.main_scores import larger_is_better
 from testbed.console.output import table
 from testbed.entities import FRACTION
 from testbed.errors import StoreError

@@ -22,7 +22,7 @@ from testbed.plotting.stats import (
     transform,
 )
 from testbed.plotting.style import INTERVENTION_TYPES, MERGED_TYPE, STANDARD
-from testbed.published.names import trained_on
+from testbed.claims.names import trained_on
 
 # ImageNet-testbed's rule: of the models of standard training, those that are not a study of one factor in themselves.
 NOT_FITTED = ("aws", "batch64", "subsample")

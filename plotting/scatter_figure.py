@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from testbed.compat.imagenet_testbed_table import METRIC_SUFFIXES
+from testbed.results.imagenet_testbed_table import METRIC_SUFFIXES
 from testbed.plotting.labels import add_names
 from testbed.plotting.scatter import BASELINES, ScatterData
 from testbed.plotting.stats import Fit, transform

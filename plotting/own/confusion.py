@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from testbed.analyses.predictions import has_logits, predictions_of
+from testbed.results.predictions import has_logits, predictions_of
 from testbed.entities import Evaluation
 from testbed.errors import TestbedError
 from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short

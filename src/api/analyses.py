@@ -38,7 +38,7 @@ def comparison_frame(
     """A row for each pair of models on each setting; see `testbed.api.results.Results.compare`."""
     import pandas as pd
 
-    from testbed.analyses.paired import compare_pairs
+    from testbed.results.paired import compare_pairs
 
     if len(models) < 2:
         raise StoreError(f"two models or more are compared; got {', '.join(models) or 'none'}")
@@ -69,8 +69,8 @@ def ranking_frame(
     """A row for each model, the best first; see `testbed.api.results.Results.rank`."""
     import pandas as pd
 
-    from testbed.analyses.main_scores import main_score_on
-    from testbed.analyses.ranking import ranking
+    from testbed.results.main_scores import main_score_on
+    from testbed.results.ranking import ranking
 
     score = score or main_score_on(store, settings, first=first)
     found = ranking(store, settings, models, score, better=better, first=first)
@@ -92,7 +92,7 @@ def curves_frame(store: Store, models: Collection[str], settings: Collection[str
     """A row for each checkpoint on each setting; see `testbed.api.results.Results.curves`."""
     import pandas as pd
 
-    from testbed.analyses.checkpoints import curves
+    from testbed.results.checkpoints import curves
 
     rows: list[dict[str, Any]] = []
     for curve in curves(store, settings=settings, metric=metric):
@@ -113,8 +113,8 @@ def gate_frame(store: Store, policy: str | Path, candidate: str, baseline: str) 
     """A row for each rule on each setting and group; see `testbed.api.results.Results.gate`."""
     import pandas as pd
 
-    from testbed.analyses.gate.decision import decide
-    from testbed.analyses.gate.policy import read_policy
+    from testbed.extensions.gate.decision import decide
+    from testbed.extensions.gate.policy import read_policy
 
     found = decide(store, read_policy(Path(policy)), candidate, baseline)
     rows = []

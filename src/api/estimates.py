@@ -84,7 +84,7 @@ class Estimates:
         """
         import pandas as pd
 
-        from testbed.analyses.selective.answered import MEASURED, selective_predictions
+        from testbed.extensions.analyses.answered import MEASURED, selective_predictions
 
         _require(0 < risk < 100, f"risk is a percentage between 0 and 100; got {risk:g}")
         _require(0 < delta < 1, f"delta is a probability between 0 and 1; got {delta:g}")
@@ -131,7 +131,7 @@ class Estimates:
         """
         import pandas as pd
 
-        from testbed.analyses.estimates.label_free import label_free
+        from testbed.extensions.estimates.label_free import label_free
 
         notes: list[str] = []
         with Store.open(self.db) as store:
@@ -198,11 +198,11 @@ class Estimates:
         """
         import pandas as pd
 
-        from testbed.analyses.estimates.choosing import choose_anchors
-        from testbed.analyses.estimates.families import read_families
-        from testbed.analyses.main_scores import main_score
-        from testbed.analyses.side_by_side import evaluations_on
-        from testbed.metrics.estimates.anchor_file import check_path
+        from testbed.extensions.estimates.choosing import choose_anchors
+        from testbed.extensions.estimates.families import read_families
+        from testbed.results.main_scores import main_score
+        from testbed.results.side_by_side import evaluations_on
+        from testbed.eval_settings.base.anchor_file import check_path
         from testbed.paths import expanded
 
         path, notes, own = expanded(file), list[str](), self._own()
@@ -248,8 +248,8 @@ class Estimates:
         """
         import pandas as pd
 
-        from testbed.analyses.estimates.estimating import estimate
-        from testbed.metrics.estimates.anchor_file import read_anchors
+        from testbed.extensions.estimates.estimating import estimate
+        from testbed.eval_settings.base.anchor_file import read_anchors
         from testbed.paths import expanded
 
         path = expanded(file)

@@ -329,7 +329,7 @@ class Results(Estimates):
 
     def _evaluation(self, store: Store, model: str, eval_setting: str) -> Evaluation:
         """The evaluation that these results are of, or else the reported one."""
-        from testbed.analyses.side_by_side import evaluation_of
+        from testbed.results.side_by_side import evaluation_of
 
         for each in self._found:
             if (each.model, each.eval_setting) == (model, eval_setting):

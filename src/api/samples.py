@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from testbed.analyses.predictions import has_logits, predictions_of
+from testbed.results.predictions import has_logits, predictions_of
 from testbed.errors import TestbedError, well_formed
 
 if TYPE_CHECKING:

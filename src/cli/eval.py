@@ -17,14 +17,14 @@ from testbed.cli.options.run import MODELS, OPTIONS, SETTINGS, picked
 from testbed.cli.options.scorers import as_scored
 from testbed.cli.options.tasks import TaskOptions, as_captioners, as_tasks
 from testbed.cli.run.checks import check_as_object, require_amount
-from testbed.cli.run.clip_cc import ClipCcRun, export_run, translate
+from testbed.extensions.clip_cc_bench.run import ClipCcRun, export_run, translate
 from testbed.cli.run.dry_run import dry_run as show_plan
 from testbed.cli.run.files import write_heads, write_logdir
 from testbed.cli.run.log_file import log_file as open_log
 from testbed.cli.run.progress import command_progress
 from testbed.cli.run.recorded_files import with_recorded
 from testbed.cli.run.report import not_finite, print_ended, print_report, unexpected
-from testbed.cli.run.thumbnails import thumbnails_of
+from testbed.extensions.explorer.run import thumbnails_of
 from testbed.cli.run.trackers import log_to_trackers, trackers
 from testbed.cli.run.until import check_no_other, goal_of, run_and_print
 from testbed.console.class_lines import as_run, readings_as_objects
@@ -276,12 +276,12 @@ def _run(
     fail_on_disagreement: bool = False,
     mirrors: Sequence[Mirror] = (),
 ) -> int:
-    from testbed.cli.run.clip_cc_log import log_outcomes, logged
+    from testbed.extensions.clip_cc_bench.run_log import log_outcomes, logged
     from testbed.cli.run.other_sizes import as_objects, other_sizes, print_other_sizes
     from testbed.db.store import Store
     from testbed.execution.progress import Several
     from testbed.planning.left_out import as_object
-    from testbed.published.agreement import differing
+    from testbed.claims.agreement import differing
     from testbed.runner.run import run
 
     told_here = command_progress(options)

@@ -24,7 +24,7 @@ from testbed.metrics.inference.intervals import interval_of
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
-    from testbed.published.agreement import Comparison
+    from testbed.claims.agreement import Comparison
 
 MOST_UNREAD = 5  # samples that are named
 
@@ -113,7 +113,7 @@ def _compared(db_url: str | None, cells: list[StoredCell]) -> list[Comparison]:
     if not cells or not lookup.has_claims(db_url, cells[0].evaluation.eval_setting):
         return []
     from testbed.db.store import Store
-    from testbed.published.agreement import PublishedValues
+    from testbed.claims.agreement import PublishedValues
 
     first = cells[0].evaluation
     with Store.open(db_url) as store:
@@ -130,7 +130,7 @@ def _published_lines(compared: list[Comparison], cell: StoredCell, slices: bool)
     """What is published about an evaluation's metrics, and whether it agrees."""
     if not compared:
         return []
-    from testbed.published.agreement import in_words
+    from testbed.claims.agreement import in_words
 
     return [
         in_words(each, about=False)
@@ -142,7 +142,7 @@ def _published_lines(compared: list[Comparison], cell: StoredCell, slices: bool)
 
 def _labels_and_prompts(db_url: str | None, cells: list[StoredCell]) -> dict[int, tuple[str, dict[str, Any] | None]]:
     """What tells the evaluations apart, and the prompts of each."""
-    from testbed.analyses.labels import labels, prompts
+    from testbed.results.labels import labels, prompts
     from testbed.db.store import Store
 
     evaluations = [cell.evaluation for cell in cells]
@@ -231,7 +231,7 @@ def _unread(db_url: str | None, cell: StoredCell) -> list[str]:
     """The samples that could not be read, one line for each of the first."""
     if not cell.unreadable:
         return []
-    from testbed.analyses.unread import unread_samples
+    from testbed.results.unread import unread_samples
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:

@@ -26,7 +26,7 @@ ENTRY_POINT_GROUP = "testbed.executors"
 BUILT_IN = {
     "processes": "testbed.execution.processes:ProcessExecutor",
     "inline": "testbed.execution.inline:InlineExecutor",
-    "ray": "testbed.execution.ray.executor:RayExecutor",
+    "ray": "testbed.extensions.ray.executor:RayExecutor",
 }
 
 

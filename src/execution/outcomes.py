@@ -14,7 +14,7 @@ from testbed.graph.cells import Action, Cell
 from testbed.inputs import active, use_in_this_thread
 from testbed.planning.plan import Plan
 from testbed.provenance.manifest import described
-from testbed.published.agreement import Comparison, PublishedValues, differing, in_lines
+from testbed.claims.agreement import Comparison, PublishedValues, differing, in_lines
 from testbed.registry.catalog import Catalog
 from testbed.scoring.finish import finish
 

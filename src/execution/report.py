@@ -11,7 +11,7 @@ from testbed.entities import Certificate
 from testbed.graph.cells import LeftOuts
 from testbed.planning.left_out import left_out_of_all
 from testbed.planning.plan import Plan
-from testbed.published.agreement import Comparison
+from testbed.claims.agreement import Comparison
 
 
 @dataclass

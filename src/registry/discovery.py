@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
 
 # What the packages give to every catalog, by name: nothing here imports from them.
-PACKAGES = ("testbed.models", "testbed.eval_settings", "testbed.explain.definitions")
+PACKAGES = ("testbed.models", "testbed.eval_settings", "testbed.extensions.explain.definitions")
 MADE = "testbed.eval_settings.base.made:made"  # makes settings of others, see `testbed.registry.references`
 CHECK = "testbed.tasks.task_base:check_options"  # of what a setting says of its task
 ENTRY_POINT_GROUP = "testbed.plugins"

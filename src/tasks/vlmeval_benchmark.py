@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.answers.published.choice import FAILURE
-from testbed.compat.vlmevalkit.standin.smp.file import dump, typed
+from testbed.extensions.vlmevalkit.standin.smp.file import dump, typed
 from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.vlmeval import VLMEvalBenchmark

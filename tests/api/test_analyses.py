@@ -17,7 +17,7 @@ from testbed.api.results import HEADS, ROWS, Results
 from testbed.db.store import Store
 from testbed.entities import Checkpoint, Result
 from testbed.errors import StoreError, UnknownNameError
-from testbed.published.importing import import_results
+from testbed.extensions.published.importing import import_results
 
 
 @pytest.fixture

@@ -290,7 +290,7 @@ def test_models_of_different_classes_are_compared_on_one_folder(folder: Callable
     root = folder(WNIDS)
     tuned, whole = model(4, "tuned"), model(1000, "whole")
     run([tuned, whole], root, tmp_path)
-    from testbed.analyses.mistakes import confused_classes, hardest
+    from testbed.results.mistakes import confused_classes, hardest
     from testbed.db.store import Store
 
     with Store.open(str(tmp_path / "t.db")) as store:

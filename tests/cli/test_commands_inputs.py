@@ -15,7 +15,7 @@ import pytest
 import wds_world
 
 from testbed.cli import corrupt, eval, lists
-from testbed.cli.exports import webdataset
+from testbed.extensions.exchange.commands import webdataset
 from testbed.errors import UnknownNameError
 from testbed.graph.options import RunOptions
 from testbed.inputs import Inputs, active

@@ -7,7 +7,7 @@ import pytest
 import wds_world as world
 from click.testing import CliRunner
 
-from testbed.cli.exports import webdataset as program
+from testbed.extensions.exchange.commands import webdataset as program
 from testbed.data.sets.digits import Digits
 from testbed.data.webdataset.source import WebDataset
 from testbed.errors import DataError, DefinitionError, UnknownNameError

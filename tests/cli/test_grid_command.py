@@ -7,10 +7,10 @@ import json
 
 import pytest
 
-from testbed.cli.analyses.grid import as_text
-from testbed.cli.analyses.latex import Cell, escaped, number, tabular
+from testbed.extensions.analyses.commands.grid import as_text
+from testbed.extensions.analyses.commands.latex import Cell, escaped, number, tabular
 from testbed.db.store import Store
-from testbed.published.importing import import_results
+from testbed.extensions.published.importing import import_results
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from web_world import serving
 
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Metric
-from testbed.published import sources
-from testbed.published.sources import SourceFile
+from testbed.extensions.published import sources
+from testbed.extensions.published.sources import SourceFile
 
 OURS = "name,pretrained,ImageNet 1k,MNIST,FMoW\nViT-B-32,openai,0.6332,0.4839,0.1\nViT-B-16,openai,0.6834,0.5135,0.1\n"
 HEADER = "model,task,split,subset,accuracy\n"

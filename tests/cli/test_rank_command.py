@@ -9,8 +9,8 @@ import pytest
 import sqlalchemy as sa
 from stored_cells import put, samples_of
 
-from testbed.analyses.ranking import ranking
-from testbed.cli.analyses.rank import tied_ranks
+from testbed.results.ranking import ranking
+from testbed.extensions.analyses.commands.rank import tied_ranks
 from testbed.db.store import Store
 from testbed.entities import Score
 from testbed.metric_specs import rate

@@ -14,7 +14,7 @@ from cli_world import in_process
 from stored_cells import put, samples_of, saying
 from watched_run import ARCH, LOOKS, WatchProcess, trained, write
 
-from testbed.analyses.checkpoints import curves, failures
+from testbed.results.checkpoints import curves, failures
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Checkpoint
 from testbed.execution.report import Outcome
@@ -86,7 +86,7 @@ class Evaluated:
 def quick(tmp_path, monkeypatch, watch):
     """A function that watches runs/a, whose files are no real checkpoints, and stores answers for them."""
     evaluated = Evaluated({1: 100, 2: 40, 3: 41, 4: 90, 5: 39})
-    monkeypatch.setattr("testbed.watching.loop.run", evaluated)
+    monkeypatch.setattr("testbed.extensions.watching.loop.run", evaluated)
     for step in evaluated.wrong:
         write(tmp_path / "runs" / "a" / f"model_{step}.npz", b"x")
 
@@ -153,7 +153,7 @@ def test_a_file_that_was_deleted_while_it_waited_is_counted(quick, monkeypatch):
         (quick.folder / "model_3.npz").unlink(missing_ok=True)
         return quick.evaluated(*arguments)
 
-    monkeypatch.setattr("testbed.watching.loop.run", run_and_rotate)
+    monkeypatch.setattr("testbed.extensions.watching.loop.run", run_and_rotate)
     done = quick("--until", "4")
     assert f"{quick.folder}/model_3.npz was deleted before it was evaluated" in done.stderr
     assert done.stderr.splitlines()[-1].endswith("; 1 files deleted before they were evaluated")
@@ -243,7 +243,7 @@ def test_an_evaluation_that_failed_is_noted_and_counted(quick, monkeypatch):
                 report.outcomes.append(Outcome(name, settings[1], "failed", "no data"))
         return SimpleNamespace(outcomes=report.outcomes, finished=report.finished[:1], interrupted=False)
 
-    monkeypatch.setattr("testbed.watching.loop.run", failing)
+    monkeypatch.setattr("testbed.extensions.watching.loop.run", failing)
     done = quick("--until", "1", on=("digits", "digits-rotated"))
     assert done.stderr.splitlines()[-1].endswith("; 1 evaluations failed; 4 files wait")
     with Store.open("testbed.db") as store:
@@ -275,7 +275,7 @@ def test_a_watch_that_goes_on_leaves_out_the_later_file_of_a_step(quick, name):
 
 
 def test_a_torn_file_is_tried_again_and_given_up(tmp_path, monkeypatch, watch):
-    monkeypatch.setattr("testbed.watching.files.SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr("testbed.extensions.watching.files.SECONDS_BETWEEN", 0.0)
     write(tmp_path / "epoch_1.pt", b"PK")
     done = watch("epoch_*.pt", "--arch", "resnet18", "--on", "digits", "--settle", "0", "--idle", "0")
     assert done.returncode == 1
@@ -294,7 +294,7 @@ def test_ctrl_c_ends_it_and_says_what_was_done(quick, monkeypatch):
             raise KeyboardInterrupt
         return quick.evaluated(*arguments)
 
-    monkeypatch.setattr("testbed.watching.loop.run", interrupted)
+    monkeypatch.setattr("testbed.extensions.watching.loop.run", interrupted)
     done = quick()
     assert done.returncode == 0
     assert "interrupted; the same command goes on" in done.stderr

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from testbed.compat.clip_benchmark import clip_benchmark_files
-from testbed.compat.clip_benchmark.clip_benchmark_files import (
+from testbed.extensions.clip_benchmark import clip_benchmark_files
+from testbed.extensions.clip_benchmark.clip_benchmark_files import (
     COLUMNS,
     records_by_cell,
     write_csv,
@@ -23,7 +23,7 @@ from testbed.db.store import Store
 from testbed.entities import Metric, Result
 from testbed.errors import StoreError
 from testbed.eval_settings.benchmark_families.clip_benchmark_names import place_of
-from testbed.published.importing import import_results
+from testbed.extensions.published.importing import import_results
 
 
 @pytest.fixture

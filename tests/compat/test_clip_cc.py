@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scored_captions import EMPTY, ERROR, MISSING, NAMES, put_scored, row
 
-from testbed.compat.clip_cc_bench.clip_cc_files import export_clip_cc, short_name
+from testbed.extensions.clip_cc_bench.clip_cc_files import export_clip_cc, short_name
 from testbed.db.parts.outputs import Outputs
 from testbed.db.store import Store
 from testbed.errors import StoreError, UnknownNameError

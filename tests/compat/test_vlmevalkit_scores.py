@@ -10,7 +10,7 @@ import pytest
 from answered_world import WORLDS
 
 from testbed.answers.reports.report import REPORTS, report
-from testbed.compat.vlmevalkit.vlmevalkit_scores import cells_of, filled, forms, numbers_of
+from testbed.extensions.vlmevalkit.vlmevalkit_scores import cells_of, filled, forms, numbers_of
 
 PUBLISHED = json.loads((Path(__file__).parent.parent / "answers" / "published_reports.json").read_text())
 SCORINGS = {"mme": "yes_no", "pope": "yes_no", "hallusion": "yes_no"}

@@ -6,7 +6,7 @@ import pytest
 from imagenet_world import PLUGIN, crop
 from skimage import data as pictures
 
-from testbed.analyses.shifts.unknown import detections
+from testbed.extensions.analyses.unknown import detections
 from testbed.api.evaluate import evaluate
 from testbed.db.store import Store
 from testbed.errors import DataError

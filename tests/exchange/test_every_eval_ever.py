@@ -18,10 +18,10 @@ from stored_cells import samples_of
 
 from testbed.db.store import Store
 from testbed.errors import StoreError
-from testbed.exchange.every_eval_ever.reading import read_samples, records_in
-from testbed.exchange.every_eval_ever.writing import write
-from testbed.exchange.recorded import write_samples
-from testbed.published.adding import add, read_folder
+from testbed.extensions.exchange.every_eval_ever.reading import read_samples, records_in
+from testbed.extensions.exchange.every_eval_ever.writing import write
+from testbed.extensions.exchange.recorded import write_samples
+from testbed.extensions.published.adding import add, read_folder
 
 # The fields, types and requirements of its schemas (evaleval/every_eval_ever, 0.3.0), without their prose.
 SCHEMAS = Path(__file__).parent.parent / "assets" / "every_eval_ever"

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from testbed.compat.imagenet_testbed_table import as_percent, export_csv, split_column
+from testbed.results.imagenet_testbed_table import as_percent, export_csv, split_column
 from testbed.db.store import Store
 from testbed.entities import Metric
 from testbed.errors import StoreError
-from testbed.exchange.imported import read_csv
-from testbed.published.importing import import_results
+from testbed.claims.tables import read_csv
+from testbed.extensions.published.importing import import_results
 
 Write = Callable[..., Path]
 

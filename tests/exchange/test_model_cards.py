@@ -12,8 +12,8 @@ from huggingface_hub.repocard_data import eval_results_to_model_index, model_ind
 from stored_cells import put, samples_of, saying
 
 from testbed.errors import DataError
-from testbed.exchange import model_cards as cards
-from testbed.exchange.cells import measured_cells
+from testbed.extensions.exchange import model_cards as cards
+from testbed.results.measured_cells import measured_cells
 
 
 @pytest.fixture

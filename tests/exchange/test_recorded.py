@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import StoreError
-from testbed.exchange.recorded import AnsweredSample, SampledRecord, write_samples
+from testbed.extensions.exchange.recorded import AnsweredSample, SampledRecord, write_samples
 from testbed.models.replay import Recorded
 
 

@@ -23,7 +23,7 @@ from world_runs import PLUGIN, computed, set_pace, wait_until
 
 from testbed.db.store import Store
 from testbed.errors import RunError, StoreError
-from testbed.execution.ray.cluster import survey_node
+from testbed.extensions.ray.cluster import survey_node
 from testbed.provenance.manifest import LIBRARY, Today
 
 pytest.importorskip("ray", reason="testbed[ray] is not here")

@@ -10,10 +10,10 @@ from toy import WORK, toy_catalog
 from testbed.answers import prompts
 from testbed.db.store import Store
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.explain.asking.race import ask
-from testbed.explain.cell import StoredCell
-from testbed.explain.named import changed_setting
-from testbed.explain.search import explain
+from testbed.extensions.explain.asking.race import ask
+from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.named import changed_setting
+from testbed.extensions.explain.search import explain
 from testbed.identity.describe import digest
 from testbed.models.model_base import Generator
 

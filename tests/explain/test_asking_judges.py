@@ -12,11 +12,11 @@ from lab import lab, new_lab, work  # noqa: F401
 from toy import WORK, toy_catalog
 
 from testbed.db.store import Store
-from testbed.explain.asking.race import ask
-from testbed.explain.axis import asked_axes
-from testbed.explain.cell import StoredCell
-from testbed.explain.named import changed_setting, command_for
-from testbed.explain.search import explain
+from testbed.extensions.explain.asking.race import ask
+from testbed.extensions.explain.axis import asked_axes
+from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.named import changed_setting, command_for
+from testbed.extensions.explain.search import explain
 from testbed.models.model_base import Generation, Generator
 from testbed.models.replay import Replay
 from testbed.registry import registry

@@ -9,8 +9,8 @@ from stored_cells import put, samples_of
 
 from testbed.db.store import Store
 from testbed.entities import Metric, Score
-from testbed.explain.axis import Stage
-from testbed.explain.search import explain
+from testbed.extensions.explain.axis import Stage
+from testbed.extensions.explain.search import explain
 from testbed.registry import Catalog
 
 N, C = 900, 12

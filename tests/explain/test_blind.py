@@ -16,12 +16,12 @@ import pytest
 import torch
 from blind_variants import CELLS, ROUNDING, Blind, images, scores, texts
 
-from testbed.explain.axis import NotApplicableError, Stage, Variant, axes
-from testbed.explain.bench import Arm, Bench
-from testbed.explain.cell import StoredCell
-from testbed.explain.race import Race
-from testbed.explain.sampling import Estimate
-from testbed.explain.search import explain
+from testbed.extensions.explain.axis import NotApplicableError, Stage, Variant, axes
+from testbed.extensions.explain.bench import Arm, Bench
+from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.race import Race
+from testbed.extensions.explain.sampling import Estimate
+from testbed.extensions.explain.search import explain
 
 pytestmark = pytest.mark.long  # it trains three networks; the other files of this folder show the parts
 METRICS = ("top1", "top5", "mean_per_class_recall")

@@ -12,8 +12,8 @@ from toy import CLASSES, ToyDataset, toy_catalog
 
 from testbed.errors import DefinitionError
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.explain.named import command_for
-from testbed.explain.search import explain
+from testbed.extensions.explain.named import command_for
+from testbed.extensions.explain.search import explain
 from testbed.models.checkpoint import checkpoint_model
 from testbed.models.model_base import StandardNormalization, StandardTransform
 from testbed.registry import registry

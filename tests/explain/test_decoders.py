@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from testbed.data.formats.image_folder import ImageFolder
-from testbed.explain.axis import NotApplicableError
-from testbed.explain.decoders import DECODERS, require_jpeg
+from testbed.extensions.explain.axis import NotApplicableError
+from testbed.extensions.explain.decoders import DECODERS, require_jpeg
 
 
 @pytest.fixture

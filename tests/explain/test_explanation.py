@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.explain.axis import Stage, Variant
-from testbed.explain.explanation import (
+from testbed.extensions.explain.axis import Stage, Variant
+from testbed.extensions.explain.explanation import (
     ENOUGH,
     EXCLUDED,
     GIVES,
@@ -17,7 +17,7 @@ from testbed.explain.explanation import (
     most_by_chance,
     verdict,
 )
-from testbed.explain.sampling import Estimate
+from testbed.extensions.explain.sampling import Estimate
 
 
 def explanation(gap, spread):

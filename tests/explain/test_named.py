@@ -13,10 +13,10 @@ from torchvision import transforms
 
 from testbed.errors import DefinitionError
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.explain.axis import axes, in_order
-from testbed.explain.images import change_activation
-from testbed.explain.named import changed_model, changed_setting, command_for, slug
-from testbed.explain.pixels import LONGER, NO_RESIZE, SHORTER, SQUASH, Geometry, geometry_of, pixels_of, render
+from testbed.extensions.explain.axis import axes, in_order
+from testbed.extensions.explain.images import change_activation
+from testbed.extensions.explain.named import changed_model, changed_setting, command_for, slug
+from testbed.extensions.explain.pixels import LONGER, NO_RESIZE, SHORTER, SQUASH, Geometry, geometry_of, pixels_of, render
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
 from testbed.models.open_clip_models import OpenClipTransform
 
@@ -167,7 +167,7 @@ def test_a_setting_with_other_prompts():
 
 
 def test_the_command_names_what_can_be_named():
-    from testbed.explain.axis import Stage, Variant
+    from testbed.extensions.explain.axis import Stage, Variant
 
     def variant(axis, name, stage):
         return Variant(axis, name, stage, lambda each: each)

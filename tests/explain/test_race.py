@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from testbed.explain.axis import Stage, Variant
-from testbed.explain.explanation import EXCLUDED, GIVES, UNDECIDED, Target, verdict
-from testbed.explain.race import Race
-from testbed.explain.sampling import Estimate
-from testbed.explain.search import default_samples
+from testbed.extensions.explain.axis import Stage, Variant
+from testbed.extensions.explain.explanation import EXCLUDED, GIVES, UNDECIDED, Target, verdict
+from testbed.extensions.explain.race import Race
+from testbed.extensions.explain.sampling import Estimate
+from testbed.extensions.explain.search import default_samples
 
 SAMPLES = 10_000
 TARGET = Target("top1", 0.7, 5e-5, 0.8)

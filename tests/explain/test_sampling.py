@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from testbed.explain import sampling
-from testbed.explain.sampling import Draw, Side, estimate, from_another
-from testbed.explain.table import Table, margins, values
+from testbed.extensions.explain import sampling
+from testbed.extensions.explain.sampling import Draw, Side, estimate, from_another
+from testbed.extensions.explain.table import Table, margins, values
 
 SAMPLES, CLASSES, ROUNDS = 4000, 5, 80
 

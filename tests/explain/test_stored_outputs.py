@@ -11,8 +11,8 @@ from stored_cells import SPECS, put, samples_of
 from testbed.db.store import Store
 from testbed.entities import Metric, Score
 from testbed.errors import StoreError
-from testbed.explain.axis import Axis, Stage
-from testbed.explain.search import explain
+from testbed.extensions.explain.axis import Axis, Stage
+from testbed.extensions.explain.search import explain
 from testbed.registry import Catalog
 
 N, C = 530, 12
@@ -166,7 +166,7 @@ def test_several_metrics_exclude_what_one_does_not(store):
 
 def test_pairs_of_large_effects_are_among_those_that_are_tried(store, monkeypatch):
     """Where each of two changes leaves a quarter of the answers right, both leave a sixteenth, not less than none."""
-    monkeypatch.setattr("testbed.explain.search.MOST_COMBINATIONS", 10)
+    monkeypatch.setattr("testbed.extensions.explain.search.MOST_COMBINATIONS", 10)
     put(store, "m", "s", samples_of(LABELS.tolist()), LOGITS, NAMES)
 
     def axis(name, share):

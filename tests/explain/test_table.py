@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, top_k_accuracy_score
 
 from testbed.entities import SampleInfo
-from testbed.explain.table import NONE, WRONG, Table, margins, metric_of, right_classes, values
+from testbed.extensions.explain.table import NONE, WRONG, Table, margins, metric_of, right_classes, values
 from testbed.metrics.scorers.classification import score_classes
 
 

@@ -14,11 +14,11 @@ from toy import CLASSES, toy_catalog
 from toy_towers import WORDS, Targets, ToyTower, tokenize, toy_encoder, zero_shot
 
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.explain.axis import Stage, axes
-from testbed.explain.bench import Bench
-from testbed.explain.cell import StoredCell
-from testbed.explain.named import changed_setting, command_for
-from testbed.explain.search import explain
+from testbed.extensions.explain.axis import Stage, axes
+from testbed.extensions.explain.bench import Bench
+from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.named import changed_setting, command_for
+from testbed.extensions.explain.search import explain
 from testbed.inputs import Inputs, using
 
 NAMES = [f"Class_{number}" for number in range(CLASSES)]

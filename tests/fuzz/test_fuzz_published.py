@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.db.store import Store
-from testbed.published.adding import add
-from testbed.published.document import read_document
-from testbed.published.mapped import read_map
+from testbed.extensions.published.adding import add
+from testbed.claims.document import read_document
+from testbed.extensions.published.mapped import read_map
 from testbed.registry.library_names import library_names
 
 TIMM = ("model img_size top1 top5 crop_pct interpolation".split(), "resnet18 224 69.7 89.0 0.9 bicubic".split())

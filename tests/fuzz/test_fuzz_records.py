@@ -11,12 +11,12 @@ from fuzzing import damaged_file, damaged_json, damaged_lines, damaged_table, fu
 from hypothesis import example, given
 
 from testbed.db.store import Store
-from testbed.exchange.every_eval_ever.reading import read_samples
-from testbed.exchange.inspect_logs import read_log
-from testbed.exchange.model_cards import merged_card, read_hub
-from testbed.exchange.recorded import write_samples
-from testbed.published.adding import add, read_folder
-from testbed.published.own_results import COLUMNS, FORM
+from testbed.extensions.exchange.every_eval_ever.reading import read_samples
+from testbed.extensions.exchange.inspect_logs import read_log
+from testbed.extensions.exchange.model_cards import merged_card, read_hub
+from testbed.extensions.exchange.recorded import write_samples
+from testbed.extensions.published.adding import add, read_folder
+from testbed.extensions.published.own_results import COLUMNS, FORM
 
 UUID = "00000000-0000-4000-8000-000000000000"
 DETAILS = {"metric": "top1", "slice": "overall", "unit": "fraction"}

@@ -23,7 +23,7 @@ from testbed.db.payloads.locations import Location
 from testbed.db.store import Store
 from testbed.errors import StoreError
 from testbed.jsontext import to_json
-from testbed.plotting.explorer.app import Served, make_app
+from testbed.extensions.explorer.app import Served, make_app
 
 numbers = st.sampled_from([np.dtype(each) for each in ("<f4", ">f8", "<f2", "<i8", "u1", "?", "<c8")])
 json_values = st.recursive(

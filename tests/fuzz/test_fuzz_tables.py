@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from table_world import encoded, photo
 
-from testbed.analyses.slices import read_csv
+from testbed.results.slices import read_csv
 from testbed.data.rows import Picture
 from testbed.data.tables.answers import is_prediction_table, read_prediction_table
 from testbed.data.tables.files import read_records, text_of

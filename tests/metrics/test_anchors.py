@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from testbed.metrics.estimates.anchors import (
+from testbed.extensions.estimates.methods.anchors import (
     ASSISTED,
     GP_IRT,
     METHODS,
@@ -19,8 +19,8 @@ from testbed.metrics.estimates.anchors import (
     estimates,
     lure_weights,
 )
-from testbed.metrics.estimates.held_out import BY_CHANCE, IN_DOUBT, HeldOut, errors, hold_out, known_of
-from testbed.metrics.estimates.item_response import ABILITIES
+from testbed.extensions.estimates.methods.held_out import BY_CHANCE, IN_DOUBT, HeldOut, errors, hold_out, known_of
+from testbed.extensions.estimates.methods.item_response import ABILITIES
 
 BY_DESIGN = ("random", "stratified", "lure")  # unbiased, whatever the new model is like
 

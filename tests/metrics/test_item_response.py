@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from testbed.metrics.estimates.item_response import ABILITIES, ability_of, fit
+from testbed.extensions.estimates.methods.item_response import ABILITIES, ability_of, fit
 
 # What girth 0.8.0 gives for the first ten samples of `drawn(60, 2000)`: twopl_mml(right), with the easiness −a · b.
 GIRTH_DISCRIMINATION = [1.103, 0.944, 1.226, 1.037, 0.878, 1.086, 1.460, 1.314, 0.921, 0.619]

@@ -10,7 +10,7 @@ import scipy.optimize
 import scipy.stats
 from scipy.special import log_softmax, softmax
 
-from testbed.metrics.estimates.label_free import (
+from testbed.extensions.estimates.methods.label_free import (
     ALONE,
     ATC_MC,
     ATC_NE,

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 from torch import nn
 
-from testbed.compat.vlmevalkit.standin.api import BaseAPI
-from testbed.compat.vlmevalkit.standin.vlm import BaseModel
+from testbed.extensions.vlmevalkit.standin.api import BaseAPI
+from testbed.extensions.vlmevalkit.standin.vlm import BaseModel
 from testbed.data.rows import Picture, Row
 from testbed.errors import DefinitionError, RunError, SampleError
 from testbed.models.base.capability import Generation, GenerationConfig, Message

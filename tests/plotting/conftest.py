@@ -14,7 +14,7 @@ from sample_world import sample_store
 
 from testbed.corruptions import IMAGENET_C
 from testbed.db.store import Store
-from testbed.published.importing import import_results
+from testbed.extensions.published.importing import import_results
 from testbed.registry import Catalog
 
 SHIFTS = (

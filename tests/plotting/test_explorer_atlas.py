@@ -13,10 +13,10 @@ from browser import drive
 
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Claim, ClaimSource, Metric
-from testbed.plotting.explorer.boards import board_of
-from testbed.plotting.explorer.explorer import make_explorer, samples_part
-from testbed.plotting.explorer.export import write
-from testbed.plotting.explorer.pictures import Pictures
+from testbed.extensions.explorer.boards import board_of
+from testbed.extensions.explorer.explorer import make_explorer, samples_part
+from testbed.extensions.explorer.export import write
+from testbed.results.pictures import Pictures
 from testbed.registry import registry
 
 V2 = "imagenetv2-matched-frequency-format-val"

@@ -15,11 +15,11 @@ import pytest
 from browser import drive
 from click.testing import CliRunner
 
-from testbed.cli.analyses.grid import command as grid
+from testbed.extensions.analyses.commands.grid import command as grid
 from testbed.db.store import Store
-from testbed.plotting.explorer.explorer import make_explorer, samples_part
-from testbed.plotting.explorer.export import write
-from testbed.plotting.explorer.pictures import Pictures
+from testbed.extensions.explorer.explorer import make_explorer, samples_part
+from testbed.extensions.explorer.export import write
+from testbed.results.pictures import Pictures
 from testbed.plotting.figures import figures
 from testbed.plotting.marks import COLOURS, GREY, model_marks
 from testbed.plotting.stats import bootstrap_band, transform

@@ -25,7 +25,7 @@ from testbed.plotting.frame import (
     wide_frame,
     with_averages,
 )
-from testbed.published.importing import import_results
+from testbed.extensions.published.importing import import_results
 from testbed.runner.run import run
 
 

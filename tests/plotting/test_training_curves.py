@@ -7,7 +7,7 @@ from stored_cells import put, samples_of, saying
 
 import testbed.db.parts.checkpoints
 import testbed.db.parts.evaluations
-from testbed.analyses.checkpoints import Failure, curves, failures
+from testbed.results.checkpoints import Failure, curves, failures
 from testbed.db.rows import entity
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Checkpoint

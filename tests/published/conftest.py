@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from testbed.db.store import Store
-from testbed.published.adding import Added, add
-from testbed.published.document import read_document
-from testbed.published.mapped import read_map
+from testbed.extensions.published.adding import Added, add
+from testbed.claims.document import read_document
+from testbed.extensions.published.mapped import read_map
 
 Reader = Callable[..., Added]
 

@@ -11,8 +11,8 @@ from testbed.db.store import Store
 from testbed.db.upkeep.merge import merge
 from testbed.entities import Claim, ClaimSource
 from testbed.errors import StoreError
-from testbed.published.compare import cell
-from testbed.published.names import NO_MODEL, NO_SETTING, mapped_now
+from testbed.claims.compare import cell
+from testbed.claims.names import NO_MODEL, NO_SETTING, mapped_now
 
 SOURCE = ClaimSource("theirs", "table.csv", "a" * 64, "a table", "owner/name", "c" * 40, "MIT", "", 2, {"params": 2})
 CLAIMS = [

@@ -8,7 +8,7 @@ import pytest
 
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Claim, ClaimSource, Metric, Result
-from testbed.published.agreement import PublishedValues, compare, in_words
+from testbed.claims.agreement import PublishedValues, compare, in_words
 
 SOURCE = ClaimSource("timm", "results-imagenet.csv", "a" * 64, "timm's results", revision="aa4b585" + "0" * 33)
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from testbed.errors import StoreError
-from testbed.published.reading import MEAN, NO_MODEL, NO_SETTING, OTHER_MEASURE
+from testbed.claims.reading import MEAN, NO_MODEL, NO_SETTING, OTHER_MEASURE
 
 TIMM = "model,img_size,top1,top1_err,top5,top5_err,param_count,crop_pct,interpolation\n"
 FLICKR = "retrieval/flickr_1k_test_image_text_retrieval"

@@ -12,9 +12,9 @@ from stored_cells import samples_of
 
 from testbed.db.store import Store
 from testbed.errors import StoreError, TestbedError
-from testbed.exchange.cells import measured_cells, public_name, public_text
-from testbed.published.adding import add, read_folder
-from testbed.published.publishing import publish
+from testbed.results.measured_cells import measured_cells, public_name, public_text
+from testbed.extensions.published.adding import add, read_folder
+from testbed.extensions.published.publishing import publish
 
 NUMBERS = ("value", "n", "stderr", "unit", "better", "lowest", "highest", "headline", "zero_one")
 
@@ -65,7 +65,7 @@ def test_published_twice_it_is_the_same(store, tmp_path):
 
 
 def test_a_large_table_goes_to_lfs(store, tmp_path, monkeypatch):
-    monkeypatch.setattr("testbed.published.publishing.LARGE", 10)
+    monkeypatch.setattr("testbed.extensions.published.publishing.LARGE", 10)
     publish(store, tmp_path / "p")
     assert (tmp_path / "p" / ".gitattributes").read_text() == "results.csv filter=lfs diff=lfs merge=lfs -text\n"
 

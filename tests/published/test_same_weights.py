@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.published.names import is_model, names_of, reviewed, weights
-from testbed.published.sources import files_of, known_files
+from testbed.claims.names import is_model, names_of, reviewed, weights
+from testbed.extensions.published.sources import files_of, known_files
 
 
 @pytest.mark.parametrize(

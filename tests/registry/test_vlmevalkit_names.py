@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.compat.vlmevalkit.standin.vlm.base import BaseModel
+from testbed.extensions.vlmevalkit.standin.vlm.base import BaseModel
 from testbed.identity.describe import digest
 from testbed.models.model_base import VLMEvalModel
 from testbed.plugins import import_names

@@ -13,7 +13,7 @@ from scipy import special
 from toy import CLASSES, WORK, ToyDataset, ToyNetwork, toy_catalog, toy_model, toy_setting
 from toy_towers import toy_encoder
 
-from testbed.analyses.why import why_today
+from testbed.extensions.analyses.why import why_today
 from testbed.errors import DefinitionError
 from testbed.execution.report import Report
 from testbed.graph.cells import Action

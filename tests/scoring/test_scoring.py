@@ -23,8 +23,8 @@ from testbed.db.store import Store
 from testbed.db.tables import ItemValueRow
 from testbed.errors import RunError, UnknownNameError
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.exchange.export import write_run
-from testbed.exchange.export_texts import save_texts
+from testbed.results.export import write_run
+from testbed.results.export_texts import save_texts
 from testbed.execution.inline import InlineChannel
 from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions

@@ -16,7 +16,7 @@ from blind_reference import CLASSIFIER, CLIP, Protocol, Reference
 
 from testbed.db.store import Store
 from testbed.execution.progress import SilentProgress
-from testbed.explain.search import search_for
+from testbed.extensions.explain.search import search_for
 from testbed.graph.options import RunOptions
 from testbed.runner.run import run
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from testbed.cli.serve import Page
+from testbed.extensions.explorer.commands.serve import Page
 
 
 @contextlib.contextmanager

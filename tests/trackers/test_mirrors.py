@@ -9,7 +9,7 @@ import pytest
 
 from testbed.errors import DataError, MissingExtraError
 from testbed.trackers.mirrors import Point, mirror_of
-from testbed.watching.steps import label_of
+from testbed.results.checkpoint_steps import label_of
 
 STORE = "sqlite:////store.db"
 POINTS = {1: 0.25, 3: 0.75, 2: 0.5}  # step → value, out of order as checkpoints may be

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from testbed.watching.files import SECONDS_BETWEEN, TRIES, Files
-from testbed.watching.steps import Found, checkpoint_of
+from testbed.extensions.watching.files import SECONDS_BETWEEN, TRIES, Files
+from testbed.results.checkpoint_steps import Found, checkpoint_of
 
 FILES = [Found(f"/r/a/epoch_{step}.pt", checkpoint_of(f"/r/a/epoch_{step}.pt")) for step in range(4)]
 

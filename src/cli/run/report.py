@@ -201,7 +201,7 @@ def _print_uncovered(results: Sequence[Any]) -> None:
 
 def _print_published(report: Report, results: Sequence[Any]) -> None:
     """Prints the main metrics beside what is published about them, and further ones that differ, these first."""
-    from testbed.published.agreement import AGREES, differing, in_lines
+    from testbed.claims.agreement import AGREES, differing, in_lines
 
     if not report.comparisons:
         return

@@ -7,7 +7,7 @@
 and by the judge where there are none. In ``X.pairs@gpt`` the judge compares each answer with the table's.
 ``MMStar+imagenet-c.fog.3`` is MMStar on images that are perturbed as in imagenet-c.fog.3. ``val.random-4000`` are the
 first 4,000 samples of val in random order, and ``val.anchors:FILE.json`` those that a file chooses
-(`testbed.metrics.estimates.anchor_file`).
+(`testbed.eval_settings.base.anchor_file`).
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Samples:
         other_sizes: Other numbers of samples in which the data set is distributed.
         subset: Their positions in the data set; None for all of it. One that is repeated counts as often.
         distinct: Whether each counts once all the same.
-        anchors: The path of a file that chooses some of them (`testbed.metrics.estimates.anchor_file`); empty for all.
+        anchors: The path of a file that chooses some of them (`testbed.eval_settings.base.anchor_file`); empty for all.
         part_of: Of how many samples they are a part, where the data set is not there as a whole; 0 where it is.
         first: How many of them, in the random order of `testbed.data.random_order`; 0 for all, in their own order.
     """
@@ -84,7 +84,7 @@ class Samples:
 
     def _anchors_among(self, positions: Sequence[int], source: Source) -> Sequence[int]:
         """The positions of the samples that a file names, in the order of the data set."""
-        from testbed.metrics.estimates.anchor_file import read_anchors
+        from testbed.eval_settings.base.anchor_file import read_anchors
 
         wanted = {each.id for each in read_anchors(Path(self.anchors)).samples}
         found = [position for position in positions if source.ids[position] in wanted]

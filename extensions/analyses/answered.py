@@ -1,0 +1,127 @@
+"""What models are worth if they may leave out the samples that they are least sure of, from their stored logits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from testbed.results.predictions import viewed
+from testbed.results.side_by_side import Samples, Tell, evaluation_of, matching_settings, scores_of
+from testbed.db.store import Store
+from testbed.entities import Evaluation, groups_of
+from testbed.errors import StoreError
+from testbed.metrics.inference import selective
+from testbed.metrics.inference.clusters import clusters_of
+from testbed.metrics.inference.selective import Area, AtRisk, Curve
+from testbed.metrics.sureness import LOG_PROBABILITY, MARGIN, MAX_LOGIT, NEGATIVE_ENTROPY, how_sure
+
+Array = np.ndarray[Any, Any]
+
+CORRECT = "top1"  # the score of each sample that says whether the answer is right
+PROBABILITY = "probability"
+# How sure a model is: the option of `testbed selective`, and the measure of `testbed.metrics.sureness`.
+MEASURED = {
+    PROBABILITY: LOG_PROBABILITY,
+    "margin": MARGIN,
+    "entropy": NEGATIVE_ENTROPY,
+    "logit": MAX_LOGIT,
+}
+
+
+@dataclass(frozen=True)
+class Selective:
+    """A model on a setting.
+
+    Attributes:
+        n: The number of samples.
+        unread: How many of them could not be read: they are wrong, and never answered.
+        error: The share of wrong answers if all samples are answered.
+        clusters: The number of groups of samples that are drawn as wholes; None if each sample is one.
+    """
+
+    model: str
+    eval_setting: str
+    n: int
+    unread: int
+    error: float
+    area: Area
+    at_risk: AtRisk
+    curve: Curve
+    clusters: int | None
+
+
+def selective_predictions(
+    store: Store,
+    models: Sequence[str],
+    settings: Sequence[str],
+    risk: float,
+    by: str = PROBABILITY,
+    delta: float = selective.DELTA,
+    tell: Tell = lambda note: None,
+    find: Callable[[Store, str, str], Evaluation] = evaluation_of,
+) -> list[Selective]:
+    """Each model on each setting, settings in the given order and models by their area, the smallest first.
+
+    Args:
+        store: The results store.
+        models: Their names.
+        settings: Names or patterns.
+        risk: The share of wrong answers that is accepted, in (0, 1).
+        by: How sure a model is: one of `MEASURED`.
+        delta: How often a guarantee may be wrong.
+        tell: Called with notes on what was left out.
+        find: From a model and a setting to the evaluation; by default the reported one.
+
+    Raises:
+        StoreError: If a model has no logits on a setting, or no score that says what is right.
+    """
+    samples = Samples(store)
+    found = []
+    for setting in matching_settings(store, settings):
+        rows = [
+            _selective(store, samples, find(store, model, setting), risk, by, delta) for model in dict.fromkeys(models)
+        ]
+        found += sorted(rows, key=lambda row: (row.area.value, row.model))
+        for row in rows:
+            if row.unread:
+                tell(
+                    f"{row.unread:,} of {row.n:,} samples of {setting} have no logits of {row.model}: wrong, and never"
+                    " answered"
+                )
+    return found
+
+
+def _selective(store: Store, samples: Samples, evaluation: Evaluation, risk: float, by: str, delta: float) -> Selective:
+    _, logits = viewed(store, evaluation)
+    if not len(logits) or logits.shape[1] < 2:
+        raise StoreError(
+            f"{evaluation.model} on {evaluation.eval_setting} has logits of the shape {list(logits.shape)}; how sure a"
+            " model is takes samples, and two classes or more"
+        )
+    wrong = 1 - np.nan_to_num(scores_of(store, evaluation, CORRECT))
+    if not np.isin(wrong, (0, 1)).all():
+        raise StoreError(f"{CORRECT} of {evaluation.model} on {evaluation.eval_setting} is not 0 or 1")
+    known = np.isfinite(logits).all(axis=1)
+    confidence = np.where(known, how_sure(logits, [MEASURED[by]])[MEASURED[by]], -np.inf)
+    wrong[~known] = 1
+    groups = groups_of(samples.of(evaluation).samples)
+    clusters = None if groups is None else clusters_of(groups)
+    at_risk, curve = selective.at_risk(confidence, wrong, risk, clusters, delta), selective.curve(confidence, wrong)
+    if by == PROBABILITY:
+        at_risk = replace(at_risk, threshold=None if at_risk.threshold is None else math.exp(at_risk.threshold))
+        curve = replace(curve, thresholds=np.exp(curve.thresholds))
+    return Selective(
+        model=evaluation.model,
+        eval_setting=evaluation.eval_setting,
+        n=len(wrong),
+        unread=int((~known).sum()),
+        error=float(wrong.mean()),
+        area=selective.area(confidence, wrong, clusters),
+        at_risk=at_risk,
+        curve=curve,
+        clusters=None if clusters is None else int(clusters.max()) + 1,
+    )

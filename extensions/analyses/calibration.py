@@ -1,0 +1,150 @@
+"""Scores that rules or a judge gave, corrected with the labels that people gave some of the same answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from testbed.results.side_by_side import evaluations_on, scores_of
+from testbed.entities import groups_of
+from testbed.errors import DataError
+from testbed.metrics.inference.calibrated import (
+    Estimate,
+    labels_alone,
+    post_stratified,
+    prediction_powered,
+    rogan_gladen_of,
+)
+from testbed.metrics.inference.clusters import clusters_of
+from testbed.metrics.inference.judges import krippendorff_alpha
+from testbed.metrics.inference.statistics import mean_and_stderr
+from testbed.tasks.parts.generation import texts_and_status
+
+if TYPE_CHECKING:
+    from testbed.answers.judges.label_files import Label
+    from testbed.db.store import Store
+    from testbed.entities import Evaluation
+
+    Array = np.ndarray[Any, Any]
+
+Method = Literal["ppi", "post-stratified", "rogan-gladen"]
+METHODS: Mapping[str, Callable[..., Estimate]] = {
+    "ppi": prediction_powered,
+    "post-stratified": post_stratified,
+    "rogan-gladen": rogan_gladen_of,
+}
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A model's score on a setting, as it is stored and corrected.
+
+    Attributes:
+        model: The model.
+        n: The number of samples with a score or a label.
+        stored: The mean of the stored scores.
+        stderr: Its standard error.
+        labels: The mean of the labels alone.
+        corrected: The corrected mean.
+        alpha: Krippendorff's α between stored scores and labels; None where they do not tell.
+        outdated: The number of labels of other answers than the stored ones, which do not count.
+        clusters: The number of groups that the samples come in, for all standard errors; None if each sample is one.
+    """
+
+    model: str
+    n: int
+    stored: float | None
+    stderr: float | None
+    labels: Estimate
+    corrected: Estimate
+    alpha: float | None
+    outdated: int = 0
+    clusters: int | None = None
+
+
+def calibrate(
+    store: Store,
+    setting: str,
+    labels: Mapping[str, Mapping[str, Sequence[Label]]],
+    method: Method,
+    score: str,
+    models: Collection[str] = (),
+) -> list[Calibrated]:
+    """The corrected scores of the models on a setting that have labels.
+
+    Args:
+        store: The results store.
+        setting: The setting, such as ``MMStar@judge``.
+        labels: As `testbed.answers.judges.label_files.read_labels` gives them; those of several annotators are
+            averaged.
+        method: How scores are corrected; docs/judges.md says which method is for which labels.
+        score: The per-sample score.
+        models: Only these models; all by default.
+
+    Raises:
+        DataError: If no model has any labels, a label is of no sample, or it is not said whose answers are labelled.
+    """
+    chosen = {model: each for model, each in evaluations_on(store, setting).items() if not models or model in models}
+    if "" in labels and len(chosen) > 1:
+        raise DataError(
+            f"the labels do not say whose answers they are of, but {len(chosen)} models are on {setting}; give them a"
+            " column 'model', or name one model with --models"
+        )
+    found = []
+    for model, evaluation in sorted(chosen.items()):
+        given = {**labels.get("", {}), **labels.get(model, {})}
+        if not given or evaluation.dataset_id is None:
+            continue
+        samples = store.datasets.get(evaluation.dataset_id).samples
+        ids, groups = [sample.id for sample in samples], groups_of(samples)
+        clusters = None if groups is None else clusters_of(groups)
+        unknown = sorted(set(given) - set(ids))
+        if unknown:
+            raise DataError(
+                f"the labels are of {unknown[0]!r}, which is no sample of {setting}; these are {ids[0]!r}, …"
+            )
+        values = scores_of(store, evaluation, score).astype(np.float64)
+        own, outdated = _of_answers(store, evaluation, given, ids)
+        scored = ~np.isnan(values)
+        mean, stderr = mean_and_stderr(values[scored], None if clusters is None else clusters[scored])
+        found.append(
+            Calibrated(
+                model=model,
+                n=int((~np.isnan(values) | ~np.isnan(own)).sum()),
+                stored=mean,
+                stderr=stderr,
+                labels=labels_alone(own, clusters=clusters),
+                corrected=METHODS[method](own, values, clusters=clusters),
+                alpha=krippendorff_alpha(np.stack([values, own])),
+                outdated=outdated,
+                clusters=None if clusters is None else int(clusters.max()) + 1,
+            )
+        )
+    if not found:
+        raise DataError(f"no model on {setting} has labels; they are of {', '.join(sorted(labels)[:3]) or 'nobody'}")
+    return found
+
+
+def _of_answers(
+    store: Store, evaluation: Evaluation, given: Mapping[str, Sequence[Label]], ids: Sequence[str]
+) -> tuple[Array, int]:
+    """The mean label of each sample, NaN where there is none, and how many labels are of other answers.
+
+    Raises:
+        DataError: If all are.
+    """
+    texts: Sequence[str | None] = [None] * len(ids)
+    if any(label.answer.strip() for several in given.values() for label in several):
+        texts, _ = texts_and_status(store.outputs.read(evaluation.id, "text"))
+    pairs = list(zip(ids, texts, strict=True))
+    kept = [[label.score for label in given.get(each, ()) if label.is_of(text)] for each, text in pairs]
+    outdated = sum(map(len, given.values())) - sum(map(len, kept))
+    if outdated and not any(kept):
+        raise DataError(
+            f"all labels of {evaluation.model} are of other answers than the stored ones; testbed export answers writes"
+            " these"
+        )
+    return np.array([np.mean(each) if each else np.nan for each in kept]), outdated

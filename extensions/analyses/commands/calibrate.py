@@ -1,0 +1,90 @@
+"""``testbed calibrate``: scores of rules or judges, corrected with people's labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from testbed.cli.options.stored import models_option, score_option, setting_argument
+from testbed.console.options import store_command
+from testbed.console.output import count, footnote, print_json, sample_count, table
+
+if TYPE_CHECKING:
+    from testbed.extensions.analyses.calibration import Method
+    from testbed.metrics.inference.calibrated import Estimate
+
+
+@store_command
+@setting_argument
+@click.option(
+    "--labels",
+    "file",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="A CSV with the columns id and label (0 to 1), and if need be model and annotator.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(["ppi", "post-stratified", "rogan-gladen"]),
+    default="ppi",
+    show_default=True,
+    help="ppi and post-stratified are for labels of answers drawn at random, rogan-gladen for labels chosen by truth.",
+)
+@models_option
+@score_option
+def command(
+    setting: str,
+    file: Path,
+    method: Method,
+    models: Sequence[str],
+    score: str | None,
+    db_url: str | None,
+    as_json: bool,
+) -> int:
+    """Scores of rules or judges, corrected with human labels.
+
+    The labels are of some of the same answers; testbed export answers draws such answers.
+    """
+    from testbed.extensions.analyses.calibration import calibrate
+    from testbed.answers.judges.label_files import read_labels
+    from testbed.db.store import Store
+
+    labels = read_labels(file)
+    with Store.open(db_url) as store:
+        found = calibrate(store, setting, labels, method, score or "score", models)
+    for each in found:
+        if each.outdated:
+            said = count(each.outdated, "label")
+            footnote(f"{each.model}: {said} of other answers than the stored ones left out")
+    if as_json:
+        print_json([{"eval_setting": setting, "method": method, **asdict(each)} for each in found])
+        return 0
+    header = ["model", "n", "stored", "labels", "labels alone, 95 %", f"{method}, 95 %", "alpha"]
+    lines = [
+        [
+            *(each.model, sample_count(each.n, each.clusters), _percent(each.stored), f"{each.labels.labels:,}"),
+            *(_interval(each.labels), _interval(each.corrected)),
+            "–" if each.alpha is None else f"{each.alpha:.3f}",
+        ]
+        for each in found
+    ]
+    click.echo(table(header, lines, right=[1, 2, 3, 4, 5, 6]))
+    grouped = any(each.clusters for each in found)
+    footnote(
+        f"scores on {setting} in %; docs/judges.md says what each method assumes"
+        + ("; intervals are those of the groups of samples of the data set" if grouped else "")
+    )
+    return 0
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.2f}"
+
+
+def _interval(found: Estimate) -> str:
+    return f"{_percent(found.value)} [{_percent(found.low)}, {_percent(found.high)}]"

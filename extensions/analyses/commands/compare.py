@@ -1,0 +1,148 @@
+"""``testbed compare``: models on the same samples, from stored outputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.extensions.analyses.commands.latex import Cell, format_option, tabular
+from testbed.cli.options.stored import models_argument, required_settings_option, score_option
+from testbed.console.options import store_command
+from testbed.console.output import (
+    CLUSTERED,
+    count,
+    difference,
+    footnote,
+    in_percent,
+    mean_score,
+    print_json,
+    sample_count,
+    table,
+    with_unit,
+)
+from testbed.metric_specs import HIGHER, LOWER, MetricSpec
+
+if TYPE_CHECKING:
+    from testbed.results.paired import Pair, Pairs
+    from testbed.metrics.inference.paired import Comparison
+
+
+@store_command
+@models_argument
+@required_settings_option
+@score_option
+@format_option("table", "latex")
+def command(
+    models: Sequence[str], settings: Sequence[str], score: str | None, form: str, db_url: str | None, as_json: bool
+) -> int:
+    """Two models or more on the same samples: paired tests.
+
+    Prints every pair of models on every setting: the difference with its interval, and p-values adjusted over the
+    table.
+
+    \b
+    Example:
+      testbed compare digits-cnn digits-mlp --on digits
+    """
+    models = list(dict.fromkeys(models))
+    if len(models) < 2:
+        raise click.UsageError(f"two models or more are compared; got only {models[0]}")
+    from testbed.results.paired import compare_pairs
+    from testbed.results.side_by_side import matching_settings
+    from testbed.db.store import Store
+
+    with Store.open(db_url) as store:
+        found = compare_pairs(store, models, matching_settings(store, settings), score)
+    if as_json:
+        print_json([_as_object(row, found.spec) for row in found.rows])
+        return 0
+    click.echo(_latex(found) if form == "latex" else _table(found))
+    footnote(
+        f"{_described(found.spec, all(row.comparison.binary for row in found.rows))} of each sample,"
+        f" {count(len(found.rows), 'comparison')};"
+        " intervals: 95 %, Tango's score interval (for scores other than 0 and 1, Student's t); p: McNemar's exact test"
+        " (likewise, random signs), then Holm's correction over the whole table; tied: p ≥ 0.05"
+        + (f"; {CLUSTERED}, by random signs" if any(row.comparison.clusters for row in found.rows) else "")
+    )
+    return 0
+
+
+def _described(spec: MetricSpec, binary: bool) -> str:
+    """The score, its unit and its direction."""
+    name = with_unit(spec, binary)
+    return f"{name}, {spec.better} is better," if spec.better in (HIGHER, LOWER) else f"{name}, direction unknown,"
+
+
+def _table(found: Pairs) -> str:
+    header = [
+        "setting",
+        "A",
+        "B",
+        "n",
+        "score of A",
+        "of B",
+        "A − B",
+        "95 % interval",
+        "A higher",
+        "B higher",
+        "p",
+        "p (Holm)",
+    ]
+    lines = []
+    for row in found.rows:
+        each = row.comparison
+        shown = in_percent(found.spec, each.binary)
+        lines.append(
+            [
+                *(row.eval_setting, row.first, row.second, sample_count(each.n, each.clusters)),
+                *(mean_score(value, shown) for value in (each.first, each.second)),
+                *(difference(each.difference, shown), _interval(each, shown)),
+                *(f"{each.only_first:,}", f"{each.only_second:,}", f"{each.p:.3g}", f"{row.p_holm:.3g}"),
+                *("–" if each.consistency is None else f"{each.consistency:.3f}", row.verdict),
+            ]
+        )
+    return table([*header, "error consistency", ""], lines, right=range(3, 13))
+
+
+def _latex(found: Pairs) -> str:
+    """The table for a paper: the better one of each pair in bold, and the other one marked if they are tied."""
+    percent = all(in_percent(found.spec, row.comparison.binary) for row in found.rows)
+    scale, unit = (100, ", %") if percent else (1, f" ({found.spec.unit})" if found.spec.unit else "")
+    sign = 1 if found.spec.better == HIGHER else -1 if found.spec.better == LOWER else 0
+    lines: list[list[str | Cell]] = []
+    for row in found.rows:
+        each, tied = row.comparison, row.verdict == "tied" and sign != 0
+        low, high = (math.nan if end is None else scale * end for end in (each.low, each.high))
+        first, second = (
+            Cell(scale * value, percent=percent, best=gain >= 0 != sign, tied=tied)
+            for value, gain in ((each.first, sign * each.difference), (each.second, -sign * each.difference))
+        )
+        difference = Cell(scale * each.difference, low, high, percent=percent, signed=True)
+        p = [Cell(float(f"{value:.3g}"), percent=False) for value in (each.p, row.p_holm)]
+        lines.append([row.eval_setting, row.first, row.second, f"{each.n:,}", first, second, difference, *p])
+    points = "A − B, points" if percent else f"A − B{unit}"
+    heads = ["setting", "A", "B", "n", f"{found.spec.name} of A{unit}", "of B", points, "p", "p (Holm)"]
+    return tabular("lllrrrrrr", heads, lines)
+
+
+def _interval(comparison: Comparison, in_percent: bool) -> str:
+    if comparison.low is None or comparison.high is None:
+        return "–"
+    low, high = (difference(each, in_percent) for each in (comparison.low, comparison.high))
+    return f"[{low.removesuffix(' points')}, {high}]"
+
+
+def _as_object(row: Pair, spec: MetricSpec) -> dict[str, Any]:
+    return {
+        "eval_setting": row.eval_setting,
+        "first_model": row.first,
+        "second_model": row.second,
+        "score": spec.name,
+        **asdict(row.comparison),
+        "p_holm": row.p_holm,
+        "verdict": row.verdict,
+    }

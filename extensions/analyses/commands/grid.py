@@ -1,0 +1,255 @@
+"""``testbed grid``: models × settings as text, for a terminal, a README or a paper."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from testbed.extensions.analyses.commands.latex import Cell, format_option, tabular
+from testbed.cli.options.stored import better_option, metric_option, models_option, note
+from testbed.cli.run.report import SHOWN_REASONS
+from testbed.console.columns import prose
+from testbed.console.completion import stored
+from testbed.console.options import Argument, store_command
+from testbed.console.output import bare_value, grid, print_json
+from testbed.entities import ELSEWHERE, FRACTION, NOT_FINITE, OVERALL, Better
+from testbed.errors import StoreError
+from testbed.metric_specs import HIGHER, LOWER, MetricSpec
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from testbed.db.store import Store
+    from testbed.plotting.frame import Grid
+
+FORMS = ("table", "markdown", "latex")
+MISSING = "–"
+MARKS = {"differ_from_published": "differs from what is published", "published": "published, not measured here"}
+BEFORE_MARK = {"table": "", "markdown": "\n\\", "latex": "% "}
+
+
+@store_command
+@click.argument(
+    "patterns", nargs=-1, required=True, metavar="PATTERN...", cls=Argument, shell_complete=stored("eval setting")
+)
+@models_option
+@metric_option
+@format_option(*FORMS)
+@better_option
+def command(
+    patterns: Sequence[str],
+    models: Sequence[str],
+    metric: str | None,
+    form: str,
+    better: Better | None,
+    db_url: str | None,
+    as_json: bool,
+) -> int:
+    """A table of models × settings, as text, Markdown or LaTeX.
+
+    Patterns name settings; averages such as avg_corruptions are columns too.
+    """
+    from testbed.db.parts.names import matching_names
+    from testbed.plotting.frame import load_grid
+
+    loaded = load_grid(db_url, metric, sizes=form == "latex")
+    values = loaded.values
+    columns = _columns(loaded, patterns)
+    wanted = matching_names("model", models, values.index)
+    chosen = values.loc[[name for name in values.index if name in wanted], columns]
+    chosen = in_order(chosen.dropna(how="all"), loaded.specs[columns[0]], better)
+    others = {name: loaded.others[name] for name in columns if name in loaded.others}
+    named = {"metrics": others} if others else {}
+    marked = _marked(db_url, list(chosen.index), {name: others.get(name, loaded.metric) for name in columns})
+    if as_json:
+        print_json(
+            [
+                {"model": model, **{name: value for name, value in row.items() if not math.isnan(value)}, **named}
+                | {key: found for key, (_, cells) in marked.items() if (found := _of(model, columns, cells))}
+                for model, row in chosen.to_dict("index").items()
+            ]
+        )
+        return 0
+    _note_not_finite(db_url, set(chosen.index))
+    units = [loaded.specs[name].unit for name in columns]
+    cells = [
+        [
+            bare_value(value, unit) + "".join(mark for mark, cells in marked.values() if (model, name) in cells)
+            for name, value, unit in zip(columns, row, units, strict=True)
+        ]
+        for model, row in zip(chosen.index, chosen.to_numpy(), strict=True)
+    ]
+    usual = units[0] if len(set(units)) == 1 else FRACTION
+    corner = ", ".join(filter(None, (f"{loaded.metric}{' (or the metric named)' if others else ''}", _shown(usual))))
+    heads = []
+    for name, unit in zip(columns, units, strict=True):
+        about = ([others[name]] if name in others else []) + ([_shown(unit)] if unit not in ("", usual) else [])
+        heads.append(f"{name} ({', '.join(about)})" if about else name)
+    if form == "latex":
+        rows = _results(db_url, loaded, chosen, marked)
+        click.echo(tabular("l" + "r" * len(heads), [corner, *heads], rows))
+    else:
+        click.echo(as_text(list(chosen.index), heads, cells, form, corner))
+    for key, (mark, those) in marked.items():
+        if those:
+            line = f"{BEFORE_MARK[form]}{mark} {MARKS[key]}: testbed published show MODEL SETTING"
+            click.echo(prose(line) if form == "table" else line)
+    return 0
+
+
+def _of(model: str, columns: Sequence[str], cells: Set[tuple[str, str]]) -> list[str]:
+    return [name for name in columns if (model, name) in cells]
+
+
+def _marked(
+    db_url: str | None, models: Sequence[str], metrics: Mapping[str, str]
+) -> dict[str, tuple[str, set[tuple[str, str]]]]:
+    """Why cells are marked → the mark, and the cells: measured values that differ from published ones, published ones.
+
+    Args:
+        db_url: The store.
+        models: The models.
+        metrics: Setting → the metric that is shown.
+    """
+    from testbed.db.store import Store
+    from testbed.claims.agreement import PublishedValues, differing
+
+    with Store.open(db_url) as store:
+        known = store.names.tasks()
+        stored = [name for name in metrics if name in known]  # no averages
+        results = store.results.find(models, stored, set(metrics.values()), [OVERALL]) if stored else []
+        shown = [each for each in results if each.metric == metrics[each.eval_setting]]
+        own = [each for each in shown if each.origin not in ELSEWHERE]
+        published = PublishedValues(store, {each.model for each in own}, {each.eval_setting for each in own})
+        theirs = {(each.model, each.eval_setting) for each in shown if each.origin == "published"}
+        return {
+            "differ_from_published": ("*", {each.cell for each in differing(published.compare(own))}),
+            "published": ("†", theirs),
+        }
+
+
+def _results(
+    db_url: str | None, loaded: Grid, chosen: pd.DataFrame, marked: Mapping[str, tuple[str, Set[tuple[str, str]]]]
+) -> list[list[str | Cell]]:
+    """Each model with its results: their intervals, the best, and those that do not differ significantly from these."""
+    from testbed.db.store import Store
+
+    with Store.open(db_url) as store:
+        stored = store.names.tasks()
+        columns = {
+            name: _cells(store, loaded, name, dict(chosen[name].dropna()), name in stored) for name in chosen.columns
+        }
+    published, differing = (marked[key][1] for key in ("published", "differ_from_published"))
+    missing = Cell(math.nan)
+    return [
+        [
+            model,
+            *(
+                replace(
+                    columns[name].get(model, missing),
+                    published=(model, name) in published,
+                    differs=(model, name) in differing,
+                )
+                for name in chosen.columns
+            ),
+        ]
+        for model in chosen.index
+    ]
+
+
+def _cells(store: Store, loaded: Grid, name: str, values: dict[str, float], is_setting: bool) -> dict[str, Cell]:
+    """The results of a column by model. Of an average no interval is known: its samples are not independent."""
+    from testbed.extensions.analyses.ties import tied_with_best
+    from testbed.metrics.inference.intervals import interval
+
+    spec, metric = loaded.specs[name], loaded.others.get(name, loaded.metric)
+    found = store.results.find(list(values), [name], [metric], [OVERALL]) if is_setting else []
+    errors = {each.model: each.stderr for each in found if each.stderr is not None}
+    clusters = {each.model: each.clusters for each in found}
+    sizes = {model: int(n) for model, n in loaded.sizes[name].dropna().items() if model in values and is_setting}
+    best, tied = tied_with_best(store, name, spec, values, errors, sizes)
+    scale = 100 if spec.unit == FRACTION else 1
+    cells = {}
+    for model, value in values.items():
+        ends = interval(spec, value, errors.get(model), sizes.get(model), clusters.get(model))
+        low, high = (scale * end for end in ends) if ends else (math.nan, math.nan)
+        marks = {"best": model in best, "tied": model in tied}
+        cells[model] = Cell(scale * value, low, high, percent=spec.unit == FRACTION, **marks)
+    return cells
+
+
+def in_order(values: pd.DataFrame, spec: MetricSpec, better: Better | None = None) -> pd.DataFrame:
+    """Models × settings, the best model in the first column first; by name where it is not known which is best.
+
+    Args:
+        values: Models × settings.
+        spec: What the metric of the first column declares.
+        better: What the user says, which counts before that.
+    """
+    direction = better or spec.better
+    if direction in (HIGHER, LOWER):
+        return values.sort_values(values.columns[0], ascending=direction == LOWER, kind="stable")
+    note(f"{spec.name}: direction unknown, so that models are in the order of their names; --better orders by value")
+    return values.sort_index(kind="stable")
+
+
+def _shown(unit: str) -> str:
+    return "%" if unit == FRACTION else unit
+
+
+def _note_not_finite(db_url: str | None, models: Set[str]) -> None:
+    """Tells of models whose numbers stand for outputs that are NaN or infinite."""
+    from testbed.db.store import Store
+
+    with Store.open(db_url) as store:
+        rows = store.results.rows(["model", "eval_setting"], metrics=[NOT_FINITE])
+    settings: dict[str, set[str]] = {}
+    for model, setting in rows:
+        if model in models:
+            settings.setdefault(model, set()).add(setting)
+    for model, on in sorted(settings.items())[:SHOWN_REASONS]:
+        which = next(iter(on)) if len(on) == 1 else f"{len(on)} settings"
+        note(f"{model} has outputs that are NaN or infinite on {which}; testbed show says how many")
+
+
+def _columns(loaded: Grid, patterns: Sequence[str]) -> list[str]:
+    """The columns that patterns match, pattern by pattern, each once.
+
+    Raises:
+        StoreError: If a pattern matches none.
+    """
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        hits = loaded.matching(pattern)
+        if not hits:
+            known = len(loaded.values.columns)
+            raise StoreError(f"no column of the stored results matches {pattern!r}; there are {known}")
+        found.update(dict.fromkeys(hits))
+    return list(found)
+
+
+def as_text(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[str]], form: str, corner: str) -> str:
+    """A table of text.
+
+    Args:
+        rows: The models.
+        columns: The settings.
+        cells: [rows, columns].
+        form: ``table`` or ``markdown``.
+        corner: What the numbers are.
+    """
+    if form == "markdown":
+        lines = [[corner, *columns], ["---", *["---:"] * len(columns)]]
+        lines += [[name, *row] for name, row in zip(rows, cells, strict=True)]
+        return "\n".join(f"| {' | '.join(each.replace('|', chr(92) + '|') for each in line)} |" for line in lines)
+    placed = {
+        (name, column): cell
+        for name, row in zip(rows, cells, strict=True)
+        for column, cell in zip(columns, row, strict=True)
+    }
+    return grid(rows, columns, placed, corner, shutil.get_terminal_size((120, 24)).columns)

@@ -1,0 +1,60 @@
+"""``testbed hardest``: the samples that models get wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from testbed.cli.options.stored import limit_option, models_option, note, score_option, setting_argument
+from testbed.console.options import store_command
+from testbed.console.output import count, footnote, percent, print_json, table
+
+if TYPE_CHECKING:
+    from testbed.results.mistakes import HardSample
+
+
+@store_command
+@setting_argument
+@models_option
+@score_option
+@limit_option
+def command(
+    setting: str, models: Sequence[str], score: str | None, limit: int, db_url: str | None, as_json: bool
+) -> int:
+    """The samples that most models get wrong."""
+    from testbed.results.main_scores import main_score_on
+    from testbed.results.mistakes import hardest
+    from testbed.db.store import Store
+
+    with Store.open(db_url) as store:
+        score = score or main_score_on(store, [setting], binary=True)
+        found = hardest(store, setting, models, score, limit, note)
+    if as_json:
+        print_json(
+            [{"eval_setting": setting, **asdict(each), "share_wrong": each.wrong / each.models} for each in found]
+        )
+        return 0
+    click.echo(_samples(found))
+    footnote(
+        f"of {count(found[0].models, 'model')} on {setting}, by {score}; ties: by mean nll, then by id;"
+        " mostly taken for: the class that most models predict, and how many do; --limit shows more"
+    )
+    return 0
+
+
+def _samples(found: list[HardSample]) -> str:
+    header = ["sample", "target", "models wrong", "share", "mean nll", "mostly taken for", "by"]
+    lines = [
+        [
+            *(each.sample, each.target_name if each.target_name is not None else str(each.target)),
+            *(f"{each.wrong} of {each.models}", f"{percent(each.wrong / each.models, 1)} %"),
+            "–" if each.mean_nll is None else f"{each.mean_nll:.3f}",
+            "–" if each.predicted_name is None else each.predicted_name,
+            "" if each.predicted_by is None else str(each.predicted_by),
+        ]
+        for each in found
+    ]
+    return table(header, lines, right=[2, 3, 4, 6])

@@ -1,0 +1,93 @@
+"""``testbed ood``: whether stored logits tell samples of known classes from others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from testbed.cli.options.stored import STORED_SETTING, models_argument, note
+from testbed.console.options import ManyWords, Option, store_command
+from testbed.console.output import footnote, percent, print_json, table
+
+if TYPE_CHECKING:
+    from testbed.extensions.analyses.unknown import Detection
+    from testbed.metrics.inference.detection import Estimate
+
+_HEADER = ("model", "score", "", "out of the distribution", "n", "AUROC", "FPR95", "AUPR out", "AUPR in")
+
+
+@store_command
+@models_argument
+@click.option("--in", "inside", cls=Option, required=True, help="The samples in the distribution.", **STORED_SETTING)
+@click.option("--near", cls=ManyWords, help="Samples out of it, hard to tell; with their mean.", **STORED_SETTING)
+@click.option("--far", cls=ManyWords, help="Samples out of it, easier to tell; with their mean.", **STORED_SETTING)
+@click.option("--out", cls=ManyWords, help="Other samples out of it.", **STORED_SETTING)
+@click.option(
+    "--score",
+    "scores",
+    cls=ManyWords,
+    metavar="NAME",
+    help="Of msp, max_logit, energy, kl_uniform, kl_matching, gen.  [default: all]",
+)
+@click.option(
+    "--fit", cls=Option, help="The samples that fit kl_matching.  [default: a tenth of those of --in]", **STORED_SETTING
+)
+def command(
+    models: Sequence[str],
+    inside: str,
+    near: Sequence[str],
+    far: Sequence[str],
+    out: Sequence[str],
+    scores: Sequence[str],
+    fit: str | None,
+    db_url: str | None,
+    as_json: bool,
+) -> int:
+    """Out-of-distribution detection from stored logits.
+
+    MODEL, --near, --far and --out take names and patterns. Samples out of the distribution are the positive ones.
+
+    \b
+    Example:
+      testbed ood 'digits-*' --in digits --near digits-rotated --far digits-inverted
+    """
+    from testbed.extensions.analyses.unknown import detections
+    from testbed.results.side_by_side import matching_settings
+    from testbed.db.store import Store
+
+    with Store.open(db_url) as store:
+        kinds = {"near": near, "far": far, "out": out}
+        outside = {kind: matching_settings(store, words) for kind, words in kinds.items() if words}
+        found = detections(store, models, inside, outside, scores, fit, note)
+    if as_json:
+        print_json([{**asdict(row), "in": inside} for row in found])
+        return 0
+    click.echo(table(_HEADER, _cells(found), right=range(4, len(_HEADER))))
+    footnote(
+        f"in %, with 95 % intervals; in the distribution: {found[0].n_in:,} samples of {inside}; positive: those out of"
+        f" it; FPR95: samples of {inside} taken for others where 95 % of the others are found; intervals: linearised"
+        " (of AUROC DeLong's), with the samples of a group or of the same image as one"
+    )
+    return 0
+
+
+def _cells(found: Sequence[Detection]) -> list[list[str]]:
+    """The lines of the table; what is as in the line before is left out."""
+    lines: list[list[str]] = []
+    before: Detection | None = None
+    for row in found:
+        model = row.model if before is None or row.model != before.model else ""
+        score = row.score if model or before is None or row.score != before.score else ""
+        numbers = map(_value, (row.auroc, row.fpr95, row.aupr_out, row.aupr_in))
+        lines.append([model, score, row.kind, row.eval_setting, f"{row.n_out:,}", *numbers])
+        before = row
+    return lines
+
+
+def _value(found: Estimate) -> str:
+    """A number with its interval."""
+    ends = "–" if found.low is None else f"[{percent(found.low)}, {percent(found.high)}]"
+    return f"{percent(found.value)} {ends:>14}"

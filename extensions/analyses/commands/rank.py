@@ -1,0 +1,173 @@
+"""``testbed rank``: models in order, with confidence intervals of their ranks, and ties."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.extensions.analyses.commands.latex import Cell, format_option, tabular
+from testbed.cli.options.stored import better_option, models_option, note, score_option, settings_argument
+from testbed.console.columns import prose
+from testbed.console.options import store_command
+from testbed.console.output import (
+    CLUSTERED,
+    count,
+    footnote,
+    in_percent,
+    mean_score,
+    print_json,
+    shares,
+    table,
+    with_unit,
+)
+
+if TYPE_CHECKING:
+    from testbed.results.ranking import Ranked, Ranking
+    from testbed.entities import Better
+    from testbed.metrics.inference.ranks import Place
+
+
+@store_command
+@settings_argument
+@models_option
+@score_option
+@better_option
+@format_option("table", "latex")
+def command(
+    settings: Sequence[str],
+    models: Sequence[str],
+    score: str | None,
+    better: Better | None,
+    form: str,
+    db_url: str | None,
+    as_json: bool,
+) -> int:
+    """Models in order, with intervals of their ranks, and ties.
+
+    On several settings (names or patterns), models are ranked by their mean.
+    """
+    from testbed.results.leading import leading
+    from testbed.results.main_scores import main_score_on
+    from testbed.results.ranking import ranking
+    from testbed.results.side_by_side import matching_settings
+    from testbed.db.store import Store
+
+    with Store.open(db_url) as store:
+        settings = matching_settings(store, settings)
+        score = score or main_score_on(store, settings)
+        found = ranking(store, settings, models, score, note, shares(), better)
+    if as_json:
+        print_json([_as_object(row, score) for row in found.rows])
+        return 0
+    if form == "latex":
+        click.echo(f"% {leading(found)}\n{_latex(found, score, len(settings))}")
+    else:
+        click.echo(f"{prose(leading(found))}\n\n{_table(found, score, len(settings))}")
+    order = "larger is better" if found.larger else "smaller is better"
+    samples = sorted({each.n for each in found.rows[0].settings})
+    counted = f"{samples[0]:,}" + (f" to {samples[-1]:,}" if len(samples) > 1 else "")
+    where = settings[0] if len(settings) == 1 else f"the mean over {count(len(settings), 'setting')}"
+    footnote(
+        f"{with_unit(found.spec, found.binary)} on {where}, {counted} samples that all {len(found.rows)} models have;"
+        f" {order}; intervals: 95 %, of ranks by a paired bootstrap; tied with: ranks of the models without a"
+        " significant difference (p ≥ 0.05, Holm's correction over all pairs)"
+        + ("" if found.clusters is None else f"; {CLUSTERED}, {found.clusters:,} of them")
+    )
+    return 0
+
+
+def _table(found: Ranking, score: str, settings: int) -> str:
+    shown = in_percent(found.spec, found.binary)
+    header = ["rank", "95 %", "model", *_heads(score, settings)]
+    header.insert(4, "95 % interval")
+    lines = []
+    for row, (places, mean_rank, tied) in zip(found.rows, _places(found, settings), strict=True):
+        value = mean_score(row.place.value, shown)
+        lines.append([*places, row.model, value, _interval(row.place, shown), *mean_rank, tied])
+    return table(header, lines, right=[0, 1, *range(3, len(header) - 1)])
+
+
+def _interval(place: Place, shown: bool) -> str:
+    if place.low is None or place.high is None:
+        return "–"
+    return f"[{mean_score(place.low, shown)}, {mean_score(place.high, shown)}]"
+
+
+def _latex(found: Ranking, score: str, settings: int) -> str:
+    """The table for a paper: the best in bold, and those that do not differ significantly from it are marked."""
+    shown = in_percent(found.spec, found.binary)
+    scale, unit = (100, ", %") if shown else (1, f" ({found.spec.unit})" if found.spec.unit else "")
+    value, *further = _heads(score, settings)
+    best = found.rows[0]
+    lines: list[list[str | Cell]] = []
+    for row, (places, mean_rank, tied) in zip(found.rows, _places(found, settings), strict=True):
+        low, high = row.place.low, row.place.high
+        ends = (math.nan, math.nan) if low is None or high is None else (scale * low, scale * high)
+        is_best = row.place.rank == best.place.rank
+        cell = Cell(scale * row.place.value, *ends, percent=shown, best=is_best, tied=row.model in best.tied_with)
+        lines.append([*places, row.model, cell, *mean_rank, tied])
+    align = f"rrl{'r' * len(further)}l"
+    return tabular(align, ["rank", "95 %", "model", f"{value}{unit}", *further], lines)
+
+
+def _heads(score: str, settings: int) -> list[str]:
+    return [f"mean {score}", "mean rank", "tied with"] if settings > 1 else [score, "tied with"]
+
+
+def _places(found: Ranking, settings: int) -> list[tuple[list[str], list[str], str]]:
+    """Of each row the rank and its interval, the mean rank on several settings, and the ranks that are tied with it."""
+    ranks = {row.model: row.place.rank for row in found.rows}
+    every = set(ranks.values())
+    return [
+        (
+            [str(row.place.rank), span(row.place.rank_low, row.place.rank_high)],
+            [f"{row.mean_rank:.2f}"] if settings > 1 else [],
+            tied_ranks([ranks[model] for model in row.tied_with], every),
+        )
+        for row in found.rows
+    ]
+
+
+def span(low: int, high: int) -> str:
+    """A range of whole numbers."""
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def tied_ranks(tied: Sequence[int], every: Collection[int]) -> str:
+    """Formats ranks as ranges; a range may span ranks that no model has.
+
+    Args:
+        tied: The ranks to format.
+        every: All ranks that occur.
+    """
+    order = {rank: index for index, rank in enumerate(sorted(set(every)))}
+    runs: list[list[int]] = []
+    for rank in sorted(set(tied)):
+        if runs and order[rank] == order[runs[-1][-1]] + 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    return ", ".join(span(run[0], run[-1]) for run in runs)
+
+
+def _as_object(row: Ranked, score: str) -> dict[str, Any]:
+    place = row.place
+    return {
+        "model": row.model,
+        "score": score,
+        "rank": place.rank,
+        "rank_low": place.rank_low,
+        "rank_high": place.rank_high,
+        "value": place.value,
+        "low": place.low,
+        "high": place.high,
+        "mean_rank": row.mean_rank,
+        "tied_with": list(row.tied_with),
+        "eval_settings": [
+            {"eval_setting": each.eval_setting, "n": each.n, "value": each.value, "rank": each.rank}
+            for each in row.settings
+        ],
+    }

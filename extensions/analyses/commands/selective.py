@@ -1,0 +1,117 @@
+"""``testbed selective``: what models are worth if they may leave out what they are least sure of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli.options.stored import models_argument, note, required_settings_option
+from testbed.console.options import store_command
+from testbed.console.output import CLUSTERED, footnote, percent, print_json, sample_count, table
+
+if TYPE_CHECKING:
+    from testbed.extensions.analyses.answered import Selective
+
+BY = ("probability", "margin", "entropy", "logit")
+_POINTS = 200  # of a curve in JSON
+
+
+@store_command
+@models_argument
+@required_settings_option
+@click.option(
+    "--risk",
+    type=click.FloatRange(0, 100, min_open=True, max_open=True),
+    default=5.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="The wrong answers that are accepted, of those given.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(BY),
+    default=BY[0],
+    show_default=True,
+    help="How sure a model is: its largest probability; the margin to the second; less the entropy; its largest logit.",
+)
+@click.option(
+    "--delta",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="How often the guarantee may be wrong.",
+)
+def command(
+    models: Sequence[str],
+    settings: Sequence[str],
+    risk: float,
+    by: str,
+    delta: float,
+    db_url: str | None,
+    as_json: bool,
+) -> int:
+    """What models are worth if they may abstain.
+
+    Answers are given for the samples that a model is surest of. Prints the mean risk over all coverages, how much can
+    be answered at a risk, and a threshold that keeps this risk on new samples, too.
+
+    \b
+    Example:
+      testbed selective digits-cnn digits-mlp --on digits --risk 1
+    """
+    from testbed.extensions.analyses.answered import selective_predictions
+    from testbed.db.store import Store
+
+    with Store.open(db_url) as store:
+        found = selective_predictions(store, models, settings, risk / 100, by, delta, note)
+    if as_json:
+        print_json([_as_object(each, risk, by, delta) for each in found])
+        return 0
+    header = ["setting", "model", "n", "risk of all", "AURC", "95 %", "excess"]
+    header += [f"answered at {risk:g} %", "95 %", "guaranteed", "from"]
+    click.echo(table(header, map(_cells, found), right=range(2, len(header))))
+    clustered = any(each.clusters for each in found)
+    footnote(
+        "in percent; risk: wrong answers of those given; AURC: the mean risk over all coverages; excess: AURC less that"
+        f" of the best order of the same answers; answered: the largest coverage with a risk of {risk:g} % on these"
+        f" samples; guaranteed: what is answered from a threshold ({by}) whose risk on new samples like these is at"
+        f" most {risk:g} %, wrong with the probability {delta:g} (SGR); intervals: bootstrap"
+        + (f"; {CLUSTERED}, and no threshold is guaranteed for groups" if clustered else "")
+    )
+    return 0
+
+
+def _cells(row: Selective) -> list[str]:
+    area, at = row.area, row.at_risk
+    return [
+        *(row.eval_setting, row.model, sample_count(row.n, row.clusters), percent(row.error)),
+        *(percent(area.value), _interval(area.low, area.high), percent(area.excess)),
+        *(percent(at.coverage, 1), _interval(at.low, at.high, 1)),
+        *(("nothing", "–") if at.threshold is None else (percent(at.guaranteed, 1), f"{at.threshold:.6g}")),
+    ]
+
+
+def _interval(low: float, high: float, digits: int = 2) -> str:
+    return f"[{percent(low, digits)}, {percent(high, digits)}]"
+
+
+def _as_object(row: Selective, risk: float, by: str, delta: float) -> dict[str, Any]:
+    whole = row.curve
+    step = max(1, len(whole.coverage) // _POINTS)
+    places = sorted({*range(0, len(whole.coverage), step), len(whole.coverage) - 1})
+    return {
+        **{"model": row.model, "eval_setting": row.eval_setting, "n": row.n, "unread": row.unread},
+        **{"clusters": row.clusters, "by": by, "error": row.error, "aurc": asdict(row.area)},
+        "at_risk": {"risk": risk / 100, "delta": delta, **asdict(row.at_risk)},
+        "curve": [
+            {"coverage": whole.coverage[each], "risk": whole.risk[each], "threshold": _finite(whole.thresholds[each])}
+            for each in places
+        ],
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if value > float("-inf") else None

@@ -1,0 +1,293 @@
+"""Mean corruption error of stored results: against AlexNet's published errors, or against any stored model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from testbed.results.side_by_side import Tell, matching_settings
+from testbed.db.parts.names import matching_names
+from testbed.db.store import Store
+from testbed.entities import ELSEWHERE, OVERALL, Result, groups_of
+from testbed.errors import DataError, StoreError
+from testbed.metrics.corruption_error import (
+    ALEXNET,
+    ALEXNET_CLEAN,
+    corruption_error,
+    mean_ratio_interval,
+    relative_corruption_error,
+)
+from testbed.metrics.inference.clusters import clusters_of
+
+Array = np.ndarray[Any, Any]
+
+METRIC = "top1"
+SEVERITIES = 5
+ON = "imagenet-c.*_on-disk"
+CLEAN = "val"
+_CELL = re.compile(
+    r"(?P<family>.+)\.(?P<corruption>[a-z][a-z0-9_]*)\.(?P<severity>[1-5])(?P<form>(_on-disk|_in-memory)?(_10percent)?)"
+)
+
+
+@dataclass(frozen=True)
+class CorruptionErrors:
+    """A model under corruptions.
+
+    Attributes:
+        model: The model.
+        clean: Its error without corruption; None if that is not stored.
+        errors: Corruption → CE, for those whose cells are all stored.
+        mce: The mean of CE; None if a cell is missing.
+        low: Lower end of its 95 % interval; None where images are not stored, or not the same under all corruptions.
+        high: Its upper end.
+        relative: Relative mCE; None if a cell is missing.
+        relative_low: Lower end of its 95 % interval; None as for mCE, or where the clean images are others.
+        relative_high: Its upper end.
+        missing: The settings without a result.
+    """
+
+    model: str
+    clean: float | None
+    errors: dict[str, float]
+    mce: float | None = None
+    low: float | None = None
+    high: float | None = None
+    relative: float | None = None
+    relative_low: float | None = None
+    relative_high: float | None = None
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The settings: corruption → the setting of each severity, and the one without corruption."""
+
+    corrupted: dict[str, list[str]]
+    clean: str
+
+
+def corruption_errors(
+    store: Store,
+    models: Sequence[str] = (),
+    on: Sequence[str] = (ON,),
+    clean: str = CLEAN,
+    baseline: str | None = None,
+    tell: Tell = lambda note: None,
+) -> list[CorruptionErrors]:
+    """The corruption errors of models, the least mCE first.
+
+    Args:
+        store: The results store.
+        models: Names or patterns; none means all with a result on one of the settings.
+        on: Settings or patterns, FAMILY.CORRUPTION.SEVERITY of one family.
+        clean: The setting without corruption.
+        baseline: The model whose errors divide; None for AlexNet's published ones, which are for ImageNet-C.
+        tell: Called with notes on what was left out.
+
+    Raises:
+        DataError: If the settings are no corruptions of one family, or AlexNet's errors are not for them.
+        StoreError: If the baseline lacks results, or makes no errors.
+    """
+    cells = _cells(matching_settings(store, on, imported=True), clean, baseline, tell)
+    every = [each for settings in cells.corrupted.values() for each in settings]
+    results = _results(store, [*every, clean])
+    known = {model for model, of in results.items() if set(of) & set(every)}
+    chosen = matching_names("model", models, known)
+    if not chosen:
+        raise StoreError(f"no model has results on {every[0]}, …; run: testbed run MODEL… --on '{on[0]}'")
+    against = _Baseline.of(cells, None if baseline is None else results.get(baseline, {}), baseline)
+    images = _Images(store, cells, against)
+    rows = [_row(model, cells, results[model], against, images) for model in sorted(chosen)]
+    for row in rows:
+        if row.missing:
+            first = " ".join(row.missing[:3]) + (" …" if len(row.missing) > 3 else "")
+            lacking = f"{len(row.missing):,} of {len(every) + 1:,} cells"
+            tell(f"{row.model} lacks {lacking}; run: testbed run '{row.model}' --on {first}")
+    return sorted(rows, key=lambda row: (row.mce is None, row.mce, row.model))
+
+
+def _cells(settings: Sequence[str], clean: str, baseline: str | None, tell: Tell) -> _Cells:
+    found = {setting: _CELL.fullmatch(setting) for setting in settings if setting != clean}
+    strange = [setting for setting, match in found.items() if match is None]
+    if strange or not found:
+        raise DataError(
+            f"{strange[0] if strange else clean} is no corruption: expected FAMILY.CORRUPTION.SEVERITY with a severity"
+            " from 1 to 5, such as imagenet-c.fog.3_on-disk"
+        )
+    matches = [each for each in found.values() if each is not None]
+    families = sorted({(each["family"], each["form"]) for each in matches})
+    if len(families) > 1:
+        (one, form), (other, another) = families[:2]
+        raise DataError(f"corruptions of one family are expected: {one}.*{form} or {other}.*{another}")
+    (family, form) = families[0]
+    if baseline is None and family != "imagenet-c":
+        raise DataError(
+            f"AlexNet's published errors are for imagenet-c, not for {family}; --baseline MODEL takes others"
+        )
+    there = list(dict.fromkeys(each["corruption"] for each in matches))
+    if family == "imagenet-c":  # mCE is defined on these
+        left_out = [each for each in there if each not in ALEXNET]
+        there = [*ALEXNET]
+        if left_out:
+            tell(f"mCE is the mean of 15 corruptions; not among them: {', '.join(left_out)}")
+    whole = range(1, SEVERITIES + 1)
+    severities = list(whole) if family == "imagenet-c" else sorted({int(each["severity"]) for each in matches})
+    return _Cells({each: [f"{family}.{each}.{severity}{form}" for severity in severities] for each in there}, clean)
+
+
+def _results(store: Store, settings: Sequence[str]) -> dict[str, dict[str, Result]]:
+    """Model → setting → its result; one that was run here comes before an imported one."""
+    found: dict[str, dict[str, Result]] = {}
+    for each in store.results.find(None, settings, [METRIC], [OVERALL]):
+        if each.value is not None:
+            of = found.setdefault(each.model, {})
+            if each.eval_setting not in of or of[each.eval_setting].origin in ELSEWHERE:
+                of[each.eval_setting] = each
+    return found
+
+
+def _error(of: Mapping[str, Result], setting: str) -> float:
+    value = of[setting].value
+    assert value is not None
+    return 1 - value
+
+
+@dataclass(frozen=True)
+class _Baseline:
+    """The mean error of each corruption, the clean error, and the results if they are of a stored model."""
+
+    errors: Mapping[str, float]
+    clean: float
+    results: Mapping[str, Result] | None
+
+    @classmethod
+    def of(cls, cells: _Cells, results: Mapping[str, Result] | None, name: str | None) -> _Baseline:
+        if results is None:
+            return cls(ALEXNET, ALEXNET_CLEAN, None)
+        every = [cells.clean, *(each for settings in cells.corrupted.values() for each in settings)]
+        lacking = [each for each in every if each not in results]
+        if lacking:
+            raise StoreError(
+                f"the baseline {name} lacks {len(lacking):,} of {len(every):,} cells, the first is {lacking[0]}; run:"
+                f" testbed run '{name}' --on {lacking[0]}"
+            )
+        errors = {
+            corruption: float(np.mean([_error(results, each) for each in settings]))
+            for corruption, settings in cells.corrupted.items()
+        }
+        perfect = [corruption for corruption, error in errors.items() if error <= 0]
+        if perfect:
+            raise StoreError(
+                f"the baseline {name} makes no errors under {perfect[0]}, so that nothing can be divided by it"
+            )
+        return cls(errors, _error(results, cells.clean), results)
+
+
+@dataclass(frozen=True)
+class _PerImage:
+    """The errors of each image, the same images in all cells.
+
+    Attributes:
+        dataset: A data set of the images.
+        errors: For each corruption the mean error over the severities, float array [n].
+        clean: The error without corruption, [n]; None where that cell does not have the same images.
+    """
+
+    dataset: int
+    errors: list[Array]
+    clean: Array | None
+
+
+class _Images:
+    """The errors of each image, where all cells of a model are of the same images."""
+
+    def __init__(self, store: Store, cells: _Cells, against: _Baseline) -> None:
+        self._store, self._cells, self._against = store, cells, against
+        self._ids = dict[int, list[str]]()
+        self._base = None if against.results is None else self._errors(against.results)
+
+    def intervals(self, of: Mapping[str, Result]) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
+        """The intervals of mCE and of relative mCE; None where it is not known which images are wrong."""
+        own, base = self._errors(of), self._base
+        if own is None:
+            return None, None
+        below: Sequence[Array | float] = list(self._against.errors.values())
+        below_clean: Array | float | None = self._against.clean
+        if self._against.results is not None:
+            if base is None or self._ids_of(own.dataset) != self._ids_of(base.dataset):
+                return None, None
+            below, below_clean = base.errors, base.clean
+        groups = groups_of(self._store.datasets.get(own.dataset).samples)
+        clusters = None if groups is None else clusters_of(groups)
+        mce = mean_ratio_interval(own.errors, below, clusters)
+        if mce is not None:
+            mce = max(0.0, mce[0]), mce[1]
+        if own.clean is None or below_clean is None:
+            return mce, None
+        lost = [each - own.clean for each in own.errors]
+        return mce, mean_ratio_interval(lost, [each - below_clean for each in below], clusters)
+
+    def _errors(self, of: Mapping[str, Result]) -> _PerImage | None:
+        """The errors of each image; None where not all corruptions have the same images, in the same order."""
+        parts: list[tuple[int, Array]] = []
+        for settings in self._cells.corrupted.values():
+            part = self._mean_error([of[each] for each in settings])
+            if part is None or (parts and self._ids_of(part[0]) != self._ids_of(parts[0][0])):
+                return None
+            parts.append(part)
+        dataset = parts[0][0]
+        clean = self._mean_error([of[self._cells.clean]]) if self._cells.clean in of else None
+        if clean is not None and self._ids_of(clean[0]) != self._ids_of(dataset):
+            clean = None
+        return _PerImage(dataset, [errors for _, errors in parts], None if clean is None else clean[1])
+
+    def _mean_error(self, used: Sequence[Result]) -> tuple[int, Array] | None:
+        """A data set, and the mean error of each of its images; None where the results are not of the same images."""
+        if any(each.origin in ELSEWHERE for each in used):
+            return None
+        cells = [self._store.evaluations.get(each.evaluation_id) for each in used]
+        datasets = list(dict.fromkeys(each.dataset_id for each in cells if each.dataset_id is not None))
+        scores = self._store.scores.of_each([each.evaluation_id for each in used], METRIC)
+        if not datasets or len(scores) < len(used):
+            return None
+        if any(self._ids_of(each) != self._ids_of(datasets[0]) for each in datasets):
+            return None
+        right = np.array([scores[each.evaluation_id] for each in used], dtype=np.float64)
+        return None if np.isnan(right).any() else (datasets[0], 1 - right.mean(axis=0))
+
+    def _ids_of(self, dataset: int) -> list[str]:
+        if dataset not in self._ids:
+            ids = self._store.datasets.sample_ids(dataset, 0, self._store.datasets.head(dataset).size)
+            self._ids[dataset] = next((each for each in self._ids.values() if each == ids), ids)  # held once
+        return self._ids[dataset]
+
+
+def _row(model: str, cells: _Cells, of: Mapping[str, Result], against: _Baseline, images: _Images) -> CorruptionErrors:
+    every = [*(each for settings in cells.corrupted.values() for each in settings), cells.clean]
+    missing = tuple(each for each in every if each not in of)
+    clean = _error(of, cells.clean) if cells.clean in of else None
+    whole = {
+        corruption: [_error(of, each) for each in settings]
+        for corruption, settings in cells.corrupted.items()
+        if all(each in of for each in settings)
+    }
+    errors = {name: corruption_error(each, against.errors[name]) for name, each in whole.items()}
+    if len(whole) < len(cells.corrupted):
+        return CorruptionErrors(model, clean, errors, missing=missing)
+    ends, relative_ends = images.intervals(of)
+    lost = [
+        None if clean is None else relative_corruption_error(each, clean, against.errors[name], against.clean)
+        for name, each in whole.items()
+    ]
+    known = [each for each in lost if each is not None]
+    relative = float(np.mean(known)) if len(known) == len(lost) else None
+    mce, (low, high) = float(np.mean(list(errors.values()))), ends or (None, None)
+    relative_low, relative_high = (None if relative is None else relative_ends) or (None, None)
+    return CorruptionErrors(
+        model, clean, errors, mce, low, high, relative, relative_low, relative_high, missing=missing
+    )

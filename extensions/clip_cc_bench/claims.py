@@ -1,0 +1,34 @@
+"""CLIP-CC-Bench's board: a row for each captioner, columns by decoder, cosines."""
+
+from __future__ import annotations
+
+from testbed.extensions.clip_cc_bench import clip_cc_results as results
+from testbed.metrics.caption_similarity import SPECS
+from testbed.claims.document import Document
+from testbed.claims.reading import Reading
+
+NAME = results.FORM
+OTHERS = True
+
+
+def matches(document: Document) -> bool:
+    """By its first column, or the keys of a captioner's summary."""
+    if document.header:
+        return document.header[0] == results.NAME
+    return bool(document.records) and results.is_summary(document.records[0])
+
+
+def read(document: Document, reading: Reading) -> None:
+    """The captioners on ``clip-cc-bench@DECODER``."""
+    places = {each: results.column_of(each, document.path) for each in document.header[1:]}
+    for row, fields in document.lines():
+        for column, (decoder, metric) in places.items():
+            if fields[column].strip():
+                results.cosine(fields[column], f"{document.path}, {row}, column {column}")
+            spec = SPECS[metric + results.RAW]
+            reading.claim(fields[results.NAME], f"{results.SETTING}@{decoder}", spec, fields[column], row, column)
+    for record in document.records:
+        captioner, decoder, means = results.means_of(record, document.path)
+        for each in means:
+            place = captioner, f"{results.SETTING}@{decoder}", SPECS[each.metric], each.text, "the summary", each.place
+            reading.claim(*place, n=each.n, stderr=each.stderr)

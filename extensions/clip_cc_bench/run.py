@@ -1,0 +1,228 @@
+"""CLIP-CC-Bench's command as ours: what its configuration file says as options of a run, and its result files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.console.output import count
+from testbed.errors import DefinitionError, RunError
+from testbed.inputs import active
+from testbed.paths import expanded
+
+if TYPE_CHECKING:
+    from testbed.data.sets.clip_cc_config import ClipCcConfig
+    from testbed.db.store import Store
+    from testbed.execution.report import Outcome
+    from testbed.graph.options import RunOptions
+    from testbed.registry.catalog import Catalog
+
+SETTING = "clip-cc-bench"
+DEFAULT_CHUNKING = ("nltk", "auto")  # what a setting does that says nothing
+
+
+@dataclass(frozen=True)
+class ClipCcRun:
+    """What a configuration file means here.
+
+    Attributes:
+        config: The file's content.
+        models: Words for ``--models``.
+        results: The folder that gets CLIP-CC-Bench's files after the run.
+        inputs: Where the references and the predictions are, as `testbed.inputs.Inputs.but` takes it.
+    """
+
+    config: ClipCcConfig
+    models: tuple[str, ...]
+    results: Path
+    inputs: Mapping[str, Any]
+
+    @property
+    def form(self) -> str:
+        """Which form its result files have, see `testbed.extensions.clip_cc_bench.clip_cc_forms.FORMS`."""
+        from testbed.extensions.clip_cc_bench.clip_cc_forms import FIRST, TODAY
+
+        return TODAY if self.config.section == "embedding_model" else FIRST
+
+    @property
+    def scale(self) -> str:
+        """The scale of its result files: CLIP-CC-Bench's code of today leaves cosines unchanged."""
+        from testbed.extensions.clip_cc_bench.clip_cc_forms import TODAY
+
+        return "raw" if self.form == TODAY else "unit"
+
+    def settings(self, catalog: Catalog, scorers: Sequence[str] = ()) -> list[str]:
+        """The settings that compare captions as the file says: ``clip-cc-bench[.coarse|.METHOD]@DECODER``.
+
+        Args:
+            catalog: Where scorers are looked up.
+            scorers: Names, patterns or collections of decoders besides the file's.
+        """
+        from testbed.registry.select import select
+
+        fine = self.config.decoder.fine_grained
+        word = "" if fine.chunking_method in DEFAULT_CHUNKING else f".{fine.chunking_method}"
+        how = f"{SETTING}{word if fine.enabled else '.coarse'}"
+        decoders = [self.config.decoder.name, *select(catalog.models, catalog.model_collections, scorers)]
+        return [f"{how}@{decoder}" for decoder in dict.fromkeys(decoders)]
+
+    def options(self, given: RunOptions) -> RunOptions:
+        """The options of a run, with what the file says of its decoder, of processing and of where things are.
+
+        Raises:
+            RunError: If it names a device that is not there.
+        """
+        processing = self.config.processing
+        fields: dict[str, Any] = {
+            "plugins": (*given.plugins, str(self.config.path.resolve())),
+            "clear_cache_interval": processing.clear_cache_interval,
+            "progress_interval": processing.progress_interval,
+            "inputs": (given.inputs or active()).but(**self.inputs),
+        }
+        if given.gpus is None and given.cpu_processes is None:
+            fields |= _device(self.config)
+        return replace(given, **fields)
+
+
+def translate(path: Path, base_dir: Path | None, models: Sequence[str], predictions: str | None) -> ClipCcRun:
+    """Reads a configuration file.
+
+    Args:
+        path: The file.
+        base_dir: What its paths are relative to; None lets the file's place tell.
+        models: Names of captioners, each a file of predictions; none means those of the file. What has a colon in it
+            (``replay:…``) or ends in ``.json`` stands for itself, a text file for the names in it.
+        predictions: A folder of predictions in place of the file's.
+
+    Raises:
+        DefinitionError: If the file is not in its form, or nothing says which captioners are meant.
+    """
+    from testbed.data.sets.clip_cc_config import read_config
+
+    if base_dir is not None and not expanded(base_dir).is_dir():
+        raise DefinitionError(f"--base-dir {base_dir}: there is no such folder")
+    config = read_config(path)
+    words = _words(models) or list(config.models_to_evaluate)
+    if not words:
+        raise DefinitionError(f"{config.path} names no captioners (models_to_evaluate); give --models NAME…")
+    paths = config.data_paths
+    folder = expanded(predictions) if predictions else config.resolved(paths.predictions_dir, base_dir)
+    return ClipCcRun(
+        config,
+        tuple(_model(word, folder.absolute()) for word in words),
+        config.resolved(paths.results_base_dir, base_dir),
+        {
+            "clip_cc_base": base_dir,
+            "clip_cc_ground_truth": config.resolved(paths.ground_truth_file, base_dir),
+            "predictions": folder,
+        },
+    )
+
+
+def _words(models: Sequence[str]) -> list[str]:
+    """The words, text files of names read."""
+    from testbed.registry.select import read_names
+
+    words = []
+    for word in models:
+        words += read_names(Path(word)) if word.endswith(".txt") and Path(word).is_file() else [word]
+    return words
+
+
+def _model(word: str, folder: Path) -> str:
+    """The model behind the name of a captioner."""
+    from testbed.data.formats.text_records import SUFFIXES
+
+    if ":" in word:
+        return word
+    if word.endswith(SUFFIXES):
+        return f"replay:{word}"
+    lines = folder / f"{word}.jsonl"
+    return f"replay:{lines if lines.is_file() else folder / f'{word}.json'}"
+
+
+def _device(config: ClipCcConfig) -> dict[str, Any]:
+    """The options of a run that mean the device of the file."""
+    from testbed.planning.resources import visible_gpus
+
+    device = config.processing.device
+    if device is None:
+        return {}
+    if device == "cpu":
+        return {"cpu_processes": 1}
+    if not device.startswith("cuda"):
+        raise RunError(
+            f"{config.path}: processing.device is {device}, on which testbed does not run; write cpu or cuda:0, or"
+            " leave the key out to take what there is"
+        )
+    visible = visible_gpus()
+    wanted = int(device.partition(":")[2] or 0)
+    if wanted >= visible:
+        found = f"{visible} (numbered from 0)" if visible else "no GPU"
+        raise RunError(
+            f"{config.path}: processing.device is {device}, but torch sees {found}; write cpu or another one, leave the"
+            " key out to take what there is, or give --cpu-processes 1 or --gpus"
+        )
+    return {"gpus": (wanted,)}
+
+
+# Results ----------------------------------------------------------------------------------------------------------
+
+
+def export(
+    store: Store,
+    folder: Path,
+    models: Sequence[str],
+    settings: Sequence[str],
+    scale: str = "unit",
+    first: Collection[int] = (),
+    form: str = "decoders",
+) -> None:
+    """Writes CLIP-CC-Bench's files and says what was written; see `clip_cc_files.export_clip_cc`.
+
+    Raises:
+        StoreError: If there is nothing to write, or it cannot be written.
+    """
+    from testbed.cli.options.stored import note
+    from testbed.extensions.clip_cc_bench.clip_cc_files import export_clip_cc
+
+    written = export_clip_cc(store, folder, models, settings, scale, note, first, form)
+    click.echo(
+        f"{count(written.captioners, 'evaluation')} by {', '.join(written.decoders)}: {count(written.files, 'file')}"
+        f" written to {folder}",
+        err=True,
+    )
+
+
+def export_run(
+    store: Store,
+    outcomes: Sequence[Outcome],
+    folder: Path,
+    partial: bool = False,
+    scale: str = "unit",
+    form: str = "decoders",
+) -> None:
+    """Writes CLIP-CC-Bench's files of a run's captioners, by all decoders that have scored them in the same way.
+
+    Not of a partial run, since its files would look like those of all samples and stand in their place.
+    """
+    from testbed.extensions.clip_cc_bench.clip_cc_files import settings_beside
+    from testbed.registry.references import SettingReference
+
+    if partial:
+        click.echo(
+            f"note: with --limit nothing is written to {folder}; testbed export clip-cc DIR writes what is stored",
+            err=True,
+        )
+        return
+    scored = [each for each in outcomes if SettingReference.parse(each.setting).judge]
+    if not scored:
+        click.echo(f"note: no captioner was scored, so that nothing is written to {folder}", err=True)
+        return
+    models = list(dict.fromkeys(each.model for each in scored))
+    own = {each.evaluation_id for each in scored if each.evaluation_id is not None}
+    export(store, folder, models, settings_beside(store, [each.setting for each in scored]), scale, own, form)

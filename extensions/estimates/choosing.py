@@ -1,0 +1,205 @@
+"""Chooses anchors of a setting from the stored scores of models, and says how far their estimates are off."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from testbed.extensions.estimates.families import declared_family, folds_of
+from testbed.results.main_scores import larger_is_better, score_spec
+from testbed.results.mistakes import NLL
+from testbed.results.side_by_side import Samples, SideBySide, Tell, all_scores, choose, side_by_side
+from testbed.db.store import Store
+from testbed.entities import FRACTION
+from testbed.errors import DataError, StoreError
+from testbed.eval_settings.base.made import ONE_BY_ONE
+from testbed.extensions.estimates.methods import anchors as methods
+from testbed.eval_settings.base.anchor_file import Anchor, AnchorFile, KnownModel
+from testbed.extensions.estimates.methods.held_out import BY_CHANCE, Errors, HeldOut, Way, blend_of, hold_out, known_of
+
+Array = np.ndarray[Any, Any]
+
+LEAST = 4  # models
+_JUDGED = ("judged_answers",)  # of questions, each of which is judged by itself
+BEST = "best"
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Anchors, and how well each way to choose them did.
+
+    Attributes:
+        file: The anchors.
+        errors: The errors of each way on models that were held out, the best one first.
+        families: The families, and how many models each has.
+        undeclared: Models that declare no family; each was held out by itself.
+    """
+
+    file: AnchorFile
+    errors: Mapping[Way, Errors]
+    families: Mapping[str, int]
+    undeclared: Sequence[str]
+
+
+def choose_anchors(
+    store: Store,
+    setting: str,
+    models: Sequence[str],
+    score: str,
+    size: int,
+    method: str = BEST,
+    estimator: str | None = None,
+    families: Mapping[str, str] | None = None,
+    seed: int = 0,
+    tell: Tell = lambda note: None,
+    progress: Callable[[str, float], None] = lambda what, share: None,
+    first: Collection[int] = (),
+) -> Chosen:
+    """Chooses anchors.
+
+    Args:
+        store: The results store.
+        setting: The setting.
+        models: Names or patterns of the models to choose by; none means all.
+        score: The per-sample score.
+        size: The number of anchors.
+        method: One of `testbed.extensions.estimates.methods.anchors.METHODS`, or ``best``.
+        estimator: How the mean is estimated from them; None for the best way.
+        families: Model → family; for the others what their definitions declare.
+        seed: Of what is drawn.
+        tell: Called with notes on what was left out.
+        progress: Shows how far it is.
+        first: Ids of evaluations that take precedence over the reported ones.
+
+    Raises:
+        StoreError: If there are too few models, or it is not known which scores are better.
+        DataError: If there are not more samples than anchors, the method is not for such scores, or samples are not
+            scored each by itself.
+    """
+    _check_task(store, setting)
+    cells = choose(store, [setting], models, score, at_least=LEAST, tell=tell, first=first)[setting]
+    spec = score_spec(store, cells.values(), score)
+    larger = larger_is_better(spec)
+    samples = Samples(store)
+    table = side_by_side(store, samples, setting, cells, score, tell)
+    n = len(table.keys)
+    if size >= n:
+        raise DataError(
+            f"{setting} has {n:,} samples that all models have; expected fewer anchors, got {size:,} (--size)"
+        )
+    own, undeclared = families_of(store, table, families or {})
+    best = float(larger) if table.binary else spec.highest if larger else spec.lowest
+    confidence = _confidence(store, table) if table.binary else None
+    folds = folds_of(own, seed)
+    held = hold_out(table.scores, best, confidence, folds, size, seed, progress=progress)
+    among = _among(held, method, estimator, score, setting)
+    way = held.best(among)
+    known = known_of(table.scores, best, confidence)
+    anchors = methods.choose(known, size, way[0], np.random.default_rng(seed))
+    file = AnchorFile(
+        eval_setting=setting,
+        score=score,
+        n=n,
+        method=way[0],
+        estimator=way[1],
+        seed=seed,
+        offset=anchors.offset,
+        blend=blend_of(held, way[0]),
+        expected=[] if anchors.curve is None else anchors.curve.all.tolist(),
+        larger_is_better=larger,
+        fraction=table.binary or spec.unit == FRACTION,
+        families=len(set(own)) < len(own),
+        held_out=held.best_errors(among),
+        random=held.errors(BY_CHANCE),
+        models=[
+            KnownModel(model, family, float(value))
+            for model, family, value in zip(table.models, own, table.scores.mean(axis=0), strict=True)
+        ],
+        samples=_samples(table, anchors),
+    )
+    order = sorted(held.estimates, key=lambda each: held.errors(each).mean_absolute)
+    return Chosen(
+        file,
+        {each: held.errors(each) for each in order},
+        Counter(own),
+        undeclared,
+    )
+
+
+def families_of(store: Store, table: SideBySide, given: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """The family of each model, and the models that declare none, each of which is a family of its own."""
+    found, undeclared = [], []
+    for each in table.evaluations:
+        family = given.get(each.model)
+        if family is None:
+            model = store.evaluations.identity(each).get("model")
+            spec = model.get("spec") if isinstance(model, dict) else None
+            family = declared_family(spec) if isinstance(spec, dict) else None
+        if family is None:
+            undeclared.append(each.model)
+        found.append(family or f"{each.model} alone")
+    if len(set(found)) < 2:
+        raise StoreError(
+            f"all {len(found)} models on {table.eval_setting} are of one family, {found[0]}, so that none can be held"
+            " out; --families gives a table of families"
+        )
+    _check_left(found)
+    return found, undeclared
+
+
+def _check_left(families: Sequence[str]) -> None:
+    family, size = Counter(families).most_common(1)[0]
+    if len(families) - size < 2:
+        raise StoreError(
+            f"{size} of {len(families)} models are of the family {family}; two or more of other families are needed, to"
+            " hold that one out"
+        )
+
+
+def _check_task(store: Store, setting: str) -> None:
+    task, _ = store.names.tasks().get(setting, (None, None))
+    if task not in (None, *ONE_BY_ONE, *_JUDGED):
+        raise DataError(
+            f"the samples of {setting}, a setting for {task}, are not scored each by itself, so that some of them say"
+            " nothing about all"
+        )
+
+
+def _confidence(store: Store, table: SideBySide) -> Array | None:
+    """How likely each model found the right class; None where one has no such score."""
+    names = store.scores.names(each.id for each in table.evaluations)
+    if not all(NLL in names[each.id] for each in table.evaluations):
+        return None
+    found = np.empty_like(table.scores)
+    for column, (_, values) in enumerate(all_scores(store, table.evaluations, NLL)):
+        found[:, column] = np.nan_to_num(np.exp(-values[table.places[column]]))
+    return found
+
+
+def _among(held: HeldOut, method: str, estimator: str | None, score: str, setting: str) -> list[Way]:
+    """The ways among which the best one is chosen."""
+    found = [way for way in held.estimates if method in (BEST, way[0]) and estimator in (None, way[1])]
+    if not found:
+        asked = " with ".join(each for each in (method, estimator) if each and each != BEST)
+        ways = ", ".join(dict.fromkeys(way[0] for way in held.estimates))
+        raise DataError(f"{asked} is not for {score} on {setting}, which is not 0 or 1; these methods are: {ways}")
+    return found
+
+
+def _samples(table: SideBySide, anchors: methods.Anchors) -> list[Anchor]:
+    curve = anchors.curve
+    return [
+        Anchor(
+            id=table.keys[anchors.places[row]][0],
+            digest=table.keys[anchors.places[row]][1],
+            weight=float(anchors.weights[row]),
+            discrimination=None if curve is None else float(curve.discrimination[row]),
+            easiness=None if curve is None else float(curve.easiness[row]),
+        )
+        for row in np.argsort(anchors.places)
+    ]

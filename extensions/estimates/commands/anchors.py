@@ -1,0 +1,197 @@
+"""``testbed anchors``: a few samples that tell the score of all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from testbed.cli.options.stored import models_argument, models_option, note, score_option, setting_argument
+from testbed.console.options import store_command
+from testbed.console.output import count, footnote, mean_score, print_json, say, shares, table
+
+if TYPE_CHECKING:
+    from testbed.extensions.estimates.choosing import Chosen
+    from testbed.extensions.estimates.estimating import Estimated
+    from testbed.eval_settings.base.anchor_file import AnchorFile
+    from testbed.extensions.estimates.methods.held_out import Errors
+
+_METHODS = ("best", "stratified", "random", "lure", "irt", "clusters")
+_ESTIMATORS = ("weighted", "assisted", "p-irt", "gp-irt")
+_NAMED = 5
+_PATH = click.Path(path_type=Path)
+
+
+@store_command
+@setting_argument
+@click.option("-o", "--output", "file", type=_PATH, required=True, metavar="FILE.json", help="Write the anchors there.")
+@click.option("--size", type=click.IntRange(min=1), default=100, show_default=True, help="The number of anchors.")
+@models_option
+@score_option
+@click.option("--method", type=click.Choice(_METHODS), default="best", show_default=True, help="How they are chosen.")
+@click.option(
+    "--estimator",
+    type=click.Choice(_ESTIMATORS),
+    help="How the score is estimated.  [default: the best for the method]",
+)
+@click.option(
+    "--families", type=_PATH, metavar="FILE.csv", help="The columns model and family.  [default: what models declare]"
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what is drawn.")
+def choose(
+    setting: str,
+    file: Path,
+    size: int,
+    models: Sequence[str],
+    score: str | None,
+    method: str,
+    estimator: str | None,
+    families: Path | None,
+    seed: int,
+    db_url: str | None,
+    as_json: bool,
+) -> int:
+    """Choose samples that tell the score of all.
+
+    They are chosen by the stored scores of other models, and their error is measured on families of models that are
+    held out.
+
+    \b
+    Example:
+      testbed anchors choose digits --size 100 -o anchors.json
+      testbed run MODEL --on digits.anchors:anchors.json
+      testbed anchors estimate MODEL --anchors anchors.json
+    """
+    from testbed.extensions.estimates.choosing import choose_anchors
+    from testbed.extensions.estimates.families import read_families
+    from testbed.results.main_scores import main_score_on
+    from testbed.db.store import Store
+    from testbed.eval_settings.base.anchor_file import check_path
+
+    check_path(file)
+    given = None if families is None else read_families(families)
+    with Store.open(db_url) as store:
+        score = score or main_score_on(store, [setting])
+        found = choose_anchors(store, setting, models, score, size, method, estimator, given, seed, note, shares())
+    found.file.write(file)
+    if as_json:
+        print_json(_as_object(found, file))
+        return 0
+    chosen = found.file
+    held_out, by_chance = (_error(each, chosen.fraction) for each in (chosen.held_out, chosen.random))
+    say(
+        f"{size:,} of {chosen.n:,} samples of {setting} are in {file}: {chosen.method}, {chosen.estimator}. The"
+        f" {chosen.score} of held-out models is off by {held_out}; with as many random samples by {by_chance}."
+    )
+    click.echo(f"\n{_ways(found)}")
+    footnote(
+        f"mean absolute errors{' in points' if chosen.fraction else ''} of {count(len(chosen.models), 'model')} in"
+        f" {len(found.families):,} families, each held out with its family; in the first line the way is chosen"
+        " without it, too"
+    )
+    if found.undeclared:
+        named = ", ".join(found.undeclared[:_NAMED])
+        more = f" and {len(found.undeclared) - _NAMED} more" if len(found.undeclared) > _NAMED else ""
+        note(
+            f"{named}{more}: no family is declared, so that each was held out by itself; if any are related, errors of"
+            " new models are larger than these (--families gives a table)"
+        )
+    return 0
+
+
+@store_command
+@models_argument
+@click.option("--anchors", "path", type=_PATH, required=True, metavar="FILE.json", help="The anchors.")
+def estimate(models: Sequence[str], path: Path, db_url: str | None, as_json: bool) -> int:
+    """Estimate models' scores from anchors alone.
+
+    Each model must have been evaluated on the anchors (testbed run MODEL --on SETTING.anchors:FILE.json), or on all
+    samples; then the true score stands beside the estimate.
+    """
+    from testbed.extensions.estimates.estimating import estimate as estimated
+    from testbed.db.store import Store
+    from testbed.eval_settings.base.anchor_file import read_anchors
+
+    file = read_anchors(path)
+    with Store.open(db_url) as store:
+        found = estimated(store, list(dict.fromkeys(models)), file, path)
+    if as_json:
+        shared = {"eval_setting": file.eval_setting, "score": file.score, "anchors": len(file.samples), "n": file.n}
+        shared["level"] = file.held_out.level
+        print_json([{**asdict(each), **shared, "is_estimate": True} for each in found])
+        return 0
+    click.echo(_estimates(found, file, file.fraction))
+    footnote(
+        f"estimates of {file.score} on the {file.n:,} samples of {file.eval_setting} from {len(file.samples):,}"
+        f" anchors, not measured values; {_level(file)}; rank: among the {count(len(file.models), 'model')} that the"
+        " anchors were chosen by"
+    )
+    known = {each.name for each in file.models}
+    if seen := [each.model for each in found if each.model in known]:
+        note(f"the anchors were chosen by {', '.join(seen)}, too, so that this says nothing about new models")
+    return 0
+
+
+def _level(file: AnchorFile) -> str:
+    from testbed.extensions.estimates.methods.held_out import LEVEL
+
+    level = file.held_out.level
+    if level is None:
+        return "the interval is that of an older testbed, which is too narrow: choose the anchors again"
+    few = f", the most that {len({each.family for each in file.models})} families can show" * (level < LEVEL)
+    return f"the interval is the error that {math.floor(100 * level)} % of models of new families stay below{few}"
+
+
+def _estimates(found: Sequence[Estimated], file: AnchorFile, points: bool) -> str:
+    header = ["model", f"estimated {file.score}", "interval", "rank", "true", "error"]
+    lines = [
+        [
+            each.model,
+            mean_score(each.value, points),
+            f"[{mean_score(each.low, points)}, {mean_score(each.high, points)}]",
+            f"{each.rank} ({each.rank_low}–{each.rank_high})",
+            "–" if each.true is None else mean_score(each.true, points),
+            "–" if each.true is None else _amount(each.value - each.true, points, "+"),
+        ]
+        for each in found
+    ]
+    return table(header, lines, right=[1, 3, 4, 5])
+
+
+def _ways(found: Chosen) -> str:
+    """The mean error of each way: a row for each method to choose, a column for each to estimate."""
+    estimators = [each for each in _ESTIMATORS if any(way[1] == each for way in found.errors)]
+    lines = [
+        [method, *(_amount(found.errors[method, each].mean_absolute, found.file.fraction) for each in estimators)]
+        for method in _METHODS
+        if (method, estimators[0]) in found.errors
+    ]
+    return table(["chosen", *estimators], lines, right=range(1, len(estimators) + 1))
+
+
+def _error(each: Errors, points: bool) -> str:
+    ranks = "" if each.rank_correlation is None else f" (rank correlation {each.rank_correlation:.2f})"
+    return f"{_amount(each.mean_absolute, points)}{' points' if points else ''} on average{ranks}"
+
+
+def _amount(value: float, points: bool, sign: str = "") -> str:
+    text = f"{100 * value:{sign}.2f}" if points else f"{value:{sign}.4g}"
+    return text.replace("-", "−")
+
+
+def _as_object(found: Chosen, path: Path) -> dict[str, object]:
+    file = found.file
+    return {
+        "file": str(path),
+        **{name: getattr(file, name) for name in ("eval_setting", "score", "n", "method", "estimator", "seed")},
+        "size": len(file.samples),
+        "held_out": asdict(file.held_out),
+        "random": asdict(file.random),
+        "families": dict(found.families),
+        "undeclared": list(found.undeclared),
+        "ways": [{"method": way[0], "estimator": way[1], **asdict(each)} for way, each in found.errors.items()],
+    }

@@ -1,0 +1,68 @@
+"""``testbed suspects``: samples whose labels are in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from testbed.cli.options.stored import limit_option, models_option, note, score_option, setting_argument
+from testbed.console.options import store_command
+from testbed.console.output import count, footnote, print_json, say, table
+
+if TYPE_CHECKING:
+    from testbed.extensions.estimates.suspects import Suspect
+
+
+@store_command
+@setting_argument
+@models_option
+@score_option
+@limit_option
+def command(
+    setting: str, models: Sequence[str], score: str | None, limit: int, db_url: str | None, as_json: bool
+) -> int:
+    """Samples whose labels are in doubt.
+
+    Those on which the better half of the models say the same class against the label, and those that better models get
+    wrong more often (a negative discrimination in item response theory).
+    """
+    from testbed.extensions.estimates.suspects import suspects
+    from testbed.results.main_scores import main_score_on
+    from testbed.db.store import Store
+
+    with Store.open(db_url) as store:
+        score = score or main_score_on(store, [setting], binary=True)
+        found = suspects(store, setting, models, score, note)
+    if as_json:
+        flags = ("alike", "negative")
+        print_json([{**asdict(each), **{name: getattr(each, name) for name in flags}} for each in found[:limit]])
+        return 0
+    if not found:
+        say(f"No label of {setting} is in doubt.")
+        return 0
+    click.echo(_samples(found[:limit]))
+    footnote(
+        f"{min(limit, len(found)):,} of {count(len(found), 'suspect')} on {setting}, by {score}; best say: the class"
+        " that most of the better half of the models say, and how many of them; discrimination: below 0 where better"
+        " models are wrong more often; hard samples look like wrong labels, so look at them; --limit shows more"
+    )
+    return 0
+
+
+def _samples(found: Sequence[Suspect]) -> str:
+    header = ["sample", "label", "best say", "by", "models wrong", "discrimination", "in doubt by"]
+    lines = [
+        [
+            *(each.sample, each.target_name if each.target_name is not None else str(each.target)),
+            *("–" if each.said_name is None else each.said_name, f"{each.said_by} of {each.best}"),
+            *(f"{each.wrong} of {each.models}", f"{each.discrimination:.2f} ± {each.error:.2f}".replace("-", "−")),
+            " and ".join(
+                [*(["the best models"] if each.alike else []), *(["discrimination"] if each.negative else [])]
+            ),
+        ]
+        for each in found
+    ]
+    return table(header, lines, right=[3, 4, 5])

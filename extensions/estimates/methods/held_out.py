@@ -1,0 +1,220 @@
+"""How far estimates from anchors are from the truth, for models that the anchors were not chosen by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from testbed.extensions.estimates.methods.anchors import (
+    ASSISTED,
+    CLUSTERS,
+    GP_IRT,
+    IRT,
+    LURE,
+    METHODS,
+    P_IRT,
+    RANDOM,
+    STRATIFIED,
+    WEIGHTED,
+    Known,
+    blend,
+    choose,
+    estimates,
+)
+from testbed.extensions.estimates.methods.item_response import fit
+
+Array = np.ndarray[Any, Any]
+Way = tuple[str, str]  # how anchors are chosen, and how the mean is estimated
+
+BY_CHANCE: Way = (RANDOM, WEIGHTED)
+# The ways by what they assume of a new model, the least first.
+IN_DOUBT: Sequence[Way] = [
+    (method, estimator)
+    for method in (STRATIFIED, RANDOM, LURE, IRT, CLUSTERS)
+    for estimator in (WEIGHTED, ASSISTED, GP_IRT, P_IRT)
+]
+LEVEL = 0.9  # of intervals, where there are enough families
+DRAWS = 10  # of anchors for each fold
+_CLUSTERINGS = 2  # which take longer, and differ less
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How far estimates are from the truth.
+
+    Attributes:
+        mean_absolute: The mean absolute error.
+        quantile: The absolute error that the share ``level`` of new models stay below.
+        rank_correlation: Spearman's, of the estimates with the truth; None where either is constant.
+        level: `LEVEL`, or as much as so few families can show; None in files that were written before it was kept.
+    """
+
+    mean_absolute: float
+    quantile: float
+    rank_correlation: float | None
+    level: float | None = None
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Estimates of models, each from anchors that models of other folds chose.
+
+    Attributes:
+        true: The mean score of each model, float array [models].
+        folds: The fold of each, integer array [models].
+        estimates: For each way, float array [draws, models].
+    """
+
+    true: Array
+    folds: Array
+    estimates: Mapping[Way, Array]
+
+    def errors(self, way: Way) -> Errors:
+        """Of one way."""
+        return errors(self.estimates[way], self.true, self.folds)
+
+    def best(self, among: Sequence[Way], models: Array | None = None) -> Way:
+        """The way to take: the first of `IN_DOUBT` that is not shown to be worse than the best one.
+
+        That is the one-standard-error rule (Breiman et al. 1984): its mean absolute error is at most one standard error
+        above the least, by the differences of folds.
+
+        Args:
+            among: The ways.
+            models: Booleans [models]: by which models; None for all.
+        """
+        chosen = np.ones(len(self.true), dtype=bool) if models is None else models
+        folds = [self.folds == fold for fold in np.unique(self.folds[chosen])]
+        apart = {way: np.abs(self.estimates[way] - self.true).mean(axis=0) for way in among}
+        of_folds = {way: np.array([apart[way][fold].mean() for fold in folds]) for way in among}
+        least = min(among, key=lambda way: float(apart[way][chosen].mean()))
+
+        def worse(way: Way) -> bool:
+            gap = of_folds[way] - of_folds[least]
+            error = float(gap.std(ddof=1)) / len(gap) ** 0.5 if len(gap) > 1 else np.inf
+            return float(gap.mean()) > error
+
+        return next((way for way in IN_DOUBT if way in among and not worse(way)), least)
+
+    def best_errors(self, among: Sequence[Way]) -> Errors:
+        """Of the way that is the best: of each fold, by the one that is the best for the other folds."""
+        found = np.empty_like(self.estimates[among[0]])
+        for fold in np.unique(self.folds):
+            own = self.folds == fold
+            found[:, own] = self.estimates[self.best(among, ~own)][:, own]
+        return errors(found, self.true, self.folds)
+
+
+def errors(found: Array, true: Array, folds: Array) -> Errors:
+    """How far estimates [draws, models] are from the truth [models], each of a fold [models] that was held out."""
+    from scipy.stats import rankdata
+
+    apart = np.abs(found - true)
+    ranks = rankdata(found, axis=1) - (len(true) + 1) / 2
+    own = rankdata(true) - (len(true) + 1) / 2
+    spreads = np.sqrt(np.square(ranks).sum(axis=1) * np.square(own).sum())
+    told = spreads > 0
+    correlation = float((ranks[told] @ own / spreads[told]).mean()) if told.any() else None
+    quantile, level = _bound(apart, folds)
+    return Errors(float(apart.mean()), quantile, correlation, level)
+
+
+def _bound(apart: Array, folds: Array) -> tuple[float, float]:
+    """The error that a model of a new family stays below, and how often.
+
+    Families are alike in what is not known, not models: each counts as one, whatever its size, and one more that is
+    still to come counts as an error without limit (hierarchical conformal prediction: Lee, Barber and Willett 2023).
+    So m families can show m / (m + 1) at most.
+
+    Args:
+        apart: Absolute errors, float array [draws, models].
+        folds: Integer array [models].
+    """
+    _, place, sizes = np.unique(folds, return_inverse=True, return_counts=True)
+    level = min(LEVEL, len(sizes) / (len(sizes) + 1))
+    shares = 1.0 / ((len(sizes) + 1) * len(apart) * sizes[place.reshape(-1)])
+    order = np.argsort(apart, axis=None)
+    reached = np.cumsum(np.broadcast_to(shares, apart.shape).ravel()[order])
+    first = min(int(np.searchsorted(reached, level - 1e-9)), apart.size - 1)
+    return float(apart.ravel()[order[first]]), level
+
+
+def known_of(scores: Array, best: float | None, confidence: Array | None) -> Known:
+    """What models did, with their item responses where scores are 0 or 1."""
+    return Known(scores, best, fit(scores) if np.isin(scores, (0, 1)).all() else None, confidence)
+
+
+def hold_out(
+    scores: Array,
+    best: float | None,
+    confidence: Array | None,
+    folds: Array,
+    size: int,
+    seed: int = 0,
+    draws: int = DRAWS,
+    progress: Callable[[str, float], None] = lambda what, share: None,
+) -> HeldOut:
+    """Estimates the mean of each model from anchors that are chosen without its fold.
+
+    Args:
+        scores: Float array [n, models].
+        best: The best possible score; None if there is none.
+        confidence: How likely the models found the right class, [n, models]; None if it is not known.
+        folds: The fold of each model, integer array [models]; two models or more must be left without any.
+        size: The number of anchors.
+        seed: Of what is drawn.
+        draws: How often anchors are drawn for each fold.
+        progress: Shows how far it is.
+    """
+    found: dict[Way, Array] = {}
+    numbers = np.unique(folds)
+    for place, fold in enumerate(numbers):
+        progress("holding models out", place / len(numbers))
+        others, own = folds != fold, np.flatnonzero(folds == fold)
+        known = known_of(scores[:, others], best, None if confidence is None else confidence[:, others])
+        for method in ways_to_choose(known):
+            rng = np.random.default_rng([seed, place])
+            number = min(draws, _CLUSTERINGS) if method in (IRT, CLUSTERS) else draws
+            several = [choose(known, size, method, rng) for _ in range(number)]
+            for draw in range(draws):
+                anchors = several[draw % number]
+                for model in own:
+                    for estimator, value in estimates(anchors, scores[anchors.places, model]).items():
+                        way = (method, estimator)
+                        found.setdefault(way, np.empty((draws, scores.shape[1])))[draw, model] = value
+    true = scores.mean(axis=0)
+    _blend(found, true, folds)
+    return HeldOut(true, folds, found)
+
+
+def ways_to_choose(known: Known) -> list[str]:
+    """The methods that what is known is enough for."""
+    lacking = {LURE} if known.best is None else set[str]()
+    return [each for each in METHODS if each not in lacking | ({IRT} if known.responses is None else set())]
+
+
+def blend_of(held_out: HeldOut, method: str) -> float:
+    """What ``weighted`` counts in ``gp-irt``, by the errors of all models."""
+    if (method, P_IRT) not in held_out.estimates:
+        return 0.5
+    return _blend_of(held_out.estimates, method, held_out.true, np.ones(len(held_out.true), dtype=bool))
+
+
+def _blend(found: dict[Way, Array], true: Array, folds: Array) -> None:
+    """Blends ``gp-irt`` anew for each fold, by the errors of the others."""
+    for method, estimator in list(found):
+        if estimator != GP_IRT:
+            continue
+        weighted, p_irt = found[method, WEIGHTED], found[method, P_IRT]
+        for fold in np.unique(folds):
+            own = folds == fold
+            share = _blend_of(found, method, true, ~own)
+            found[method, GP_IRT][:, own] = share * weighted[:, own] + (1 - share) * p_irt[:, own]
+
+
+def _blend_of(found: Mapping[Way, Array], method: str, true: Array, models: Array) -> float:
+    weighted, p_irt = found[method, WEIGHTED][:, models], found[method, P_IRT][:, models]
+    return blend(weighted.ravel(), p_irt.ravel(), np.broadcast_to(true[models], weighted.shape).ravel())

@@ -1,0 +1,1 @@
+"""``testbed import``, ``testbed people``, and what ``testbed export`` writes."""

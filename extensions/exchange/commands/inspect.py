@@ -1,0 +1,84 @@
+"""``testbed export inspect``: answers in text as a log of Inspect AI."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from testbed.cli.options.stored import model_argument, note, setting_argument
+from testbed.console.options import data_root_option, plugin_option, store_command, use_own_names
+from testbed.console.output import count
+from testbed.errors import TestbedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from testbed.db.store import Store
+    from testbed.results.measured_cells import Cell
+    from testbed.extensions.exchange.inspect_logs import Picture
+
+
+@store_command
+@model_argument
+@setting_argument
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="The log.",
+)
+@click.option("--pictures", is_flag=True, help="Put small pictures into it, instead of the samples' ids.")
+@plugin_option
+@data_root_option
+def command(model: str, setting: str, out: Path, pictures: bool, plugins: Sequence[str], db_url: str | None) -> int:
+    """Answers in text as a JSON log of Inspect AI.
+
+    inspect view shows it, and inspect_ai.log.read_eval_log reads it.
+    """
+    from testbed.db.store import Store
+    from testbed.results.measured_cells import measured_cells
+    from testbed.extensions.exchange.inspect_logs import as_json, inspect_log
+    from testbed.paths import write_atomically
+    from testbed.registry import registry
+
+    if out.suffix != ".json":
+        raise TestbedError(f"a log of Inspect AI that is JSON has a name in .json, not {out.name}")
+    if pictures:
+        registry.load(plugins)
+        use_own_names(db_url)
+    missing: list[str] = []
+    with Store.open(db_url) as store:
+        cells, _ = measured_cells(store, [model], [setting])
+        if len(cells) > 1:
+            raise TestbedError(f"a log is of one cell, but {model} on {setting} are {len(cells):,}")
+        log = inspect_log(store, cells[0], _pictures(store, cells[0], missing) if pictures else lambda _, name: name)
+    if missing:
+        note(f"{count(len(missing), 'picture')} cannot be shown: {missing[0]}")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(out, as_json(log).encode())
+    click.echo(f"{count(len(log['samples']), 'sample')} written to {out}")
+    return 0
+
+
+def _pictures(store: Store, cell: Cell, missing: list[str]) -> Picture:
+    """Small pictures as data URIs; the ids of samples that have none, with the reasons in ``missing``."""
+    from testbed.results.evaluated import SettingSamples
+    from testbed.results.pictures import Pictures
+    from testbed.registry import registry
+
+    shown = SettingSamples.among(store, cell.evaluation.eval_setting, [cell.evaluation])
+    made = Pictures(store, registry)
+
+    def picture(place: int, name: str) -> str:
+        found = made.picture(shown, place)
+        if isinstance(found, str):
+            missing.append(found)
+            return name
+        return f"data:image/jpeg;base64,{base64.b64encode(found).decode()}"
+
+    return picture

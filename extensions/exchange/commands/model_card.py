@@ -1,0 +1,97 @@
+"""``testbed export model-card``: the results of a model for its card on the hub."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from testbed.cli.options.stored import model_argument, note, note_counts, settings_option
+from testbed.console.options import ManyWords, store_command
+from testbed.errors import TestbedError
+
+
+@store_command
+@model_argument
+@settings_option
+@click.option("--name", metavar="NAME", help="The model's name in the card.  [default: the model's]")
+@click.option("--all", "everything", is_flag=True, help="All metrics, not only the main one of each setting.")
+@click.option(
+    "--hub",
+    cls=ManyWords,
+    metavar="SETTING=id=ID",
+    help="What a setting's data set is on the hub: SETTING=id=OWNER/NAME,config=…,split=…,revision=…,task=…; task is"
+    " the id of a task with a leaderboard.",
+)
+@click.option(
+    "--readme",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Put the results into the front matter of this README.",
+)
+@click.option("--write", is_flag=True, help="Write the file of --readme, instead of printing it.")
+@click.option(
+    "--eval-results",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also write the main results on data sets with a task: a file of .eval_results.",
+)
+@click.option("--source", metavar="URL", help="Where the results are, for --eval-results.")
+def command(
+    model: str,
+    settings: Sequence[str],
+    name: str | None,
+    everything: bool,
+    hub: Sequence[str],
+    readme: Path | None,
+    write: bool,
+    eval_results: Path | None,
+    source: str | None,
+    db_url: str | None,
+) -> int:
+    """The results of a model for its card: model-index, as YAML.
+
+    They are printed; --readme prints an existing README with them. Rates are fractions. A data set has an id of the hub
+    only if it was read from the hub, or --hub says it.
+    """
+    from testbed.db.store import Store
+    from testbed.extensions.exchange import model_cards as cards
+    from testbed.results.measured_cells import measured_cells
+    from testbed.paths import write_atomically
+
+    if write and readme is None:
+        raise click.UsageError("--write needs --readme FILE")
+    with Store.open(db_url) as store:
+        cells, left_out = measured_cells(store, [model], settings)
+    if len({each.model for each in cells}) > 1:
+        raise TestbedError(f"a card is of one model; {model} matches {', '.join(sorted({c.model for c in cells}))}")
+    note_counts(left_out)
+    results = cards.card_results(cells, cards.read_hub(hub), everything)
+    partial = sum(each.evaluation.sample_limit is not None or each.evaluation.random_weights for each in cells)
+    if partial:
+        note(f"{partial:,} of {len(cells):,} cells are of some samples or of random weights, which a card cannot say")
+    index = cards.model_index(name or cells[0].model, results)
+    if eval_results is not None:
+        main = cards.card_results(cells, cards.read_hub(hub))  # a leaderboard has one value of a task
+        entries = cards.eval_results(main, source)
+        if not entries:
+            raise TestbedError("no result has a task of the hub; --hub SETTING=id=OWNER/NAME,task=TASK names one")
+        if lacking := len(main) - len(entries):
+            note(f"{lacking:,} of {len(main):,} settings have no task, and are not in {eval_results}")
+        eval_results.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(eval_results, cards.as_yaml(entries).encode())
+    if readme is None:
+        click.echo(cards.as_yaml({cards.INDEX: index}), nl=False)
+        return 0
+    try:
+        text = readme.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TestbedError(f"{readme} cannot be read: {error}") from error
+    merged = cards.merged_card(text, index, str(readme))
+    if write:
+        write_atomically(readme, merged.encode())
+        click.echo(f"{readme} has the results now")
+    else:
+        click.echo(merged, nl=False)
+    return 0

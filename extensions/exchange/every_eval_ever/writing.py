@@ -1,0 +1,128 @@
+"""Writes the measured cells of a store in the folders of Every Eval Ever's data store.
+
+``<collection>/<developer>/<model>/<uuid>.json`` has a cell's record, and ``<uuid>_samples.jsonl`` beside it a line for
+each sample. All of it comes from the store: equal stores give equal bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from testbed.db.store import Store
+from testbed.entities import OVERALL, Metric
+from testbed.results.measured_cells import Cell, measured_cells
+from testbed.extensions.exchange.every_eval_ever.record import finite_value, folder_of, record_of, result_id
+from testbed.extensions.exchange.every_eval_ever.samples import Samples
+from testbed.claims.every_eval_ever import SAMPLES_SUFFIX
+from testbed.jsontext import finite
+from testbed.metric_specs import main_metric, spec_of
+from testbed.paths import write_atomically
+
+UNDEFINED = "metrics have no value"
+NO_SAMPLES = "cells have no score of each sample: their samples are not written"
+NO_DATASET = "cells have no samples, and no data set that could be named"
+
+
+@dataclass
+class Written:
+    """What was written.
+
+    Attributes:
+        records: The number of cells.
+        samples: The number of their samples.
+        left_out: What was left out, or is not carried as it is → how often.
+    """
+
+    records: int = 0
+    samples: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def write(
+    store: Store,
+    folder: Path,
+    models: Sequence[str] = (),
+    settings: Sequence[str] = (),
+    organization: str = "unknown",
+    relationship: str = "other",
+) -> Written:
+    """Writes records with their samples.
+
+    Args:
+        store: The results store.
+        folder: The output folder; created if missing.
+        models: Names or patterns; none means all.
+        settings: Names or patterns; none means all but parts of others.
+        organization: Who evaluated.
+        relationship: Of these to the models: one of `testbed.claims.every_eval_ever.RELATIONSHIPS`.
+
+    Raises:
+        StoreError: If nothing of these was measured here.
+        UnknownNameError: If a word matches nothing.
+    """
+    cells, left_out = measured_cells(store, models, settings)
+    done = Written(left_out=left_out)
+    for cell in cells:
+        if cell.evaluation.dataset_id is None:
+            done.left_out[NO_DATASET] += 1
+        else:
+            _write_cell(store, cell, folder, organization, relationship, done)
+    done.left_out = +done.left_out
+    return done
+
+
+def _write_cell(store: Store, cell: Cell, folder: Path, organization: str, relationship: str, done: Written) -> None:
+    assert cell.evaluation.dataset_id is not None
+    dataset = store.datasets.get(cell.evaluation.dataset_id)
+    record = record_of(cell, dataset, organization, relationship)
+    done.left_out[UNDEFINED] += sum(finite_value(each) is None for each in cell.metrics)
+    link = {
+        "evaluation_id": record["evaluation_id"],
+        "model_id": record["model_info"]["id"],
+        "evaluation_name": cell.eval_setting,
+    }
+    main = _main(cell.metrics)
+    link |= {"evaluation_result_id": result_id(main)} if main else {}
+    samples = Samples(cell, dataset, link)
+    lines = [_line(each) for each in samples.lines(store)]
+    content = "".join(f"{line}\n" for line in lines).encode()
+    done.left_out.update(samples.incomplete)
+    # Their data store takes random UUIDs (version 4) alone; this one has their form, and is made of the content.
+    digest = hashlib.sha256(_line(record).encode() + content).digest()
+    name = str(uuid.UUID(bytes=digest[:16], version=4))
+    parts = folder_of(cell, dataset)
+    place = folder.joinpath(*parts)
+    place.mkdir(parents=True, exist_ok=True)
+    if lines:
+        record["detailed_evaluation_results"] = {
+            "format": "jsonl",
+            "file_path": "/".join(("data", *parts, f"{name}{SAMPLES_SUFFIX}")),
+            "hash_algorithm": "sha256",
+            "checksum": hashlib.sha256(content).hexdigest(),
+            "total_rows": len(lines),
+        }
+        write_atomically(place / f"{name}{SAMPLES_SUFFIX}", content)
+    else:
+        done.left_out[NO_SAMPLES] += 1
+    write_atomically(place / f"{name}.json", f"{json.dumps(finite(record), indent=2, allow_nan=False)}\n".encode())
+    done.records += 1
+    done.samples += len(lines)
+
+
+def _main(metrics: Sequence[Metric]) -> Metric | None:
+    """The main metric of all samples."""
+    found = {spec_of(each): each for each in metrics if each.slice == OVERALL and finite_value(each) is not None}
+    main = main_metric(found)
+    return None if main is None else found[main]
+
+
+def _line(value: dict[str, Any]) -> str:
+    """JSON in ASCII: some readers take more than a line feed for the end of a line."""
+    return json.dumps(finite(value), allow_nan=False)

@@ -1,0 +1,26 @@
+"""What people do differently and no search can make again: it is named as not tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from testbed.extensions.explain.axis import Axis, NotApplicableError, Stage, add_axis
+from testbed.extensions.explain.cell import StoredCell
+
+NAMED = (
+    "batch statistics of training",
+    "random crops of training",
+    "samples drawn at random",
+    "another split",
+    "mean over several settings (mCE)",
+)
+
+
+def _none(cell: StoredCell) -> Iterator[tuple[str, Callable[[Any], Any]]]:
+    cell.classes  # noqa: B018 - whether it is a classification
+    raise NotApplicableError("it takes more than this evaluation to make these again")
+
+
+for _name in NAMED:
+    add_axis(Axis(_name, Stage.SCORES, _none))

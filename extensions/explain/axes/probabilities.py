@@ -1,0 +1,65 @@
+"""How logits become probabilities. Calibration depends on it, and the order of the classes does not."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from testbed.errors import TestbedError
+from testbed.extensions.explain.axis import Axis, NotApplicableError, Stage, add_axis
+from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.table import Array, Table
+from testbed.extensions.explain.texts import SCALE
+from testbed.models.model_base import LoadOptions
+
+COSINES, UNTRAINED = 1.0, 1 / 0.07  # what cosines are multiplied by; the second one is what CLIP's training begins with
+
+Found = Iterator[tuple[str, Callable[[Table], Table]]]
+
+
+def _scaled(of: Callable[[], tuple[float, float]], table: Table) -> Table:
+    """Logits with another scale and bias; the table itself where these do not matter, and are not looked up."""
+    if not table.calibration:
+        return table
+    scale, bias = of()
+
+    def changed(logits: Array) -> Array:
+        return logits.astype("float64") * (scale / SCALE) + bias
+
+    whole = None if table.whole is None else changed(table.whole)
+    return replace(table, logits=changed(table.logits), whole=whole)
+
+
+def _scales(cell: StoredCell) -> Found:
+    if not cell.zero_shot:
+        raise NotApplicableError("no class prompts are involved")
+    yield "1: logits are cosines", partial(_scaled, lambda: (COSINES, 0.0))
+    yield "14.3, as before training", partial(_scaled, lambda: (UNTRAINED, 0.0))
+    if _is_here(cell):
+        yield "the network's own, with its bias", partial(_scaled, functools.cache(partial(_own, cell)))
+
+
+def _is_here(cell: StoredCell) -> bool:
+    with contextlib.suppress(TestbedError):
+        return cell.model.identified_by_loading or bool(cell.model.weights(fetch=False))
+    return False
+
+
+def _own(cell: StoredCell) -> tuple[float, float]:
+    """The scale and the bias that a network was trained with; those of the stored logits if it has none."""
+    loaded = cell.model.load(LoadOptions(random_seed=cell.random_seed))
+    found = {name.rpartition(".")[2]: each for name, each in loaded.network.named_parameters()}
+    scale, bias = (found.get(f"logit_{name}") for name in ("scale", "bias"))
+    return (SCALE if scale is None else float(scale.exp())), (0.0 if bias is None else float(bias))
+
+
+def _probabilities(cell: StoredCell) -> Found:
+    cell.classes  # noqa: B018 - whether it is a classification
+    yield "sigmoid of each logit", lambda table: replace(table, sigmoid=table.calibration)
+
+
+add_axis(Axis("logit scale", Stage.SCORES, _scales))
+add_axis(Axis("probabilities", Stage.SCORES, _probabilities))

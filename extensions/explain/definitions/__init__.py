@@ -1,0 +1,1 @@
+"""Definitions that `testbed.extensions.explain` adds to the registry."""

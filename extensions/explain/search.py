@@ -1,0 +1,394 @@
+"""Searches the protocols that give a published value: the cheapest first, then the smallest combinations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+from testbed.db.store import Store
+from testbed.extensions.explain.axis import Axis, NotApplicableError, Stage, Variant, axes, in_order
+from testbed.extensions.explain.bench import Arm, Bench
+from testbed.extensions.explain.cell import StoredCell
+from testbed.extensions.explain.explanation import (
+    CHANCE,
+    CHANCE_OF_SINGLE,
+    ENOUGH,
+    EXCLUDED,
+    GIVES,
+    NARROW,
+    UNDECIDED,
+    Explanation,
+    Row,
+    Target,
+    allowed,
+    expected_by_chance,
+    most_by_chance,
+    verdict,
+)
+from testbed.extensions.explain.race import FIRST_LOOK, Race
+from testbed.extensions.explain.sampling import Estimate
+from testbed.extensions.explain.table import values
+from testbed.registry.catalog import Catalog
+
+# Of the forward passes, where several metrics tell pairs apart; all, if one was published or so many variants are left:
+FOR_SINGLES = 0.7
+FEW = 3
+MOST_COMBINATIONS = 600  # that need no images
+MOST_TEXTS = 20_000  # that are embedded for combinations
+FOR_FIRST_LOOKS = 0.3  # of the forward passes that are left for pairs of changes of the images
+NOT_ADDITIVE = 0.2  # of an effect: how far effects on outputs are from adding up
+BEST = 5  # pairs to which a third variant is added
+SHARE, AT_LEAST = 0.05, 10_000  # forward passes: of those that all variants would take, and where these are few
+EVALUATIONS = 2  # so many evaluations of passes at most, where these are more than `AT_LEAST`
+
+METRICS = ("metric", "another metric")  # axes that replace the published metric
+
+Say = Callable[[str], None]
+
+
+def default_samples(evaluated: int, variants: int, evaluations: float = EVALUATIONS) -> int:
+    """How many forward passes a search makes at most if nothing is said: of so many evaluations, or of a small set."""
+    full = evaluated * variants
+    most = min(max(SHARE * full, AT_LEAST), max(evaluations * evaluated, AT_LEAST), full)
+    return int(most)
+
+
+class Search:
+    """A search for the protocol of published values.
+
+    Args:
+        cell: The cell.
+        targets: The published values; several metrics exclude more than one.
+        samples: The most forward passes; default `default_samples` of the single variants, and as many of pairs where
+            several metrics tell these apart.
+        device: Where models run.
+        stages: What may be used.
+        given: The axes; default all.
+        say: Is told what is done.
+        thorough: Whether images are run even if stored outputs give the values already.
+
+    Attributes:
+        found: What was found.
+        tried: The combinations that were tried.
+    """
+
+    def __init__(
+        self,
+        cell: StoredCell,
+        targets: Sequence[Target],
+        samples: int | None = None,
+        device: str = "cpu",
+        stages: Sequence[Stage] = tuple(Stage),
+        given: Sequence[Axis] | None = None,
+        say: Say = lambda line: None,
+        thorough: bool = False,
+    ) -> None:
+        self.cell = cell
+        self.targets = tuple(targets)
+        self.budget = samples
+        self._limited = samples is not None
+        self._usual = 0  # the default for single variants
+        self.bench = Bench(cell, [each.metric for each in targets], device)
+        self.axes = [each for each in (axes() if given is None else given) if each.stage in stages]
+        self.say = say
+        self.thorough = thorough
+        self.found = Explanation(cell.evaluation.model, cell.evaluation.eval_setting, self.targets, len(cell))
+        self.race = Race(self.bench, self.targets)
+        self.tried: list[Row] = []
+        self._exact: list[Row] = []
+
+    def run(self) -> Explanation:
+        """The single variants, and where none of them gives it their combinations."""
+        arms: list[Arm] = [(each,) for each in self._variants()]
+        self._exact = [self._row(arm, self.bench.exact(arm)) for arm in arms if not self.bench.sampled(arm)]
+        sampled = [arm for arm in arms if self.bench.sampled(arm)]
+        rows = list(self._exact)
+        if sampled and not self.found.agrees:
+            if not self.thorough and self._stored_gives_it():
+                self.found.not_tried.update({arm[0].axis: ENOUGH for arm in sampled})
+            else:
+                rows += self._run_images(sampled)
+        self.found.rows = self._sorted(rows)
+        self.found.by_chance = self._luck()
+        if not self.found.agrees and not any(each.verdict == GIVES for each in self.found.rows):
+            self._finish()
+            if not any(each.verdict == GIVES for each in self.found.rows):
+                self._combine()
+        images = self.bench.images
+        self.found.images_read, self.found.forwards = images.read, images.forwards
+        self.found.texts = self.bench.heads.texts
+        return self.found
+
+    def _luck(self) -> float:
+        """How many of the variants of scoring and texts would give the values by chance."""
+        return expected_by_chance(self._exact, self.targets, small_effects=True)
+
+    def _stored_gives_it(self) -> bool:
+        """Whether what needs no images does: a variant, or a pair, where chance would hardly give one."""
+        if any(each.verdict == GIVES for each in self._exact):
+            return self._luck() < CHANCE_OF_SINGLE
+        decisive = most_by_chance(len(self._exact_arms), self.targets) <= CHANCE
+        if decisive:
+            self.say("no single variant of what is stored gives it; trying pairs of these")
+        return decisive and any(each.verdict == GIVES for each in self._exact_pairs)
+
+    def _finish(self) -> None:
+        """Spends passes on the single variants that are undecided, the nearest first, before any pair is run."""
+        arms = [each.variants for each in self.found.rows if each.verdict == UNDECIDED]
+        self.race.decide([each for each in arms if each in self.race.known], self.budget or 0)
+        self.found.rows = self._sorted(self._refreshed(self.found.rows))
+
+    def _run_images(self, arms: Sequence[Arm]) -> list[Row]:
+        """The variants that need images: as exact as it takes to tell them apart, and as passes allow."""
+        protocols = {self.bench.pixels(arm) for arm in arms}  # variants of texts share one
+        self._usual = default_samples(len(self.cell), len(protocols))
+        if self.budget is None:
+            self.budget = self._usual
+        self.say(f"running {len(arms)} variants on some of the images: {self.budget:,} at most in all")
+        most = min(self.budget, self._usual) if len(self.targets) > 1 else self.budget  # the rest is for pairs
+        self.race.run(arms, int(most * FOR_SINGLES) if len(self.targets) > 1 else most)
+        alive = [arm for arm in self.race.alive(arms) if arm in self.race.known]
+        if any(self._sampled_row(arm).verdict == GIVES for arm in alive):
+            self.race.run(alive, self.budget)  # combinations are not tried
+        elif len(self.race.likely(alive)) <= FEW:
+            self.race.run(alive, most)
+        self._note_failed(arms)
+        self._note_untried(arms)
+        return [self._sampled_row(arm) for arm in arms if arm in self.race.known]
+
+    # Single variants ----------------------------------------------------------------------------------------------
+
+    def _variants(self) -> list[Variant]:
+        found: list[Variant] = []
+        for axis in self.axes:
+            try:
+                if axis.stage == Stage.IMAGES:
+                    self.bench.own  # noqa: B018 - whether images can be run
+                variants = axis.of(self.cell)
+                if axis.name in METRICS and len(self.targets) > 1:
+                    raise NotApplicableError("several published metrics are given")
+                if variants and self.bench.sampled((variants[0],)):
+                    self.bench.pixels((variants[0],))
+            except NotApplicableError as error:
+                self.found.not_tried[axis.name] = str(error)
+            else:
+                found += [each for each in variants if not self._idle(each)]
+        return found
+
+    def _note_failed(self, arms: Sequence[Arm]) -> None:
+        self.found.failed += [(arm[0], why) for arm in arms if (why := self.race.failed(arm))]
+
+    def _note_untried(self, arms: Sequence[Arm]) -> None:
+        failed = {variant for variant, _ in self.found.failed}
+        untried = [arm[0] for arm in arms if arm not in self.race.known and arm[0] not in failed]
+        for axis in dict.fromkeys(each.axis for each in untried):
+            self.found.not_tried[axis] = (
+                f"{self.budget:,} images through the network do not suffice for a first look; give more --samples"
+            )
+
+    def _idle(self, variant: Variant) -> bool:
+        """Whether it changes nothing here; these are counted."""
+        idle = not self.bench.sampled((variant,)) and self.bench.idle(variant)
+        if idle:
+            self.found.idle.append(variant)
+        return idle
+
+    def _row(self, arm: Arm, estimates: tuple[Estimate, ...]) -> Row:
+        return Row(arm, estimates, verdict(estimates, self.targets))
+
+    def _sorted(self, rows: Sequence[Row]) -> list[Row]:
+        order = [GIVES, UNDECIDED, EXCLUDED]
+        return sorted(rows, key=lambda each: (order.index(each.verdict), each.distance(self.targets)))
+
+    def _sampled_row(self, arm: Arm) -> Row:
+        return self._row(arm, self.race.known[arm])
+
+    # Combinations -------------------------------------------------------------------------------------------------
+
+    def _combine(self) -> None:
+        self.say("no single variant gives it; trying combinations")
+        sampled = self._sampled_pairs()
+        self.found.rows = self._sorted(self._refreshed(self.found.rows))
+        if any(each.verdict == GIVES for each in self.found.rows):
+            return
+        self.tried = [*self._exact_pairs, *map(self._doubted, self._refreshed(sampled))]
+        if not any(each.verdict == GIVES for each in self.tried):
+            self.tried += self._thirds()
+        self.found.combinations = self._sorted([each for each in self.tried if each.verdict != EXCLUDED])
+        self.found.combinations_tried = len(self.tried)
+        self.found.by_chance = expected_by_chance(self.tried, self.targets)
+
+    def _refreshed(self, rows: Sequence[Row]) -> list[Row]:
+        """Rows by what is known now: they, or others of the same protocol, were run on more images since."""
+        known = [each.variants for each in rows if each.variants in self.race.known]
+        self.race.refresh(self.race.alive(known))
+        return [self._sampled_row(each.variants) if each.variants in self.race.known else each for each in rows]
+
+    def _doubted(self, row: Row) -> Row:
+        """A combination gives nothing that one of its variants may give alone."""
+        undecided = {each.variants[0] for each in self.found.rows if each.verdict == UNDECIDED}
+        doubt = row.verdict == GIVES and not undecided.isdisjoint(row.variants)
+        return replace(row, verdict=UNDECIDED) if doubt else row
+
+    @cached_property
+    def _exact_arms(self) -> list[Arm]:
+        """The pairs that need no images, those whose effects add or multiply up to the published values first."""
+
+        def predicted(pair: tuple[Row, Row]) -> float:
+            one, other = pair
+            return max(
+                min(
+                    abs(a.value + b.value - target.stored - target.value),
+                    abs(a.value * b.value / max(target.stored, 1e-12) - target.value),
+                )
+                for a, b, target in zip(one.estimates, other.estimates, self.targets, strict=True)
+            )
+
+        able = [pair for pair in combinations(self._exact, 2) if _combinable(pair[0].variants, pair[1].variants)]
+        arms = [in_order(one.variants + other.variants) for one, other in sorted(able, key=predicted)]
+        return arms[:MOST_COMBINATIONS]
+
+    @cached_property
+    def _exact_pairs(self) -> list[Row]:
+        return self._exact_rows(self._exact_arms)
+
+    @cached_property
+    def _most_texts(self) -> int:
+        return self.bench.heads.texts + MOST_TEXTS
+
+    def _exact_rows(self, arms: Sequence[Arm]) -> list[Row]:
+        """Rows of combinations that need no images; those that need too many new texts are counted."""
+        rows, heads = [], self.bench.heads
+        for arm in arms:
+            texts = self.bench.texts(arm)
+            if texts is not None and heads.texts + heads.lacking(texts) > self._most_texts:
+                self.found.combinations_left += 1
+            else:
+                rows.append(self._row(arm, self.bench.exact(arm)))
+        return rows
+
+    def _sampled_pairs(self) -> list[Row]:
+        """Pairs that need images: of one change of the images from what was run of it, of two newly run."""
+        known = [arm for arm in self.race.known if len(arm) == 1]
+        if not known:
+            return []
+        exact = [each.variants for each in self._exact]
+        pairs = [(one, other) for one in known for other in exact if _combinable(one, other)]
+        arms = [in_order(one + other) for one, other in pairs]
+        for arm, (one, _) in zip(arms, pairs, strict=True):
+            self.race.look(arm, self.race.sizes[one])
+        arms += self._predicted(known)
+        self.race.run([*known, *arms], self.budget or 0, until_sure=True)
+        rows = [self._sampled_row(arm) for arm in arms if arm in self.race.known]
+        halves = {(each,): None for row in rows if row.verdict == GIVES for each in row.variants}
+        doubted = [half for half in halves if half in self.race.known]
+        self.race.refresh(doubted)
+        self.race.decide(doubted, self.budget or 0)
+        return rows
+
+    def _predicted(self, known: Sequence[Arm]) -> list[Arm]:
+        """The pairs of changes of the images that come closest if their effects on the outputs add up.
+
+        One that could flip hardly an answer leaves the other's value as it is.
+        """
+        changes = [arm for arm in known if arm[0].stage == Stage.IMAGES]
+        moving = [arm for arm in changes if self.bench.reach(arm, self.race.sizes[arm]) > NARROW]
+        images = [in_order(a + b) for a, b in combinations(moving, 2) if _combinable(a, b) and self._both_count(a, b)]
+        if len(self.targets) > 1:
+            protocols = {self.bench.pixels(arm) for arm in images}
+            self._allow(self._usual + default_samples(len(self.cell), len(protocols), math.inf))
+        scored = []
+        for pair in images:
+            size = min(self.race.sizes[(each,)] for each in pair)
+            try:
+                estimates = self.race.estimated(pair, size, self.bench.added(pair, size))
+            except (KeyError, ValueError):  # outputs of another shape
+                continue
+            scored.append((self._likelihood(estimates), pair))
+        most = int(FOR_FIRST_LOOKS * ((self.budget or 0) - self.bench.images.forwards)) // FIRST_LOOK
+        chosen = [pair for _, pair in sorted(scored, key=lambda each: each[0], reverse=True)[: max(0, most)]]
+        self.found.combinations_left += len(images) - len(chosen)
+        return chosen
+
+    def _allow(self, samples: int) -> None:
+        """Spends as much as pairs take; where less was asked for, that is said."""
+        if not self._limited:
+            self.budget = samples
+            self.say(f"running pairs on some of the images: {samples:,} at most in all")
+        elif samples > (self.budget or 0):
+            self.found.enough = samples
+
+    def _both_count(self, one: Arm, other: Arm) -> bool:
+        """Whether two changes of the images give another protocol than each of them."""
+        return self.bench.pixels(in_order(one + other)) not in (self.bench.pixels(one), self.bench.pixels(other))
+
+    def _likelihood(self, estimates: Sequence[Estimate]) -> float:
+        """The logarithm of the density of the published values under predictions, which err themselves."""
+        total = 0.0
+        for found, target in zip(estimates, self.targets, strict=True):
+            spread = found.error + NOT_ADDITIVE * abs(found.value - target.stored) + allowed(target)
+            total -= ((found.value - target.value) / spread) ** 2 / 2 + math.log(spread)
+        return total
+
+    def _thirds(self) -> list[Row]:
+        """The closest pairs with each third variant, of those that need no images."""
+        best = sorted(self._exact_pairs, key=lambda each: each.distance(self.targets))[:BEST]
+        arms = {
+            in_order(pair.variants + third.variants)
+            for pair in best
+            for third in self._exact
+            if _combinable(pair.variants, third.variants)
+        }
+        return self._exact_rows(sorted(arms, key=str))
+
+
+def explain(
+    store: Store,
+    catalog: Catalog,
+    model: str,
+    setting: str,
+    published: Mapping[str, tuple[float, float]],
+    **options: Any,
+) -> Explanation:
+    """Which protocols give published values of a cell, and which do not.
+
+    Args:
+        store: With the outputs of the cell.
+        catalog: The registry.
+        model: The model.
+        setting: The eval setting.
+        published: Metric → the published value, a fraction, and half a unit of its last printed digit.
+        **options: Further arguments of `Search`.
+
+    Raises:
+        StoreError: If a metric is no share of right answers and no mean of a stored score.
+        UnknownNameError: If the cell was not evaluated.
+    """
+    return search_for(store, catalog, model, setting, published, **options).run()
+
+
+def search_for(
+    store: Store,
+    catalog: Catalog,
+    model: str,
+    setting: str,
+    published: Mapping[str, tuple[float, float]],
+    **options: Any,
+) -> Search:
+    """The search that `explain` runs; see there."""
+    cell = StoredCell.open(store, catalog, model, setting)
+    targets = [
+        Target(metric, value, rounding, values(cell.table(metric)).value, samples=len(cell))
+        for metric, (value, rounding) in published.items()
+    ]
+    return Search(cell, targets, **options)
+
+
+def _combinable(one: Arm, other: Arm) -> bool:
+    return not (
+        {each.axis for each in one} & {each.axis for each in other} or any(each.alone for each in (*one, *other))
+    )

@@ -1,0 +1,86 @@
+"""The model whose outputs are stored, with the preprocessing that its identity records.
+
+A checkpoint that was evaluated with ``--image-size`` or ``--mean`` has another preprocessing than its name alone says.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from testbed.errors import TestbedError
+from testbed.extensions.explain.table import Array
+from testbed.identity.describe import describe
+from testbed.models.base.transform import LazyTransform, StandardNormalization, StandardTransform
+from testbed.models.model_base import ModelDefinition
+
+FIELDS = ("transform", "normalization")
+REPEATED = 16  # images whose stored outputs are computed again before anything is said of other protocols
+# Of the largest output, by precision: what another machine, or storing at half precision, may change.
+TOLERANCE, TOLERANCE_BELOW_FLOAT32 = 2e-3, 5e-2
+
+
+def model_as_stored(definition: ModelDefinition, identity: Mapping[str, Any]) -> ModelDefinition:
+    """A model with the transform and the normalization that an identity records, where these can be made from it.
+
+    Args:
+        definition: What the registry has under the model's name.
+        identity: Of a stored cell of that model.
+    """
+    recorded = identity.get("model", {}).get("spec") or {}
+    changes = {}
+    for field in FIELDS:
+        own = getattr(definition, field, None)
+        if field not in recorded or recorded[field] == _description(own):
+            continue
+        made = _made(recorded[field], own)
+        if recorded[field] == _description(made):
+            changes[field] = made
+    return definition.under_name(definition.name, **changes) if changes else definition
+
+
+def difference(outputs: Array, stored: Array, dtype: str) -> str:
+    """How outputs that were computed again differ from the stored ones; empty if only by rounding.
+
+    Args:
+        outputs: Float array [m, C]; rows of unreadable samples are NaN.
+        stored: Float array [m, C].
+        dtype: The precision of the network.
+    """
+    if outputs.shape != stored.shape:
+        return f"they have {outputs.shape[1]:,} columns, and the stored ones {stored.shape[1]:,}"
+    both = np.isfinite(outputs).all(axis=1) & np.isfinite(stored).all(axis=1)
+    if not both.any():
+        return "none of the images could be read"
+    largest = float(np.abs(stored[both]).max())
+    apart = float(np.abs(outputs[both].astype(np.float64) - stored[both]).max())
+    tolerance = TOLERANCE if dtype in ("float32", "tf32") else TOLERANCE_BELOW_FLOAT32
+    if apart <= tolerance * max(largest, 1e-12):
+        return ""
+    return f"on {int(both.sum())} images they differ by up to {apart:.3g}, where the largest is {largest:.3g}"
+
+
+def _description(value: Any) -> Any:
+    try:
+        return describe(value)
+    except TestbedError:
+        return None
+
+
+def _made(recorded: Any, like: Any) -> Any:
+    """A transform or a normalization from its description; None where the description is not enough."""
+    if not isinstance(recorded, Mapping):
+        return None
+    fields = recorded.get("!spec")
+    kinds = {each.__name__: each for each in (StandardTransform, StandardNormalization)}
+    kind = kinds.get(str(recorded.get("type")))
+    if kind is not None and isinstance(fields, Mapping):
+        return kind(**fields)
+    if isinstance(like, LazyTransform) and type(like).__name__ == recorded.get("type") and isinstance(fields, Mapping):
+        other = copy.copy(like)
+        vars(other).update(fields, _made=None)
+        return other
+    return None

@@ -1,0 +1,200 @@
+"""Documents of evaluations: what they were computed from, their metrics, and the command to repeat them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property, lru_cache
+from typing import Any
+
+from testbed.results.unread import unread_samples
+from testbed.results.imagenet_testbed_table import METRIC_SUFFIXES
+from testbed.db.store import Store
+from testbed.entities import OVERALL, Evaluation, Metric
+from testbed.errors import StoreError, TestbedError
+from testbed.metric_specs import main_metric, right_or_wrong, spec_of
+from testbed.metrics.inference.intervals import interval_of
+from testbed.extensions.explorer.documents import number_in
+from testbed.plotting.own.confusion import confusions, numbers
+from testbed.plotting.own.source import Own
+from testbed.claims.agreement import PublishedValues, in_words
+from testbed.registry.references import is_part
+
+PER_DOCUMENT = 16
+MOST_EXPORTED = 20_000
+MOST_CONFUSIONS = 500  # evaluations of a store whose export has the confusions of each
+LONGEST = 4_000  # characters of a part of an identity; longer ones are shown by their beginning
+MOST_METRICS = 400
+MOST_NAMED = 20  # samples that could not be read
+
+
+class Cells:
+    """``cells/K``: sixteen evaluations that were run here, by id; ``confusion/ID``: the confusions of one.
+
+    Args:
+        store: The results store.
+        settings: Those that are shown; evaluations on parts of settings that are not shown have no documents.
+    """
+
+    def __init__(self, store: Store, settings: Collection[str]) -> None:
+        self.store = store
+        self.settings = settings
+        self._confusion = lru_cache(maxsize=1)(self._confusion_of)  # asked for by `paths`, then by `document`
+
+    def paths(self) -> Iterator[str]:
+        """All documents of cells; none where there are too many evaluations for files."""
+        every = [
+            each
+            for each in (*self.store.evaluations.find(), *self.store.evaluations.find(hidden=True))
+            if self._shown(each)
+        ]
+        if len(every) <= MOST_EXPORTED:
+            yield from (f"cells/{number}" for number in sorted({each.id // PER_DOCUMENT for each in every}))
+        if len(every) <= MOST_CONFUSIONS:
+            for each in every:
+                if not each.hidden and self._confusion(each.id) is not None:
+                    yield f"confusion/{each.id}"
+
+    def document(self, path: str) -> Any:
+        """One of these."""
+        kind, _, text = path.partition("/")
+        if kind not in ("cells", "confusion"):
+            raise KeyError(path)
+        if kind == "confusion":
+            confused = self._confusion(number_in(text))
+            if confused is None:
+                raise KeyError(path)
+            return confused
+        first = number_in(text) * PER_DOCUMENT
+        several = (self._evaluation(each) for each in range(first, first + PER_DOCUMENT))
+        found = {str(each.id): self._cell(each) for each in several if each is not None}
+        if not found:
+            raise KeyError(path)
+        return found
+
+    def _shown(self, each: Evaluation) -> bool:
+        return _own(each) and (each.eval_setting in self.settings or not is_part(each.eval_setting))
+
+    def _evaluation(self, number: int) -> Evaluation | None:
+        """An evaluation that was run here."""
+        try:
+            found = self.store.evaluations.get(number)
+        except StoreError:
+            return None
+        return found if self._shown(found) else None
+
+    def _confusion_of(self, number: int) -> dict[str, Any] | None:
+        """The confusions of an evaluation; None if it has no predictions of single classes."""
+        evaluation = self._evaluation(number)
+        if evaluation is None or evaluation.dataset_id is None:
+            return None
+        try:
+            return numbers(confusions(Own(self.store), evaluation))
+        except TestbedError:
+            return None
+
+    def _cell(self, each: Evaluation) -> dict[str, Any]:
+        identity = self.store.evaluations.identity(each)
+        records = self.store.records.of([each.id])[each.id]
+        metrics = self.store.results.metrics(each.id)
+        cell = ([each.model], [each.eval_setting])
+        history = (*self.store.evaluations.find(*cell), *self.store.evaluations.find(*cell, hidden=True))
+        spec = (identity.get("model") or {}).get("spec") or {}
+        return {
+            "id": each.id,
+            "model": each.model,
+            "setting": each.eval_setting,
+            "status": each.status,
+            "error": each.error,
+            "n": each.size,
+            "limit": each.sample_limit,
+            "dtype": each.dtype,
+            "random": each.random_weights,
+            "begun": _time(each.created_at),
+            "completed": _time(each.completed_at),
+            "derivedFrom": each.derived_from,
+            "fingerprint": each.fingerprint,
+            "weights": (identity.get("model") or {}).get("weights"),
+            "preprocessing": {key: _short(spec[key]) for key in ("transform", "normalization") if spec.get(key)},
+            "environment": each.environment,
+            "identity": {key: _short(value) for key, value in identity.items()},
+            "record": _short(records[0].content) if records else None,
+            "logits": "logits" in self.store.outputs.kinds(each.id),
+            "command": command(each),
+            "main": _main(metrics),
+            "right": self._right(each.id),
+            "unread": self._unread(each),
+            "metrics": [_metric(each) for each in metrics[:MOST_METRICS]],
+            "moreMetrics": max(0, len(metrics) - MOST_METRICS),
+            "published": self._beside(each),
+            "history": [
+                [other.id, other.status, _time(other.created_at), other.hidden]
+                for other in sorted(history, key=lambda other: -other.id)
+                if _own(other)
+            ],
+        }
+
+    def _right(self, number: int) -> str | None:
+        """The per-sample score that says whether a sample is right; None if there is none."""
+        found = right_or_wrong(self.store.scores.specs([number])[number].values())
+        return None if found is None else found.name
+
+    def _unread(self, evaluation: Evaluation) -> dict[str, Any]:
+        """How many samples could not be read, and the first of them by name, each with its reason."""
+        count, first = unread_samples(self.store, evaluation, MOST_NAMED)
+        return {"count": count, "first": [[each.position, each.id, each.reason] for each in first]}
+
+    def _beside(self, evaluation: Evaluation) -> list[list[str]]:
+        """What is published about an evaluation's metrics of all samples: metric and words."""
+        if not self._published.about(evaluation.model, evaluation.eval_setting):
+            return []
+        compared = self._published.compare(self.store.results.of([evaluation.id]))
+        return [[each.metric, in_words(each, about=False)] for each in compared if each.slice == OVERALL]
+
+    @cached_property
+    def _published(self) -> PublishedValues:
+        return PublishedValues.of_measured(self.store)
+
+
+def _metric(metric: Metric) -> list[Any]:
+    """Name, slice, value, standard error, samples, unit, the ends of the interval, direction."""
+    low, high = interval_of(metric) or (None, None)
+    return [metric.name, metric.slice, metric.value, metric.stderr, metric.n, metric.unit, low, high, metric.better]
+
+
+def _main(metrics: Sequence[Metric]) -> str | None:
+    """The metric that is the setting's column."""
+    overall = (spec_of(each) for each in metrics if each.slice == OVERALL and each.name not in METRIC_SUFFIXES)
+    found = main_metric(overall)
+    return None if found is None else found.name
+
+
+def _own(evaluation: Evaluation) -> bool:
+    return evaluation.origin != "imported"
+
+
+def command(evaluation: Evaluation) -> str:
+    """The command that computes an evaluation again."""
+    words = ["testbed", "run", evaluation.model, "--on", evaluation.eval_setting]
+    if evaluation.sample_limit is not None:
+        words += ["--limit", str(evaluation.sample_limit)]
+    if evaluation.dtype not in (None, "float32"):
+        words += ["--dtype", str(evaluation.dtype)]
+    if evaluation.random_weights:
+        words.append("--random-weights")
+    return shlex.join(words)
+
+
+def _time(value: Any) -> str | None:
+    return None if value is None else value.strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _short(value: Any) -> Any:
+    """A value that is not too long to be shown; long lists and texts by their beginning."""
+    if isinstance(value, dict):
+        return {str(key): _short(inner) for key, inner in value.items()}
+    text = json.dumps(value, default=str)
+    if len(text) <= LONGEST:
+        return json.loads(text)
+    return f"{text[:LONGEST]}… ({len(text):,} characters)"

@@ -1,0 +1,1 @@
+"""``testbed serve`` and ``testbed site``."""

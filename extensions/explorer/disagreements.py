@@ -1,0 +1,79 @@
+"""The document of what disagrees: values of different sources, and measured values with published ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from testbed.db.store import Store
+from testbed.entities import OVERALL, Claim
+from testbed.claims.agreement import PublishedValues, differing, in_words
+from testbed.claims.compare import Pair, disagreements
+from testbed.claims.names import mapped_now
+
+PATH = "disagreements"
+BY = 1.0  # points from which a pair is listed
+
+
+class Disagreements:
+    """What `testbed published disagree` lists, and what differs from measured values.
+
+    Args:
+        store: The results store.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def paths(self) -> Iterator[str]:
+        """The document, if anything is published."""
+        if self.store.claims.order():
+            yield PATH
+
+    def document(self, path: str) -> Any:
+        """The document."""
+        if path != PATH:
+            raise KeyError(path)
+        found = disagreements(mapped_now(self.store, self.store.claims.find()))
+        return {
+            "sources": [
+                {
+                    "names": [each.first, each.second],
+                    "summary": each.summary(BY),
+                    "pairs": [_pair(pair) for pair in each.beyond(Decimal(repr(BY)))],
+                }
+                for each in found
+            ],
+            "measured": self._measured(),
+        }
+
+    def _measured(self) -> list[dict[str, Any]]:
+        published = PublishedValues.of_measured(self.store)
+        if not published:
+            return []
+        compared = published.compare(self.store.results.find(slices=[OVERALL]))
+        return [
+            {
+                "model": each.model,
+                "setting": each.eval_setting,
+                "evaluation": each.evaluation_id,
+                "line": in_words(each, about=False),
+            }
+            for each in differing(compared)
+        ]
+
+
+def _pair(pair: Pair) -> dict[str, Any]:
+    return {
+        "points": float(pair.points),
+        "setting": pair.first.eval_setting,
+        "metric": pair.first.metric,
+        "slice": "" if pair.first.slice == OVERALL else pair.first.slice,
+        "values": [_value(pair.first), _value(pair.second)],
+    }
+
+
+def _value(claim: Claim) -> dict[str, Any]:
+    assert claim.source is not None
+    return {"model": claim.model, "value": claim.value, "where": f"{claim.source.file}, {claim.row}"}

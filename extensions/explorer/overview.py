@@ -1,0 +1,397 @@
+"""Documents of all results: the index of models and columns, and the values of each column."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from testbed.results.leading import in_order
+from testbed.results.imagenet_testbed_table import METRIC_SUFFIXES
+from testbed.db.store import Store
+from testbed.entities import ELSEWHERE, FRACTION, OVERALL, PUBLISHED, ClaimSource, ModelFacts
+from testbed.metric_specs import MetricSpec, agreed, main_metric
+from testbed.metrics.inference.intervals import interval
+from testbed.extensions.explorer.boards import Filled, board_of
+from testbed.extensions.explorer.documents import item_at
+from testbed.plotting.frame import filled, load_grid, with_averages
+from testbed.plotting.marks import COLOURS, GREY, IMAGENET_ONLY, SYMBOLS, family_of, model_marks
+from testbed.plotting.scatter import BASELINES, FEWEST, NOT_FITTED
+from testbed.plotting.style import STANDARD, type_order
+from testbed.claims.agreement import DIFFERS, PublishedValues, in_words
+from testbed.claims.names import trained_on
+from testbed.registry.catalog import Catalog
+from testbed.registry.table import natural_key
+from testbed.tasks.classification import task as classification
+
+MOST_SCORES = 4_000_000  # samples × models that are ranked while a page waits
+DIGITS = 10  # significant ones of a value
+USUAL = ("val", "imagenet1k", "digits")
+GROUPS = (
+    ("ImageNet", re.compile(r"val(_|-on-|$).*|imagenet-real")),
+    ("ImageNetV2", re.compile(r"imagenetv2-.*")),
+    ("natural shifts", re.compile(r"imagenet-(a|r|sketch|vid-robust.*)|objectnet.*|ytbb-robust.*|openimages.*")),
+    ("averages", re.compile(r"avg_.*|[a-z_]+_(in-memory|on-disk)")),
+    ("attacks", re.compile(r"(.*-)?(pgd|autoattack)\..*")),
+    ("corruptions, in memory", re.compile(r"imagenet-c\..*_in-memory|greyscale|.+-c\.[a-z_]+\.\d")),
+    ("corruptions, on disk", re.compile(r"imagenet-c\..*_on-disk|stylized_imagenet")),
+    ("CLIP benchmark", re.compile(r"wds/.*")),
+)
+FIELDS = ("model", "value", "n", "stderr", "origin", "evaluation_id", "unit", "clusters")
+
+
+def column_group(column: str) -> str:
+    """The heading under which a column is listed."""
+    return next((name for name, pattern in GROUPS if pattern.fullmatch(column)), "others")
+
+
+def pretraining_of(model: str) -> str:
+    """What the weights were trained on, as far as their names say."""
+    return ", ".join(trained_on(model)) or "not stated"
+
+
+class Overview:
+    """The index and the columns.
+
+    A column is the main metric of a setting, one of ImageNet-testbed's two metrics of frames (``X_pm0``), or one of
+    its averages.
+
+    Args:
+        store: The results store.
+        catalog: The registry; settings may be unknown to it.
+        settings: The names of the settings, by number.
+        source: The store's name.
+        metric: The metric of all columns; None for each setting's main one.
+        sampled: The settings whose samples are there.
+        scored: The settings of which the store has samples, so that models can be ranked on them.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        catalog: Catalog,
+        settings: Sequence[str],
+        source: str,
+        metric: str | None = None,
+        sampled: Collection[str] = (),
+        scored: Collection[str] = (),
+    ) -> None:
+        self.store = store
+        self.catalog = catalog
+        self.settings = list(settings)
+        self.sampled = set(sampled)
+        self.scored = set(scored)
+        self.source = source
+        self.metric = metric
+
+    def paths(self) -> Iterator[str]:
+        """The index, and each column; then each metric of a setting that is no column."""
+        yield "index"
+        for number in range(len(self._columns)):
+            yield f"values/{number}"
+        for index, metrics in enumerate(self._index["settings"]):
+            yield from (f"metric/{index}/{number}" for number in range(len(metrics["metrics"])))
+
+    def document(self, path: str) -> Any:
+        """One of these."""
+        kind, *numbers = path.split("/")
+        if path == "index":
+            return self._index
+        if kind == "values" and len(numbers) == 1:
+            return self._column(item_at(self._columns, numbers[0]))
+        if kind == "metric" and len(numbers) == 2:
+            setting = item_at(self._index["settings"], numbers[0])
+            return self._values(setting["name"], item_at(setting["metrics"], numbers[1]))
+        raise KeyError(path)
+
+    # Index --------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _metrics(self) -> dict[str, dict[str, tuple[MetricSpec, int | None]]]:
+        """Setting → metric → what it declares and the largest number of samples."""
+        return {name: of for name, of in self.store.results.metric_specs().items() if name in self._numbers}
+
+    @cached_property
+    def _models(self) -> list[ModelFacts]:
+        return sorted(self.store.results.model_facts(), key=lambda each: natural_key(each.name))
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {each.name: index for index, each in enumerate(self._models)}
+
+    @cached_property
+    def _columns(self) -> list[dict[str, Any]]:
+        columns: list[dict[str, Any]] = []
+        for name in self._metrics:
+            metrics = self._metrics[name]
+            frames = [metric for metric in METRIC_SUFFIXES if metric in metrics]
+            others = [spec for metric, (spec, _) in metrics.items() if metric not in frames]
+            declared = main_metric(others)
+            main = self.metric if self.metric in metrics else None if declared is None else declared.name
+            if main is not None:
+                columns.append({"name": name, "setting": name, "metric": main})
+            columns += [{"name": f"{name}_{metric}", "setting": name, "metric": metric} for metric in frames]
+        names = {each["name"] for each in columns if each["metric"] in ("top1", *METRIC_SUFFIXES)}
+        every = pd.DataFrame(0.0, index=["m"], columns=sorted(names))
+        made = [name for name in with_averages(filled(every)) if name not in names]
+        columns += [{"name": name, "setting": None, "metric": "top1"} for name in made]
+        return sorted(columns, key=lambda each: _order(each["name"]))
+
+    @cached_property
+    def _index(self) -> dict[str, Any]:
+        models = self._models
+        names = [each.name for each in models]
+        found = model_marks({each.name: each.model_type for each in models})
+        marks = [found[name] for name in names]
+        kinds = {each.kind: each.symbol for each in sorted(marks, key=lambda each: type_order(each.kind))}
+        return {
+            "source": self.source,
+            "written": datetime.now(UTC).strftime("%Y-%m-%d"),
+            "measured": self.store.results.count_complete() > 0,
+            "sources": self._cited,
+            "standard": STANDARD,
+            "disagreements": bool(self.store.claims.order()),
+            **({"training": True} if self.store.checkpoints.training_runs() else {}),
+            "metrics": sorted({metric for metrics in self._metrics.values() for metric in metrics}),
+            "baselines": [{"value": key, "text": text} for key, text in BASELINES.items()],
+            "imagenetOnly": ", ".join(IMAGENET_ONLY),
+            "fewest": FEWEST,
+            "notFitted": list(NOT_FITTED),
+            "kinds": [{"name": kind, "symbol": symbol} for kind, symbol in kinds.items()],
+            "colours": [*COLOURS, GREY],
+            "symbols": list(SYMBOLS),
+            "groups": {each.colour: each.group for each in marks},
+            "models": {
+                "name": names,
+                "type": [each.model_type or "not stated" for each in models],
+                "family": [family_of(name) for name in names],
+                "pretraining": [pretraining_of(name) for name in names],
+                "parameters": [each.parameters for each in models],
+                "since": [each.since.date().isoformat() for each in models],
+                "kind": [list(kinds).index(each.kind) for each in marks],
+                "colour": [[*COLOURS, GREY].index(each.colour) for each in marks],
+                "symbol": [SYMBOLS.index(each.symbol) for each in marks],
+            },
+            "settings": [
+                {
+                    "name": name,
+                    "metrics": sorted(self._metrics.get(name, {})),
+                    "n": self._size(name),
+                    "samples": name in self.sampled,
+                }
+                for name in self.settings
+            ],
+            "columns": [
+                {
+                    "name": each["name"],
+                    "setting": None if each["setting"] is None else self._numbers[each["setting"]],
+                    "metric": each["metric"],
+                    "group": column_group(each["name"]),
+                    "task": self._board(each["setting"], each["metric"]),
+                    **self._filled.about(each["setting"], each["metric"]),
+                    "ranked": self._ranked(each["setting"], each["metric"]),
+                    "n": None if each["setting"] is None else self._size(each["setting"]),
+                    **self._about(each["setting"], each["metric"]),
+                }
+                for each in self._columns
+            ],
+        }
+
+    @cached_property
+    def _filled(self) -> Filled:
+        rows = self.store.results.rows(("eval_setting", "metric", "origin"), slices=[OVERALL])
+        return Filled((setting, metric, origin) for setting, metric, origin in rows)
+
+    @cached_property
+    def _tasks(self) -> dict[str, tuple[str | None, str | None]]:
+        return self.store.names.tasks()
+
+    def _board(self, setting: str | None, metric: str) -> str:
+        if setting is None:
+            return classification.name
+        return board_of(setting, self._tasks.get(setting, (None, None))[0], metric, self.catalog)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.settings)}
+
+    def _ranked(self, setting: str | None, metric: str) -> bool:
+        """Whether models are ranked on the samples of a setting: there are any, and not too many to wait for."""
+        own = self._filled.about(setting, metric)["own"]
+        return setting in self.scored and own > 1 and own * (self._size(str(setting)) or 0) <= MOST_SCORES
+
+    def _about(self, setting: str | None, metric: str) -> dict[str, Any]:
+        if setting is None:  # ImageNet-testbed's averages, of what they are made from
+            spec = self._of_averages
+        else:
+            spec, _ = self._metrics[setting][metric]
+        return {
+            "percent": spec.unit == FRACTION,
+            "unit": spec.unit,
+            "better": spec.better,
+            "range": [spec.lowest, spec.highest],
+            "rate": spec.zero_one and setting is not None,
+        }
+
+    @cached_property
+    def _of_averages(self) -> MetricSpec:
+        """What the metric of the averages, top-1, declares."""
+        return agreed(of["top1"][0] for of in self._metrics.values() if "top1" in of)
+
+    def _size(self, setting: str) -> int | None:
+        """The number of samples, from the results or the registry."""
+        sizes = [size for _, size in self._metrics.get(setting, {}).values() if size]
+        if sizes:
+            return int(max(sizes))
+        known = self.catalog.find_eval_setting(setting)
+        return None if known is None else known.size
+
+    # Values -------------------------------------------------------------------------------------------------------
+
+    def _column(self, column: dict[str, Any]) -> dict[str, Any]:
+        name = column["name"]  # has it averages, or values that come from another setting?
+        if column["metric"] != "top1" or not (name in self._made or f"{name}_10percent" in self._metrics):
+            return self._values(column["setting"], column["metric"])
+        values = self._grid[name].dropna()
+        own = {} if column["setting"] is None else {row[0]: row for row in self._rows(column["setting"], "top1")}
+        rows = [
+            (model, value, *own.get(model, (model, None, None, None, "", 0, "", None))[2:])
+            for model, value in values.items()
+        ]
+        return self._packed(rows, column["setting"], "top1")
+
+    @cached_property
+    def _made(self) -> set[str]:
+        return {each["name"] for each in self._columns if each["setting"] is None}
+
+    @cached_property
+    def _grid(self) -> pd.DataFrame:
+        return load_grid(self.store.full_url, "top1").values
+
+    def _values(self, setting: str, metric: str) -> dict[str, Any]:
+        return self._packed(self._rows(setting, metric), setting, metric)
+
+    def _rows(self, setting: str, metric: str) -> list[tuple[Any, ...]]:
+        """The reported value of each model; its own evaluation takes precedence over a number from elsewhere."""
+        found: dict[str, tuple[Any, ...]] = {}
+        for row in self.store.results.rows(FIELDS, None, [setting], [metric], [OVERALL]):
+            if row[1] is not None and (row[0] not in found or row[4] not in ELSEWHERE):
+                found[row[0]] = tuple(row)
+        return list(found.values())
+
+    def _packed(self, rows: list[tuple[Any, ...]], setting: str | None, metric: str) -> dict[str, Any]:
+        """Parallel lists; what is the same for all models is one value."""
+        rows = sorted((row for row in rows if row[0] in self._places), key=lambda row: self._places[row[0]])
+        size = None if setting is None else self._size(setting)
+        return {
+            "metric": metric,
+            **self._about(setting, metric),
+            "models": [self._places[row[0]] for row in rows],
+            "values": [_number(row[1]) for row in rows],
+            "n": _same([size if row[2] is None else int(row[2]) for row in rows]),
+            "stderr": _same([_number(row[3]) for row in rows]),
+            **self._intervals(rows, setting, metric, size),
+            "evaluations": _same([0 if row[4] in ELSEWHERE else int(row[5]) for row in rows]),
+            "origins": _same([self._origin(row, setting, metric) for row in rows]),
+            "unread": self._unread(rows),
+            "order": self._in_order(rows, setting, metric),
+            "published": self._beside({row[0] for row in rows if row[4] not in ELSEWHERE}, setting, metric),
+        }
+
+    def _intervals(
+        self, rows: list[tuple[Any, ...]], setting: str | None, metric: str, size: int | None
+    ) -> dict[str, list[float | None]]:
+        """The ends of the 95 % interval of each row; of an average none is known."""
+        if setting is None:
+            return {"low": [None] * len(rows), "high": [None] * len(rows)}
+        spec, _ = self._metrics[setting][metric]
+        numbers = ((*map(_number, (row[1], row[3])), row[2] or size, row[7]) for row in rows)
+        ends = [interval(spec, value, stderr, n and int(n), of) or (None, None) for value, stderr, n, of in numbers]
+        low, high = zip(*ends, strict=True) if ends else ((), ())
+        return {"low": [_number(end) for end in low], "high": [_number(end) for end in high]}
+
+    def _in_order(self, rows: list[tuple[Any, ...]], setting: str | None, metric: str) -> str:
+        """The best models in words, for columns whose models are not ranked on their samples."""
+        about = self._about(setting, metric)
+        spec = MetricSpec(metric, about["unit"], better=about["better"])
+        return in_order(
+            [(row[0], row[1]) for row in rows if math.isfinite(row[1])], spec, all(row[4] == PUBLISHED for row in rows)
+        )
+
+    def _unread(self, rows: list[tuple[Any, ...]]) -> dict[str, int]:
+        """The model's place → how many samples it could not read, for those of which there are any."""
+        if not self._any_unread:
+            return {}
+        own = {int(row[5]): str(self._places[row[0]]) for row in rows if row[4] not in ELSEWHERE and row[5]}
+        return {own[each]: count for each, count in self.store.outputs.unreadable(own).items()}
+
+    @cached_property
+    def _any_unread(self) -> bool:
+        return self.store.outputs.any_unreadable()
+
+    @cached_property
+    def _published(self) -> PublishedValues:
+        return PublishedValues.of_measured(self.store)
+
+    @cached_property
+    def _sources(self) -> dict[tuple[str, str, str], str]:
+        """Model, setting and metric of a result that is published → whose value it is."""
+        return self.store.claims.sources_of_results()
+
+    @cached_property
+    def _cited(self) -> list[dict[str, Any]]:
+        """The sources of published values, with their files, for a bibliography."""
+        found: dict[tuple[str, str, str], list[ClaimSource]] = {}
+        for each in self.store.claims.sources():
+            found.setdefault((each.name, each.repository, each.revision), []).append(each)
+        return [
+            {
+                **{"name": name, "repository": repository, "revision": revision},
+                "date": max(each.date for each in files),
+                "files": [each.path for each in files],
+            }
+            for (name, repository, revision), files in found.items()
+        ]
+
+    def _origin(self, row: tuple[Any, ...], setting: str | None, metric: str) -> str:
+        source = self._sources.get((row[0], setting or "", metric)) if row[4] == PUBLISHED else None
+        return str(row[4]) if source is None else f"{PUBLISHED} ({source})"
+
+    def _beside(self, models: Collection[str], setting: str | None, metric: str) -> dict[str, Any]:
+        """What is published about measured values, by the model's place: whether one differs, and lines."""
+        claimed = [] if setting is None else [each for each in models if self._published.about(each, setting)]
+        if setting is None or not claimed:
+            return {}
+        found: dict[str, dict[str, Any]] = {}
+        for each in self._published.compare(self.store.results.find(claimed, [setting], [metric], [OVERALL])):
+            told = found.setdefault(str(self._places[each.model]), {"differs": False, "lines": []})
+            told["differs"] |= each.verdict == DIFFERS
+            told["lines"].append(in_words(each, about=False))
+        return found
+
+
+def _same(values: list[Any]) -> Any:
+    """A list, or its only value."""
+    return values[0] if values and all(each == values[0] for each in values) else values
+
+
+def _number(value: Any) -> float | None:
+    if value is None or not math.isfinite(value):
+        return None
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _order(name: str) -> tuple[Any, ...]:
+    """The usual clean setting first, then group by group."""
+    names = [group for group, _ in GROUPS]
+    group = column_group(name)
+    return (
+        name not in USUAL,
+        names.index(group) if group in names else -1 if "digits" in name else len(names),
+        natural_key(name),
+    )

@@ -1,0 +1,126 @@
+"""Documents of training: the watched runs, and of each the curves of its checkpoints."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from testbed.results.checkpoints import Curve, Point, curves, failures
+from testbed.db.store import Store
+from testbed.entities import FRACTION, OVERALL
+from testbed.extensions.explorer.documents import item_at
+
+PATH = "training"
+DIGITS = 10  # significant ones of a value
+
+
+class Training:
+    """``training``: the runs; ``training/K``: the curves of one, and what failed; ``training/K/M``: by another metric.
+
+    Args:
+        store: The results store.
+        settings: Those that are shown.
+        metric: The metric of the curves, on settings that have it; None for each setting's main one.
+    """
+
+    def __init__(self, store: Store, settings: Collection[str], metric: str | None = None) -> None:
+        self.store = store
+        self.settings = settings
+        self.metric = metric
+
+    def paths(self) -> Iterator[str]:
+        """The runs, and each of them, if there are any."""
+        if self._runs:
+            yield PATH
+        for number, run in enumerate(self._runs):
+            yield f"{PATH}/{number}"
+            yield from (f"{PATH}/{number}/{metric}" for metric in range(len(self._metrics(run))))
+
+    def document(self, path: str) -> Any:
+        """One of these."""
+        kind, *numbers = path.split("/")
+        if kind != PATH or not self._runs or len(numbers) > 2:
+            raise KeyError(path)
+        if not numbers:
+            return [{"name": run, "label": label} for run, label in zip(self._runs, labels(self._runs), strict=True)]
+        run = item_at(self._runs, numbers[0])
+        metrics = self._metrics(run)
+        if len(numbers) == 2:
+            return _run(curves(self.store, [run], self.settings, item_at(metrics, numbers[1])))
+        failed = [
+            [each.checkpoint.label, each.eval_setting, each.reason]
+            for each in failures(self.store, [run])
+            if each.eval_setting in self.settings
+        ]
+        return {**_run(self._curves(run)), "metrics": metrics, "failed": failed}
+
+    @cached_property
+    def _runs(self) -> list[str]:
+        return self.store.checkpoints.training_runs()
+
+    def _metrics(self, run: str) -> list[str]:
+        """The metrics of a run's checkpoints."""
+        models = {each.model for each in self.store.checkpoints.of_runs([run])}
+        return sorted(
+            {name for (name,) in self.store.results.rows(("metric",), models, self.settings, slices=[OVERALL])}
+        )
+
+    def _curves(self, run: str) -> list[Curve]:
+        found = {each.eval_setting: each for each in curves(self.store, [run], self.settings)}
+        if self.metric is not None:
+            found |= {each.eval_setting: each for each in curves(self.store, [run], self.settings, self.metric)}
+        return list(found.values())
+
+
+def labels(runs: Sequence[str]) -> list[str]:
+    """Names of runs for people: their folders below the one that all share, and that one's name."""
+    try:
+        shared = os.path.commonpath(runs)
+        above = os.path.dirname(os.path.dirname(shared) if shared in runs else shared)
+        return [os.path.relpath(each, above) for each in runs]
+    except ValueError:  # names that are no absolute paths
+        return list(runs)
+
+
+def _run(found: Sequence[Curve]) -> dict[str, Any]:
+    """Curves in the unit of most checkpoints; those of another one, which another watch noted, are counted."""
+    units = Counter({each.evaluation: each.checkpoint.unit for curve in found for each in curve.points}.values())
+    unit = max(units, key=lambda each: (units[each], each)) if units else ""
+    kept = [
+        replace(curve, points=tuple(each for each in curve.points if each.checkpoint.unit == unit)) for curve in found
+    ]
+    kept = [curve for curve in kept if curve.points]
+    places = sorted({(each.checkpoint.step, each.model) for curve in kept for each in curve.points})
+    at = {each: place for place, each in enumerate(places)}
+    return {
+        "unit": unit,
+        "others": sum(units.values()) - units[unit],
+        "checkpoints": places,
+        "curves": [_curve(curve, at) for curve in kept],
+    }
+
+
+def _curve(curve: Curve, at: dict[tuple[int, str], int]) -> dict[str, Any]:
+    """Parallel lists by step; ``at`` are places in the list of checkpoints."""
+    best, spec = curve.best(), curve.spec
+    return {
+        "setting": curve.eval_setting,
+        "metric": spec.name,
+        "percent": spec.unit == FRACTION,
+        "unit": spec.unit,
+        "better": spec.better,
+        "best": None if best is None else curve.points.index(best),
+        "at": [at[each.checkpoint.step, each.model] for each in curve.points],
+        **{name: [_number(each, name) for each in curve.points] for name in ("value", "low", "high")},
+        "n": [each.n for each in curve.points],
+        "evaluations": [each.evaluation for each in curve.points],
+    }
+
+
+def _number(point: Point, name: str) -> float | None:
+    value = getattr(point, name)
+    return None if value is None else float(f"{value:.{DIGITS}g}")

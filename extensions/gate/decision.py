@@ -1,0 +1,177 @@
+"""A gate: whether a candidate loses more than a policy accepts, against a baseline on the same samples.
+
+Three answers for each setting: the candidate **holds** the margin (shown), **loses** more (shown), or neither is shown
+and it stays **open**. The gate passes if all that must hold does: each of these claims is wrong with the chance α, and
+so is all of them together (an intersection-union test: Berger 1982). It fails if one that must hold is shown to lose
+more, with p-values adjusted by Holm (1979) over the tier, so that a good candidate fails with the chance α at most.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from testbed.extensions.gate.policy import MUST, Policy, Rule
+from testbed.results.main_scores import larger_is_better, main_score, score_spec
+from testbed.results.side_by_side import Samples, Tell, clusters_in, evaluation_of, matching_settings, side_by_side
+from testbed.results.slices import GROUP, labels_by
+from testbed.db.store import Store
+from testbed.entities import FRACTION
+from testbed.errors import DataError, TestbedError
+from testbed.metrics.inference.noninferiority import Change, change
+from testbed.metrics.inference.paired import holm
+
+HOLDS, LOSES, OPEN, MISSING = "holds", "loses", "open", "missing"
+PASSES, FAILS = "passes", "fails"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A rule on a setting, or on a group of its samples.
+
+    Attributes:
+        group: Of the samples; None for all.
+        points: Whether the margin is in points, of scores in percent.
+        change: None if something is missing.
+        p_loses: That of ``change``, adjusted.
+        why: What is missing.
+    """
+
+    rule: Rule
+    eval_setting: str
+    verdict: str
+    group: str | None = None
+    score: str = ""
+    points: bool = True
+    change: Change | None = None
+    p_loses: float | None = None
+    why: str = ""
+
+    @property
+    def cannot_fail(self) -> bool:
+        """Whether not even the loss of all would be shown."""
+        return self.change is not None and self.change.detectable is None
+
+
+_OPTION = re.compile(r"--(score|by|better)\b( higher| lower)?")  # a rule has keys of the same names
+_Case = tuple[Judged, Callable[..., Change] | None]  # a row without its verdict, and what compares the models
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a gate says.
+
+    Attributes:
+        verdict: `PASSES`, `FAILS` or `OPEN`.
+        rows: Each rule on each setting and group.
+        parameters: Those of the candidate and of the baseline, None where they are not known.
+        cost: Whether they are too many: a verdict; None if the policy does not ask.
+    """
+
+    candidate: str
+    baseline: str
+    policy: Policy
+    verdict: str
+    rows: tuple[Judged, ...]
+    parameters: tuple[int | None, int | None]
+    cost: str | None
+
+
+def decide(store: Store, policy: Policy, candidate: str, baseline: str, tell: Tell = lambda note: None) -> Decision:
+    """Judges a candidate.
+
+    Args:
+        store: The results store.
+        policy: What may be lost.
+        candidate: A model.
+        baseline: Another one.
+        tell: Called with notes on what was left out.
+
+    Raises:
+        DataError: If both are the same model.
+        StoreError: If the store does not know one of them.
+    """
+    if candidate == baseline:
+        raise DataError(f"the candidate and the baseline are the same model, {candidate}")
+    for name in (candidate, baseline):
+        store.names.require("model", name)
+    samples = Samples(store)
+    cases = [
+        case
+        for rule in policy.rules
+        for setting in matching_settings(store, [rule.setting])
+        for case in _cases(store, samples, rule, setting, candidate, baseline, tell)
+    ]
+    tiers = dict.fromkeys(row.rule.tier for row, _ in cases)
+    rows = [
+        row for tier in tiers for row in _judged([case for case in cases if case[0].rule.tier == tier], policy.alpha)
+    ]
+    parameters, cost = _cost(store, policy, candidate, baseline)
+    must = {row.verdict for row in rows if row.rule.tier == MUST} | ({cost} if cost else set())
+    verdict = FAILS if LOSES in must else PASSES if must <= {HOLDS} else OPEN
+    return Decision(candidate, baseline, policy, verdict, tuple(rows), parameters, cost)
+
+
+def _cases(
+    store: Store, samples: Samples, rule: Rule, setting: str, candidate: str, baseline: str, tell: Tell
+) -> Iterator[_Case]:
+    """What a rule judges on a setting, one case for each group of samples."""
+
+    def told(note: str) -> None:
+        tell(in_policy(note))
+
+    try:
+        cells = {name: evaluation_of(store, name, setting) for name in (candidate, baseline)}
+        score = rule.score or main_score(store, {setting: cells.values()})
+        spec = score_spec(store, cells.values(), score)
+        larger = larger_is_better(spec, rule.better)
+        table = side_by_side(store, samples, setting, cells, score, told)
+        by, labels = (None, None) if rule.by is None else labels_by(store, samples, table, rule.by, tell=told)
+    except TestbedError as error:
+        yield Judged(rule, setting, MISSING, why=in_policy(str(error))), None
+        return
+    points = table.binary or spec.unit == FRACTION
+    margin = rule.margin / 100 if points else rule.margin
+    one, other = (table.scores[:, table.models.index(name)] for name in (candidate, baseline))
+    clusters = None if by == GROUP else clusters_in(samples, table)  # a group by itself is one cluster
+    for group in [None] if labels is None else sorted({label for label in labels if label is not None}):
+        rows = np.arange(len(one)) if labels is None else np.flatnonzero([label == group for label in labels])
+        together = None if clusters is None else clusters[rows]
+        compared = partial(change, one[rows], other[rows], margin, larger_is_better=larger, clusters=together)
+        yield Judged(rule, setting, OPEN, group, score, points), compared
+
+
+def in_policy(text: str) -> str:
+    """A message that advises options which other commands have, with the keys of a rule in their place."""
+    found, number = _OPTION.subn(r"\1:\2", text)
+    return f"{found} (in the rule of the policy)" if number else text
+
+
+def _judged(cases: Sequence[_Case], alpha: float) -> Iterator[Judged]:
+    """The rows of a tier with their verdicts."""
+    family = sum(compared is not None for _, compared in cases)
+    changes = [None if compared is None else compared(alpha=alpha, family=family) for _, compared in cases]
+    adjusted = iter(holm([each.p_loses for each in changes if each is not None]))
+    for (row, _), found in zip(cases, changes, strict=True):
+        if found is None:
+            yield row
+            continue
+        p = next(adjusted)
+        verdict = LOSES if p < alpha else HOLDS if found.p_holds < alpha else OPEN
+        yield replace(row, change=found, p_loses=p, verdict=verdict)
+
+
+def _cost(
+    store: Store, policy: Policy, candidate: str, baseline: str
+) -> tuple[tuple[int | None, int | None], str | None]:
+    facts = {each.name: each.parameters for each in store.results.model_facts()}
+    own, other = facts.get(candidate), facts.get(baseline)
+    if policy.parameters is None:
+        return (own, other), None
+    if own is None or other is None:
+        return (own, other), OPEN
+    return (own, other), HOLDS if own <= policy.parameters * other else LOSES

@@ -1,0 +1,184 @@
+"""Files of published values become claims in the store."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from testbed.db.store import Store
+from testbed.entities import Claim, ClaimSource
+from testbed.errors import StoreError
+from testbed.claims.every_eval_ever import RECORD
+from testbed.claims.tables import repeated
+from testbed.extensions.published import own_results
+from testbed.claims.document import Document, read_document
+from testbed.published.forms import ALL, Form
+from testbed.extensions.published.forms import robustbench_corruptions
+from testbed.extensions.published.mapped import Map
+from testbed.claims.names import evaluated_names
+from testbed.claims.reading import Reading
+from testbed.extensions.published.sources import SourceFile, usual_place
+
+OTHERS = "files of another form"
+
+
+@dataclass(frozen=True)
+class Added:
+    """What was read of a file.
+
+    Attributes:
+        source: The file.
+        claims: The values that are claims.
+        new: How many of them were stored now.
+    """
+
+    source: ClaimSource
+    claims: list[Claim]
+    new: int
+
+    @property
+    def unmapped(self) -> Counter[str]:
+        """Why → how many claims name no model or setting of testbed."""
+        return Counter(each.why for each in self.claims if each.why is not None)
+
+
+def add_known(store: Store, file: SourceFile, path: Path) -> Added:
+    """Adds a file of the manifest.
+
+    Raises:
+        StoreError: If it cannot be read, or is of another form than the manifest says.
+    """
+    about = {"repository": file.repository, "revision": file.commit, "licence": file.licence, "date": file.date}
+    return add(store, [read_document(path, file.path)], file.source, about=about)
+
+
+def add(
+    store: Store,
+    documents: Iterable[Document],
+    name: str,
+    columns: Map | None = None,
+    about: Mapping[str, str] | None = None,
+    own_names: bool = False,
+    settings: Collection[str] | None = (),
+) -> Added:
+    """Adds the claims of a file, or of the files of a folder, which are of one form.
+
+    Args:
+        store: Open to write.
+        documents: The files.
+        name: The source's name.
+        columns: Which columns to take; None recognises files by their columns.
+        about: Further fields of `ClaimSource`.
+        own_names: Whether models may have any names.
+        settings: As for `Reading`.
+
+    Raises:
+        StoreError: If a file is of no form that is known, has a column that is not, or a value out of range; nothing
+            is stored then.
+    """
+    left_out: Counter[str] = Counter()
+    read: list[tuple[_File, list[Claim]]] = []
+    rows = 0
+    models, evaluated = evaluated_names(store)
+    for document, form in _of_one_form(documents, columns):
+        if form is None:
+            left_out[OTHERS] += 1
+            continue
+        reading = Reading(document, own_names or form.OTHERS, settings if own_names else evaluated, models)
+        form.read(document, reading)
+        left_out.update(reading.left_out)
+        rows += reading.rows
+        read.append((_File(document.path, document.name, document.sha256, form.NAME), reading.claims))
+    first, several = read[0][0], len(read) > 1
+    claims = [replace(each, row=f"{file.name}, {each.row}") if several else each for file, of in read for each in of]
+    source = ClaimSource(
+        name,
+        first.path if about else name if several else first.name,
+        hashlib.sha256("".join(file.sha256 for file, _ in read).encode()).hexdigest() if several else first.sha256,
+        first.form,
+        rows=rows,
+        left_out=dict(sorted(left_out.items())),
+        place=usual_place(name),
+        **(about or {}),
+    )
+    return Added(source, claims, store.claims.add(source, claims))
+
+
+class _File(NamedTuple):
+    """What is kept of a file that was read; a folder may have thousands of large ones."""
+
+    path: str
+    name: str
+    sha256: str
+    form: str
+
+
+def _of_one_form(documents: Iterable[Document], columns: Map | None) -> Iterator[tuple[Document, Form | Map | None]]:
+    """Each file with its form; None for those of no form beside others.
+
+    Raises:
+        StoreError: If none is of a form that is known, or they are of several.
+    """
+    known: tuple[str, Form | Map] | None = None
+    unknown: Document | None = None
+    for each in documents:
+        form = columns or _form(each)
+        if form is None:
+            unknown = unknown or each
+        elif known is None:
+            known = each.path, columns or form_of(each)
+        elif form is not known[1]:
+            raise StoreError(f"{known[0]} is {known[1].NAME}, and {each.path} {form.NAME}; add them apart")
+        yield each, form
+    if known is None and unknown is not None:
+        form_of(unknown)
+
+
+def read_folder(folder: Path) -> Iterator[Document]:
+    """The JSON files of a folder, one after the other.
+
+    They are CLIP benchmark's, CLIP-CC-Bench's in folders of decoders, MTEB's in folders of models and revisions, or
+    Every Eval Ever's in folders of collections, developers and models. Of what testbed publish wrote, it is the
+    manifest.
+
+    Raises:
+        StoreError: If there is none.
+    """
+    published = folder / own_results.MANIFEST
+    if published.is_file() and own_results.matches(manifest := read_document(published)):
+        return iter([manifest])
+    patterns = ["*.json", "*/*.json", "*/per_model/*.json", "results/*/*/*.json"]
+    patterns += [f"*/*/*/{RECORD}", f"data/*/*/*/{RECORD}"]
+    patterns += ["*/*/*.json"] if folder.absolute().name == "results" else []
+    paths = sorted({each for one in patterns for each in folder.glob(one)})
+    if not paths:
+        raise StoreError(f"the folder {folder} has no JSON files; CLIP benchmark writes one for each result")
+    return map(read_document, paths)
+
+
+def form_of(document: Document) -> Form:
+    """The form that a file is of.
+
+    Raises:
+        StoreError: If none is.
+    """
+    found = _form(document)
+    if found is None:
+        given = document.header or list(document.records[0] if document.records else ())
+        raise StoreError(
+            f"{document.path} is of no form that is known: it begins with {', '.join(given[:6]) or 'nothing'};"
+            f" the forms are {', '.join(each.NAME for each in ALL)};"
+            " --map model=COLUMN setting=COLUMN|NAME value=COLUMN reads any other table"
+        )
+    twice = repeated(document.header)
+    if twice is not None and found is not robustbench_corruptions:
+        raise StoreError(f"{document.path} has the column {twice!r} twice")
+    return found
+
+
+def _form(document: Document) -> Form | None:
+    return next((each for each in ALL if each.matches(document)), None)

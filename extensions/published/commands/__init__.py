@@ -1,0 +1,1 @@
+"""``testbed published`` and ``testbed publish``."""

@@ -1,0 +1,68 @@
+"""``testbed publish``: measured results and their site in a folder, for a git repository or a data set on the hub."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from testbed.cli.options.stored import models_option, note_counts, settings_option
+from testbed.console.options import plugin_option, store_command
+from testbed.console.output import count, print_json
+
+SITE = "site"
+
+
+@store_command
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
+@models_option
+@settings_option
+@click.option("--no-site", is_flag=True, help="Only the results, without web pages.")
+@plugin_option
+def command(
+    folder: Path,
+    models: Sequence[str],
+    settings: Sequence[str],
+    no_site: bool,
+    plugins: Sequence[str],
+    db_url: str | None,
+    as_json: bool,
+) -> int:
+    """Measured results, for a git repository or a data set.
+
+    DIR gets results.csv, manifest.json, a README with a table, and a site. testbed published add DIR reads them into
+    another store, with all digits. Equal stores give equal files.
+    """
+    from testbed.db.store import Store
+    from testbed.extensions.published.publishing import publish
+    from testbed.registry import registry
+
+    registry.load(plugins)
+    with Store.open(db_url) as store:
+        done = publish(store, folder, models, settings)
+    files = 0 if no_site else _write_site(folder)
+    if as_json:
+        print_json({**vars(done), "site": files})
+        return 0
+    note_counts(done.left_out)
+    site = "" if no_site else f", with a site of {count(files, 'file')}"
+    click.echo(f"{count(done.values, 'value')} of {count(done.cells, 'cell')} written to {folder}{site}")
+    return 0
+
+
+def _write_site(folder: Path) -> int:
+    """Writes the site of what was published, and of nothing else in the store; returns the number of its files."""
+    from testbed.db.store import Store
+    from testbed.extensions.explorer.explorer import make_explorer, samples_part
+    from testbed.extensions.explorer.export import write
+    from testbed.results.pictures import Pictures
+    from testbed.extensions.published.adding import add, read_folder
+    from testbed.registry import registry
+
+    name = folder.absolute().name
+    with tempfile.TemporaryDirectory() as place, Store.create(str(Path(place) / "published.db")) as store:
+        add(store, read_folder(folder), name, own_names=True, settings=None)
+        explorer = make_explorer(store, registry, None, name, {}, parts=True)
+        return write(folder / SITE, explorer, samples_part(explorer), Pictures(store, registry), {}).files

@@ -1,0 +1,350 @@
+"""``testbed published``: what others published, side by side and beside what was measured here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli.options.stored import (
+    limit_option,
+    model_argument,
+    models_option,
+    note,
+    setting_argument,
+    settings_option,
+)
+from testbed.console.options import ManyWords, plugin_option, store_command
+from testbed.console.output import count, metric_value, percent, print_json, say, table
+from testbed.entities import OVERALL
+from testbed.errors import TestbedError
+
+if TYPE_CHECKING:
+    from testbed.entities import Claim, Result
+    from testbed.extensions.published.adding import Added
+    from testbed.claims.compare import Coverage, Disagreement
+
+DETAIL = " " * 11  # before what is told of the value above
+_NAMED = 4  # names of a reason
+_COLUMNS = 8  # columns whose values are no claims
+_USUAL = "top1"
+
+
+@store_command
+@click.argument("sources", nargs=-1, metavar="[SOURCE...]")
+@click.option(
+    "--from",
+    "folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Take the files from this folder: a clone of the source's repository, or one with a folder for each source.",
+)
+def fetch(sources: Sequence[str], folder: Path | None, db_url: str | None, as_json: bool) -> int:
+    """Store the tables of known sources.
+
+    The sources are timm, open_clip, clip_benchmark, mobileclip, robustbench and mteb; default: all. Files are
+    downloaded from GitHub, each at a fixed commit, into the cache folder, and their digests are checked.
+    """
+    from testbed.db.store import Store
+    from testbed.extensions.published.adding import add_known
+    from testbed.extensions.published.sources import downloaded, files_of, in_folder
+
+    wanted = files_of(sources)
+    if folder is not None:
+        found, missing = in_folder(folder, wanted)
+        if missing:
+            note(f"{folder} does not hold {count(len(missing), 'file')}, such as {missing[0].file}")
+    else:
+        found, missing = downloaded(wanted, note)
+        for each in missing:
+            note(f"{each.file} was collected from {each.path} of {each.repository}; --from DIR takes it from a folder")
+    with Store.create(db_url) as store:
+        added = [add_known(store, file, path) for file, path in found.items()]
+    _print_added(added, as_json)
+    return 0
+
+
+@store_command
+@click.argument("file", type=click.Path(exists=True, path_type=Path))
+@click.option("--source", metavar="NAME", help="The name of the source.  [default: the file's name without its suffix]")
+@click.option(
+    "--map",
+    "words",
+    cls=ManyWords,
+    metavar="WORD",
+    help="The columns of a table of another form: model=COLUMN setting=COLUMN|NAME value=COLUMN, and"
+    " metric=COLUMN|NAME unit=percent|fraction|NAME n=COLUMN|NUMBER.",
+)
+@plugin_option
+def add(
+    file: Path, source: str | None, words: Sequence[str], plugins: Sequence[str], db_url: str | None, as_json: bool
+) -> int:
+    """Store the values of a file.
+
+    FILE is a table or a JSON file, whose form is recognised by its columns, or a folder of JSON files of one form.
+    """
+    from testbed.db.store import Store
+    from testbed.extensions.published.adding import add as add_documents
+    from testbed.extensions.published.adding import read_folder
+    from testbed.claims.document import read_document
+    from testbed.extensions.published.mapped import read_map
+    from testbed.registry import registry
+
+    columns, documents = read_map(words), read_folder(file) if file.is_dir() else [read_document(file)]
+    registry.load(plugins)
+    with Store.create(db_url) as store:
+        added = add_documents(store, documents, source or file.stem, columns)
+    _print_added([added], as_json)
+    return 0
+
+
+@store_command
+@model_argument
+@setting_argument
+def show(model: str, setting: str, db_url: str | None, as_json: bool) -> int:
+    """What was published about a cell, and what was measured here.
+
+    Models with the same weights count as one, whatever they are called.
+    """
+    from testbed.db.store import Store
+    from testbed.claims.agreement import measured_in_words, standings
+    from testbed.claims.compare import cell
+
+    with Store.open(db_url) as store:
+        claims, measured, compared = cell(store, model, setting)
+    if as_json:
+        print_json(
+            {
+                "published": [asdict(each) for each in claims],
+                "measured": [asdict(each) for each in measured],
+                "compared": [each.as_object() for _, each in compared],
+            }
+        )
+        return 0
+    if not claims and not measured:
+        raise TestbedError(
+            f"nothing is published or measured about {model} on {setting}; testbed published coverage lists the sources"
+        )
+    for claim in claims:
+        _print_claim(claim, model)
+        for each in (comparison for of, comparison in compared if of is claim):
+            name = "" if each.model == model else f"{each.model}: "
+            say(f"{DETAIL}{name}{measured_in_words(each)}")
+    for line in standings(claims):
+        say(line)
+    if not measured:
+        say("not measured here")
+    for result in measured:
+        _print_measured(result, model)
+    return 0
+
+
+@store_command
+@click.argument("sources", nargs=-1, metavar="[SOURCE...]")
+@click.option("--by", type=float, default=1, show_default=True, metavar="POINTS", help="List what differs by more.")
+@models_option
+@settings_option
+@limit_option
+def disagree(
+    sources: Sequence[str],
+    by: float,
+    models: Sequence[str],
+    settings: Sequence[str],
+    limit: int,
+    db_url: str | None,
+    as_json: bool,
+) -> int:
+    """Values of different sources that differ.
+
+    Two values are a pair if they are of the same weights on the same setting by the same metric.
+    """
+    from testbed.db.store import Store
+    from testbed.claims.compare import about, disagreements
+    from testbed.claims.names import mapped_now
+
+    with Store.open(db_url) as store:
+        known = [each.name for each in store.claims.sources()]
+        if unknown := [each for each in sources if each not in known]:
+            stored = ", ".join(dict.fromkeys(known)) or "no sources"
+            raise TestbedError(f"nothing of {unknown[0]!r} is stored; {stored} are")
+        claims = mapped_now(store, store.claims.find(sources=sources or None))
+    found = disagreements(about(claims, models, settings))
+    if as_json:
+        print_json([_as_object(each, Decimal(repr(by))) for each in found])
+        return 0
+    if not found:
+        say("no two sources have a value of the same weights on the same setting by the same metric")
+    for each in found:
+        say(each.summary(by))
+    for each in found:
+        _print_pairs(each, Decimal(repr(by)), limit)
+    return 0
+
+
+@store_command
+def coverage(db_url: str | None, as_json: bool) -> int:
+    """What is stored of each source, and what could not be assigned.
+
+    Values are claims, or no claims, such as numbers of parameters. A claim is mapped if testbed has its model and its
+    eval setting.
+    """
+    from testbed.db.store import Store
+    from testbed.claims.compare import coverage as covered
+    from testbed.claims.names import mapped_now
+
+    with Store.open(db_url) as store:
+        found = covered(store.claims.sources(), mapped_now(store, store.claims.find()))
+    if as_json:
+        print_json([{**vars(each), "values": each.values, "mapped": each.mapped} for each in found])
+        return 0
+    if not found:
+        say("nothing is stored; testbed published fetch stores the known sources")
+        return 0
+    rows = [
+        [each.name, *(f"{number:,}" for number in (each.files, each.rows, each.values, each.claims, each.mapped))]
+        for each in found
+    ]
+    click.echo(table(["source", "files", "rows", "values", "claims", "mapped"], rows, right=range(1, 6)))
+    for each in found:
+        _print_reasons(each)
+    return 0
+
+
+@store_command
+@click.argument("sources", nargs=-1, metavar="[SOURCE...]")
+def prefer(sources: Sequence[str], db_url: str | None, as_json: bool) -> int:
+    """Choose the sources whose values count first.
+
+    Where nothing was measured, the results have what is published: of several values that of the first source. The
+    named sources come first, the others keep their order. Without a name, the order is printed.
+    """
+    from testbed.db.store import Store
+
+    with Store.open(db_url, "write" if sources else "read") as store:
+        known = store.claims.order()
+        if unknown := [each for each in sources if each not in known]:
+            raise TestbedError(f"nothing of {unknown[0]!r} is stored; {', '.join(known) or 'no sources'} are")
+        if sources:
+            store.claims.prefer(sources)
+            known = store.claims.order()
+    if as_json:
+        print_json(known)
+    else:
+        click.echo("\n".join(known) or "nothing is stored; testbed published fetch stores the known sources")
+    return 0
+
+
+def _as_object(found: Disagreement, by: Decimal) -> dict[str, Any]:
+    return {
+        "sources": [found.first, found.second],
+        "pairs": len(found.pairs),
+        "models": found.models,
+        "sets": found.settings,
+        "more_than_1_point": len(found.beyond(Decimal(1))),
+        "more_than_5_points": len(found.beyond(Decimal(5))),
+        "differing": [
+            {
+                "points": float(each.points),
+                "weights": each.weights,
+                "first": asdict(each.first),
+                "second": asdict(each.second),
+            }
+            for each in found.beyond(by)
+        ],
+    }
+
+
+def _print_pairs(found: Disagreement, by: Decimal, limit: int) -> None:
+    beyond = found.beyond(by)
+    if not beyond:
+        return
+    rows = [
+        [
+            f"{each.points:+.2f}",
+            each.first.model,
+            _on(each.first),
+            percent(each.first.value),
+            percent(each.second.value),
+        ]
+        for each in beyond[:limit]
+    ]
+    header = ["points", "model", "eval setting", found.first, found.second]
+    click.echo(f"\n{table(header, rows, right=(0, 3, 4))}")
+    if len(beyond) > limit:
+        say(f"… and {len(beyond) - limit:,} more (--limit)")
+
+
+def _on(claim: Claim) -> str:
+    """The setting, with the metric and the slice where they are not the usual ones."""
+    further = [*([] if claim.metric == _USUAL else [claim.metric]), *([] if claim.slice == OVERALL else [claim.slice])]
+    return " ".join([claim.eval_setting, *further])
+
+
+def _print_claim(claim: Claim, model: str) -> None:
+    assert claim.source is not None
+    value = metric_value(claim.value, claim.unit)
+    say(f"{value:>9}  {_what(claim.metric, claim.slice)}, {claim.source.name}")
+    told = [f"{claim.source.file}, {claim.row}"]
+    told += [] if claim.model == model else [f"as {claim.model}"]
+    told += [f"{key} {text}" for key, text in claim.protocol.items()]
+    told += [] if claim.n is None else [f"n {claim.n:,}"]
+    told += [] if claim.why is None else [claim.why]
+    say(f"{DETAIL}{'; '.join(told)}")
+
+
+def _print_measured(result: Result, model: str) -> None:
+    value = metric_value(result.value, result.unit, result.stderr)
+    say(f"{value:>9}  {_what(result.metric, result.slice)}, measured here")
+    told = [] if result.model == model else [f"as {result.model}"]
+    told += [] if result.n is None else [f"n {result.n:,}"]
+    say(f"{DETAIL}{'; '.join([*told, f'evaluation {result.evaluation_id}'])}")
+
+
+def _what(metric: str, slice: str) -> str:
+    return metric if slice == OVERALL else f"{metric} ({slice})"
+
+
+def _print_reasons(found: Coverage) -> None:
+    for why, names in found.unmapped.items():
+        named = [name for name, _ in names.most_common(_NAMED)]
+        more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+        say(f"\n{found.name}: {_unmapped(names.total())}: {why}:")
+        say(f"  {', '.join(named)}{more}")
+    if found.left_out:
+        say(f"\n{found.name}: {found.left_out.total():,} values are no claims:")
+        named = [f"{name} {number:,}" for name, number in found.left_out.most_common(_COLUMNS)]
+        others = len(found.left_out) - len(named)
+        named += [f"and {count(others, 'further column')}"] if others else []
+        say(f"  {', '.join(named)}")
+
+
+def _print_added(added: Sequence[Added], as_json: bool) -> None:
+    if as_json:
+        print_json(
+            [
+                {**asdict(each.source), "claims": len(each.claims), "new": each.new, "unmapped": each.unmapped}
+                for each in added
+            ]
+        )
+        return
+    names = list(dict.fromkeys(each.source.name for each in added))
+    rows = []
+    for name in names:
+        of = [each for each in added if each.source.name == name]
+        claims, new = (sum(numbers) for numbers in ((len(each.claims) for each in of), (each.new for each in of)))
+        mapped = claims - sum(each.unmapped.total() for each in of)
+        read = sum(each.source.rows for each in of)
+        rows.append([name, *(f"{number:,}" for number in (len(of), read, claims, new, mapped))])
+    click.echo(table(["source", "files", "rows", "claims", "new", "mapped"], rows, right=range(1, 6)))
+    if len(added) == 1:
+        say(f"{added[0].source.path} is {added[0].source.form}")
+        for why, number in added[0].unmapped.items():
+            say(f"{_unmapped(number)}: {why}")
+
+
+def _unmapped(number: int) -> str:
+    return "1 claim is not mapped" if number == 1 else f"{number:,} claims are not mapped"

@@ -1,0 +1,183 @@
+"""The sources that testbed knows: which files of which commits, with their digests; ``sources.tsv`` lists them."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from testbed.data.libraries.remote_folder import download_file
+from testbed.errors import DataError
+from testbed.paths import cache_dir, read_regular, write_atomically
+from testbed.extensions.published.forms.mteb import as_table
+
+MANIFEST = Path(__file__).parent / "sources.tsv"
+HOST = "https://raw.githubusercontent.com"
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A published file.
+
+    Attributes:
+        source: The source's name, such as ``timm``.
+        repository: ``owner/name`` on GitHub.
+        commit: Whose version of the file it is.
+        path: In the repository. With a ``*`` it was collected from several files, and cannot be downloaded as it is.
+        file: In a folder that holds files of all sources.
+        bytes: Its size.
+        sha256: Its digest.
+        licence: As SPDX names it.
+        date: Of the commit, as ``2026-06-27``; empty if it is not known.
+        form: What it is read as.
+        what: What is in it.
+    """
+
+    source: str
+    repository: str
+    commit: str
+    path: str
+    file: str
+    bytes: int
+    sha256: str
+    licence: str
+    date: str
+    form: str
+    what: str
+
+    @property
+    def collected(self) -> bool:
+        """Whether no single file in the repository is this one."""
+        return "*" in self.path
+
+    @property
+    def url(self) -> str:
+        """Where it is downloaded from."""
+        return f"{HOST}/{self.repository}/{self.commit}/{self.path}"
+
+
+@cache
+def known_files() -> tuple[SourceFile, ...]:
+    """All files of the manifest."""
+    with MANIFEST.open(encoding="utf-8", newline="") as file:
+        rows: list[dict[str, Any]] = list(csv.DictReader(file, delimiter="\t"))
+    return tuple(SourceFile(**{**row, "bytes": int(row["bytes"])}) for row in rows)
+
+
+def usual_place(name: str) -> int:
+    """A source's place in the order in which claims are preferred: the manifest's, then all others."""
+    known = list(dict.fromkeys(each.source for each in known_files()))
+    return known.index(name) if name in known else len(known)
+
+
+def files_of(names: Sequence[str]) -> list[SourceFile]:
+    """The files of sources; of all for no name.
+
+    Raises:
+        DataError: If a name is no source's.
+    """
+    known = list(dict.fromkeys(each.source for each in known_files()))
+    if unknown := [name for name in names if name not in known]:
+        raise DataError(f"{unknown[0]!r} is no source of published values; the sources are {', '.join(known)}")
+    return [each for each in known_files() if not names or each.source in names]
+
+
+def in_folder(folder: Path, wanted: Sequence[SourceFile]) -> tuple[dict[SourceFile, Path], list[SourceFile]]:
+    """Where the files of sources are in a folder: by source (``timm/results-imagenet.csv``), or as in a clone.
+
+    Returns:
+        The files that are there, and those that are not.
+
+    Raises:
+        DataError: If one of them has another content, or none is there.
+    """
+    found: dict[SourceFile, Path] = {}
+    for each in wanted:
+        places = [folder / each.file, *([] if each.collected else [folder / each.path])]
+        path = next((place for place in places if place.is_file()), None)
+        if path is not None:
+            _check(path, each)
+        elif each.collected:
+            path = _collect(folder, each)
+        if path is not None:
+            found[each] = path
+    if not found:
+        raise DataError(
+            f"{folder} holds no file of {', '.join(dict.fromkeys(each.source for each in wanted))}: neither"
+            f" {wanted[0].file} nor {wanted[0].path}, as in a clone of {wanted[0].repository}, for example"
+        )
+    return found, [each for each in wanted if each not in found]
+
+
+def downloaded(
+    wanted: Sequence[SourceFile], say: Callable[[str], None]
+) -> tuple[dict[SourceFile, Path], list[SourceFile]]:
+    """The files of sources in the cache folder; what is not there is downloaded first.
+
+    Args:
+        wanted: The files.
+        say: Told what is downloaded, and how large it is.
+
+    Returns:
+        The files, and those that cannot be downloaded, since they were collected from several.
+
+    Raises:
+        DataError: If one cannot be downloaded, or has another digest.
+    """
+    places = {each: _cached(each) for each in wanted}
+    lacking = [each for each, place in places.items() if not place.is_file() and not each.collected]
+    for source in dict.fromkeys(each.source for each in lacking):
+        files = [each for each in lacking if each.source == source]
+        size = sum(each.bytes for each in files) / 1e6
+        number = "1 file" if len(files) == 1 else f"{len(files)} files"
+        say(f"downloading {number} of {source} from {files[0].repository} ({size:,.1f} MB)")
+        for each in files:
+            places[each].parent.mkdir(parents=True, exist_ok=True)
+            remedy = f"run the same command again to go on, or take a clone of {each.repository} with --from"
+            if not download_file(each.url, places[each], remedy, each.sha256):
+                raise DataError(f"{each.url} does not exist (the server says 404)")
+    there = {each: place for each, place in places.items() if place.is_file()}
+    return there, [each for each in wanted if each not in there]
+
+
+def _cached(file: SourceFile) -> Path:
+    return cache_dir("published") / file.commit / file.file
+
+
+def _collect(folder: Path, wanted: SourceFile) -> Path | None:
+    """The table that was collected from several files, from these in a clone; None if it has none of them.
+
+    Raises:
+        DataError: If the clone is of another commit.
+    """
+    if next(folder.glob(wanted.path), None) is None:
+        return None
+    content = as_table(folder, wanted.path).encode()
+    if hashlib.sha256(content).hexdigest() != wanted.sha256:
+        raise DataError(
+            f"what {wanted.path} is in {folder} is not what it is in {wanted.repository} at {wanted.commit[:7]}; check"
+            f" out that commit, or add the results of a model with testbed published add {folder}/results/MODEL"
+            f" --source {wanted.source}"
+        )
+    place = _cached(wanted)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(place, content)
+    return place
+
+
+def _check(path: Path, wanted: SourceFile) -> None:
+    try:
+        found = hashlib.sha256(read_regular(path)).hexdigest()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+    if found != wanted.sha256:
+        raise DataError(
+            f"{path} is not {wanted.path} of {wanted.repository} at {wanted.commit[:7]}: its SHA-256 is {found[:12]}…,"
+            f" not {wanted.sha256[:12]}…; check out that commit, or add this version with testbed published add {path}"
+            f" --source {wanted.source}"
+        )

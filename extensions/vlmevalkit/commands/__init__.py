@@ -1,0 +1,1 @@
+"""``testbed export vlmevalkit`` and ``testbed compare-recorded``."""

@@ -1,0 +1,129 @@
+"""``testbed compare-recorded``: VLMEvalKit's recorded scores beside ours of the same answers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli.options.stored import limit_option, model_argument, setting_argument
+from testbed.console.options import store_command
+from testbed.console.output import count, footnote, print_json, say, table
+
+if TYPE_CHECKING:
+    from testbed.extensions.vlmevalkit.recorded_scores import Compared, Number, Ours, Row
+
+_WIDEST = 40  # characters of an answer
+
+
+@store_command
+@model_argument
+@setting_argument
+@limit_option
+def command(model: str, setting: str, limit: int, db_url: str | None, as_json: bool) -> int:
+    """VLMEvalKit's recorded scores beside ours.
+
+    MODEL is replay:FILE. Prints each number of VLMEvalKit's reports, and each answer that is scored otherwise.
+    """
+    from testbed.extensions.vlmevalkit.recorded_scores import compare_recorded
+    from testbed.db.store import Store
+
+    with Store.open(db_url) as store:
+        found = compare_recorded(store, model, setting)
+    if as_json:
+        print_json(_as_object(found, model, setting))
+        return 0
+    say(f"{found.predictions} on {setting}\n")
+    if found.numbers:
+        click.echo(_numbers(found))
+    for file in dict.fromkeys(each.file for each in found.rows):
+        click.echo("")
+        _tell_rows(file, [each for each in found.rows if each.file == file], limit)
+    for file, number in found.unasked.items():
+        footnote(f"{file} scores {count(number, 'row')} that the stored answers do not have")
+    return 0
+
+
+def _numbers(found: Compared) -> str:
+    header = ["file", "row", "column", "recorded", "vlmevalkit", "difference", "default", "difference", "our metric"]
+    return table(header, [_number(each) for each in found.numbers], right=[3, 4, 5, 6, 7])
+
+
+def _number(each: Number) -> list[str]:
+    from testbed.extensions.vlmevalkit.recorded_scores import DEFAULT, PUBLISHED
+
+    where = [each.file, each.row, each.column, f"{each.recorded:.6g}"]
+    if each.metric is None:
+        return [*where, "", "", "", "", "no counterpart is known"]
+    pairs = [_signed(each, rules) for rules in (PUBLISHED, DEFAULT)]
+    part = "" if each.slice in (None, "overall") else f", {each.slice}"
+    return [*where, *(text for pair in pairs for text in pair), f"{each.metric}{part}"]
+
+
+def _signed(each: Number, rules: str) -> tuple[str, str]:
+    value, difference = each.ours.get(rules), each.difference(rules)
+    if value is None or difference is None:
+        return "not defined", ""
+    return f"{value:.6g}", f"{difference:+.3g}" if abs(difference) > 1e-9 else "0"
+
+
+def _tell_rows(file: str, rows: list[Row], limit: int) -> None:
+    """How many answers are scored as recorded, and those that are not."""
+    from testbed.extensions.vlmevalkit.recorded_scores import DEFAULT, PUBLISHED
+
+    same = [sum(not each.differs(rules) for each in rows) for rules in (PUBLISHED, DEFAULT)]
+    say(
+        f"{file}: of {len(rows):,} recorded scores of answers, {same[0]:,} are the same under the rules vlmevalkit,"
+        f" {same[1]:,} under the rules default"
+    )
+    others = [each for each in rows if each.differs(PUBLISHED) or each.differs(DEFAULT)]
+    if not others:
+        return
+    header = ["index", "answer", "prediction", "recorded", "vlmevalkit", "read as", "default", "read as"]
+    lines = [
+        [
+            *(each.index, _short(each.answer), "(none)" if each.prediction is None else _short(each.prediction)),
+            *(f"{each.recorded:.4g}", *_ours(each.ours[PUBLISHED]), *_ours(each.ours[DEFAULT])),
+        ]
+        for each in others[:limit]
+    ]
+    click.echo(table(header, lines, right=[3, 4, 6]))
+    if len(others) > limit:
+        footnote(f"{len(others) - limit:,} more; --limit shows more, --json all of them")
+
+
+def _ours(said: Ours) -> tuple[str, str]:
+    if said.score is None:
+        return "–", ""
+    return f"{said.score:.4g}", "nothing" if said.extracted is None else _short(said.extracted)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 1]}…"
+
+
+def _as_object(found: Compared, model: str, setting: str) -> dict[str, Any]:
+    """All numbers, and the rows that differ."""
+    from testbed.extensions.vlmevalkit.recorded_scores import DEFAULT, PUBLISHED
+
+    rules = (PUBLISHED, DEFAULT)
+    return {
+        "model": model,
+        "eval_setting": setting,
+        "predictions": str(found.predictions),
+        "numbers": [
+            asdict(each) | {"difference": {own: each.difference(own) for own in rules}} for each in found.numbers
+        ],
+        "rows": {
+            file: {
+                "recorded": len(own),
+                "same": {name: sum(not each.differs(name) for each in own) for name in rules},
+                "different": [asdict(each) for each in own if any(each.differs(name) for name in rules)],
+            }
+            for file in dict.fromkeys(each.file for each in found.rows)
+            if (own := [each for each in found.rows if each.file == file])
+        },
+        "unasked": dict(found.unasked),
+    }

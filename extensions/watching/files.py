@@ -1,0 +1,119 @@
+"""Which checkpoint files are complete, and in which order they are evaluated; without a disk and without a clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+
+from testbed.results.checkpoint_steps import Found, clash, sort_key
+
+TRIES = 5  # of a file that cannot be read, before it is given up
+SECONDS_BETWEEN = 30.0
+
+WAITING, DONE, GIVEN_UP, REFUSED = "waiting", "evaluated", "given up", "left out"
+
+Stamp = tuple[int, float]  # size in bytes, and the time of the last change in seconds
+
+
+@dataclass
+class _State:
+    stamp: Stamp
+    since: float  # when it was first seen as it is
+    status: str = WAITING
+    tries: int = 0
+    again_at: float = 0.0
+
+
+class Files:
+    """The files of a watched pattern.
+
+    Args:
+        settle: A file is complete when it has not changed for so many seconds.
+        latest: Whether the newest step comes first when several files wait.
+
+    Attributes:
+        gone: How many files were deleted before they were evaluated.
+        changed: When a file last came or changed.
+    """
+
+    def __init__(self, settle: float, latest: bool = False) -> None:
+        self.settle = settle
+        self.latest = latest
+        self.gone = 0
+        self.changed = 0.0
+        self._states: dict[Found, _State] = {}
+
+    def look(self, now: float, stamps: Mapping[Found, Stamp], stored: Container[Found] = ()) -> list[str]:
+        """Takes note of what is there. Of two new files with the same step, the later one is left out.
+
+        Args:
+            now: The time.
+            stamps: The files.
+            stored: Those with results, which were there before the others.
+
+        Returns:
+            What to tell: files that were overwritten, deleted, or that cannot be told from others.
+        """
+        lines = []
+        for found in [each for each in self._states if each not in stamps]:
+            if self._states.pop(found).status == WAITING:
+                self.gone += 1
+                lines.append(f"{found.path} was deleted before it was evaluated")
+        for found in sorted(stamps, key=lambda each: (each not in stored, stamps[each][1], sort_key(each), each.path)):
+            stamp, state = stamps[found], self._states.get(found)
+            if state is not None and state.stamp == stamp:
+                continue
+            self.changed = now
+            if state is not None and state.status == DONE:
+                lines.append(f"{found.path} was overwritten: it is another model now, and is evaluated again")
+            why = clash([each for each, of in self._states.items() if of.status != REFUSED], found)
+            self._states[found] = _State(stamp, now, REFUSED if why else WAITING)
+            if why and state is None:
+                lines.append(f"{found.path} is left out: {why}")
+        return lines
+
+    def next(self, now: float, marked: Container[str] | None = None) -> Found | None:
+        """The file that is to be evaluated now; None if there is none.
+
+        Args:
+            now: The time.
+            marked: The files that are complete, if something else tells that than `settle`.
+        """
+        ready = self.ready(now, marked)
+        return (ready[-1] if self.latest else ready[0]) if ready else None
+
+    def ready(self, now: float, marked: Container[str] | None = None) -> list[Found]:
+        """All files that could be evaluated now, by step."""
+        return sorted(
+            (
+                found
+                for found, state in self._states.items()
+                if state.status == WAITING and now >= state.again_at and self._is_complete(found, state, now, marked)
+            ),
+            key=sort_key,
+        )
+
+    def _is_complete(self, found: Found, state: _State, now: float, marked: Container[str] | None) -> bool:
+        if marked is not None:
+            return found.path in marked
+        # By this machine's clock, or by that of the machine that keeps the files.
+        return now - state.since >= self.settle or now - state.stamp[1] >= self.settle
+
+    def done(self, found: Found) -> None:
+        """A file was evaluated as it was seen last; if it has changed meanwhile, `look` will tell."""
+        self._states[found].status = DONE
+
+    def failed(self, found: Found, now: float) -> bool:
+        """A file could not be evaluated; returns whether it will be tried again before it changes."""
+        state = self._states[found]
+        state.tries += 1
+        state.again_at = now + SECONDS_BETWEEN
+        if state.tries >= TRIES:
+            state.status = GIVEN_UP
+        return state.status == WAITING
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many files there are of each status."""
+        return Counter(state.status for state in self._states.values())

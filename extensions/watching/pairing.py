@@ -1,0 +1,222 @@
+"""Each checkpoint beside the best before it, on each setting.
+
+The test is that of `testbed compare`. The best one before was chosen on the same samples, so a decline is tested
+against the choice among all checkpoints before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from testbed.results.checkpoints import Curve, Point, curves
+from testbed.results.paired import compare_pairs
+from testbed.results.side_by_side import Samples, scores_of
+from testbed.db.store import Store
+from testbed.entities import Checkpoint, Evaluation, groups_of
+from testbed.errors import TestbedError
+from testbed.metric_specs import HIGHER, LOWER, MetricSpec
+from testbed.metrics.inference.clusters import clusters_of
+from testbed.metrics.inference.paired import SIGNIFICANT, Comparison, holm
+from testbed.metrics.inference.selected import decline, expected_of_best
+
+Array = np.ndarray[Any, Any]
+
+SAME = 1e-6  # a metric and a mean of scores that differ by no more are the same
+BETTER, WORSE, TIED, FIRST, UNKNOWN = "better", "worse", "tied", "first", "not compared"
+
+
+@dataclass(frozen=True)
+class Paired:
+    """A checkpoint on a setting.
+
+    Attributes:
+        curve: The run's curve on the setting.
+        point: The checkpoint.
+        best: The best one before; None if there is none.
+        score: What the compared score of each sample declares.
+        verdict: `BETTER`, `WORSE` or `TIED`; `FIRST` if there is none before, `UNKNOWN` if they cannot be compared.
+        comparison: The scores of the samples of both; None if they were not compared.
+        p: The p-value, adjusted over the settings; of a decline, also for the choice of the best.
+        why: Why they were not compared.
+        new_best: Whether no other checkpoint of the run has a value as good.
+        expected: What to expect of the best checkpoint until now on other samples; see `expected_of_best`.
+    """
+
+    curve: Curve
+    point: Point
+    best: Point | None
+    verdict: str
+    score: MetricSpec | None = None
+    comparison: Comparison | None = None
+    p: float | None = None
+    why: str = ""
+    new_best: bool = False
+    expected: float | None = None
+
+    def as_object(self) -> dict[str, Any]:
+        """For JSON."""
+        compared, best = self.comparison, self.best
+        return {
+            "run": self.curve.run,
+            "model": self.point.model,
+            **{name: getattr(self.point.checkpoint, name) for name in ("step", "unit", "epoch")},
+            "eval_setting": self.curve.eval_setting,
+            "metric": self.curve.spec.name,
+            **{name: getattr(self.point, name) for name in ("value", "low", "high", "n", "evaluation")},
+            "verdict": self.verdict,
+            "best_before": None if best is None else {"step": best.checkpoint.step, "value": best.value},
+            "difference": None if compared is None else compared.difference,
+            "p_holm": self.p,
+            "why": self.why or None,
+            "new_best": self.new_best,
+            "best_expected": self.expected,
+        }
+
+
+def paired(store: Store, checkpoint: Checkpoint, model: str, settings: Iterable[str]) -> list[Paired]:
+    """A checkpoint on each setting beside the best one before it in the same run.
+
+    Args:
+        store: The results store.
+        checkpoint: Which step of which run it is.
+        model: Its name.
+        settings: The settings; those without a result are left out.
+    """
+    wanted = list(settings)
+    found = {curve.eval_setting: curve for curve in curves(store, [checkpoint.run], wanted)}
+    rows = [
+        _paired(store, found[setting], point)
+        for setting in wanted
+        if setting in found
+        for point in found[setting].points
+        if point.model == model
+    ]
+    compared = [place for place, row in enumerate(rows) if row.p is not None]
+    for place, p in zip(compared, holm([row.p for row in rows if row.p is not None]), strict=True):
+        rows[place] = replace(rows[place], p=p, verdict=_verdict(rows[place], p))
+    return rows
+
+
+def bests(store: Store, runs: Iterable[str], settings: Iterable[str]) -> list[tuple[Curve, Point, float]]:
+    """The best checkpoint of each run on each setting, and what to expect of it on other samples.
+
+    Runs with one checkpoint, and those whose metric is not the mean of a score of samples, are left out.
+    """
+    made = ((each, each.best(), _Scores(store, each, each.points).expected()) for each in curves(store, runs, settings))
+    return [
+        (curve, best, value)
+        for curve, best, value in made
+        if best is not None and value is not None and len(curve.points) > 1
+    ]
+
+
+def _paired(store: Store, curve: Curve, point: Point) -> Paired:
+    best, alone = curve.best(before=point.checkpoint.step), curve.best() == point
+    if best is None:
+        first = curve.points[0] == point
+        return Paired(curve, point, None, FIRST if first else UNKNOWN, why=_unknown(curve, first), new_best=alone)
+    try:
+        found = compare_pairs(store, [point.model, best.model], [curve.eval_setting])
+    except TestbedError as error:
+        return Paired(curve, point, best, UNKNOWN, why=str(error), new_best=alone)
+    row = Paired(curve, point, best, TIED, found.spec, found.rows[0].comparison, new_best=alone)
+    until = [each for each in curve.points if each.checkpoint.step <= point.checkpoint.step]
+    scores = _Scores(store, curve, until)
+    return replace(row, p=_p(row, scores), expected=scores.expected())
+
+
+def _p(row: Paired, scores: _Scores) -> float:
+    """The p-value of the difference to the best one before, of a decline also for the choice of that."""
+    assert row.comparison is not None
+    assert row.best is not None
+    earlier = [each for each in scores.points if each.checkpoint.step < row.point.checkpoint.step]
+    if row.comparison.difference == 0 or len(earlier) < 2 or _direction(row) == BETTER:
+        return row.comparison.p  # of an improvement over the best of several it is too large, never too small
+    assert row.score is not None
+    found = scores.decline(row.comparison.p, row.score, row.point, earlier, row.best)
+    return min(1.0, len(earlier) * row.comparison.p) if found is None else found
+
+
+class _Scores:
+    """The scores of samples of checkpoints on a setting.
+
+    Args:
+        store: The results store.
+        curve: Their curve.
+        points: Some of its points.
+    """
+
+    def __init__(self, store: Store, curve: Curve, points: Sequence[Point]) -> None:
+        self.store = store
+        self.curve = curve
+        self.points = points
+
+    def decline(self, p: float, score: MetricSpec, point: Point, earlier: Sequence[Point], best: Point) -> float | None:
+        """See `testbed.metrics.inference.selected.decline`; None where the samples of the best one are others."""
+        of = {each.evaluation: self._evaluations[each.evaluation] for each in (point, *earlier)}
+        same = [each for each in earlier if of[each.evaluation].dataset_id == of[point.evaluation].dataset_id]
+        if best not in same:
+            return None
+        sign = 1 if (score.better or self.curve.spec.better) == HIGHER else -1
+        new, *others = (
+            sign * scores_of(self.store, of[each.evaluation], score.name).astype(np.float64) for each in (point, *same)
+        )
+        counted = np.isfinite(new) & np.isfinite(others[same.index(best)])
+        differing = [np.where(np.isfinite(each), each, new)[counted] for each in others]
+        clusters = self._clusters(of[point.evaluation])
+        clusters = None if clusters is None else clusters[counted]
+        return decline(p, new[counted], np.stack(differing), same.index(best), clusters)
+
+    def expected(self) -> float | None:
+        """See `expected_of_best`, of the main metric where it is the mean of a score of samples."""
+        of = [self._evaluations[each.evaluation] for each in self.points]
+        if len({each.dataset_id for each in of}) != 1 or self.curve.spec.better not in (HIGHER, LOWER):
+            return None
+        sign = 1 if self.curve.spec.better == HIGHER else -1
+        found = []
+        for each, point in zip(of, self.points, strict=True):
+            scores = self._mean_of(each, point.value)
+            if scores is None or len(scores) < 2:
+                return None
+            found.append(sign * scores)
+        return sign * expected_of_best(np.stack(found), self._clusters(of[0]))
+
+    def _mean_of(self, evaluation: Evaluation, value: float) -> Array | None:
+        """The scores of samples whose mean a value is."""
+        for scores in self.store.scores.read(evaluation.id).values():
+            counted = scores[np.isfinite(scores)]
+            if len(counted) and abs(float(np.mean(counted, dtype=np.float64)) - value) < SAME:
+                found: Array = scores.astype(np.float64)
+                return found
+        return None
+
+    @cached_property
+    def _evaluations(self) -> dict[int, Evaluation]:
+        return {each.evaluation: self.store.evaluations.get(each.evaluation) for each in self.points}
+
+    def _clusters(self, evaluation: Evaluation) -> Array | None:
+        infos = Samples(self.store).of(evaluation).samples
+        return None if groups_of(infos) is None else clusters_of(each.group for each in infos)
+
+
+def _unknown(curve: Curve, first: bool) -> str:
+    return "" if first else f"whether a higher or a lower {curve.spec.name} is better is not known"
+
+
+def _verdict(row: Paired, p: float) -> str:
+    assert row.comparison is not None
+    if p >= SIGNIFICANT or row.comparison.difference == 0:
+        return TIED
+    return _direction(row)
+
+
+def _direction(row: Paired) -> str:
+    assert row.comparison is not None
+    assert row.score is not None
+    better = row.score.better or row.curve.spec.better
+    return BETTER if (row.comparison.difference > 0) == (better == HIGHER) else WORSE

@@ -1,1 +1,0 @@
-"""Selective prediction: which answers are given, if a model may leave out those that it is least sure of."""

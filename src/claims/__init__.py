@@ -1,0 +1,1 @@
+"""Published values beside measured ones: how their files are read, named and compared."""

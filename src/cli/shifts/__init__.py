@@ -1,1 +1,0 @@
-"""Analyses of stored outputs under a change of the data, one command each."""

@@ -1,0 +1,148 @@
+"""Files of anchors: a few samples of a setting, and how the score of all is estimated from theirs. They are JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import DataError
+from testbed.jsontext import to_json
+from testbed.extensions.estimates.methods.held_out import Errors
+from testbed.paths import write_atomically
+
+FORM = "anchors@1"
+SUFFIX = ".json"
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """A sample.
+
+    Attributes:
+        id: Its name in the data set.
+        digest: Of its content.
+        weight: What its score counts.
+        discrimination: Of item response theory, as `easiness`; None where scores are not 0 or 1.
+    """
+
+    id: str
+    digest: str
+    weight: float
+    discrimination: float | None = None
+    easiness: float | None = None
+
+
+@dataclass(frozen=True)
+class KnownModel:
+    """A model that the anchors were chosen by: its family, and its score on all samples."""
+
+    name: str
+    family: str
+    value: float
+
+
+@dataclass(frozen=True)
+class AnchorFile:
+    """What a file of anchors holds.
+
+    Attributes:
+        eval_setting: The setting.
+        score: The score of each sample.
+        n: The number of all samples.
+        method: How the anchors were chosen.
+        estimator: How the score of all is estimated.
+        seed: Of what was drawn.
+        offset: What is added to the weighted sum of scores.
+        blend: What the weighted sum counts in ``gp-irt``.
+        expected: The expected score of all samples for each ability; empty where scores are not 0 or 1.
+        larger_is_better: Whether the first of a ranking has the largest score.
+        fraction: Whether scores are fractions from 0 to 1.
+        families: Whether families were held out as wholes, else single models.
+        held_out: The error of this method, and of as many samples drawn at random, on models that were held out.
+        models: Those that the anchors were chosen by.
+        samples: The anchors.
+    """
+
+    eval_setting: str
+    score: str
+    n: int
+    method: str
+    estimator: str
+    seed: int
+    offset: float
+    blend: float
+    expected: Sequence[float]
+    larger_is_better: bool
+    fraction: bool
+    families: bool
+    held_out: Errors
+    random: Errors
+    models: Sequence[KnownModel]
+    samples: Sequence[Anchor]
+
+    def write(self, path: Path) -> None:
+        """Writes the file.
+
+        Raises:
+            DataError: If that is not possible.
+        """
+        try:
+            write_atomically(path, f"{to_json({'form': FORM, **asdict(self)})}\n".encode())
+        except OSError as error:
+            raise DataError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def check_path(path: Path) -> None:
+    """Checks the path of a new file.
+
+    Raises:
+        DataError: If a name of a setting cannot have it, or its folder is missing.
+    """
+    if path.suffix != SUFFIX or any(character.isspace() for character in str(path)):
+        raise DataError(f"{path}: expected a path that ends in {SUFFIX} and has no white space")
+    if not path.parent.is_dir():
+        raise DataError(f"{path}: there is no folder {path.parent}")
+
+
+def read_anchors(path: Path) -> AnchorFile:
+    """Reads a file of anchors.
+
+    Raises:
+        DataError: If it is none; says what was found.
+    """
+    try:
+        given = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"the file of anchors {path} cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise DataError(f"{path} is no file of anchors, since it is not JSON: {error}") from error
+    form = given.get("form") if isinstance(given, dict) else None
+    if form != FORM:
+        raise DataError(f"{path} is no file of anchors: expected the form {FORM!r}, got {form!r:.40}")
+    del given["form"]
+    try:
+        return _checked(given)
+    except KeyError as error:
+        raise DataError(f"{path} is damaged: it has no {error}; testbed anchors choose writes a new one") from error
+    except (TypeError, ValueError, AttributeError) as error:
+        raise DataError(f"{path} is damaged: {error}; testbed anchors choose writes a new one") from error
+
+
+def _checked(given: dict[str, Any]) -> AnchorFile:
+    parts: dict[str, Any] = {
+        "held_out": Errors(**given.pop("held_out")),
+        "random": Errors(**given.pop("random")),
+        "models": [KnownModel(**each) for each in given.pop("models")],
+        "samples": [Anchor(**each) for each in given.pop("samples")],
+    }
+    found = AnchorFile(**given, **parts)
+    if not 0 < len(found.samples) <= found.n:
+        raise ValueError(f"{len(found.samples)} anchors of {found.n} samples")
+    for each in found.samples:
+        if not (isinstance(each.id, str) and isinstance(each.digest, str)):
+            raise ValueError(f"a sample is named {each.id!r}, {each.digest!r}")
+        float(each.weight)
+    return found

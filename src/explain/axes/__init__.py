@@ -1,1 +1,0 @@
-"""A file for each axis or a few of one kind; each calls `testbed.explain.axis.add_axis`."""

@@ -1,1 +1,0 @@
-"""Definitions that `testbed.explain` adds to the registry."""

@@ -1,0 +1,1 @@
+"""Stored results, read for people and for analyses: predictions, samples side by side, rankings."""

@@ -1,0 +1,91 @@
+"""The per-sample score that an analysis is about, and which way it is better, from what scores declare."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from testbed.results.side_by_side import evaluations_on
+from testbed.entities import Better, Evaluation
+from testbed.errors import StoreError
+from testbed.metric_specs import HIGHER, LOWER, NEITHER, MetricSpec, agreed, main_score_of, right_or_wrong
+
+if TYPE_CHECKING:
+    from testbed.db.store import Store
+
+_SHOWN = 12  # names in a message
+
+
+def larger_is_better(spec: MetricSpec, asked: Better | None = None) -> bool:
+    """Whether a larger value is better.
+
+    Args:
+        spec: The metric or score.
+        asked: What the user says, which counts before what is declared.
+
+    Raises:
+        StoreError: If neither says it.
+    """
+    better = asked or spec.better
+    if better in (HIGHER, LOWER):
+        return better == HIGHER
+    said = "declares that neither is better" if better == NEITHER else "does not declare it"
+    raise StoreError(
+        f"whether a higher or a lower {spec.name} is better is not known: the metric {said}; --better higher or"
+        " --better lower says it"
+    )
+
+
+def score_spec(store: Store, evaluations: Iterable[Evaluation], score: str) -> MetricSpec:
+    """What evaluations declare about a per-sample score; nothing where none has it."""
+    found = store.scores.specs(each.id for each in evaluations)
+    return agreed([specs[score] for specs in found.values() if score in specs] or [MetricSpec(score, "")])
+
+
+def main_score(store: Store, cells: Mapping[str, Iterable[Evaluation]], binary: bool = False) -> str:
+    """The main per-sample score of settings.
+
+    Args:
+        store: The results store.
+        cells: Setting → its evaluations.
+        binary: Whether a score of 0 and 1 is needed.
+
+    Raises:
+        StoreError: If they have none in common; lists those of each.
+    """
+    specs = {setting: _scores(store, on) for setting, on in cells.items()}
+    shared = set.intersection(*(set(of) for of in specs.values()))
+    common = [agreed(of[name] for of in specs.values()) for name in shared]
+    found = right_or_wrong(common) if binary else main_score_of(common)
+    if found is not None:
+        return found.name
+    for setting, has in specs.items():
+        if not has:
+            metrics = {metric.name for each in cells[setting] for metric in store.results.metrics(each.id)}
+            raise StoreError(
+                f"{setting} has no per-sample scores; its metrics are {_listed(metrics)}; testbed grid"
+                f" '{setting}' shows one for all models"
+            )
+    kind = "main per-sample score of 0 and 1" if binary else "main per-sample score"
+    listed = "; ".join(f"{setting} has {_listed(each)}" for setting, each in specs.items())
+    none = "no common" if len(specs) > 1 else "no"
+    raise StoreError(f"there is {none} {kind}: {listed}; --score chooses one")
+
+
+def main_score_on(store: Store, settings: Iterable[str], binary: bool = False, first: Collection[int] = ()) -> str:
+    """The `main_score` of what is reported on settings; evaluations with ids in ``first`` take precedence."""
+    return main_score(store, {each: evaluations_on(store, each, first).values() for each in settings}, binary)
+
+
+def _scores(store: Store, evaluations: Iterable[Evaluation]) -> dict[str, MetricSpec]:
+    several: dict[str, list[MetricSpec]] = {}
+    for specs in store.scores.specs(each.id for each in evaluations).values():
+        for name, spec in specs.items():
+            several.setdefault(name, []).append(spec)
+    return {name: agreed(each) for name, each in several.items()}
+
+
+def _listed(names: Collection[str]) -> str:
+    shown = sorted(names)[:_SHOWN]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(shown)}{more}" if shown else "none"

@@ -1,0 +1,235 @@
+"""Mistakes that models share: the hardest samples, and the classes that are confused with each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from testbed.results.predictions import Predictions, best_names, has_logits, predictions_of
+from testbed.results.side_by_side import (
+    Samples,
+    SideBySide,
+    Tell,
+    choose,
+    require_binary,
+    scores_of,
+    side_by_side,
+)
+from testbed.db.store import Store
+from testbed.entities import Evaluation, SampleInfo
+from testbed.errors import DataError, StoreError
+from testbed.metrics.inference.agreement import confusions, hardest_first, most_common
+from testbed.metrics.scorers.classification import right_classes
+
+Array = np.ndarray[Any, Any]
+NLL = "nll"
+
+
+@dataclass(frozen=True)
+class HardSample:
+    """A sample and the models' results on it.
+
+    Attributes:
+        sample: Its id.
+        target: Its true class, or list of classes, as in the data set.
+        target_name: The same by name, or the right captions; None if the target is neither.
+        wrong: How many models get it wrong.
+        models: The number of models.
+        mean_nll: The mean loss over the models that have one, in nats.
+        predicted: The class that most models predict, with ties the lowest; None if not known.
+        predicted_name: Its name.
+        predicted_by: How many models predict it.
+    """
+
+    sample: str
+    target: Any
+    target_name: str | None
+    wrong: int
+    models: int
+    mean_nll: float | None
+    predicted: int | None
+    predicted_name: str | None
+    predicted_by: int | None
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """A class that is predicted as another.
+
+    Attributes:
+        model: The model; None for all models together.
+        count: How many predictions (one per sample and model) take the class for the other.
+        n: The number of predictions for samples of the class.
+    """
+
+    model: str | None
+    true_class: int
+    true_name: str
+    predicted_class: int
+    predicted_name: str
+    count: int
+    n: int
+
+    @property
+    def share(self) -> float:
+        """The share of the class's predictions."""
+        return self.count / self.n
+
+
+# Samples ----------------------------------------------------------------------------------------------------------
+
+
+def hardest(
+    store: Store, setting: str, models: Sequence[str], score: str, limit: int, tell: Tell = lambda note: None
+) -> list[HardSample]:
+    """The samples that most models get wrong; ties are ordered by mean loss, largest first, then by id.
+
+    Args:
+        store: The results store.
+        setting: The setting.
+        models: Names or patterns; none means all.
+        score: A score of 0 and 1, such as ``top1``.
+        limit: The maximum number of samples.
+        tell: Called with notes on what was left out.
+
+    Raises:
+        StoreError: If there are no such scores.
+    """
+    evaluations = choose(store, [setting], models, score, tell=tell)[setting]
+    samples = Samples(store)
+    table = side_by_side(store, samples, setting, evaluations, score, tell)
+    require_binary(table, score, "hardest")
+    wrong = (table.scores == 0).sum(axis=1)
+    nll = mean_losses(store, table)
+    order = hardest_first(wrong, nll)[:limit]
+    said, names = np.full((len(order), len(table.models)), -1), []
+    for column, (each, places) in enumerate(zip(table.evaluations, table.places, strict=True)):
+        if has_logits(store, each):
+            predictions = predictions_of(store, each, samples.of(each))
+            said[:, column] = predictions.classes[places[order]]
+            names.append(predictions.classes_named)
+    named = best_names(names)
+    infos = infos_of(samples, table)
+    found = []
+    for row, place in enumerate(order):
+        info, common = infos[place], most_common(said[row])
+        found.append(
+            HardSample(
+                sample=info.id,
+                target=info.target,
+                target_name=target_name(info.target, named.of),
+                wrong=int(wrong[place]),
+                models=len(table.models),
+                mean_nll=None if np.isnan(nll[place]) else float(nll[place]),
+                predicted=common[0] if common else None,
+                predicted_name=named.of(common[0]) if common else None,
+                predicted_by=common[1] if common else None,
+            )
+        )
+    return found
+
+
+def mean_losses(store: Store, table: SideBySide) -> Array:
+    """The mean negative log-likelihood of each sample over the models that have one: float array [n], or NaN."""
+    total, known = np.zeros(len(table.keys)), np.zeros(len(table.keys))
+    names = store.scores.names(each.id for each in table.evaluations)
+    for each, places in zip(table.evaluations, table.places, strict=True):
+        if NLL in names[each.id]:
+            values = scores_of(store, each, NLL)[places]
+            known += ~np.isnan(values)
+            total += np.where(np.isnan(values), 0, values)
+    mean: Array = np.divide(total, known, out=np.full(len(total), np.nan), where=known > 0)
+    return mean
+
+
+def infos_of(samples: Samples, table: SideBySide) -> list[SampleInfo]:
+    """The samples of a table, from the first model's data set."""
+    dataset = samples.of(table.evaluations[0]).samples
+    return [dataset[place] for place in table.places[0]]
+
+
+def target_name(target: Any, name: Callable[[int], str]) -> str | None:
+    """What a target is called: the names of its classes, or its right captions; None if it has no name.
+
+    Args:
+        target: As the data set has it.
+        name: Gives the name of a class.
+    """
+    if isinstance(target, dict) and isinstance(target.get("captions"), list):
+        captions, answer = target["captions"], target.get("answer")
+        target = [captions[answer]] if type(answer) is int and 0 <= answer < len(captions) else captions
+    labels = target if isinstance(target, list) else [target]
+    if labels and all(isinstance(label, str) for label in labels) and labels != [target]:
+        return " / ".join(labels)
+    if not labels or not all(type(label) is int for label in labels):
+        return None
+    return ", ".join(name(label) for label in labels)
+
+
+# Classes ----------------------------------------------------------------------------------------------------------
+
+
+def confused_classes(
+    store: Store, setting: str, models: Sequence[str], each_model: bool, limit: int, tell: Tell = lambda note: None
+) -> list[Confusion]:
+    """The most frequent pairs of a true class and a wrong prediction, on the samples that all models have.
+
+    Args:
+        store: The results store.
+        setting: The setting.
+        models: Names or patterns; none means all.
+        each_model: Whether to list each model separately instead of the sum over models.
+        limit: The maximum number of pairs (for each model).
+        tell: Called with notes on what was left out.
+
+    Raises:
+        StoreError: If the targets are not classes, or there are no logits.
+    """
+    evaluations = choose(store, [setting], models, tell=tell)[setting]
+    samples = Samples(store)
+    table = side_by_side(store, samples, setting, evaluations, tell=tell)
+    counted: list[tuple[str | None, Counter[tuple[int, int]], Counter[int]]] = []
+    names = []
+    unread = 0
+    for each, places in zip(table.evaluations, table.places, strict=True):
+        predictions = predictions_of(store, each, samples.of(each))
+        dataset = samples.of(each).samples
+        labels = _labels(each, predictions, [dataset[place] for place in places])
+        predicted = predictions.classes[places]
+        unread += int((predicted < 0).sum())
+        counted.append((each.model, *confusions(predicted, labels)))
+        names.append(predictions.classes_named)
+    if unread:
+        tell(f"{unread:,} predictions are missing, for samples that could not be read; they are not counted")
+    if not each_model:
+        pairs: Counter[tuple[int, int]] = Counter()
+        totals: Counter[int] = Counter()
+        for _, of_pairs, of_classes in counted:
+            pairs.update(of_pairs)
+            totals.update(of_classes)
+        counted = [(None, pairs, totals)]
+    named = best_names(names)
+    return [
+        Confusion(model, true, named.of(true), other, named.of(other), number, totals[true])
+        for model, pairs, totals in counted
+        for (true, other), number in sorted(pairs.items(), key=lambda item: (-item[1], item[0]))[:limit]
+    ]
+
+
+def _labels(evaluation: Evaluation, predictions: Predictions, infos: Sequence[SampleInfo]) -> list[list[int]]:
+    """The true classes of each sample."""
+    setting = evaluation.eval_setting
+    if predictions.own_metric and not all(type(info.target) is int for info in infos):
+        raise StoreError(
+            f"{setting} has its own metric and targets that are not single class indices, so its logits do not show"
+            " what is right or wrong"
+        )
+    classes = len(predictions.classes_named.names)
+    try:
+        return [right_classes(info, classes, setting) for info in infos]
+    except DataError as error:
+        raise StoreError(f"confusions need class indices as targets: {error}") from None
