@@ -17,8 +17,8 @@ from pathlib import Path
 import click
 from paired import compare, machine
 
-from testbed.extensions.clip_benchmark.clip_benchmark_files import records_by_cell, write_csv
 from testbed.db.store import Store
+from testbed.extensions.clip_benchmark.clip_benchmark_files import records_by_cell, write_csv
 
 NOW = "2026-11-22 10:00:00.000000"
 METRICS = (("top1", "fraction"), ("top5", "fraction"), ("mean_per_class_recall", "fraction"), ("nll", "nats"))

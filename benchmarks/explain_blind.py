@@ -30,7 +30,7 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 from blind_variants import CELLS, ROUNDING, Asked, Blind, images  # noqa: E402
 
-from testbed.extensions.explain import bench
+from testbed.extensions.explain import bench  # noqa: E402
 from testbed.extensions.explain.images import Images  # noqa: E402
 from testbed.extensions.explain.pixels import Pixels  # noqa: E402
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
+from testbed.api.results import Results, words
 from testbed.db.parts.names import matching_names
-from testbed.errors import TestbedError
+from testbed.errors import StoreError, TestbedError
 from testbed.plotting.own import confusion, cost, coverage, places, reliability, severity, shifts, training
-from testbed.plotting.own.source import Drawn, Found, Own, Passed
+from testbed.plotting.own.source import Drawn, Found, Own, Passed, skipped
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -81,3 +82,33 @@ def collect(own: Own, kinds: Sequence[str] = ()) -> tuple[list[Drawn], list[Pass
             else:
                 passed.append(each)
     return drawn, passed
+
+
+class Figures(dict[str, Any]):
+    """Figures of plotly by name; a notebook shows all of them."""
+
+    def _ipython_display_(self) -> None:
+        for figure in self.values():
+            figure.show()
+
+
+def plot(results: Results, *kinds: str, metric: str | None = None, labels: Iterable[str] = ()) -> dict[str, Figure]:
+    """The figures that ``testbed figures`` draws of these models and settings, by name; a notebook shows them.
+
+    Args:
+        kinds: Of ``"shifts"``, ``"severity"``, ``"ranking"``, ``"reliability"``, ``"coverage"``, ``"confusion"``,
+            ``"cost"`` and ``"training"``; none means all.
+        metric: A rate; None: the main one of each setting.
+        labels: Names or patterns of models whose points have names in any case.
+
+    Raises:
+        StoreError: If nothing can be drawn, with the reasons.
+    """
+    if unknown := [each for each in kinds if each not in KINDS]:
+        raise StoreError(f"there is no kind of figure {unknown[0]!r}; there are {', '.join(KINDS)}")
+    models = list(dict.fromkeys(each.model for each in results.rows))
+    settings = list(dict.fromkeys(each.eval_setting for each in results.rows))
+    found, passed = figures(results.db, kinds, models, settings, metric, labels=words(labels))
+    if not found:
+        raise StoreError(f"nothing was drawn: {skipped(passed)}")
+    return Figures(found)

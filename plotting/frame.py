@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from testbed.results.imagenet_testbed_table import METRIC_SUFFIXES
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, OVERALL
 from testbed.errors import StoreError
 from testbed.metric_specs import DECLARED, MetricSpec, agreed, main_metric
 from testbed.registry.references import is_part, says_parts
+from testbed.results.imagenet_testbed_table import METRIC_SUFFIXES
 
 METRICS = ("top1", *METRIC_SUFFIXES)
 FIELDS = (

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from testbed.plotting.style import MORE_DATA, ONLY_IMAGENET, TYPES, type_order
 from testbed.claims.names import trained_on
+from testbed.plotting.style import MORE_DATA, ONLY_IMAGENET, TYPES, type_order
 from testbed.registry.table import natural_key
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#000000")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import pandas as pd
 
-from testbed.results.main_scores import larger_is_better
 from testbed.console.output import table
 from testbed.entities import FRACTION
 from testbed.errors import StoreError
@@ -17,6 +16,7 @@ from testbed.plotting.frame import Grid
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.stats import mean_ranks
 from testbed.plotting.style import finish
+from testbed.results.main_scores import larger_is_better
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from testbed.claims.names import trained_on
 from testbed.plotting.frame import Grid, require_columns
 from testbed.plotting.marks import IMAGENET_ONLY, NOT_STATED, Mark
 from testbed.plotting.stats import (
@@ -22,7 +23,6 @@ from testbed.plotting.stats import (
     transform,
 )
 from testbed.plotting.style import INTERVENTION_TYPES, MERGED_TYPE, STANDARD
-from testbed.claims.names import trained_on
 
 # ImageNet-testbed's rule: of the models of standard training, those that are not a study of one factor in themselves.
 NOT_FITTED = ("aws", "batch64", "subsample")

@@ -45,6 +45,10 @@ class PluginError(DefinitionError):
     """A plug-in or a definition file could not be loaded."""
 
 
+class ExtensionError(TestbedError):
+    """An installed extension is missing or could not be loaded."""
+
+
 class IdentityError(DefinitionError):
     """A definition holds something whose content could change without being noticed."""
 

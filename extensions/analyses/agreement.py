@@ -8,9 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from testbed.results.predictions import has_logits, predictions_of
-from testbed.results.side_by_side import Samples, Tell, choose, clusters_in, require_binary, side_by_side
-from testbed.results.slices import GROUP, labels_by
 from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.errors import StoreError
@@ -22,6 +19,9 @@ from testbed.metrics.inference.agreement import (
     right_counts,
     same_predictions,
 )
+from testbed.results.predictions import has_logits, predictions_of
+from testbed.results.side_by_side import Samples, Tell, choose, clusters_in, require_binary, side_by_side
+from testbed.results.slices import GROUP, labels_by
 
 
 class Pair(NamedTuple):

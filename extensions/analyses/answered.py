@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from testbed.results.predictions import viewed
-from testbed.results.side_by_side import Samples, Tell, evaluation_of, matching_settings, scores_of
 from testbed.db.store import Store
 from testbed.entities import Evaluation, groups_of
 from testbed.errors import StoreError
@@ -18,6 +16,8 @@ from testbed.metrics.inference import selective
 from testbed.metrics.inference.clusters import clusters_of
 from testbed.metrics.inference.selective import Area, AtRisk, Curve
 from testbed.metrics.sureness import LOG_PROBABILITY, MARGIN, MAX_LOGIT, NEGATIVE_ENTROPY, how_sure
+from testbed.results.predictions import viewed
+from testbed.results.side_by_side import Samples, Tell, evaluation_of, matching_settings, scores_of
 
 Array = np.ndarray[Any, Any]
 

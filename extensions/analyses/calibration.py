@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from testbed.results.side_by_side import evaluations_on, scores_of
 from testbed.entities import groups_of
 from testbed.errors import DataError
 from testbed.metrics.inference.calibrated import (
@@ -21,6 +20,7 @@ from testbed.metrics.inference.calibrated import (
 from testbed.metrics.inference.clusters import clusters_of
 from testbed.metrics.inference.judges import krippendorff_alpha
 from testbed.metrics.inference.statistics import mean_and_stderr
+from testbed.results.side_by_side import evaluations_on, scores_of
 from testbed.tasks.parts.generation import texts_and_status
 
 if TYPE_CHECKING:

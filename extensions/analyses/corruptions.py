@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from testbed.results.side_by_side import Tell, matching_settings
 from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, OVERALL, Result, groups_of
@@ -22,6 +21,7 @@ from testbed.metrics.corruption_error import (
     relative_corruption_error,
 )
 from testbed.metrics.inference.clusters import clusters_of
+from testbed.results.side_by_side import Tell, matching_settings
 
 Array = np.ndarray[Any, Any]
 

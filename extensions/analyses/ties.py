@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from testbed.results.ranking import ranking
-from testbed.results.side_by_side import evaluations_on
 from testbed.db.store import Store
 from testbed.errors import TestbedError
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 from testbed.metrics.inference.intervals import Z
+from testbed.results.ranking import ranking
+from testbed.results.side_by_side import evaluations_on
 
 
 def tied_with_best(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from testbed.extensions.clip_benchmark import clip_benchmark_files as files
 from testbed.claims.document import Document
 from testbed.claims.reading import Reading
+from testbed.extensions.clip_benchmark import clip_benchmark_files as files
 
 NAME = files.FORM
 OTHERS = False

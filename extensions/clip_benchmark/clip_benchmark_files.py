@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.results.labels import prompts
+from testbed.claims.tables import named
 from testbed.entities import ELSEWHERE, OVERALL, Result
 from testbed.errors import StoreError, shortened
 from testbed.eval_settings.benchmark_families.benchmark_names import LINEAR_PROBE
@@ -26,7 +26,6 @@ from testbed.eval_settings.benchmark_families.clip_benchmark_names import (
     place_of,
     setting_of,
 )
-from testbed.claims.tables import named
 from testbed.jsontext import to_json
 from testbed.metric_specs import NEITHER, NEVER, MetricSpec
 from testbed.metrics.captions.rows import SPECS as CAPTION_SPECS
@@ -35,6 +34,7 @@ from testbed.metrics.scorers.multilabel import MEAN_AVERAGE_PRECISION
 from testbed.metrics.scorers.retrieval import recall
 from testbed.metrics.scorers.selection import ACC, IMAGE_ACC, TEXT_ACC
 from testbed.paths import safe_name, write_atomically
+from testbed.results.labels import prompts
 from testbed.spreadsheet import as_csv
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from testbed.extensions.clip_cc_bench import clip_cc_results as results
-from testbed.metrics.caption_similarity import SPECS
 from testbed.claims.document import Document
 from testbed.claims.reading import Reading
+from testbed.extensions.clip_cc_bench import clip_cc_results as results
+from testbed.metrics.caption_similarity import SPECS
 
 NAME = results.FORM
 OTHERS = True

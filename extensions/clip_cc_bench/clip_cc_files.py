@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from testbed.db.parts.names import matching_names, without_parts
+from testbed.db.store import Store
+from testbed.entities import Evaluation
+from testbed.errors import StoreError
 from testbed.extensions.clip_cc_bench.clip_cc_forms import (
     COLUMNS,
     FIRST,
@@ -22,14 +26,10 @@ from testbed.extensions.clip_cc_bench.clip_cc_forms import (
     todays_summary,
     videos_json,
 )
-from testbed.db.parts.names import matching_names, without_parts
-from testbed.db.store import Store
-from testbed.entities import Evaluation
-from testbed.errors import StoreError
-from testbed.results.export_texts import TEXT
 from testbed.models.base.capability import FAILED
 from testbed.paths import write_atomically
 from testbed.registry.references import SettingReference
+from testbed.results.export_texts import TEXT
 from testbed.spreadsheet import as_csv
 from testbed.tasks.parts.generation import reason_in
 

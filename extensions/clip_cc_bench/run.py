@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from testbed.cli.run.part import RunOption, RunPart, RunRequest
+from testbed.console.options import Option
 from testbed.console.output import count
 from testbed.errors import DefinitionError, RunError
 from testbed.inputs import active
@@ -17,7 +20,9 @@ from testbed.paths import expanded
 if TYPE_CHECKING:
     from testbed.data.sets.clip_cc_config import ClipCcConfig
     from testbed.db.store import Store
-    from testbed.execution.report import Outcome
+    from testbed.entities import Result
+    from testbed.execution.progress import Progress
+    from testbed.execution.report import Outcome, Report
     from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
 
@@ -26,8 +31,8 @@ DEFAULT_CHUNKING = ("nltk", "auto")  # what a setting does that says nothing
 
 
 @dataclass(frozen=True)
-class ClipCcRun:
-    """What a configuration file means here.
+class ClipCcRun(RunPart):
+    """A run of a configuration file: what the file means here, and what is written after the run.
 
     Attributes:
         config: The file's content.
@@ -54,6 +59,10 @@ class ClipCcRun:
         from testbed.extensions.clip_cc_bench.clip_cc_forms import TODAY
 
         return "raw" if self.form == TODAY else "unit"
+
+    def changed(self, request: RunRequest) -> RunRequest:
+        """Returns the request with the models and options of the file."""
+        return request.but(models=self.models, options=self.options(request.options))
 
     def settings(self, catalog: Catalog, scorers: Sequence[str] = ()) -> list[str]:
         """The settings that compare captions as the file says: ``clip-cc-bench[.coarse|.METHOD]@DECODER``.
@@ -86,6 +95,31 @@ class ClipCcRun:
         if given.gpus is None and given.cpu_processes is None:
             fields |= _device(self.config)
         return replace(given, **fields)
+
+    def watching(self, progress: Progress, options: RunOptions) -> AbstractContextManager[Progress]:
+        """Has what the run reports written to its log file as well; not of a part of the samples."""
+        from testbed.extensions.clip_cc_bench.run_log import logged
+
+        return logged(None if options.limit else self, progress, options.progress_interval)
+
+    def ended(self, report: Report, results: Sequence[Result]) -> None:
+        """Writes the outcomes to the log file."""
+        from testbed.extensions.clip_cc_bench.run_log import log_outcomes
+
+        log_outcomes(report, results)
+
+    def printed(self, catalog: Catalog, options: RunOptions, store: Store, report: Report) -> None:
+        """Writes CLIP-CC-Bench's files."""
+        export_run(store, report.finished, self.results, options.limit is not None, self.scale, self.form)
+
+
+def _part(given: Mapping[str, Any], request: RunRequest) -> ClipCcRun | None:
+    path, base_dir = given["clip_cc"], given["base_dir"]
+    if path is None:
+        if base_dir is not None:
+            raise click.UsageError("--base-dir requires --clip-cc")
+        return None
+    return translate(path, base_dir, request.models, click.get_current_context().params["predictions"])
 
 
 def translate(path: Path, base_dir: Path | None, models: Sequence[str], predictions: str | None) -> ClipCcRun:
@@ -226,3 +260,26 @@ def export_run(
     models = list(dict.fromkeys(each.model for each in scored))
     own = {each.evaluation_id for each in scored if each.evaluation_id is not None}
     export(store, folder, models, settings_beside(store, [each.setting for each in scored]), scale, own, form)
+
+
+_ANY_PATH = click.Path(path_type=Path)
+OPTION = RunOption(
+    [
+        Option(
+            ["--clip-cc"],
+            heading="Data and checkpoints",
+            type=_ANY_PATH,
+            metavar="FILE.yaml",
+            help="Run a configuration file of CLIP-CC-Bench; models are then names of prediction files.",
+        ),
+        Option(
+            ["--base-dir"],
+            heading="Data and checkpoints",
+            type=_ANY_PATH,
+            metavar="DIR",
+            help="With --clip-cc: the folder that its paths are relative to.  [default: above src/configs, else the"
+            " file's own]",
+        ),
+    ],
+    _part,
+)

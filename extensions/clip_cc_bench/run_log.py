@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from testbed.errors import RunError
 
 if TYPE_CHECKING:
-    from testbed.extensions.clip_cc_bench.run import ClipCcRun
     from testbed.execution.progress import Progress
     from testbed.execution.report import Report
+    from testbed.extensions.clip_cc_bench.run import ClipCcRun
 
 FORMAT = "%(asctime)s - %(name)s - %(levelname)s - %(message)s"
 LOGGER = "clip_cc_bench"

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from testbed.extensions.estimates.families import declared_family, folds_of
-from testbed.results.main_scores import larger_is_better, score_spec
-from testbed.results.mistakes import NLL
-from testbed.results.side_by_side import Samples, SideBySide, Tell, all_scores, choose, side_by_side
 from testbed.db.store import Store
 from testbed.entities import FRACTION
 from testbed.errors import DataError, StoreError
-from testbed.eval_settings.base.made import ONE_BY_ONE
-from testbed.extensions.estimates.methods import anchors as methods
 from testbed.eval_settings.base.anchor_file import Anchor, AnchorFile, KnownModel
+from testbed.eval_settings.base.made import ONE_BY_ONE
+from testbed.extensions.estimates.families import declared_family, folds_of
+from testbed.extensions.estimates.methods import anchors as methods
 from testbed.extensions.estimates.methods.held_out import BY_CHANCE, Errors, HeldOut, Way, blend_of, hold_out, known_of
+from testbed.results.main_scores import larger_is_better, score_spec
+from testbed.results.mistakes import NLL
+from testbed.results.side_by_side import Samples, SideBySide, Tell, all_scores, choose, side_by_side
 
 Array = np.ndarray[Any, Any]
 

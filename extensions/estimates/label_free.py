@@ -8,6 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from testbed.db.store import Store
+from testbed.entities import Evaluation
+from testbed.errors import DataError
+from testbed.extensions.estimates.methods.label_free import (
+    ALINE_D,
+    ALINE_S,
+    ALONE,
+    Line,
+    Sureness,
+    agreement_on_the_line,
+    sureness,
+)
+from testbed.metrics.classification import predicted_classes
+from testbed.metrics.combining import fit_temperature
 from testbed.results.main_scores import main_score_on
 from testbed.results.predictions import viewed
 from testbed.results.side_by_side import (
@@ -18,20 +32,6 @@ from testbed.results.side_by_side import (
     require_binary,
     scores_of,
     side_by_side,
-)
-from testbed.db.store import Store
-from testbed.entities import Evaluation
-from testbed.errors import DataError
-from testbed.metrics.classification import predicted_classes
-from testbed.metrics.combining import fit_temperature
-from testbed.extensions.estimates.methods.label_free import (
-    ALINE_D,
-    ALINE_S,
-    ALONE,
-    Line,
-    Sureness,
-    agreement_on_the_line,
-    sureness,
 )
 
 Array = np.ndarray[Any, Any]

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from testbed.results.mistakes import infos_of, target_name
-from testbed.results.predictions import best_names, has_logits, predictions_of
-from testbed.results.side_by_side import Samples, Tell, choose, require_binary, side_by_side
 from testbed.db.store import Store
 from testbed.extensions.estimates.methods.item_response import fit
 from testbed.metrics.inference.agreement import most_common
+from testbed.results.mistakes import infos_of, target_name
+from testbed.results.predictions import best_names, has_logits, predictions_of
+from testbed.results.side_by_side import Samples, Tell, choose, require_binary, side_by_side
 
 LEAST = 4  # models
 ALIKE = 0.9  # of the best models

@@ -13,18 +13,18 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
+from testbed.claims.every_eval_ever import FINISH, NOT_DEFINED, SCORE_OF, TEXT, THINKING_BEGUN
 from testbed.db.store import Store
 from testbed.entities import OVERALL, Metric
 from testbed.errors import StoreError, shortened
-from testbed.results.measured_cells import Cell
 from testbed.extensions.exchange.every_eval_ever.record import finite_value, model_id
 from testbed.extensions.exchange.every_eval_ever.samples import Samples
-from testbed.claims.every_eval_ever import FINISH, NOT_DEFINED, SCORE_OF, TEXT, THINKING_BEGUN
 from testbed.extensions.exchange.recorded import DIFFERENT, NO_SAMPLES, AnsweredSample, SampledRecord, checked_name
 from testbed.jsontext import finite
 from testbed.metric_specs import main_metric, spec_of
 from testbed.models.base.capability import CUT_OFF
 from testbed.paths import read_regular
+from testbed.results.measured_cells import Cell
 
 VERSION = 2
 LIBRARY = "testbed"

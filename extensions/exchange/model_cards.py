@@ -14,8 +14,8 @@ import yaml
 from testbed.data.libraries.huggingface import parse_name
 from testbed.entities import OVERALL, Metric
 from testbed.errors import DataError, TestbedError
-from testbed.results.measured_cells import Cell
 from testbed.metric_specs import main_metric, spec_of
+from testbed.results.measured_cells import Cell
 from testbed.yamltext import YamlError, from_yaml
 
 INDEX = "model-index"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal, InvalidOperation
 
+from testbed.claims.agreement import DEFINITION, rounding
+from testbed.claims.names import eval_setting, weights
 from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL, Claim
 from testbed.errors import StoreError
 from testbed.extensions.explain.cell import reported
-from testbed.claims.agreement import DEFINITION, rounding
-from testbed.claims.names import eval_setting, weights
 
 MAIN = "top1"
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from testbed.entities import SampleInfo, groups_of
+from testbed.extensions.explorer.packing import packed_counts
 from testbed.metrics.inference.clusters import clusters_of
 from testbed.results.evaluated import LOGITS, SettingSamples, Shown
-from testbed.extensions.explorer.packing import packed_counts
 
 Array = np.ndarray[Any, Any]
 

@@ -8,18 +8,18 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
-from testbed.results.unread import unread_samples
-from testbed.results.imagenet_testbed_table import METRIC_SUFFIXES
+from testbed.claims.agreement import PublishedValues, in_words
 from testbed.db.store import Store
 from testbed.entities import OVERALL, Evaluation, Metric
 from testbed.errors import StoreError, TestbedError
+from testbed.extensions.explorer.documents import number_in
 from testbed.metric_specs import main_metric, right_or_wrong, spec_of
 from testbed.metrics.inference.intervals import interval_of
-from testbed.extensions.explorer.documents import number_in
 from testbed.plotting.own.confusion import confusions, numbers
 from testbed.plotting.own.source import Own
-from testbed.claims.agreement import PublishedValues, in_words
 from testbed.registry.references import is_part
+from testbed.results.imagenet_testbed_table import METRIC_SUFFIXES
+from testbed.results.unread import unread_samples
 
 PER_DOCUMENT = 16
 MOST_EXPORTED = 20_000

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from testbed.db.store import Store
-from testbed.entities import OVERALL, Claim
 from testbed.claims.agreement import PublishedValues, differing, in_words
 from testbed.claims.compare import Pair, disagreements
 from testbed.claims.names import mapped_now
+from testbed.db.store import Store
+from testbed.entities import OVERALL, Claim
 
 PATH = "disagreements"
 BY = 1.0  # points from which a pair is listed

@@ -13,10 +13,10 @@ from testbed.db.parts.names import matching_names
 from testbed.errors import TestbedError
 from testbed.extensions.explorer.arrays import right_counts
 from testbed.extensions.explorer.documents import Explorer, script
-from testbed.results.evaluated import SettingSamples
 from testbed.extensions.explorer.files import asset, assets
-from testbed.results.pictures import CLEAN, OWN, Pictures
 from testbed.extensions.explorer.samples import SamplesPart
+from testbed.results.evaluated import SettingSamples
+from testbed.results.pictures import CLEAN, OWN, Pictures
 
 if TYPE_CHECKING:
     from testbed.db.store import Store

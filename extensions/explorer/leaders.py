@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from testbed.results.leading import leading
-from testbed.results.ranking import ranking
 from testbed.db.store import Store
 from testbed.errors import TestbedError
-from testbed.metrics.inference.ranks import Drawn
 from testbed.extensions.explorer.documents import number_in
 from testbed.extensions.explorer.overview import Overview
+from testbed.metrics.inference.ranks import Drawn
+from testbed.results.leading import leading
+from testbed.results.ranking import ranking
 
 
 class Leaders:

@@ -11,22 +11,22 @@ from typing import Any
 
 import pandas as pd
 
-from testbed.results.leading import in_order
-from testbed.results.imagenet_testbed_table import METRIC_SUFFIXES
+from testbed.claims.agreement import DIFFERS, PublishedValues, in_words
+from testbed.claims.names import trained_on
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, FRACTION, OVERALL, PUBLISHED, ClaimSource, ModelFacts
-from testbed.metric_specs import MetricSpec, agreed, main_metric
-from testbed.metrics.inference.intervals import interval
 from testbed.extensions.explorer.boards import Filled, board_of
 from testbed.extensions.explorer.documents import item_at
+from testbed.metric_specs import MetricSpec, agreed, main_metric
+from testbed.metrics.inference.intervals import interval
 from testbed.plotting.frame import filled, load_grid, with_averages
 from testbed.plotting.marks import COLOURS, GREY, IMAGENET_ONLY, SYMBOLS, family_of, model_marks
 from testbed.plotting.scatter import BASELINES, FEWEST, NOT_FITTED
 from testbed.plotting.style import STANDARD, type_order
-from testbed.claims.agreement import DIFFERS, PublishedValues, in_words
-from testbed.claims.names import trained_on
 from testbed.registry.catalog import Catalog
 from testbed.registry.table import natural_key
+from testbed.results.imagenet_testbed_table import METRIC_SUFFIXES
+from testbed.results.leading import in_order
 from testbed.tasks.classification import task as classification
 
 MOST_SCORES = 4_000_000  # samples × models that are ranked while a page waits

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from testbed.results.unread import without_folder
 from testbed.errors import StoreError
 from testbed.extensions.explorer.answers import described, size_of_chunk
 from testbed.extensions.explorer.arrays import EvaluationArrays, arrays_of, filters_of, top_of_all
 from testbed.extensions.explorer.details import Details, retrieved_in
 from testbed.extensions.explorer.documents import number_in
-from testbed.results.evaluated import LOGITS, TEXT, SettingSamples, Shown
 from testbed.extensions.explorer.packing import packed, packed_counts, packed_scores, packed_shares
 from testbed.registry.references import SettingReference
+from testbed.results.evaluated import LOGITS, TEXT, SettingSamples, Shown
+from testbed.results.unread import without_folder
 
 if TYPE_CHECKING:
     from testbed.db.store import Store

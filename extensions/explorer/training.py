@@ -9,10 +9,10 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from testbed.results.checkpoints import Curve, Point, curves, failures
 from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL
 from testbed.extensions.explorer.documents import item_at
+from testbed.results.checkpoints import Curve, Point, curves, failures
 
 PATH = "training"
 DIGITS = 10  # significant ones of a value

@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from testbed.claims.document import Document, read_document
+from testbed.claims.every_eval_ever import RECORD
+from testbed.claims.form import Form
+from testbed.claims.names import evaluated_names
+from testbed.claims.reading import Reading
+from testbed.claims.tables import repeated
 from testbed.db.store import Store
 from testbed.entities import Claim, ClaimSource
 from testbed.errors import StoreError
-from testbed.claims.every_eval_ever import RECORD
-from testbed.claims.tables import repeated
 from testbed.extensions.published import own_results
-from testbed.claims.document import Document, read_document
-from testbed.published.forms import ALL, Form
-from testbed.extensions.published.forms import robustbench_corruptions
+from testbed.extensions.published.forms import forms, robustbench_corruptions
 from testbed.extensions.published.mapped import Map
-from testbed.claims.names import evaluated_names
-from testbed.claims.reading import Reading
 from testbed.extensions.published.sources import SourceFile, usual_place
 
 OTHERS = "files of another form"
@@ -171,7 +171,7 @@ def form_of(document: Document) -> Form:
         given = document.header or list(document.records[0] if document.records else ())
         raise StoreError(
             f"{document.path} is of no form that is known: it begins with {', '.join(given[:6]) or 'nothing'};"
-            f" the forms are {', '.join(each.NAME for each in ALL)};"
+            f" the forms are {', '.join(each.NAME for each in forms())};"
             " --map model=COLUMN setting=COLUMN|NAME value=COLUMN reads any other table"
         )
     twice = repeated(document.header)
@@ -181,4 +181,4 @@ def form_of(document: Document) -> Form:
 
 
 def _form(document: Document) -> Form | None:
-    return next((each for each in ALL if each.matches(document)), None)
+    return next((each for each in forms() if each.matches(document)), None)

@@ -1,36 +1,16 @@
-"""Tables of results become claims, under the names that they have; results of an earlier store become evaluations."""
+"""Tables of results become claims, under the names that they have."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from testbed.compat import earlier_store
+from testbed.claims.document import read_document
+from testbed.claims.form import ImportReport
+from testbed.claims.tables import read_csv
 from testbed.db.store import Store
 from testbed.errors import StoreError
-from testbed.claims.tables import read_csv
 from testbed.extensions.published.adding import add, read_folder
-from testbed.claims.document import read_document
-
-
-@dataclass
-class ImportReport:
-    """The outcome of an import.
-
-    Attributes:
-        form: The kind of file that was recognised.
-        values: Numbers in it.
-        cells: How many models on settings they are of.
-        new: Numbers that were not in the store yet; of a store, cells.
-        notes: What is left out.
-    """
-
-    form: str
-    values: int = 0
-    cells: int = 0
-    new: int = 0
-    notes: list[str] = field(default_factory=list)
 
 
 def import_results(
@@ -40,8 +20,7 @@ def import_results(
 
     Args:
         store: Open to write.
-        source: A table or a JSON file, or a folder of JSON files, of a form that is known; or a store from before the
-            first release, by its path or URL.
+        source: A table or a JSON file, or a folder of JSON files, of a form that is known.
         model_types: ImageNet-testbed's table of model types (columns ``model`` and ``model_type``).
         settings: Names of settings besides the registry's: a column of ImageNet-testbed's table that names another one
             is refused. None takes any column as a setting.
@@ -52,22 +31,13 @@ def import_results(
     """
     types = _read_types(model_types) if model_types else {}
     store.names.set_types(types)  # of models that are there; and one that cannot be stored is told before all else
-    if earlier_store.is_store(str(source)):
-        report = ImportReport(earlier_store.FORM)
-        cells, name, found = earlier_store.cells_of(str(source), report.notes)
-        report.cells, report.values = len(cells), sum(len(metrics) for *_, metrics in cells)
-        try:
-            report.new = store.evaluations.add_imported(cells, name, found)
-        except StoreError as error:
-            raise type(error)(f"{source} cannot be imported: {error}") from error
-    else:
-        path = Path(source)
-        documents = read_folder(path) if path.is_dir() else [read_document(path)]
-        added = add(store, documents, path.stem, own_names=True, settings=settings)
-        report = ImportReport(added.source.form, len(added.claims), new=added.new)
-        report.cells = len({(each.model, each.eval_setting) for each in added.claims})
-        left_out = added.source.left_out.items()
-        report.notes = [f"{column}: {number:,} of its values are left out" for column, number in left_out]
+    path = Path(source)
+    documents = read_folder(path) if path.is_dir() else [read_document(path)]
+    added = add(store, documents, path.stem, own_names=True, settings=settings)
+    report = ImportReport(added.source.form, len(added.claims), new=added.new)
+    report.cells = len({(each.model, each.eval_setting) for each in added.claims})
+    left_out = added.source.left_out.items()
+    report.notes = [f"{column}: {number:,} of its values are left out" for column, number in left_out]
     store.names.set_types(types)
     return report
 

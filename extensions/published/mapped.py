@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from testbed.errors import StoreError
-from testbed.claims.tables import repeated
-from testbed.metric_specs import MetricSpec, rate
-from testbed.metrics.scorers.classification import MEAN_PER_CLASS_RECALL, top
 from testbed.claims.document import Document
 from testbed.claims.reading import FRACTION, PERCENT, Reading
+from testbed.claims.tables import repeated
+from testbed.errors import StoreError
+from testbed.metric_specs import MetricSpec, rate
+from testbed.metrics.scorers.classification import MEAN_PER_CLASS_RECALL, top
 
 NEEDED = ("model", "setting", "value")
 FURTHER = ("metric", "unit", "n")

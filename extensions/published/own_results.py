@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed.entities import OVERALL
-from testbed.errors import DefinitionError, StoreError
-from testbed.claims.tables import read_csv
-from testbed.metric_specs import DIRECTIONS, MetricSpec
-from testbed.paths import read_regular
 from testbed.claims.document import Document
 from testbed.claims.reading import FRACTION, Reading
+from testbed.claims.tables import read_csv
+from testbed.entities import OVERALL
+from testbed.errors import DefinitionError, StoreError
+from testbed.metric_specs import DIRECTIONS, MetricSpec
+from testbed.paths import read_regular
 
 NAME = FORM = "results published with testbed"
 OTHERS = True

@@ -1,7 +1,7 @@
 """Publishes measured results: a table, a manifest and a README, for a git repository or a data set on the hub.
 
 ``results.csv`` has a row for each metric, sorted, with as many digits as it takes to read the same numbers back.
-``manifest.json`` says how each cell was measured, and what digest the table has. `testbed.extensions.published.own_results`
+``manifest.json`` says how each cell was measured, and what digest the table has. `own_results`
 reads both. Equal stores give equal bytes.
 """
 
@@ -17,15 +17,15 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
+from testbed.claims.agreement import IMAGE_SIZE, sides_of
 from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL, Metric
 from testbed.errors import StoreError
-from testbed.results.measured_cells import Cell, measured_cells, public_name
+from testbed.extensions.published.own_results import COLUMNS, FORM, MANIFEST, TABLE, VERSION
 from testbed.metric_specs import main_metric, spec_of
 from testbed.paths import read_regular, write_atomically
-from testbed.claims.agreement import IMAGE_SIZE, sides_of
-from testbed.extensions.published.own_results import COLUMNS, FORM, MANIFEST, TABLE, VERSION
 from testbed.redaction import redacted
+from testbed.results.measured_cells import Cell, measured_cells, public_name
 from testbed.spreadsheet import as_csv
 
 README, ATTRIBUTES = "README.md", ".gitattributes"

@@ -12,8 +12,8 @@ from typing import Any
 
 from testbed.data.libraries.remote_folder import download_file
 from testbed.errors import DataError
-from testbed.paths import cache_dir, read_regular, write_atomically
 from testbed.extensions.published.forms.mteb import as_table
+from testbed.paths import cache_dir, read_regular, write_atomically
 
 MANIFEST = Path(__file__).parent / "sources.tsv"
 HOST = "https://raw.githubusercontent.com"

@@ -12,10 +12,10 @@ from testbed.db.store import Store
 from testbed.errors import RunError
 from testbed.execution.pool import Events, Pool
 from testbed.execution.progress import Progress
+from testbed.execution.scheduler import Scheduler
 from testbed.extensions.ray import cluster
 from testbed.extensions.ray.inputs import require_inputs
 from testbed.extensions.ray.workers import RayWorkers
-from testbed.execution.scheduler import Scheduler
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job
 from testbed.models.base.capability import NETWORK

@@ -11,6 +11,11 @@ from testbed.answers.reports.choice import base_index
 from testbed.answers.reports.report import report
 from testbed.answers.scorings import RULES
 from testbed.answers.verdict import Answered, Verdict
+from testbed.data.tables.answers import is_prediction_table
+from testbed.data.tables.scores import RecordedScores, recorded_scores
+from testbed.db.store import Store
+from testbed.entities import Evaluation, Metric, current
+from testbed.errors import StoreError
 from testbed.extensions.vlmevalkit.vlmevalkit_files import set_name_of
 from testbed.extensions.vlmevalkit.vlmevalkit_scores import (
     Cell,
@@ -21,11 +26,6 @@ from testbed.extensions.vlmevalkit.vlmevalkit_scores import (
     numbers_of,
     primary_of,
 )
-from testbed.data.tables.answers import is_prediction_table
-from testbed.data.tables.scores import RecordedScores, recorded_scores
-from testbed.db.store import Store
-from testbed.entities import Evaluation, Metric, current
-from testbed.errors import StoreError
 from testbed.models.replay import PREFIX, ReplayFamily, path_of
 from testbed.tasks.parts.generation import Replies, replies_of
 from testbed.tasks.question_answering import columns_of, texts_for, verdicts_of

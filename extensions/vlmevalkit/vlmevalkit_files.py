@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from testbed.answers.reports.report import REPORTS
-from testbed.extensions.vlmevalkit.vlmevalkit_scores import Cell, Metrics, filled, forms, primary_of
 from testbed.db.store import Store
 from testbed.entities import OVERALL, Evaluation, Metric
 from testbed.errors import StoreError
+from testbed.extensions.vlmevalkit.vlmevalkit_scores import Cell, Metrics, filled, forms, primary_of
 from testbed.jsontext import to_json
 from testbed.models.base.capability import FAILED, NO_ANSWER
 from testbed.paths import write_atomically

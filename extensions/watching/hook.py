@@ -8,8 +8,8 @@ import subprocess
 from collections.abc import Sequence
 
 from testbed.errors import DataError
-from testbed.visible import visible_line
 from testbed.extensions.watching.pairing import Paired
+from testbed.visible import visible_line
 
 NAMES = ("path", "run", "step", "setting", "metric", "value")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")

@@ -9,23 +9,23 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from testbed.results.checkpoints import checkpoints, told_of
 from testbed.db.parts.evaluations import UNIDENTIFIED
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Checkpoint
 from testbed.errors import DataError, StoreError, TestbedError, WeightsError
 from testbed.execution.progress import Progress, SilentProgress
 from testbed.execution.report import Outcome, Report
+from testbed.extensions.watching.files import REFUSED, Files, Stamp
+from testbed.extensions.watching.pairing import Paired, paired
 from testbed.graph.options import RunOptions
 from testbed.models.loading.checkpoint_file import open_checkpoint
 from testbed.paths import expanded
 from testbed.registry.catalog import Catalog
+from testbed.results.checkpoint_steps import Found, checkpoint_of, label_of
+from testbed.results.checkpoints import checkpoints, told_of
 from testbed.runner.run import run
 from testbed.trackers.mirrors import Mirror, Point
 from testbed.trackers.results import log_once
-from testbed.extensions.watching.files import REFUSED, Files, Stamp
-from testbed.extensions.watching.pairing import Paired, paired
-from testbed.results.checkpoint_steps import Found, checkpoint_of, label_of
 
 LOOK_SECONDS = 2.0
 TOLD = "told"  # what is claimed of an evaluation before its line is printed

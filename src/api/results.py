@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
-from functools import cached_property
-from pathlib import Path
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from testbed.api.estimates import Estimates, words
+from testbed import extending
 from testbed.console.options import as_stored
 from testbed.console.output import cell_value, table
 from testbed.console.unread_answers import unread_lines
 from testbed.db.store import Store
-from testbed.entities import ELSEWHERE, OVERALL, Better, Evaluation, Result
-from testbed.errors import StoreError
+from testbed.entities import ELSEWHERE, OVERALL, Evaluation, Result
+from testbed.errors import DataError, StoreError
 from testbed.execution.report import Outcome
 from testbed.metric_specs import MetricSpec, main_metric, spec_of
 
 if TYPE_CHECKING:
     import pandas as pd
-    from plotly.graph_objects import Figure
 
     from testbed.execution.report import Report
     from testbed.runner.until import Outcome as Looks
+
+Words = str | Iterable[str] | None  # names and patterns; None means all
 
 ROWS, HEADS = 40, 40  # models and settings of the table that a notebook shows
 DONE = ("complete", "stored", "derived", "scored")
@@ -35,8 +35,8 @@ COLUMNS = (
 
 def results(
     db: str | None = None,
-    models: str | Iterable[str] | None = None,
-    eval_settings: str | Iterable[str] | None = None,
+    models: Words = None,
+    eval_settings: Words = None,
 ) -> Results:
     """The stored results.
 
@@ -60,17 +60,20 @@ def results(
     return Results(db, [each for each in found if each.model in chosen and each.eval_setting in wanted])
 
 
-def _ordered(given: str | Iterable[str] | None, known: Iterable[str], wanted: set[str]) -> list[str]:
+def _ordered(given: Words, known: Iterable[str], wanted: set[str]) -> list[str]:
     return [*dict.fromkeys(each for each in (*words(given), *known) if each in wanted)]
 
 
-class Results(Estimates):
+class Results:
     """Results of models on eval settings.
 
-    In a notebook it is shown as a table of the main metrics.
+    In a notebook it is shown as a table of the main metrics. Installed extensions add methods: ``compare``, ``rank``,
+    ``gate``, ``curves``, ``plot``, ``selective``, ``estimate``, ``choose_anchors`` and ``estimate_from_anchors`` are
+    testbed's own, see `testbed.extending`.
 
     Attributes:
         db: The store.
+        rows: A result for each metric of each slice of each cell.
         outcomes: How each cell of a run ended; empty for results that were stored before.
         preprocessing: A line for each model of a run that sees images: how they are resized, cropped and normalized.
         left_out: A line for whatever the data sets of a run leave out or lack, by data set and reason.
@@ -91,7 +94,7 @@ class Results(Estimates):
         self.outcomes = list(outcomes)
         self.preprocessing = list(preprocessing)
         self.left_out = list(left_out)
-        self._found = list(found)
+        self.rows = list(found)
 
     @classmethod
     def of_run(cls, db: str | None, report: Report) -> Results:
@@ -114,7 +117,7 @@ class Results(Estimates):
     @classmethod
     def of_looks(cls, db: str | None, found: Looks) -> Results:
         """The results of a run with ``until``: of the last look of each model on each setting."""
-        from testbed.api.analyses import until_frame
+        from testbed.api.looks import until_frame
 
         ids = {each.evaluation_id for each in found.cells if each.evaluation_id is not None}
         outcomes = [each for one in found.reports for each in one.outcomes if each.evaluation_id in ids]
@@ -141,7 +144,7 @@ class Results(Estimates):
 
         status = {(each.model, each.setting): each for each in self.outcomes}
         rows: list[tuple[Any, ...]] = []
-        for each in self._found:
+        for each in self.rows:
             outcome = status.get((each.model, each.eval_setting))
             low, high = interval_of(each) or (None, None)
             rows.append(
@@ -190,128 +193,22 @@ class Results(Estimates):
         from testbed.api.samples import sample_frame
 
         with Store.open(self.db) as store:
-            return sample_frame(store, self._evaluation(store, model, eval_setting))
+            return sample_frame(store, self.evaluation(store, model, eval_setting))
 
-    # Analyses -----------------------------------------------------------------------------------------------------
+    # For extensions -----------------------------------------------------------------------------------------------
 
-    def compare(
-        self,
-        models: str | Iterable[str] | None = None,
-        eval_settings: str | Iterable[str] | None = None,
-        score: str | None = None,
-    ) -> pd.DataFrame:
-        """Every two models on every setting, sample by sample, as ``testbed compare`` does.
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in extending.names(extending.RESULTS):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        method = extending.load(extending.RESULTS, name)
+        bound = partial(method, self)
+        bound.__doc__ = method.__doc__
+        return bound
 
-        Columns: ``eval_setting``, ``model`` and ``other``, ``score``, ``n``, ``value`` and ``other_value``,
-        ``difference`` with its 95 % interval ``low`` to ``high`` (paired bootstrap), ``p`` (McNemar's exact test; for
-        scores other than 0 and 1, random signs), ``p_holm`` (adjusted over all rows) and ``verdict``.
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *extending.names(extending.RESULTS)})
 
-        Args:
-            models: Names or patterns; None means all of these results.
-            eval_settings: Names or patterns; None means all of these results.
-            score: The score of each sample; None: the main one of the settings.
-
-        Raises:
-            StoreError: If there are fewer than two models, or one of them has no outputs on a setting.
-        """
-        from testbed.api.analyses import comparison_frame
-
-        with Store.open(self.db) as store:
-            return comparison_frame(store, *self._chosen(models, eval_settings), score, self._evaluation)
-
-    def rank(
-        self,
-        eval_settings: str | Iterable[str] | None = None,
-        models: str | Iterable[str] | None = None,
-        score: str | None = None,
-        better: Better | None = None,
-    ) -> pd.DataFrame:
-        """Models from the best to the worst, as ``testbed rank`` has them: by their mean over several settings.
-
-        Columns: ``rank`` with its 95 % interval ``rank_low`` to ``rank_high``, ``model``, ``score``, ``value`` with its
-        interval ``low`` to ``high`` (paired bootstrap), ``mean_rank`` over the settings, and ``tied_with``: the models
-        without a significant difference (Holm's correction over all pairs).
-
-        Args:
-            eval_settings: Names or patterns; None means all of these results.
-            models: Names or patterns; None means all of these results.
-            score: The score of each sample; None: the main one of the settings.
-            better: Whether ``"higher"`` or ``"lower"`` scores are better; None: what the score declares.
-
-        Raises:
-            StoreError: If there are fewer than two models, or one of them has no outputs on a setting.
-        """
-        from testbed.api.analyses import ranking_frame
-
-        with Store.open(self.db) as store:
-            return ranking_frame(store, *self._chosen(models, eval_settings), score, better, self._own())
-
-    def gate(self, policy: str | Path, candidate: str, baseline: str) -> pd.DataFrame:
-        """Whether a model may replace another one, as ``testbed gate`` has it: a row for each rule and setting.
-
-        Columns: ``tier``, ``eval_setting``, ``group``, ``score``, ``verdict`` (holds, loses, open or missing), ``n``,
-        the paired ``gain`` with its interval ``low`` to ``high``, ``detectable`` (the loss that these samples would
-        show with a power of 80 %), ``margin`` in the same unit, ``p_loses`` (Holm's correction over the tier) and
-        ``missing`` (what and why). ``frame.attrs["verdict"]`` is the verdict of all: passes, fails or open.
-
-        Args:
-            policy: A YAML file.
-            candidate: The new model.
-            baseline: The model before.
-
-        Raises:
-            DataError: If the policy has something that no policy has, or the models are the same.
-            StoreError: If the store does not know one of them.
-        """
-        from testbed.api.analyses import gate_frame
-
-        with Store.open(self.db) as store:
-            return gate_frame(store, policy, candidate, baseline)
-
-    def curves(self, metric: str | None = None) -> pd.DataFrame:
-        """The checkpoints of training runs among these models, as ``testbed watch`` noted them, by run and step.
-
-        Columns: ``run``, ``eval_setting``, ``metric``, ``model``, ``step`` counted in ``unit`` (``"step"`` or
-        ``"epoch"``), ``epoch`` if it is known, ``value`` with its 95 % interval ``low`` to ``high``, ``n``, ``best``
-        (whether it is the best checkpoint of the run on the setting; of equal ones the first) and ``evaluation``.
-        Empty if no training run was watched.
-
-        Args:
-            metric: None: the main one of each setting.
-
-        Raises:
-            StoreError: If none of these results has the metric.
-        """
-        from testbed.api.analyses import curves_frame
-
-        known = sorted({each.metric for each in self._found})
-        if metric is not None and metric not in known:
-            raise StoreError(f"none of these results has the metric {metric}; they have {', '.join(known) or 'none'}")
-        models, settings = ({getattr(each, name) for each in self._found} for name in ("model", "eval_setting"))
-        with Store.open(self.db) as store:
-            return curves_frame(store, models, settings, metric)
-
-    def plot(self, *kinds: str, metric: str | None = None, labels: Iterable[str] = ()) -> dict[str, Figure]:
-        """The figures that ``testbed figures`` draws of these models and settings, by name; a notebook shows them.
-
-        Args:
-            kinds: Of ``"shifts"``, ``"severity"``, ``"ranking"``, ``"reliability"``, ``"coverage"``, ``"confusion"``,
-                ``"cost"`` and ``"training"``; none means all.
-            metric: A rate; None: the main one of each setting.
-            labels: Names or patterns of models whose points have names in any case.
-
-        Raises:
-            StoreError: If nothing can be drawn, with the reasons.
-        """
-        from testbed.api.analyses import drawn
-
-        models = dict.fromkeys(each.model for each in self._found)
-        settings = dict.fromkeys(each.eval_setting for each in self._found)
-        return drawn(self.db, models, settings, kinds, metric, words(labels))
-
-    def _chosen(
-        self, models: str | Iterable[str] | None, eval_settings: str | Iterable[str] | None
-    ) -> tuple[list[str], list[str]]:
+    def chosen(self, models: Words, eval_settings: Words) -> tuple[list[str], list[str]]:
         """The chosen models and settings of these results: those that are named first, in that order.
 
         Raises:
@@ -319,7 +216,7 @@ class Results(Estimates):
         """
         from testbed.db.parts.names import matching_names
 
-        own = [each for each in self._found if each.origin not in ELSEWHERE]
+        own = [each for each in self.rows if each.origin not in ELSEWHERE]
         if not own:
             raise StoreError("none of these results was measured here, so there are no samples to compare them on")
         known = [dict.fromkeys(each.model for each in own), dict.fromkeys(each.eval_setting for each in own)]
@@ -327,29 +224,45 @@ class Results(Estimates):
         on = matching_names("eval setting", words(eval_settings), set(known[1]), parts=True)
         return _ordered(models, known[0], wanted), _ordered(eval_settings, known[1], on)
 
-    def _evaluation(self, store: Store, model: str, eval_setting: str) -> Evaluation:
+    def evaluation(self, store: Store, model: str, eval_setting: str) -> Evaluation:
         """The evaluation that these results are of, or else the reported one."""
         from testbed.results.side_by_side import evaluation_of
 
-        for each in self._found:
+        for each in self.rows:
             if (each.model, each.eval_setting) == (model, eval_setting):
                 if each.origin in ELSEWHERE:
                     raise StoreError(f"{model} on {eval_setting} is a result that is {each.origin}; it has no samples")
                 return store.evaluations.get(each.evaluation_id)
         return evaluation_of(store, model, eval_setting)
 
+    def measured(self) -> frozenset[int]:
+        """The evaluations of these results that were measured here."""
+        return frozenset(each.evaluation_id for each in self.rows if each.origin not in ELSEWHERE)
+
+    def with_outputs(self, models: Words, eval_settings: list[str], notes: list[str]) -> list[str]:
+        """The chosen models that have outputs on all of some settings; one that is named is never left out."""
+        named, there = words(models), {(each.model, each.eval_setting) for each in self.rows}
+        found = []
+        for model in self.chosen(models, None)[0]:
+            lacks = [each for each in eval_settings if (model, each) not in there]
+            if lacks and model not in named:
+                notes.append(f"left out: {model} (no outputs on {', '.join(lacks)})")
+            else:
+                found.append(model)
+        return found
+
     # As text ------------------------------------------------------------------------------------------------------
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         """The main metric of each cell: the heads, and a row for each model."""
         specs: dict[str, dict[MetricSpec, None]] = {}
-        for each in self._found:
+        for each in self.rows:
             if each.slice == OVERALL:
                 specs.setdefault(each.eval_setting, {}).setdefault(spec_of(each))
         main = {name: found.name for name, of in specs.items() if (found := main_metric(of)) is not None}
         values = {
             (each.model, each.eval_setting): cell_value(each.value, each.unit)
-            for each in self._found
+            for each in self.rows
             if each.slice == OVERALL and main[each.eval_setting] == each.metric
         }
         values |= {(each.model, each.setting): each.status for each in self.outcomes if each.status not in DONE}
@@ -371,7 +284,7 @@ class Results(Estimates):
         if not rows:
             return "no results"
         shown = table(["model", *heads], rows, right=range(1, len(heads) + 1))
-        return "\n".join([*unread_lines(self._found), shown, *([rest] if rest else [])])
+        return "\n".join([*unread_lines(self.rows), shown, *([rest] if rest else [])])
 
     def _repr_html_(self) -> str:
         """The table in a notebook."""
@@ -382,8 +295,29 @@ class Results(Estimates):
             shown = "".join(f"<td>{html.escape(each)}</td>" for each in cells)
             body += f"<tr><th scope='row'>{html.escape(name)}</th>{shown}</tr>"
         notes = "".join(f"<p>{html.escape(line)}</p>" for line in [rest, self.failure] if line)
-        before = "".join(f"<p>{html.escape(line)}</p>" for line in unread_lines(self._found))
+        before = "".join(f"<p>{html.escape(line)}</p>" for line in unread_lines(self.rows))
         return f"{before}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
     def __len__(self) -> int:
-        return len({(each.model, each.eval_setting) for each in self._found})
+        return len({(each.model, each.eval_setting) for each in self.rows})
+
+
+def words(given: Words) -> list[str]:
+    """Names and patterns as a list; none means all."""
+    return [] if given is None else [given] if isinstance(given, str) else list(given)
+
+
+def noted(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Returns a frame with notes, which are in ``frame.attrs["notes"]``."""
+    frame.attrs["notes"] = notes
+    return frame
+
+
+def require(fits: bool, message: str) -> None:
+    """Checks an argument.
+
+    Raises:
+        DataError: If it does not fit.
+    """
+    if not fits:
+        raise DataError(message)

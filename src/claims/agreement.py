@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, Self
 
+from testbed.claims.names import NO_MODEL, NO_SETTING, mapped_now, weights
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, FRACTION, OVERALL, Claim, ClaimSource, Result
-from testbed.claims.names import NO_MODEL, NO_SETTING, mapped_now, weights
 from testbed.registry import registry
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from fnmatch import fnmatchcase
 from itertools import combinations, product
 from typing import NamedTuple
 
-from testbed.db.store import Store
-from testbed.entities import ELSEWHERE, FRACTION, OVERALL, Claim, ClaimSource, Result
 from testbed.claims.agreement import Comparison, PublishedValues
 from testbed.claims.names import PREFIXES, eval_setting, names_of, weights
+from testbed.db.store import Store
+from testbed.entities import ELSEWHERE, FRACTION, OVERALL, Claim, ClaimSource, Result
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from testbed.errors import StoreError, shortened
 from testbed.claims.tables import table_in
+from testbed.errors import StoreError, shortened
 from testbed.paths import read_regular
 
 _NAMED = 5  # columns in a message

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-from testbed.entities import OVERALL, Claim
-from testbed.claims.tables import metric_in, named
-from testbed.metric_specs import MetricSpec
 from testbed.claims.document import Document
 from testbed.claims.names import NO_MODEL, NO_SETTING, eval_setting, is_model
+from testbed.claims.tables import metric_in, named
+from testbed.entities import OVERALL, Claim
+from testbed.metric_specs import MetricSpec
 
 MEAN = "a mean over several eval settings"
 NOT_DEFINED = "not defined (NaN)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -17,14 +18,13 @@ from testbed.cli.options.run import MODELS, OPTIONS, SETTINGS, picked
 from testbed.cli.options.scorers import as_scored
 from testbed.cli.options.tasks import TaskOptions, as_captioners, as_tasks
 from testbed.cli.run.checks import check_as_object, require_amount
-from testbed.extensions.clip_cc_bench.run import ClipCcRun, export_run, translate
 from testbed.cli.run.dry_run import dry_run as show_plan
 from testbed.cli.run.files import write_heads, write_logdir
 from testbed.cli.run.log_file import log_file as open_log
+from testbed.cli.run.part import RunPart, RunRequest, installed_options, parts_of
 from testbed.cli.run.progress import command_progress
 from testbed.cli.run.recorded_files import with_recorded
 from testbed.cli.run.report import not_finite, print_ended, print_report, unexpected
-from testbed.extensions.explorer.run import thumbnails_of
 from testbed.cli.run.trackers import log_to_trackers, trackers
 from testbed.cli.run.until import check_no_other, goal_of, run_and_print
 from testbed.console.class_lines import as_run, readings_as_objects
@@ -50,6 +50,7 @@ from testbed.registry.folders import settings_of_folders
 
 if TYPE_CHECKING:
     from testbed.cli.run.log_file import LogFile
+    from testbed.execution.progress import Progress
     from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
     from testbed.trackers.mirrors import Mirror
@@ -60,15 +61,12 @@ def evaluate(
     eval_settings: Sequence[str],
     download: str | None,
     predictions: str | None,
-    clip_cc: Path | None,
-    base_dir: Path | None,
     vlmevalkit: Path | None,
     recorded: Path | None,
     save_clf: Path | None,
     scorers: Sequence[str],
     scoring: str,
     db: bool,
-    thumbnails: bool,
     fail_on_disagreement: bool,
     until: str | None,
     logdir: Path | None,
@@ -96,8 +94,8 @@ def evaluate(
     options = picked(RunOptions, given, inputs=inputs)
     set_up_logging(options.verbose, lambda line: click.echo(line, err=True))
     require_amount(options.verify)
-    if thumbnails and not db:
-        raise click.UsageError("--thumbnails stores pictures; it cannot be used with --no-db")
+    request = RunRequest(models, eval_settings, options)
+    parts = parts_of(RUN_OPTIONS, given, request, db)
     if logs and not db:
         raise click.UsageError("--log notes in the store what was logged; it cannot be used with --no-db")
     if options.store_dtype and options.dtype not in (FLOAT32, TF32):
@@ -109,31 +107,33 @@ def evaluate(
                 "--override": options.override,
                 "--verify": options.verify is not None,
                 "--dry-run": dry_run,
-                "--clip-cc": clip_cc is not None,
                 "--save-clf": save_clf is not None,
                 "--logdir": logdir is not None,
                 "--log": bool(logs),
-                "--thumbnails": thumbnails,
                 "--fail-on-disagreement": fail_on_disagreement,
+                **dict.fromkeys(parts, True),
             }
         )
     if vlmevalkit is not None:
-        models, eval_settings, options = _with_config(vlmevalkit, models, eval_settings, options)
+        request = _with_config(vlmevalkit, request)
     if recorded is not None:
-        models, eval_settings = with_recorded(recorded, models, eval_settings, inputs)
-    bench = translate(clip_cc, base_dir, models, predictions) if clip_cc is not None else None
-    if bench is not None:
-        models, options = bench.models, bench.options(options)
-    else:
-        _require(models, eval_settings, base_dir)
+        models, eval_settings = with_recorded(recorded, request.models, request.settings, inputs)
+        request = request.but(models=models, settings=eval_settings)
+    for part in parts.values():
+        request = part.changed(request)
+    models, eval_settings, options = request.models, request.settings, request.options
+    _require("models", models)
+    if not parts:
+        _require("eval_settings", eval_settings)
     inputs = options.inputs or inputs
     use(inputs)
     registry.load(options.plugins)
     eval_settings, inputs = settings_of_folders(registry, eval_settings, inputs)
     use(inputs)
     options = replace(options, inputs=inputs)
-    if bench is not None and not eval_settings:
-        eval_settings = bench.settings(registry, scorers)
+    for part in parts.values():
+        eval_settings = eval_settings or part.settings(registry, scorers)
+    _require("eval_settings", eval_settings)
     inputs = replace(inputs, own_names=own_names_of(options.db_url))
     use(inputs)
     chosen_models = as_captioners(select(registry.models, registry.model_collections, models), task.task)
@@ -164,7 +164,7 @@ def evaluate(
             logdir=logdir,
             as_json=as_json,
             heads=save_clf,
-            bench=bench,
+            parts=list(parts.values()),
             log=log,
             fail_on_disagreement=fail_on_disagreement,
             mirrors=mirrors,
@@ -172,12 +172,13 @@ def evaluate(
         if goal is not None:
             run = partial(run_and_print, registry, chosen_models, chosen_settings, goal, as_json=as_json, log=log)
         if db:
-            return run(options=options, thumbnails=thumbnails)
+            return run(options=options)
         with own_temporary() as folder:
             kept_here = replace(options, db_url=str(Path(folder) / "results.db"), payload_url="")
             return run(options=kept_here, kept=False)
 
 
+RUN_OPTIONS = installed_options()
 # eval.py's names of options, told to who writes them to `testbed run`.
 OF_EVAL = {
     "--models": "write the models' names after run: testbed run resnet50 --on val",
@@ -192,7 +193,7 @@ def _command(
     return Command(
         name,
         callback=evaluate,
-        params=[*own, *OPTIONS],
+        params=[*own, *OPTIONS, *(each for option in RUN_OPTIONS for each in option.parameters)],
         hints={**hints, **vlmevalkit_words.HINTS, **clip_benchmark_words.HINTS},
         help=f"""Run models on eval settings, and store every output and metric.
 
@@ -234,24 +235,19 @@ command = _command(
 version_option(command)
 
 
-def _with_config(
-    path: Path, models: Sequence[str], eval_settings: Sequence[str], options: RunOptions
-) -> tuple[Sequence[str], Sequence[str], RunOptions]:
-    """Models, settings and options with those of a configuration file of VLMEvalKit's."""
+def _with_config(path: Path, request: RunRequest) -> RunRequest:
+    """A request with the models and settings of a configuration file of VLMEvalKit's."""
     from testbed.models.loading.vlmeval_config import read_config
 
     config = read_config(path)
-    plugins = (*options.plugins, str(expanded(path).resolve()))
-    return (*models, *config.models), (*eval_settings, *config.data.values()), replace(options, plugins=plugins)
+    options = replace(request.options, plugins=(*request.options.plugins, str(expanded(path).resolve())))
+    return RunRequest((*request.models, *config.models), (*request.settings, *config.data.values()), options)
 
 
-def _require(models: Sequence[str], eval_settings: Sequence[str], base_dir: Path | None) -> None:
-    """Checks what is required without --clip-cc, or requires it."""
-    for name, words in (("models", models), ("eval_settings", eval_settings)):
-        if not words:
-            raise click.MissingParameter(param=_parameter(name))
-    if base_dir is not None:
-        raise click.UsageError("--base-dir requires --clip-cc")
+def _require(name: str, words: Sequence[str]) -> None:
+    """Checks that a run has models, or settings."""
+    if not words:
+        raise click.MissingParameter(param=_parameter(name))
 
 
 def _parameter(name: str) -> click.Parameter:
@@ -270,24 +266,25 @@ def _run(
     as_json: bool,
     kept: bool = True,
     heads: Path | None = None,
-    bench: ClipCcRun | None = None,
-    thumbnails: bool = False,
+    parts: Sequence[RunPart] = (),
     log: LogFile | None = None,
     fail_on_disagreement: bool = False,
     mirrors: Sequence[Mirror] = (),
 ) -> int:
-    from testbed.extensions.clip_cc_bench.run_log import log_outcomes, logged
+    from testbed.claims.agreement import differing
     from testbed.cli.run.other_sizes import as_objects, other_sizes, print_other_sizes
     from testbed.db.store import Store
     from testbed.execution.progress import Several
     from testbed.planning.left_out import as_object
-    from testbed.claims.agreement import differing
     from testbed.runner.run import run
 
     told_here = command_progress(options)
     progress = told_here if log is None else Several(told_here, log)
     set_up_logging(options.verbose, progress.note)
-    with logged(bench if options.limit is None else None, progress, options.progress_interval) as told:
+    with ExitStack() as stack:
+        told: Progress = progress
+        for part in parts:
+            told = stack.enter_context(part.watching(told, options))
         try:
             report = run(catalog, options, models, settings, told)
             if log is not None:
@@ -302,8 +299,8 @@ def _run(
         with Store.open(options.db_url) as store:
             results = store.results.of(report.evaluations)
         sizes = other_sizes(catalog, options, report, results)
-        if bench is not None and options.limit is None:
-            log_outcomes(report, results)
+        for part in parts:
+            part.ended(report, results)
     with Store.open(options.db_url) as store:
         unreadable = store.outputs.unreadable(report.evaluations)
         broken = {each.evaluation_id for each in not_finite(results)}
@@ -338,12 +335,9 @@ def _run(
                 report, results, unreadable, models, settings, options.override, store.display_url if kept else None
             )
             print_other_sizes(sizes)
-        if bench is not None:
-            partial = options.limit is not None
-            export_run(store, report.finished, bench.results, partial, bench.scale, bench.form)
+        for part in parts:
+            part.printed(catalog, options, store, report)
     logged_all = log_to_trackers(options.db_url, mirrors, report)
-    if thumbnails and not report.interrupted:
-        thumbnails_of(catalog, options, report)
     if report.interrupted:
         return EXIT_INTERRUPTED
     lacking = options.strict and unexpected(report.left_out)

@@ -4,59 +4,32 @@ from __future__ import annotations
 
 import click
 
-from testbed.console.options import Group, run_command, version_option
+from testbed import extending
+from testbed.console.groups import Group
+from testbed.console.options import run_command, version_option
+from testbed.extending import SECTIONS as SECTION_HEADINGS
 
-_EXPORTS = "testbed.cli.exports"
 _STORE = "testbed.cli.store"
 SECTIONS = {
-    "Evaluate": {
+    SECTION_HEADINGS["evaluate"]: {
         "run": "testbed.cli.eval:run",
-        "watch": "testbed.extensions.watching.commands.watch",
         "rescore": "testbed.cli.rescore",
         "corrupt": "testbed.cli.corrupt",
     },
-    "Look at results": {
+    SECTION_HEADINGS["results"]: {
         "list": "testbed.cli.program:lists",
         "show": "testbed.cli.show",
-        "grid": "testbed.extensions.analyses.commands.grid",
-        "why": "testbed.extensions.analyses.commands.why",
-        "published": "testbed.cli.program:published",
-        "explain": "testbed.extensions.explain.commands.explain",
-        "serve": "testbed.extensions.explorer.commands.serve",
-        "site": "testbed.extensions.explorer.commands.site",
-        "figures": "testbed.cli.figures",
     },
-    "Analyse": {
-        "rank": "testbed.extensions.analyses.commands.rank",
-        "compare": "testbed.extensions.analyses.commands.compare",
-        "gate": "testbed.extensions.gate.commands.gate",
-        "anchors": "testbed.cli.program:anchors",
-        "estimate": "testbed.extensions.estimates.commands.label_free",
-        "groups": "testbed.extensions.analyses.commands.groups",
-        "ood": "testbed.extensions.analyses.commands.ood",
-        "mce": "testbed.extensions.analyses.commands.mce",
-        "factors": "testbed.extensions.analyses.commands.factors",
-        "hardest": "testbed.extensions.analyses.commands.hardest",
-        "suspects": "testbed.extensions.estimates.commands.suspects",
-        "confusions": "testbed.extensions.analyses.commands.confusions",
-        "agreement": "testbed.extensions.analyses.commands.agreement",
-        "borda": "testbed.extensions.analyses.commands.borda",
-        "calibrate": "testbed.extensions.analyses.commands.calibrate",
-        "selective": "testbed.extensions.analyses.commands.selective",
-        "compare-recorded": "testbed.extensions.vlmevalkit.commands.compare_recorded",
-    },
-    "Store and files": {
+    SECTION_HEADINGS["analyse"]: {},
+    SECTION_HEADINGS["files"]: {
         "store": "testbed.cli.program:store",
-        "import": "testbed.extensions.exchange.commands.importing",
-        "people": "testbed.extensions.exchange.commands.people",
         "export": "testbed.cli.program:export",
-        "publish": f"{_EXPORTS}.publish",
     },
 }
 
 
 @version_option
-@click.command(cls=Group, sections=SECTIONS)
+@click.command(cls=Group, sections=SECTIONS, extended=extending.COMMAND, headings=SECTION_HEADINGS)
 def command() -> None:
     """Evaluate models, and query what is stored; COMMAND --help tells more."""
 
@@ -75,59 +48,7 @@ def lists() -> None:
     """Models and settings that can be run or are stored, and results."""
 
 
-@click.command(
-    cls=Group,
-    sections={
-        "Anchors": {
-            "choose": "testbed.extensions.estimates.commands.anchors:choose",
-            "estimate": "testbed.extensions.estimates.commands.anchors:estimate",
-        }
-    },
-)
-def anchors() -> None:
-    """A few samples that tell the score of all."""
-
-
-@click.command(
-    cls=Group,
-    sections={
-        "Store": {
-            "fetch": "testbed.extensions.published.commands.published:fetch",
-            "add": "testbed.extensions.published.commands.published:add",
-        },
-        "Compare": {
-            "show": "testbed.extensions.published.commands.published:show",
-            "disagree": "testbed.extensions.published.commands.published:disagree",
-            "coverage": "testbed.extensions.published.commands.published:coverage",
-            "prefer": "testbed.extensions.published.commands.published:prefer",
-        },
-    },
-)
-def published() -> None:
-    """What others published, beside your own results."""
-
-
-@click.command(
-    cls=Group,
-    sections={
-        "testbed's own forms": {
-            "logits": f"{_EXPORTS}.logits",
-            "texts": f"{_EXPORTS}.texts",
-            "verdicts": f"{_EXPORTS}.verdicts",
-            "answers": f"{_EXPORTS}.verdicts:answers",
-        },
-        "Forms of others": {
-            "csv": f"{_EXPORTS}.csv",
-            "clip-benchmark": f"{_EXPORTS}.clip_benchmark",
-            "webdataset": f"{_EXPORTS}.webdataset",
-            "clip-cc": f"{_EXPORTS}.clip_cc",
-            "vlmevalkit": f"{_EXPORTS}.vlmevalkit",
-            "every-eval-ever": f"{_EXPORTS}.every_eval_ever",
-            "model-card": f"{_EXPORTS}.model_card",
-            "inspect": f"{_EXPORTS}.inspect",
-        },
-    },
-)
+@click.command(cls=Group, sections={"Commands": {"logits": "testbed.cli.exports.logits"}}, extended=extending.EXPORT)
 def export() -> None:
     """Results, outputs, verdicts and data sets as files."""
 

@@ -23,8 +23,8 @@ from testbed.errors import StoreError, UnknownNameError
 from testbed.metrics.inference.intervals import interval_of
 
 if TYPE_CHECKING:
-    from testbed.db.store import Store
     from testbed.claims.agreement import Comparison
+    from testbed.db.store import Store
 
 MOST_UNREAD = 5  # samples that are named
 
@@ -112,8 +112,8 @@ def _compared(db_url: str | None, cells: list[StoredCell]) -> list[Comparison]:
     """The metrics of evaluations of a cell beside what is published about them."""
     if not cells or not lookup.has_claims(db_url, cells[0].evaluation.eval_setting):
         return []
-    from testbed.db.store import Store
     from testbed.claims.agreement import PublishedValues
+    from testbed.db.store import Store
 
     first = cells[0].evaluation
     with Store.open(db_url) as store:
@@ -142,8 +142,8 @@ def _published_lines(compared: list[Comparison], cell: StoredCell, slices: bool)
 
 def _labels_and_prompts(db_url: str | None, cells: list[StoredCell]) -> dict[int, tuple[str, dict[str, Any] | None]]:
     """What tells the evaluations apart, and the prompts of each."""
-    from testbed.results.labels import labels, prompts
     from testbed.db.store import Store
+    from testbed.results.labels import labels, prompts
 
     evaluations = [cell.evaluation for cell in cells]
     with Store.open(db_url) as store:
@@ -231,8 +231,8 @@ def _unread(db_url: str | None, cell: StoredCell) -> list[str]:
     """The samples that could not be read, one line for each of the first."""
     if not cell.unreadable:
         return []
-    from testbed.results.unread import unread_samples
     from testbed.db.store import Store
+    from testbed.results.unread import unread_samples
 
     with Store.open(db_url) as store:
         number, first = unread_samples(store, cell.evaluation, MOST_UNREAD)

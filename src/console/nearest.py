@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 
 import click
 
+from testbed.errors import ExtensionError
+
 # Options that some commands have under one name and some under another: a name → what it may be called instead.
 OTHER_NAMES = {
     "--metric": ("--score",),
@@ -67,9 +69,16 @@ def nearest_commands(root: click.Command, group: str, word: str) -> list[str]:
 def _commands(group: click.Command, path: str) -> Iterator[str]:
     """All commands of a program, with the words that call them."""
     for section in getattr(group, "sections", {}).values():
-        for name, module in section.items():
+        for name, place in section.items():
             yield f"{path} {name}"
-            if ":" in module and isinstance(group, click.Group):  # it may be a group itself
-                inner = group.get_command(click.Context(group), name)
+            if not place.startswith("testbed.") or ":" in place:  # an extension's, or no module: it may be a group
+                inner = _loaded(group, name)
                 if inner is not None:
                     yield from _commands(inner, f"{path} {name}")
+
+
+def _loaded(group: click.Command, name: str) -> click.Command | None:
+    try:
+        return group.get_command(click.Context(group), name) if isinstance(group, click.Group) else None
+    except ExtensionError:
+        return None

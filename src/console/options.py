@@ -9,7 +9,6 @@ import sys
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -17,7 +16,7 @@ import click
 from testbed import __version__
 from testbed.console import streams
 from testbed.console.ending import ending_at_once
-from testbed.console.nearest import nearest_commands, other_names
+from testbed.console.nearest import other_names
 from testbed.console.streams import visible_output
 from testbed.errors import TestbedError
 from testbed.inputs import ENV_DATA, Inputs, OwnName, active, using
@@ -132,55 +131,6 @@ class UnknownOption(click.ClickException):
     """An option or a command that there is not, and what to use in its place."""
 
     exit_code = 2
-
-
-class Group(click.Group):
-    """Commands under headings; each is imported when it is called, and all of them for the help.
-
-    Args:
-        sections: Heading → name → the command's module, with its attribute if that is not called `command`.
-    """
-
-    def __init__(self, *arguments: Any, sections: Mapping[str, Mapping[str, str]], **keywords: Any) -> None:
-        super().__init__(*arguments, context_settings=CONTEXT, **keywords)
-        self.sections = sections
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order of the help."""
-        return [name for section in self.sections.values() for name in section]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """A command by its name."""
-        for section in self.sections.values():
-            if cmd_name in section:
-                module, _, attribute = section[cmd_name].partition(":")
-                command: click.Command = getattr(import_module(module), attribute or "command")
-                return command
-        return None
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first word names.
-
-        Raises:
-            UnknownOption: If there is none; names the nearest one, also of other groups.
-        """
-        word = args[0] if args else ""
-        if ctx.resilient_parsing or not word or word.startswith("-") or word in self.list_commands(ctx):
-            return super().resolve_command(ctx, args)
-        near = nearest_commands(ctx.find_root().command, ctx.command_path, word)
-        meant = f"did you mean {' or '.join(near)}? " if near else ""
-        raise UnknownOption(
-            f"there is no command {ctx.command_path} {word}; {meant}{ctx.command_path} --help lists the commands"
-        )
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the commands under their headings."""
-        for heading, section in self.sections.items():
-            with formatter.section(heading):
-                commands = [(name, self.get_command(ctx, name)) for name in section]
-                formatter.write_dl([(name, each.get_short_help_str(90)) for name, each in commands if each is not None])
 
 
 def with_dashes(argument: str, known: Collection[str]) -> str:

@@ -1,16 +1,15 @@
 """Executors by name: where a run's workers are.
 
 An executor is a class that takes the options of a run and has the methods of `Executor`. Installed packages add theirs
-through the entry-point group ``testbed.executors``.
+by entry points ``executor.NAME``, see `testbed.extending`.
 """
 
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
-from collections.abc import Sequence
 from typing import Protocol
 
+from testbed import extending
 from testbed.db.store import Store
 from testbed.errors import RunError
 from testbed.execution.pool import Events
@@ -21,12 +20,10 @@ from testbed.graph.passes import Job
 from testbed.planning.resources import Resources
 from testbed.registry.catalog import Catalog
 
-ENTRY_POINT_GROUP = "testbed.executors"
 # Name → module and class; imported when it is used.
 BUILT_IN = {
     "processes": "testbed.execution.processes:ProcessExecutor",
     "inline": "testbed.execution.inline:InlineExecutor",
-    "ray": "testbed.extensions.ray.executor:RayExecutor",
 }
 
 
@@ -67,7 +64,7 @@ class Executor(Protocol):
 
 def executor_names() -> list[str]:
     """The names of all executors."""
-    return [*BUILT_IN, *sorted(each.name for each in _installed() if each.name not in BUILT_IN)]
+    return [*BUILT_IN, *(name for name in extending.names(extending.EXECUTOR) if name not in BUILT_IN)]
 
 
 def make_executor(options: RunOptions) -> Executor:
@@ -84,18 +81,14 @@ def executor_kind(name: str) -> type[Executor]:
 
     Raises:
         RunError: If there is none.
+        ExtensionError: If it cannot be loaded.
     """
     kind: type[Executor]
     if name in BUILT_IN:
         module, _, attribute = BUILT_IN[name].partition(":")
         kind = getattr(importlib.import_module(module), attribute)
-        return kind
-    for each in _installed():
-        if each.name == name:
-            kind = each.load()
-            return kind
-    raise RunError(f"there is no executor {name!r}; there are {', '.join(executor_names())}")
-
-
-def _installed() -> Sequence[importlib.metadata.EntryPoint]:
-    return tuple(importlib.metadata.entry_points(group=ENTRY_POINT_GROUP))
+    elif name in extending.names(extending.EXECUTOR):
+        kind = extending.load(extending.EXECUTOR, name)
+    else:
+        raise RunError(f"there is no executor {name!r}; there are {', '.join(executor_names())}")
+    return kind

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property, partial
 
+from testbed.claims.agreement import Comparison, PublishedValues, differing, in_lines
 from testbed.db.store import Store
 from testbed.execution.progress import Progress
 from testbed.execution.records import Records
@@ -14,7 +15,6 @@ from testbed.graph.cells import Action, Cell
 from testbed.inputs import active, use_in_this_thread
 from testbed.planning.plan import Plan
 from testbed.provenance.manifest import described
-from testbed.claims.agreement import Comparison, PublishedValues, differing, in_lines
 from testbed.registry.catalog import Catalog
 from testbed.scoring.finish import finish
 

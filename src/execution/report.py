@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from testbed.claims.agreement import Comparison
 from testbed.entities import Certificate
 from testbed.graph.cells import LeftOuts
 from testbed.planning.left_out import left_out_of_all
 from testbed.planning.plan import Plan
-from testbed.claims.agreement import Comparison
 
 
 @dataclass

@@ -25,17 +25,17 @@ _OURS = {
     "registry": "testbed.registry",
     "models.model_base": "testbed.models.model_base",
     "eval_settings.eval_setting_base": "testbed.eval_settings.eval_setting_base",
-    "mldb": "testbed.extensions.imagenet_testbed.mldb",
-    "mldb.utils": "testbed.extensions.imagenet_testbed.mldb.utils",
-    "mldb.s3_utils": "testbed.extensions.imagenet_testbed.mldb.s3_utils",
+    "mldb": "testbed.standins.imagenet_testbed.mldb",
+    "mldb.utils": "testbed.standins.imagenet_testbed.mldb.utils",
+    "mldb.s3_utils": "testbed.standins.imagenet_testbed.mldb.s3_utils",
 }
 # Testbed's, unless the file of this name lies beside the plug-in.
 _IN_PLACE = {
-    "eval_settings.image_utils": "testbed.extensions.imagenet_testbed.image_utils",
-    "eval_settings.eval_setting_subsample": "testbed.extensions.imagenet_testbed.eval_setting_subsample",
+    "eval_settings.image_utils": "testbed.standins.imagenet_testbed.image_utils",
+    "eval_settings.eval_setting_subsample": "testbed.standins.imagenet_testbed.eval_setting_subsample",
 }
 # VLMEvalKit's package, and what stands in for it.
-VLMEVALKIT, _STANDING_IN = "vlmeval", "testbed.extensions.vlmevalkit.standin"
+VLMEVALKIT, _STANDING_IN = "vlmeval", "testbed.standins.vlmevalkit"
 _LEVELS = 3  # how many folders up from a file its neighbour packages are looked for
 
 _ORIGINALS = re.compile(rf"^\s*(from|import)\s+({'|'.join((*PACKAGES, VLMEVALKIT))})\b".encode(), re.MULTILINE)

@@ -77,7 +77,7 @@ class Catalog:
         self.model_collections = Collections("model")
         self.eval_setting_collections = Collections("eval setting")
         self.plugins: list[Path] = []
-        self._packages = discovery.PACKAGES if packages is None else tuple(packages)
+        self._packages = None if packages is None else tuple(packages)
         self._entry_points = entry_points
         self._entered: list[EntryPoint] = []
         self._state = "empty"
@@ -210,7 +210,7 @@ class Catalog:
         return self
 
     def _load_rooms(self) -> None:
-        for package in self._packages:
+        for package in discovery.packages() if self._packages is None else self._packages:
             self._load_definitions(discovery.package_modules(package))
 
     def _load_definitions(self, modules: Iterable[str]) -> None:

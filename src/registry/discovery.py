@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
+import logging
 import os
 import traceback
 from collections.abc import Iterable, Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from testbed import extending
 from testbed.calls import first_line, reason_of
 from testbed.errors import DefinitionError, DuplicateNameError, PluginError, TestbedError
 from testbed.plugins import own_sources, plugin_imports
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
 
 # What the packages give to every catalog, by name: nothing here imports from them.
-PACKAGES = ("testbed.models", "testbed.eval_settings", "testbed.extensions.explain.definitions")
+PACKAGES = ("testbed.models", "testbed.eval_settings")
 MADE = "testbed.eval_settings.base.made:made"  # makes settings of others, see `testbed.registry.references`
 CHECK = "testbed.tasks.task_base:check_options"  # of what a setting says of its task
 ENTRY_POINT_GROUP = "testbed.plugins"
@@ -34,6 +36,12 @@ FORMATS = {
     **dict.fromkeys((".yaml", ".yml"), "testbed.models.loading.decoder_file:register"),
     ".json": "testbed.models.loading.vlmeval_config:register",
 }
+
+
+def packages() -> list[str]:
+    """Returns the packages with definition files: testbed's own, and those of installed extensions."""
+    extensions = extending.load_all(extending.DEFINITIONS, logging.getLogger("testbed").warning)
+    return [*PACKAGES, *(package.__name__ for package in extensions.values())]
 
 
 def package_modules(name: str) -> list[str]:

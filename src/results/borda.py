@@ -8,6 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from testbed.db.parts.names import matching_names, parts_left_out, without_parts
+from testbed.db.store import Store
+from testbed.entities import OVERALL, Better, Evaluation, Result
+from testbed.errors import StoreError
+from testbed.metric_specs import agreed, spec_of
+from testbed.metrics.inference.borda import BordaPlace, borda
+from testbed.registry.references import JUDGED, SettingReference
 from testbed.results.main_scores import larger_is_better
 from testbed.results.side_by_side import (
     Chosen,
@@ -17,13 +24,6 @@ from testbed.results.side_by_side import (
     odd_ones,
     tell_of_other_scorers,
 )
-from testbed.db.parts.names import matching_names, parts_left_out, without_parts
-from testbed.db.store import Store
-from testbed.entities import OVERALL, Better, Evaluation, Result
-from testbed.errors import StoreError
-from testbed.metric_specs import agreed, spec_of
-from testbed.metrics.inference.borda import BordaPlace, borda
-from testbed.registry.references import JUDGED, SettingReference
 
 HM_CF, HM_CF_RAW = "hm_cf", "hm_cf_raw"
 

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from testbed.results.labels import unreported
-from testbed.results.predictions import LOGITS, viewed_class_names
 from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.errors import MissingExtraError, StoreError
-from testbed.results.export_texts import TEXT, reported_with, write_texts
 from testbed.jsontext import to_json
 from testbed.metrics.classification import grouped
 from testbed.paths import safe_name, write_atomically
+from testbed.results.export_texts import TEXT, reported_with, write_texts
+from testbed.results.labels import unreported
+from testbed.results.predictions import LOGITS, viewed_class_names
 from testbed.spreadsheet import cell
 
 if TYPE_CHECKING:

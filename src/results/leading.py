@@ -5,9 +5,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 
-from testbed.results.ranking import Ranked, Ranking
 from testbed.entities import FRACTION
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
+from testbed.results.ranking import Ranked, Ranking
 
 _NAMED = 5  # tied models
 _FIRST = 3  # models of an order without tests

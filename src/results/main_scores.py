@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from testbed.results.side_by_side import evaluations_on
 from testbed.entities import Better, Evaluation
 from testbed.errors import StoreError
 from testbed.metric_specs import HIGHER, LOWER, NEITHER, MetricSpec, agreed, main_score_of, right_or_wrong
+from testbed.results.side_by_side import evaluations_on
 
 if TYPE_CHECKING:
     from testbed.db.store import Store

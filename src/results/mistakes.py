@@ -9,6 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from testbed.db.store import Store
+from testbed.entities import Evaluation, SampleInfo
+from testbed.errors import DataError, StoreError
+from testbed.metrics.inference.agreement import confusions, hardest_first, most_common
+from testbed.metrics.scorers.classification import right_classes
 from testbed.results.predictions import Predictions, best_names, has_logits, predictions_of
 from testbed.results.side_by_side import (
     Samples,
@@ -19,11 +24,6 @@ from testbed.results.side_by_side import (
     scores_of,
     side_by_side,
 )
-from testbed.db.store import Store
-from testbed.entities import Evaluation, SampleInfo
-from testbed.errors import DataError, StoreError
-from testbed.metrics.inference.agreement import confusions, hardest_first, most_common
-from testbed.metrics.scorers.classification import right_classes
 
 Array = np.ndarray[Any, Any]
 NLL = "nll"

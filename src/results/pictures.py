@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from testbed.db.store import Store
     from testbed.entities import SampleInfo
     from testbed.eval_settings.eval_setting_base import EvalSetting
-    from testbed.results.evaluated import SettingSamples
     from testbed.registry.catalog import Catalog
+    from testbed.results.evaluated import SettingSamples
 
 SIDE, QUALITY = 384, 85  # of pictures; pixels of the longer side
 SMALL_SIDE, SMALL_QUALITY = 160, 75  # of thumbnails

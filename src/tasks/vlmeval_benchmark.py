@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.answers.published.choice import FAILURE
-from testbed.extensions.vlmevalkit.standin.smp.file import dump, typed
 from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.vlmeval import VLMEvalBenchmark
@@ -22,6 +21,7 @@ from testbed.metrics.scorers.caption_status import STATUS, shares
 from testbed.metrics.scorers.reported import flat, reported_metrics
 from testbed.models.base.capability import GenerationConfig
 from testbed.paths import own_temporary
+from testbed.standins.vlmevalkit.smp.file import dump, typed
 from testbed.tasks.captioning import require_some
 from testbed.tasks.parts.generation import TextTask, refusal_of, texts_and_status
 from testbed.tasks.parts.options import as_options

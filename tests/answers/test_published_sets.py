@@ -16,11 +16,11 @@ import pytest
 from testbed.answers.reports.report import report
 from testbed.answers.scorings import SCORINGS
 from testbed.answers.verdict import Answered
-from testbed.extensions.vlmevalkit.recorded_scores import Number, Row, compared
-from testbed.extensions.vlmevalkit.vlmevalkit_scores import cells_of, forms, numbers_of
 from testbed.data import rows
 from testbed.data.tables.scores import RecordedScores
 from testbed.eval_settings.question_tables import QuestionTables
+from testbed.extensions.vlmevalkit.recorded_scores import Number, Row, compared
+from testbed.extensions.vlmevalkit.vlmevalkit_scores import cells_of, forms, numbers_of
 from testbed.tasks.parts.generation import replies_of
 from testbed.tasks.question_answering import named, verdicts_of
 

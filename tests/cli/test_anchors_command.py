@@ -11,12 +11,12 @@ from cli_world import in_process
 from scipy.special import expit
 from stored_cells import put, samples_of, saying
 
-from testbed.results.side_by_side import matching_settings
 from testbed.data.sets.digits import Digits
 from testbed.db.store import Store
 from testbed.entities import Score
 from testbed.eval_settings.base.anchor_file import Anchor, AnchorFile, KnownModel, read_anchors
 from testbed.extensions.estimates.methods.held_out import Errors
+from testbed.results.side_by_side import matching_settings
 
 COUNT = 200
 TARGETS = [0, 1] * (COUNT // 2)

@@ -8,11 +8,11 @@ import pytest
 from clip_cc_file import CONFIG
 from scored_captions import put_scored, row
 
-from testbed.extensions.clip_cc_bench import run as clip_cc
-from testbed.extensions.clip_cc_bench.run import export_run, translate
 from testbed.db.store import Store
 from testbed.errors import DefinitionError, RunError, UnknownNameError
 from testbed.execution.report import Outcome
+from testbed.extensions.clip_cc_bench import run as clip_cc
+from testbed.extensions.clip_cc_bench.run import export_run, translate
 from testbed.graph.options import RunOptions
 from testbed.inputs import Inputs
 from testbed.planning.resources import choose_devices

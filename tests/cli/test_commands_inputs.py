@@ -15,8 +15,8 @@ import pytest
 import wds_world
 
 from testbed.cli import corrupt, eval, lists
-from testbed.extensions.exchange.commands import webdataset
 from testbed.errors import UnknownNameError
+from testbed.extensions.exchange.commands import webdataset
 from testbed.graph.options import RunOptions
 from testbed.inputs import Inputs, active
 from testbed.registry import registry

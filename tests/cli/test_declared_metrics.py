@@ -17,9 +17,9 @@ from testbed.db.store import Store
 from testbed.entities import CellRecord, Metric, Score
 from testbed.errors import DefinitionError
 from testbed.eval_settings.base.metric import accuracy_topk, as_metrics
+from testbed.extensions.explorer.overview import Overview
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec, main_metric, rate, spec_of
 from testbed.metrics.inference.intervals import interval
-from testbed.extensions.explorer.overview import Overview
 from testbed.plotting.frame import load_grid
 from testbed.plotting.own.source import best
 from testbed.plotting.picture import Choice

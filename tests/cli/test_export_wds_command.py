@@ -7,12 +7,12 @@ import pytest
 import wds_world as world
 from click.testing import CliRunner
 
-from testbed.extensions.exchange.commands import webdataset as program
 from testbed.data.sets.digits import Digits
 from testbed.data.webdataset.source import WebDataset
 from testbed.errors import DataError, DefinitionError, UnknownNameError
 from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS
 from testbed.eval_settings.digits import TEMPLATES
+from testbed.extensions.exchange.commands import webdataset as program
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
+from testbed.db.store import Store
 from testbed.extensions.analyses.commands.grid import as_text
 from testbed.extensions.analyses.commands.latex import Cell, escaped, number, tabular
-from testbed.db.store import Store
 from testbed.extensions.published.importing import import_results
 
 

@@ -14,11 +14,11 @@ from cli_world import in_process
 from stored_cells import put, samples_of, saying
 from watched_run import ARCH, LOOKS, WatchProcess, trained, write
 
-from testbed.results.checkpoints import curves, failures
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Checkpoint
 from testbed.execution.report import Outcome
 from testbed.metrics.scorers.classification import top
+from testbed.results.checkpoints import curves, failures
 
 EPOCHS = 12
 SETTINGS = ("digits", "digits-rotated")

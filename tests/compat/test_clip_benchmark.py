@@ -12,6 +12,10 @@ from typing import Any
 
 import pytest
 
+from testbed.db.store import Store
+from testbed.entities import Metric, Result
+from testbed.errors import StoreError
+from testbed.eval_settings.benchmark_families.clip_benchmark_names import place_of
 from testbed.extensions.clip_benchmark import clip_benchmark_files
 from testbed.extensions.clip_benchmark.clip_benchmark_files import (
     COLUMNS,
@@ -19,10 +23,6 @@ from testbed.extensions.clip_benchmark.clip_benchmark_files import (
     write_csv,
     write_json,
 )
-from testbed.db.store import Store
-from testbed.entities import Metric, Result
-from testbed.errors import StoreError
-from testbed.eval_settings.benchmark_families.clip_benchmark_names import place_of
 from testbed.extensions.published.importing import import_results
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scored_captions import EMPTY, ERROR, MISSING, NAMES, put_scored, row
 
-from testbed.extensions.clip_cc_bench.clip_cc_files import export_clip_cc, short_name
 from testbed.db.parts.outputs import Outputs
 from testbed.db.store import Store
 from testbed.errors import StoreError, UnknownNameError
+from testbed.extensions.clip_cc_bench.clip_cc_files import export_clip_cc, short_name
 
 HEADER = "video_id,coarse_similarity,fine_precision,fine_recall,fine_f1,hm_cf"
 ROWS: dict[str, Any] = {

@@ -15,9 +15,12 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from testbed.extensions.vlmevalkit.standin.dataset import ImageBaseDataset, ImageMCQDataset, ImageVQADataset
-from testbed.extensions.vlmevalkit.standin.dataset.utils.yorn import YOrN_Extraction
-from testbed.extensions.vlmevalkit.standin.smp import (
+from testbed.data.rows import Picture
+from testbed.errors import DataError, DefinitionError, SampleError, UnsupportedError
+from testbed.eval_settings.eval_setting_base import VLMEvalBenchmark
+from testbed.standins.vlmevalkit.dataset import ImageBaseDataset, ImageMCQDataset, ImageVQADataset
+from testbed.standins.vlmevalkit.dataset.utils.yorn import YOrN_Extraction
+from testbed.standins.vlmevalkit.smp import (
     decode_base64_to_image,
     decode_base64_to_image_file,
     dump,
@@ -27,10 +30,7 @@ from testbed.extensions.vlmevalkit.standin.smp import (
     load,
     toliststr,
 )
-from testbed.extensions.vlmevalkit.standin.utils import can_infer, track_progress_rich
-from testbed.data.rows import Picture
-from testbed.errors import DataError, DefinitionError, SampleError, UnsupportedError
-from testbed.eval_settings.eval_setting_base import VLMEvalBenchmark
+from testbed.standins.vlmevalkit.utils import can_infer, track_progress_rich
 from testbed.tasks.vlmeval_benchmark import write_answers
 
 
@@ -130,7 +130,7 @@ def test_a_workbook_holds_every_text(text: str, tmp_path: Path) -> None:
 
 
 def test_helpers_that_classes_import() -> None:
-    from testbed.extensions.vlmevalkit.standin import dataset, smp
+    from testbed.standins.vlmevalkit import dataset, smp
 
     assert smp.version_cmp("4.46.1", "4.9", "gt")
     assert len(smp.timestr()) == 14
@@ -148,12 +148,12 @@ def test_helpers_that_classes_import() -> None:
 def test_a_helper_that_is_missing_is_refused_by_its_name() -> None:
     for module in ("smp", "smp.file", "dataset", "dataset.utils", "utils", "vlm", "api"):
         with pytest.raises(ImportError, match=rf"^testbed has no 'Nothing' of vlmeval.{module}; docs"):
-            importlib.import_module(f"testbed.extensions.vlmevalkit.standin.{module}").Nothing  # noqa: B018
-        assert not hasattr(importlib.import_module(f"testbed.extensions.vlmevalkit.standin.{module}"), "__wrapped__")
+            importlib.import_module(f"testbed.standins.vlmevalkit.{module}").Nothing  # noqa: B018
+        assert not hasattr(importlib.import_module(f"testbed.standins.vlmevalkit.{module}"), "__wrapped__")
 
 
 def test_a_benchmark_is_made_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from testbed.extensions.vlmevalkit.standin.dataset import CustomMCQDataset, ImageMCQDataset, build_dataset
+    from testbed.standins.vlmevalkit.dataset import CustomMCQDataset, ImageMCQDataset, build_dataset
 
     monkeypatch.setenv("LMUData", str(tmp_path))
     for name in ("MMStar", "Mine"):

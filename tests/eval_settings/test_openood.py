@@ -6,11 +6,11 @@ import pytest
 from imagenet_world import PLUGIN, crop
 from skimage import data as pictures
 
-from testbed.extensions.analyses.unknown import detections
 from testbed.api.evaluate import evaluate
 from testbed.db.store import Store
 from testbed.errors import DataError
 from testbed.eval_settings.openood import BUILDERS
+from testbed.extensions.analyses.unknown import detections
 from testbed.inputs import Inputs, using
 from testbed.registry import registry
 

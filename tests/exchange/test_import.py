@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from testbed.results.imagenet_testbed_table import as_percent, export_csv, split_column
+from testbed.claims.tables import read_csv
 from testbed.db.store import Store
 from testbed.entities import Metric
 from testbed.errors import StoreError
-from testbed.claims.tables import read_csv
 from testbed.extensions.published.importing import import_results
+from testbed.results.imagenet_testbed_table import as_percent, export_csv, split_column
 
 Write = Callable[..., Path]
 

@@ -16,7 +16,16 @@ from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.extensions.explain.axis import axes, in_order
 from testbed.extensions.explain.images import change_activation
 from testbed.extensions.explain.named import changed_model, changed_setting, command_for, slug
-from testbed.extensions.explain.pixels import LONGER, NO_RESIZE, SHORTER, SQUASH, Geometry, geometry_of, pixels_of, render
+from testbed.extensions.explain.pixels import (
+    LONGER,
+    NO_RESIZE,
+    SHORTER,
+    SQUASH,
+    Geometry,
+    geometry_of,
+    pixels_of,
+    render,
+)
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
 from testbed.models.open_clip_models import OpenClipTransform
 

@@ -10,17 +10,17 @@ from fuzzing import damaged_file, damaged_json, damaged_table, fuzzed, mangled, 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from testbed.extensions.clip_benchmark import clip_benchmark_files
-from testbed.results.imagenet_testbed_table import as_percent, export_csv, split_column
+from testbed.claims.tables import metric_in
 from testbed.data.sets import clip_cc_config
 from testbed.db.store import Store
 from testbed.entities import Metric
-from testbed.claims.tables import metric_in
+from testbed.extensions.clip_benchmark import clip_benchmark_files
+from testbed.extensions.published.importing import import_results
 from testbed.metric_specs import MetricSpec
 from testbed.metrics.scorers.classification import NLL, top
 from testbed.models.loading import vlmeval_config
 from testbed.models.loading.decoder_file import from_config
-from testbed.extensions.published.importing import import_results
+from testbed.results.imagenet_testbed_table import as_percent, export_csv, split_column
 
 IMAGENET = (
     ("model", "val", "imagenetv2", "vid_pm0"),

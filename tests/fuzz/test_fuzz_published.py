@@ -10,9 +10,9 @@ from fuzzing import damaged_json, damaged_table, fuzzed, robust, trial
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.claims.document import read_document
 from testbed.db.store import Store
 from testbed.extensions.published.adding import add
-from testbed.claims.document import read_document
 from testbed.extensions.published.mapped import read_map
 from testbed.registry.library_names import library_names
 

@@ -22,8 +22,8 @@ from testbed.db.payloads import encoding
 from testbed.db.payloads.locations import Location
 from testbed.db.store import Store
 from testbed.errors import StoreError
-from testbed.jsontext import to_json
 from testbed.extensions.explorer.app import Served, make_app
+from testbed.jsontext import to_json
 
 numbers = st.sampled_from([np.dtype(each) for each in ("<f4", ">f8", "<f2", "<i8", "u1", "?", "<c8")])
 json_values = st.recursive(

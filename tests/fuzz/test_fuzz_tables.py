@@ -13,7 +13,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from table_world import encoded, photo
 
-from testbed.results.slices import read_csv
 from testbed.data.rows import Picture
 from testbed.data.tables.answers import is_prediction_table, read_prediction_table
 from testbed.data.tables.files import read_records, text_of
@@ -24,6 +23,7 @@ from testbed.data.tables.scores import recorded_scores
 from testbed.data.tables.source import READINGS, TableSource
 from testbed.data.tables.tsv import read_rows
 from testbed.errors import SampleError
+from testbed.results.slices import read_csv
 
 PHOTO = encoded("coffee", side=4)
 ROWS = (

@@ -11,12 +11,12 @@ import pytest
 from PIL import Image
 from torch import nn
 
-from testbed.extensions.vlmevalkit.standin.api import BaseAPI
-from testbed.extensions.vlmevalkit.standin.vlm import BaseModel
 from testbed.data.rows import Picture, Row
 from testbed.errors import DefinitionError, RunError, SampleError
 from testbed.models.base.capability import Generation, GenerationConfig, Message
 from testbed.models.model_base import LoadOptions, VLMEvalModel
+from testbed.standins.vlmevalkit.api import BaseAPI
+from testbed.standins.vlmevalkit.vlm import BaseModel
 
 CONFIG = GenerationConfig()
 

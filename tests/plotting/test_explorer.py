@@ -17,15 +17,15 @@ from toy import toy_catalog, toy_model, toy_setting
 
 from testbed.db.store import Store
 from testbed.entities import Claim, ClaimSource
-from testbed.graph.options import RunOptions
 from testbed.extensions.explorer.cells import command
 from testbed.extensions.explorer.documents import script
 from testbed.extensions.explorer.explorer import make_explorer, samples_part
 from testbed.extensions.explorer.export import write
 from testbed.extensions.explorer.overview import column_group, family_of, pretraining_of
-from testbed.results.pictures import Pictures
+from testbed.graph.options import RunOptions
 from testbed.plotting.stats import linear_fit
 from testbed.registry import registry
+from testbed.results.pictures import Pictures
 from testbed.runner.run import run
 
 V2 = "imagenetv2-matched-frequency-format-val"

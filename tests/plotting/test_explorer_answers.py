@@ -15,16 +15,16 @@ from explorer_pages import plain_server, running
 from sample_world import BROKEN, COUNT
 from stored_cells import put, samples_of, saying
 
-from testbed.results.ranking import ranking
+from testbed.db.store import Store
+from testbed.entities import Claim, ClaimSource, Metric
 from testbed.extensions.analyses.commands.grid import command as grid
 from testbed.extensions.analyses.commands.rank import command
 from testbed.extensions.explorer.commands.serve import Page
-from testbed.db.store import Store
-from testbed.entities import Claim, ClaimSource, Metric
 from testbed.extensions.explorer.explorer import make_explorer, samples_part
 from testbed.extensions.explorer.export import choose_samples, write
-from testbed.results.pictures import Pictures
 from testbed.registry import registry
+from testbed.results.pictures import Pictures
+from testbed.results.ranking import ranking
 
 
 @pytest.fixture(scope="module")

@@ -15,15 +15,15 @@ import pytest
 from browser import drive
 from click.testing import CliRunner
 
-from testbed.extensions.analyses.commands.grid import command as grid
 from testbed.db.store import Store
+from testbed.extensions.analyses.commands.grid import command as grid
 from testbed.extensions.explorer.explorer import make_explorer, samples_part
 from testbed.extensions.explorer.export import write
-from testbed.results.pictures import Pictures
 from testbed.plotting.figures import figures
 from testbed.plotting.marks import COLOURS, GREY, model_marks
 from testbed.plotting.stats import bootstrap_band, transform
 from testbed.registry import registry
+from testbed.results.pictures import Pictures
 
 V2 = "imagenetv2-matched-frequency-format-val"
 PLOT = f"plot?x=val&y={V2}"

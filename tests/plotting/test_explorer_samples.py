@@ -18,15 +18,15 @@ from scipy.special import softmax
 from stored_cells import NAMES, put, samples_of, saying
 from toy_captions import hashed, vary
 
-from testbed.results.unread import without_folder
 from testbed.db.parts.samples import SampleRows
 from testbed.db.store import Store
-from testbed.results.evaluated import SettingSamples
 from testbed.extensions.explorer.export import choose_samples
-from testbed.results.pictures import CLEAN, OWN, SIDE, Pictures
 from testbed.extensions.explorer.samples import SamplesPart
 from testbed.extensions.explorer.thumbnails import store_thumbnails
 from testbed.registry import Catalog
+from testbed.results.evaluated import SettingSamples
+from testbed.results.pictures import CLEAN, OWN, SIDE, Pictures
+from testbed.results.unread import without_folder
 
 TYPES = {"u8": "u1", "u16": "<u2", "u32": "<u4", "f32": "<f4"}
 

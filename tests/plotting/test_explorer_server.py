@@ -28,18 +28,18 @@ from explorer_pages import running
 from sample_world import COUNT
 from toy import toy_catalog, toy_setting
 
-from testbed.results.paired import compare_pairs
-from testbed.extensions.explorer.commands.serve import Page
-from testbed.extensions.explorer.commands.site import command
 from testbed.db.store import Store
 from testbed.db.upkeep.merge import merge
 from testbed.errors import MissingExtraError, TestbedError
-from testbed.metrics.inference.paired import compare
 from testbed.extensions.explorer.app import Served, make_app
+from testbed.extensions.explorer.commands.serve import Page
+from testbed.extensions.explorer.commands.site import command
 from testbed.extensions.explorer.explorer import make_explorer, samples_part
 from testbed.extensions.explorer.export import choose_samples, write
-from testbed.results.pictures import Pictures
+from testbed.metrics.inference.paired import compare
 from testbed.registry import Catalog
+from testbed.results.paired import compare_pairs
+from testbed.results.pictures import Pictures
 
 CHOSEN = 20  # samples of a setting in the export
 

@@ -15,16 +15,16 @@ from explorer_pages import running
 from stored_cells import put, samples_of, saying
 from toy import toy_catalog
 
-from testbed.results.checkpoints import curves
-from testbed.extensions.explorer.commands.serve import Page
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Checkpoint, Metric
-from testbed.metrics.inference.statistics import wilson
-from testbed.metrics.scorers.classification import top
+from testbed.extensions.explorer.commands.serve import Page
 from testbed.extensions.explorer.explorer import make_explorer, samples_part
 from testbed.extensions.explorer.export import write
-from testbed.results.pictures import Pictures
 from testbed.extensions.explorer.training import labels
+from testbed.metrics.inference.statistics import wilson
+from testbed.metrics.scorers.classification import top
+from testbed.results.checkpoints import curves
+from testbed.results.pictures import Pictures
 
 TARGETS = [0, 1] * 50
 RUNS = {

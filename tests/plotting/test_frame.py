@@ -14,6 +14,7 @@ from testbed.db.parts.results import Results
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Metric
 from testbed.errors import StoreError, UnknownNameError
+from testbed.extensions.published.importing import import_results
 from testbed.graph.options import RunOptions
 from testbed.plotting.frame import (
     filled,
@@ -25,7 +26,6 @@ from testbed.plotting.frame import (
     wide_frame,
     with_averages,
 )
-from testbed.extensions.published.importing import import_results
 from testbed.runner.run import run
 
 

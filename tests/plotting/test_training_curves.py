@@ -7,13 +7,13 @@ from stored_cells import put, samples_of, saying
 
 import testbed.db.parts.checkpoints
 import testbed.db.parts.evaluations
-from testbed.results.checkpoints import Failure, curves, failures
 from testbed.db.rows import entity
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Checkpoint
 from testbed.metrics.inference.statistics import wilson
 from testbed.metrics.scorers.classification import top
 from testbed.plotting.figures import figures
+from testbed.results.checkpoints import Failure, curves, failures
 
 TARGETS = [0, 1] * 50
 RIGHT = {1: 50, 2: 80, 10: 90}  # epoch → how many of 100 samples are right

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from testbed.claims.document import read_document
 from testbed.db.store import Store
 from testbed.extensions.published.adding import Added, add
-from testbed.claims.document import read_document
 from testbed.extensions.published.mapped import read_map
 
 Reader = Callable[..., Added]

@@ -7,12 +7,12 @@ import dataclasses
 import pytest
 from stored_cells import put, samples_of, saying
 
+from testbed.claims.compare import cell
+from testbed.claims.names import NO_MODEL, NO_SETTING, mapped_now
 from testbed.db.store import Store
 from testbed.db.upkeep.merge import merge
 from testbed.entities import Claim, ClaimSource
 from testbed.errors import StoreError
-from testbed.claims.compare import cell
-from testbed.claims.names import NO_MODEL, NO_SETTING, mapped_now
 
 SOURCE = ClaimSource("theirs", "table.csv", "a" * 64, "a table", "owner/name", "c" * 40, "MIT", "", 2, {"params": 2})
 CLAIMS = [

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from testbed.claims.agreement import PublishedValues, compare, in_words
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Claim, ClaimSource, Metric, Result
-from testbed.claims.agreement import PublishedValues, compare, in_words
 
 SOURCE = ClaimSource("timm", "results-imagenet.csv", "a" * 64, "timm's results", revision="aa4b585" + "0" * 33)
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from testbed.errors import StoreError
 from testbed.claims.reading import MEAN, NO_MODEL, NO_SETTING, OTHER_MEASURE
+from testbed.errors import StoreError
 
 TIMM = "model,img_size,top1,top1_err,top5,top5_err,param_count,crop_pct,interpolation\n"
 FLICKR = "retrieval/flickr_1k_test_image_text_retrieval"

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from testbed.claims.reading import NO_SETTING
 from testbed.errors import DataError, StoreError
 from testbed.extensions.published.adding import OTHERS, add, add_known, read_folder
-from testbed.claims.reading import NO_SETTING
 from testbed.extensions.published.sources import SourceFile, in_folder
 
 MODEL, REVISION = "openai/clip-vit-base-patch16", "57c216476eefef5ab752ec549e440a49ae4ae5f3"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed.extensions.vlmevalkit.standin.vlm.base import BaseModel
 from testbed.identity.describe import digest
 from testbed.models.model_base import VLMEvalModel
 from testbed.plugins import import_names
 from testbed.plugins.plugin_imports import run_plugin
+from testbed.standins.vlmevalkit.vlm.base import BaseModel
 
 TREE = {
     "vlmeval/__init__.py": "raise ImportError('nothing runs the packages of the tree')",

@@ -13,9 +13,9 @@ from scipy import special
 from toy import CLASSES, WORK, ToyDataset, ToyNetwork, toy_catalog, toy_model, toy_setting
 from toy_towers import toy_encoder
 
-from testbed.extensions.analyses.why import why_today
 from testbed.errors import DefinitionError
 from testbed.execution.report import Report
+from testbed.extensions.analyses.why import why_today
 from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions
 from testbed.metrics.combining import fit_temperature, mean_probabilities, shares_by_em, with_prior

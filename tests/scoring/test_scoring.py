@@ -23,8 +23,6 @@ from testbed.db.store import Store
 from testbed.db.tables import ItemValueRow
 from testbed.errors import RunError, UnknownNameError
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.results.export import write_run
-from testbed.results.export_texts import save_texts
 from testbed.execution.inline import InlineChannel
 from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions
@@ -34,6 +32,8 @@ from testbed.metrics.clip.pairs import pair_cosines, ref_clip_score
 from testbed.models.base.capability import Generation, GenerationConfig, Message
 from testbed.models.base.generator import Generator
 from testbed.registry import Catalog
+from testbed.results.export import write_run
+from testbed.results.export_texts import save_texts
 from testbed.runner.dry_run import make_plan
 from testbed.scoring.rescore import rescore
 

@@ -8,8 +8,8 @@ import struct
 import pytest
 
 from testbed.errors import DataError, MissingExtraError
-from testbed.trackers.mirrors import Point, mirror_of
 from testbed.results.checkpoint_steps import label_of
+from testbed.trackers.mirrors import Point, mirror_of
 
 STORE = "sqlite:////store.db"
 POINTS = {1: 0.25, 3: 0.75, 2: 0.5}  # step → value, out of order as checkpoints may be

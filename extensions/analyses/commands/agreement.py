@@ -47,9 +47,9 @@ def command(
     Prints error consistency (κ), shared errors and the same predicted classes of each pair of models, and how many
     models get each sample right.
     """
+    from testbed.db.store import Store
     from testbed.extensions.analyses.agreement import agreement_with, agreements
     from testbed.results.main_scores import main_score_on
-    from testbed.db.store import Store
 
     with Store.open(db_url) as store:
         score = score or main_score_on(store, [setting], binary=True)

@@ -14,8 +14,8 @@ from testbed.console.output import count, footnote, print_json, table
 from testbed.registry.references import JUDGED, SettingReference
 
 if TYPE_CHECKING:
-    from testbed.results.borda import BordaRanking
     from testbed.entities import Better
+    from testbed.results.borda import BordaRanking
 
 
 @store_command
@@ -35,8 +35,8 @@ def command(
 
     Settings are names or patterns, one for each decoder; default: all that have one.
     """
-    from testbed.results.borda import borda_ranking, usual_metric
     from testbed.db.store import Store
+    from testbed.results.borda import borda_ranking, usual_metric
 
     words = list(settings)
     with Store.open(db_url) as store:

@@ -50,9 +50,9 @@ def command(
 
     The labels are of some of the same answers; testbed export answers draws such answers.
     """
-    from testbed.extensions.analyses.calibration import calibrate
     from testbed.answers.judges.label_files import read_labels
     from testbed.db.store import Store
+    from testbed.extensions.analyses.calibration import calibrate
 
     labels = read_labels(file)
     with Store.open(db_url) as store:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.extensions.analyses.commands.latex import Cell, format_option, tabular
 from testbed.cli.options.stored import models_argument, required_settings_option, score_option
 from testbed.console.options import store_command
 from testbed.console.output import (
@@ -24,11 +23,12 @@ from testbed.console.output import (
     table,
     with_unit,
 )
+from testbed.extensions.analyses.commands.latex import Cell, format_option, tabular
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 
 if TYPE_CHECKING:
-    from testbed.results.paired import Pair, Pairs
     from testbed.metrics.inference.paired import Comparison
+    from testbed.results.paired import Pair, Pairs
 
 
 @store_command
@@ -51,9 +51,9 @@ def command(
     models = list(dict.fromkeys(models))
     if len(models) < 2:
         raise click.UsageError(f"two models or more are compared; got only {models[0]}")
+    from testbed.db.store import Store
     from testbed.results.paired import compare_pairs
     from testbed.results.side_by_side import matching_settings
-    from testbed.db.store import Store
 
     with Store.open(db_url) as store:
         found = compare_pairs(store, models, matching_settings(store, settings), score)

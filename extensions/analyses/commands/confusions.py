@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 @limit_option
 def command(setting: str, by_model: bool, models: Sequence[str], limit: int, db_url: str | None, as_json: bool) -> int:
     """The classes that are most often taken for each other."""
-    from testbed.results.mistakes import confused_classes
     from testbed.db.store import Store
+    from testbed.results.mistakes import confused_classes
 
     with Store.open(db_url) as store:
         found = confused_classes(store, setting, models, by_model, limit, note)

@@ -51,9 +51,9 @@ def command(
     Example:
       testbed factors val --from imagenet_x_val_multi_factor.jsonl --leave-out prototypical_paths.csv
     """
-    from testbed.results.main_scores import main_score_on
-    from testbed.extensions.analyses.factors import by_factor
     from testbed.db.store import Store
+    from testbed.extensions.analyses.factors import by_factor
+    from testbed.results.main_scores import main_score_on
 
     with Store.open(db_url) as store:
         score = score or main_score_on(store, [setting], binary=True)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from testbed.extensions.analyses.commands.latex import Cell, format_option, tabular
 from testbed.cli.options.stored import better_option, metric_option, models_option, note
 from testbed.cli.run.report import SHOWN_REASONS
 from testbed.console.columns import prose
@@ -19,6 +18,7 @@ from testbed.console.options import Argument, store_command
 from testbed.console.output import bare_value, grid, print_json
 from testbed.entities import ELSEWHERE, FRACTION, NOT_FINITE, OVERALL, Better
 from testbed.errors import StoreError
+from testbed.extensions.analyses.commands.latex import Cell, format_option, tabular
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 
 if TYPE_CHECKING:
@@ -116,8 +116,8 @@ def _marked(
         models: The models.
         metrics: Setting → the metric that is shown.
     """
-    from testbed.db.store import Store
     from testbed.claims.agreement import PublishedValues, differing
+    from testbed.db.store import Store
 
     with Store.open(db_url) as store:
         known = store.names.tasks()

@@ -14,9 +14,9 @@ from testbed.console.options import store_command
 from testbed.console.output import difference, footnote, in_percent, mean_score, print_json, table, with_unit
 
 if TYPE_CHECKING:
-    from testbed.results.slices import Grouped
     from testbed.entities import Better
     from testbed.metrics.inference.groups import GroupMean, Groups
+    from testbed.results.slices import Grouped
 
 
 @store_command
@@ -42,9 +42,9 @@ def command(
     as_json: bool,
 ) -> int:
     """Means over groups of samples: each model's worst and best."""
+    from testbed.db.store import Store
     from testbed.results.main_scores import main_score_on
     from testbed.results.slices import grouped
-    from testbed.db.store import Store
 
     with Store.open(db_url) as store:
         score = score or main_score_on(store, [setting])

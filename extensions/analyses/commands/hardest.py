@@ -25,9 +25,9 @@ def command(
     setting: str, models: Sequence[str], score: str | None, limit: int, db_url: str | None, as_json: bool
 ) -> int:
     """The samples that most models get wrong."""
+    from testbed.db.store import Store
     from testbed.results.main_scores import main_score_on
     from testbed.results.mistakes import hardest
-    from testbed.db.store import Store
 
     with Store.open(db_url) as store:
         score = score or main_score_on(store, [setting], binary=True)

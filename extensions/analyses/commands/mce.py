@@ -54,8 +54,8 @@ def command(
       testbed mce resnet50 vgg16_bn
       testbed mce --on 'digits-c.*' --clean digits --baseline digits-knn
     """
-    from testbed.extensions.analyses.corruptions import ON, corruption_errors
     from testbed.db.store import Store
+    from testbed.extensions.analyses.corruptions import ON, corruption_errors
 
     with Store.open(db_url) as store:
         found = corruption_errors(store, models, settings or (ON,), clean, baseline, note)

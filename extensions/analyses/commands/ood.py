@@ -54,9 +54,9 @@ def command(
     Example:
       testbed ood 'digits-*' --in digits --near digits-rotated --far digits-inverted
     """
+    from testbed.db.store import Store
     from testbed.extensions.analyses.unknown import detections
     from testbed.results.side_by_side import matching_settings
-    from testbed.db.store import Store
 
     with Store.open(db_url) as store:
         kinds = {"near": near, "far": far, "out": out}

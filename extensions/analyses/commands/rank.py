@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from testbed.extensions.analyses.commands.latex import Cell, format_option, tabular
 from testbed.cli.options.stored import better_option, models_option, note, score_option, settings_argument
 from testbed.console.columns import prose
 from testbed.console.options import store_command
@@ -23,11 +22,12 @@ from testbed.console.output import (
     table,
     with_unit,
 )
+from testbed.extensions.analyses.commands.latex import Cell, format_option, tabular
 
 if TYPE_CHECKING:
-    from testbed.results.ranking import Ranked, Ranking
     from testbed.entities import Better
     from testbed.metrics.inference.ranks import Place
+    from testbed.results.ranking import Ranked, Ranking
 
 
 @store_command
@@ -49,11 +49,11 @@ def command(
 
     On several settings (names or patterns), models are ranked by their mean.
     """
+    from testbed.db.store import Store
     from testbed.results.leading import leading
     from testbed.results.main_scores import main_score_on
     from testbed.results.ranking import ranking
     from testbed.results.side_by_side import matching_settings
-    from testbed.db.store import Store
 
     with Store.open(db_url) as store:
         settings = matching_settings(store, settings)

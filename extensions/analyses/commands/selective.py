@@ -62,8 +62,8 @@ def command(
     Example:
       testbed selective digits-cnn digits-mlp --on digits --risk 1
     """
-    from testbed.extensions.analyses.answered import selective_predictions
     from testbed.db.store import Store
+    from testbed.extensions.analyses.answered import selective_predictions
 
     with Store.open(db_url) as store:
         found = selective_predictions(store, models, settings, risk / 100, by, delta, note)

@@ -16,8 +16,8 @@ from testbed.entities import Evaluation, current
 from testbed.errors import TestbedError, UnknownNameError
 
 if TYPE_CHECKING:
-    from testbed.extensions.analyses.why import Change, Why
     from testbed.db.store import Store
+    from testbed.extensions.analyses.why import Change, Why
 
 SHOWN_TEXT = 100  # characters of a value
 

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 @click.option("--dump-templates", is_flag=True, help="Also the prompt templates, into JSON files.")
 def command(path: Path, everything: bool, dump_classnames: bool, dump_templates: bool, db_url: str | None) -> int:
     """Results as JSON files or a CSV table of CLIP benchmark's."""
-    from testbed.results import labels
-    from testbed.extensions.clip_benchmark import clip_benchmark_files
     from testbed.db.store import Store
+    from testbed.extensions.clip_benchmark import clip_benchmark_files
+    from testbed.results import labels
 
     dumped = [key for key, asked in (("classnames", dump_classnames), ("templates", dump_templates)) if asked]
     as_csv = path.suffix.lower() == ".csv"

@@ -27,8 +27,8 @@ def command(folder: Path, models: Sequence[str], settings: Sequence[str], scale:
 
     A CSV and a summary for each captioner and decoder.
     """
-    from testbed.extensions.clip_cc_bench.run import export
     from testbed.db.store import Store
+    from testbed.extensions.clip_cc_bench.run import export
 
     with Store.open(db_url) as store:
         export(store, folder, models, settings, scale)

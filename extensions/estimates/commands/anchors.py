@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 import click
 
 from testbed.cli.options.stored import models_argument, models_option, note, score_option, setting_argument
+from testbed.console.groups import Group
 from testbed.console.options import store_command
 from testbed.console.output import count, footnote, mean_score, print_json, say, shares, table
 
 if TYPE_CHECKING:
+    from testbed.eval_settings.base.anchor_file import AnchorFile
     from testbed.extensions.estimates.choosing import Chosen
     from testbed.extensions.estimates.estimating import Estimated
-    from testbed.eval_settings.base.anchor_file import AnchorFile
     from testbed.extensions.estimates.methods.held_out import Errors
 
 _METHODS = ("best", "stratified", "random", "lure", "irt", "clusters")
@@ -66,11 +67,11 @@ def choose(
       testbed run MODEL --on digits.anchors:anchors.json
       testbed anchors estimate MODEL --anchors anchors.json
     """
+    from testbed.db.store import Store
+    from testbed.eval_settings.base.anchor_file import check_path
     from testbed.extensions.estimates.choosing import choose_anchors
     from testbed.extensions.estimates.families import read_families
     from testbed.results.main_scores import main_score_on
-    from testbed.db.store import Store
-    from testbed.eval_settings.base.anchor_file import check_path
 
     check_path(file)
     given = None if families is None else read_families(families)
@@ -112,9 +113,9 @@ def estimate(models: Sequence[str], path: Path, db_url: str | None, as_json: boo
     Each model must have been evaluated on the anchors (testbed run MODEL --on SETTING.anchors:FILE.json), or on all
     samples; then the true score stands beside the estimate.
     """
-    from testbed.extensions.estimates.estimating import estimate as estimated
     from testbed.db.store import Store
     from testbed.eval_settings.base.anchor_file import read_anchors
+    from testbed.extensions.estimates.estimating import estimate as estimated
 
     file = read_anchors(path)
     with Store.open(db_url) as store:
@@ -195,3 +196,8 @@ def _as_object(found: Chosen, path: Path) -> dict[str, object]:
         "undeclared": list(found.undeclared),
         "ways": [{"method": way[0], "estimator": way[1], **asdict(each)} for way, each in found.errors.items()],
     }
+
+
+@click.command(cls=Group, sections={"Anchors": {"choose": f"{__name__}:choose", "estimate": f"{__name__}:estimate"}})
+def command() -> None:
+    """A few samples that tell the score of all."""

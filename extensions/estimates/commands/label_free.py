@@ -44,9 +44,9 @@ def command(
     Example:
       testbed estimate 'digits-*' --on digits-rotated --from digits
     """
+    from testbed.db.store import Store
     from testbed.extensions.estimates.label_free import label_free
     from testbed.results.side_by_side import matching_settings
-    from testbed.db.store import Store
 
     with Store.open(db_url) as store:
         shifts = [each for each in matching_settings(store, settings) if each != known or each in settings]

@@ -29,9 +29,9 @@ def command(
     Those on which the better half of the models say the same class against the label, and those that better models get
     wrong more often (a negative discrimination in item response theory).
     """
+    from testbed.db.store import Store
     from testbed.extensions.estimates.suspects import suspects
     from testbed.results.main_scores import main_score_on
-    from testbed.db.store import Store
 
     with Store.open(db_url) as store:
         score = score or main_score_on(store, [setting], binary=True)

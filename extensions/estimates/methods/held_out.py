@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from testbed.eval_settings.base.anchor_file import Errors
 from testbed.extensions.estimates.methods.anchors import (
     ASSISTED,
     CLUSTERS,
@@ -39,23 +40,6 @@ IN_DOUBT: Sequence[Way] = [
 LEVEL = 0.9  # of intervals, where there are enough families
 DRAWS = 10  # of anchors for each fold
 _CLUSTERINGS = 2  # which take longer, and differ less
-
-
-@dataclass(frozen=True)
-class Errors:
-    """How far estimates are from the truth.
-
-    Attributes:
-        mean_absolute: The mean absolute error.
-        quantile: The absolute error that the share ``level`` of new models stay below.
-        rank_correlation: Spearman's, of the estimates with the truth; None where either is constant.
-        level: `LEVEL`, or as much as so few families can show; None in files that were written before it was kept.
-    """
-
-    mean_absolute: float
-    quantile: float
-    rank_correlation: float | None
-    level: float | None = None
 
 
 @dataclass(frozen=True)

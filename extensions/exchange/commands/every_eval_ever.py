@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
+from testbed.claims.every_eval_ever import RELATIONSHIPS
 from testbed.cli.options.stored import folder_argument, models_option, note_counts, settings_option
 from testbed.console.options import store_command
 from testbed.console.output import count, print_json
-from testbed.claims.every_eval_ever import RELATIONSHIPS
 
 
 @store_command

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from testbed import extending
 from testbed.cli.options.stored import note_counts, unregistered_option
 from testbed.console.options import plugin_option, store_command
 from testbed.console.output import count, print_json
@@ -16,8 +17,8 @@ from testbed.errors import TestbedError
 from testbed.redaction import redacted_word
 
 if TYPE_CHECKING:
+    from testbed.claims.form import ImportReport
     from testbed.extensions.exchange.recorded import SampleFiles
-    from testbed.extensions.published.importing import ImportReport
 
 
 EVERY_EVAL_EVER, INSPECT = "every-eval-ever", "inspect"
@@ -48,16 +49,15 @@ def command(
 
     FILE is ImageNet-testbed's CSV; a CSV, JSON or folder of JSON files of CLIP benchmark or CLIP-CC-Bench; a folder of
     Every Eval Ever's records; or another file that testbed published add recognises: its numbers are published values.
-    Or it is a store from before the first release. Of a JSON log of Inspect AI, the samples are taken, with --samples.
+    Of a JSON log of Inspect AI, the samples are taken, with --samples.
     """
     from testbed.db.store import Store
-    from testbed.extensions.published.importing import import_results
     from testbed.registry import registry
 
     file, form = _given(words)
     if form == INSPECT and samples is None:
         raise TestbedError("of a log of Inspect AI, the samples are taken; --samples DIR says where to write them")
-    if "://" not in file and not Path(file).exists():
+    if not Path(file).exists():
         raise TestbedError(f"there is no file {redacted_word(file)}")
     registry.load(plugins)
     written, report = None, None
@@ -66,6 +66,7 @@ def command(
         if form or samples is not None:
             written = _samples(Path(file), form, samples, known)
         if form != INSPECT:
+            import_results = extending.load(extending.IMPORTER, "published")
             report = import_results(store, file, model_types, None if override else known)
     if as_json:
         numbers = {} if report is None else vars(report)

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import StoreError
 from testbed.claims.every_eval_ever import (
     FINISH,
     LIBRARY,
@@ -22,6 +21,7 @@ from testbed.claims.every_eval_ever import (
     TEXT,
     THINKING_BEGUN,
 )
+from testbed.errors import StoreError
 from testbed.extensions.exchange.recorded import DIFFERENT, NO_SAMPLES, AnsweredSample, SampledRecord, checked_name
 from testbed.paths import open_regular, read_regular
 

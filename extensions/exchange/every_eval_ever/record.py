@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from testbed.entities import OVERALL, DatasetInfo, Metric
-from testbed.results.measured_cells import Cell, public_name
 from testbed.claims.every_eval_ever import (
     DECLARATIONS,
     LIBRARY,
@@ -20,9 +18,11 @@ from testbed.claims.every_eval_ever import (
     UNIT,
     VERSION,
 )
+from testbed.entities import OVERALL, DatasetInfo, Metric
 from testbed.metric_specs import LOWER
 from testbed.paths import fitting
 from testbed.redaction import redacted_values
+from testbed.results.measured_cells import Cell, public_name
 
 LOCAL = "local"  # the developer of a model whose name tells none
 _GIVEN = ("temperature", "top_p", "top_k")  # generation arguments that have the same name there

@@ -12,13 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from testbed.results.predictions import LOGITS
 from testbed.answers.columns import has_answer, options, truth
 from testbed.answers.scorings import RULES, SCORINGS
-from testbed.db.store import Store
-from testbed.entities import DatasetInfo, SampleInfo
-from testbed.errors import TestbedError
-from testbed.results.measured_cells import Cell, public_text
 from testbed.claims.every_eval_ever import (
     CLASS,
     DIGEST,
@@ -35,11 +30,16 @@ from testbed.claims.every_eval_ever import (
     TOP,
     VERSION,
 )
-from testbed.results.export import arrays_of
+from testbed.db.store import Store
+from testbed.entities import DatasetInfo, SampleInfo
+from testbed.errors import TestbedError
 from testbed.metric_specs import main_score_of
 from testbed.metrics.classification import predicted_classes
 from testbed.models.base.capability import NO_ANSWER, is_answer
 from testbed.models.base.thoughts import BEGUN, THINKING
+from testbed.results.export import arrays_of
+from testbed.results.measured_cells import Cell, public_text
+from testbed.results.predictions import LOGITS
 from testbed.tasks.parts.generation import final_of
 
 _SHOWN = 5  # classes with the largest logits

@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from testbed.claims.every_eval_ever import SAMPLES_SUFFIX
 from testbed.db.store import Store
 from testbed.entities import OVERALL, Metric
-from testbed.results.measured_cells import Cell, measured_cells
 from testbed.extensions.exchange.every_eval_ever.record import finite_value, folder_of, record_of, result_id
 from testbed.extensions.exchange.every_eval_ever.samples import Samples
-from testbed.claims.every_eval_ever import SAMPLES_SUFFIX
 from testbed.jsontext import finite
 from testbed.metric_specs import main_metric, spec_of
 from testbed.paths import write_atomically
+from testbed.results.measured_cells import Cell, measured_cells
 
 UNDEFINED = "metrics have no value"
 NO_SAMPLES = "cells have no score of each sample: their samples are not written"

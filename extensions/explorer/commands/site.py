@@ -46,8 +46,8 @@ def command(
     from testbed.db.store import Store
     from testbed.extensions.explorer.explorer import make_explorer, samples_part
     from testbed.extensions.explorer.export import INDEX, choose_samples, write
-    from testbed.results.pictures import Pictures
     from testbed.registry import registry
+    from testbed.results.pictures import Pictures
 
     registry.load(plugins)
     use_own_names(db_url)

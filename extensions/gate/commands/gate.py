@@ -40,9 +40,9 @@ def command(policy: Path, candidate: str, baseline: str, markdown: bool, db_url:
     Example:
       testbed gate policy.yaml --candidate digits-cnn-noise --baseline digits-cnn
     """
+    from testbed.db.store import Store
     from testbed.extensions.gate.decision import decide
     from testbed.extensions.gate.policy import read_policy
-    from testbed.db.store import Store
 
     try:
         with Store.open(db_url) as store:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from testbed.cli.options.stored import models_option, note_counts, settings_option
+from testbed.cli.options.stored import models_option, note, note_counts, settings_option
 from testbed.console.options import plugin_option, store_command
 from testbed.console.output import count, print_json
 
@@ -42,7 +42,7 @@ def command(
     registry.load(plugins)
     with Store.open(db_url) as store:
         done = publish(store, folder, models, settings)
-    files = 0 if no_site else _write_site(folder)
+    files = 0 if no_site else _write_sites(folder)
     if as_json:
         print_json({**vars(done), "site": files})
         return 0
@@ -52,17 +52,16 @@ def command(
     return 0
 
 
-def _write_site(folder: Path) -> int:
-    """Writes the site of what was published, and of nothing else in the store; returns the number of its files."""
+def _write_sites(folder: Path) -> int:
+    """Writes the pages of all installed makers; returns the number of files."""
+    from testbed import extending
     from testbed.db.store import Store
-    from testbed.extensions.explorer.explorer import make_explorer, samples_part
-    from testbed.extensions.explorer.export import write
-    from testbed.results.pictures import Pictures
     from testbed.extensions.published.adding import add, read_folder
-    from testbed.registry import registry
 
     name = folder.absolute().name
+    makers = extending.load_all(extending.SITE, note)
+    if not makers:
+        return 0
     with tempfile.TemporaryDirectory() as place, Store.create(str(Path(place) / "published.db")) as store:
         add(store, read_folder(folder), name, own_names=True, settings=None)
-        explorer = make_explorer(store, registry, None, name, {}, parts=True)
-        return write(folder / SITE, explorer, samples_part(explorer), Pictures(store, registry), {}).files
+        return sum(write(store, folder / SITE, name) for write in makers.values())

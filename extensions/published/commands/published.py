@@ -18,15 +18,16 @@ from testbed.cli.options.stored import (
     setting_argument,
     settings_option,
 )
+from testbed.console.groups import Group
 from testbed.console.options import ManyWords, plugin_option, store_command
 from testbed.console.output import count, metric_value, percent, print_json, say, table
 from testbed.entities import OVERALL
 from testbed.errors import TestbedError
 
 if TYPE_CHECKING:
+    from testbed.claims.compare import Coverage, Disagreement
     from testbed.entities import Claim, Result
     from testbed.extensions.published.adding import Added
-    from testbed.claims.compare import Coverage, Disagreement
 
 DETAIL = " " * 11  # before what is told of the value above
 _NAMED = 4  # names of a reason
@@ -87,10 +88,10 @@ def add(
 
     FILE is a table or a JSON file, whose form is recognised by its columns, or a folder of JSON files of one form.
     """
+    from testbed.claims.document import read_document
     from testbed.db.store import Store
     from testbed.extensions.published.adding import add as add_documents
     from testbed.extensions.published.adding import read_folder
-    from testbed.claims.document import read_document
     from testbed.extensions.published.mapped import read_map
     from testbed.registry import registry
 
@@ -110,9 +111,9 @@ def show(model: str, setting: str, db_url: str | None, as_json: bool) -> int:
 
     Models with the same weights count as one, whatever they are called.
     """
-    from testbed.db.store import Store
     from testbed.claims.agreement import measured_in_words, standings
     from testbed.claims.compare import cell
+    from testbed.db.store import Store
 
     with Store.open(db_url) as store:
         claims, measured, compared = cell(store, model, setting)
@@ -162,9 +163,9 @@ def disagree(
 
     Two values are a pair if they are of the same weights on the same setting by the same metric.
     """
-    from testbed.db.store import Store
     from testbed.claims.compare import about, disagreements
     from testbed.claims.names import mapped_now
+    from testbed.db.store import Store
 
     with Store.open(db_url) as store:
         known = [each.name for each in store.claims.sources()]
@@ -192,9 +193,9 @@ def coverage(db_url: str | None, as_json: bool) -> int:
     Values are claims, or no claims, such as numbers of parameters. A claim is mapped if testbed has its model and its
     eval setting.
     """
-    from testbed.db.store import Store
     from testbed.claims.compare import coverage as covered
     from testbed.claims.names import mapped_now
+    from testbed.db.store import Store
 
     with Store.open(db_url) as store:
         found = covered(store.claims.sources(), mapped_now(store, store.claims.find()))
@@ -348,3 +349,14 @@ def _print_added(added: Sequence[Added], as_json: bool) -> None:
 
 def _unmapped(number: int) -> str:
     return "1 claim is not mapped" if number == 1 else f"{number:,} claims are not mapped"
+
+
+@click.command(
+    cls=Group,
+    sections={
+        "Store": {name: f"{__name__}:{name}" for name in ("fetch", "add")},
+        "Compare": {name: f"{__name__}:{name}" for name in ("show", "disagree", "coverage", "prefer")},
+    },
+)
+def command() -> None:
+    """What others published, beside your own results."""

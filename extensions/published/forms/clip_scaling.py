@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from testbed.metrics.scorers.classification import MEAN_PER_CLASS_RECALL, top
-from testbed.metrics.scorers.retrieval import recall
 from testbed.claims.document import Document
 from testbed.claims.reading import MEAN, Reading
+from testbed.metrics.scorers.classification import MEAN_PER_CLASS_RECALL, top
+from testbed.metrics.scorers.retrieval import recall
 
 NAME = "CLIP benchmark's scaling table"
 OTHERS = False

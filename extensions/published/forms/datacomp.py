@@ -6,15 +6,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from testbed.claims.document import Document
+from testbed.claims.reading import Reading
 from testbed.entities import OVERALL
 from testbed.errors import StoreError
+from testbed.extensions.published.forms.columns import KEYS
 from testbed.metric_specs import MetricSpec, rate
 from testbed.metrics.scorers.classification import MEAN_PER_CLASS_RECALL, top
 from testbed.metrics.scorers.retrieval import recall
 from testbed.metrics.scorers.selection import ACC, IMAGE_ACC, TEXT_ACC
-from testbed.claims.document import Document
-from testbed.extensions.published.forms.columns import KEYS
-from testbed.claims.reading import Reading
 
 NAME = "DataComp's results"
 OTHERS = False

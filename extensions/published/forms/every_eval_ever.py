@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from testbed.claims.document import Document
+from testbed.claims.every_eval_ever import DECLARATIONS, LIBRARY, METRIC, SLICE, UNBOUNDED, UNIT
+from testbed.claims.reading import FRACTION, PERCENT, Reading
 from testbed.entities import OVERALL
 from testbed.errors import DefinitionError, StoreError
-from testbed.claims.every_eval_ever import DECLARATIONS, LIBRARY, METRIC, SLICE, UNBOUNDED, UNIT
 from testbed.metric_specs import DIRECTIONS, HIGHER, LOWER, MetricSpec, rate
 from testbed.metrics.scorers.classification import MEAN_PER_CLASS_RECALL, top
-from testbed.claims.document import Document
-from testbed.claims.reading import FRACTION, PERCENT, Reading
 
 NAME = "Every Eval Ever's record"
 OTHERS = True

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from testbed.claims.document import Document, read_document
+from testbed.claims.reading import Reading
 from testbed.entities import OVERALL
 from testbed.errors import StoreError
+from testbed.extensions.published.forms.columns import mteb_setting
 from testbed.metric_specs import HIGHER, MetricSpec
 from testbed.metrics.scorers.classification import top
-from testbed.claims.document import Document, read_document
-from testbed.extensions.published.forms.columns import mteb_setting
-from testbed.claims.reading import Reading
 
 NAME = "MTEB's results"
 OTHERS = True
@@ -124,7 +124,7 @@ def _place(document: Document) -> tuple[str, str, str]:
 
 
 def as_table(folder: Path, pattern: str) -> str:
-    """The results of a clone on the tasks that testbed knows, as one table in `testbed.extensions.published.forms.mteb`'s form.
+    """The results of a clone on the tasks that testbed knows, as one table in `mteb`'s form.
 
     Args:
         folder: The clone.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
+from testbed.claims.document import Document
+from testbed.claims.reading import Reading
+from testbed.extensions.published.forms.columns import DATACOMP
 from testbed.metric_specs import MetricSpec, rate
 from testbed.metrics.scorers.retrieval import recall
-from testbed.claims.document import Document
-from testbed.extensions.published.forms.columns import DATACOMP
-from testbed.claims.reading import Reading
 
 NAME = "open_clip's table"
 OTHERS = False

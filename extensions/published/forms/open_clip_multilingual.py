@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from testbed.eval_settings.benchmark_families.clip_benchmark_names import RETRIEVAL, Place, setting_of
-from testbed.metrics.scorers.retrieval import recall
 from testbed.claims.document import Document
 from testbed.claims.reading import Reading
+from testbed.eval_settings.benchmark_families.clip_benchmark_names import RETRIEVAL, Place, setting_of
+from testbed.metrics.scorers.retrieval import recall
 
 NAME = "open_clip's multilingual table"
 OTHERS = False

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from testbed.claims.document import Document
+from testbed.claims.reading import Reading
 from testbed.errors import StoreError, shortened
 from testbed.eval_settings.benchmark_families.benchmark_names import LINEAR_PROBE
 from testbed.eval_settings.benchmark_families.clip_benchmark_names import ENGLISH, Place, setting_of
 from testbed.metrics.scorers.classification import MEAN_PER_CLASS_RECALL, top
-from testbed.claims.document import Document
-from testbed.claims.reading import Reading
 
 NAME = "CLIP benchmark's probes"
 OTHERS = False

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from testbed.metric_specs import MetricSpec, rate
-from testbed.metrics.scorers.classification import top
 from testbed.claims.agreement import CLAIMED, DISPUTED, STANDING, VERIFIED
 from testbed.claims.document import Document
 from testbed.claims.reading import MEAN, PERCENT, Reading
+from testbed.metric_specs import MetricSpec, rate
+from testbed.metrics.scorers.classification import top
 
 NAME = "RobustBench's entry"
 OTHERS = True

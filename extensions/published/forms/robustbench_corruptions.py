@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from testbed.errors import StoreError
-from testbed.metrics.scorers.classification import top
 from testbed.claims.document import Document
 from testbed.claims.reading import Reading
+from testbed.errors import StoreError
+from testbed.metrics.scorers.classification import top
 
 NAME = "RobustBench's corruptions"
 OTHERS = True

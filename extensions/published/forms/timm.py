@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from testbed.metrics.scorers.classification import top
 from testbed.claims.agreement import IMAGE_SIZE
 from testbed.claims.document import Document
 from testbed.claims.reading import PERCENT, Reading
+from testbed.metrics.scorers.classification import top
 
 NAME = "timm's results"
 OTHERS = False

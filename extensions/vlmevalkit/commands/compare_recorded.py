@@ -26,8 +26,8 @@ def command(model: str, setting: str, limit: int, db_url: str | None, as_json: b
 
     MODEL is replay:FILE. Prints each number of VLMEvalKit's reports, and each answer that is scored otherwise.
     """
-    from testbed.extensions.vlmevalkit.recorded_scores import compare_recorded
     from testbed.db.store import Store
+    from testbed.extensions.vlmevalkit.recorded_scores import compare_recorded
 
     with Store.open(db_url) as store:
         found = compare_recorded(store, model, setting)

@@ -21,8 +21,8 @@ def command(folder: Path, models: Sequence[str], settings: Sequence[str], db_url
 
     For each model and set, a table of predictions and its scores.
     """
-    from testbed.extensions.vlmevalkit import vlmevalkit_files
     from testbed.db.store import Store
+    from testbed.extensions.vlmevalkit import vlmevalkit_files
 
     with Store.open(db_url) as store:
         if not settings:

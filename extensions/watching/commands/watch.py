@@ -23,10 +23,10 @@ from testbed.jsontext import finite
 from testbed.visible import escaped_json, visible_line
 
 if TYPE_CHECKING:
-    from testbed.graph.options import RunOptions
-    from testbed.registry.catalog import Catalog
     from testbed.extensions.watching.loop import Watch
     from testbed.extensions.watching.pairing import Paired
+    from testbed.graph.options import RunOptions
+    from testbed.registry.catalog import Catalog
     from testbed.results.checkpoint_steps import Found
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -130,12 +130,12 @@ def command(
       testbed watch 'runs/*/epoch_*.pt' --arch resnet50 --on val imagenetv2 --until 90
     """
     from testbed.cli.run.progress import command_progress
-    from testbed.graph.options import RunOptions
-    from testbed.trackers.results import mirrors_of
     from testbed.extensions.watching.files import Files
     from testbed.extensions.watching.hook import run_hook, words_of
     from testbed.extensions.watching.loop import Teller, Wanted, Watch
+    from testbed.graph.options import RunOptions
     from testbed.results.checkpoint_steps import compiled
+    from testbed.trackers.results import mirrors_of
 
     words = None if on_new_best is None else words_of(on_new_best)
     regex = None if pattern is None else compiled(pattern)

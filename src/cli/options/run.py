@@ -139,19 +139,6 @@ def _options() -> list[click.Parameter]:
         f"  [default: ${ENV_LMU_DATA}, else ~/LMUData]",
     )
     add(
-        "--clip-cc",
-        type=_ANY_PATH,
-        metavar="FILE.yaml",
-        help="Run a configuration file of CLIP-CC-Bench; models are then names of prediction files.",
-    )
-    add(
-        "--base-dir",
-        type=_ANY_PATH,
-        metavar="DIR",
-        help="With --clip-cc: the folder that its paths are relative to.  [default: above src/configs, else the file's"
-        " own]",
-    )
-    add(
         "--vlmevalkit",
         type=_ANY_PATH,
         metavar="FILE.json",
@@ -349,12 +336,6 @@ def _options() -> list[click.Parameter]:
         "--store-dtype",
         type=click.Choice(["float16"]),
         help="Store logits and embeddings rounded to 3 digits, at half the size, as separate evaluations.",
-    )
-    add(
-        "--thumbnails",
-        is_flag=True,
-        help="Also store a small JPEG of each sample, for testbed serve and site where the data are not. Reads each"
-        " image again.",
     )
     add(
         "--logdir",

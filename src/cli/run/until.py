@@ -51,7 +51,6 @@ def run_and_print(
     as_json: bool,
     log: LogFile | None = None,
     kept: bool = True,
-    thumbnails: bool = False,
 ) -> int:
     """Runs until the goal is reached, and prints how far each model came; returns the program's exit status."""
     from testbed.db.store import Store

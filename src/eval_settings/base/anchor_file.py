@@ -10,11 +10,27 @@ from typing import Any
 
 from testbed.errors import DataError
 from testbed.jsontext import to_json
-from testbed.extensions.estimates.methods.held_out import Errors
 from testbed.paths import write_atomically
 
 FORM = "anchors@1"
 SUFFIX = ".json"
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How far estimates are from the truth.
+
+    Attributes:
+        mean_absolute: The mean absolute error.
+        quantile: The absolute error that the share ``level`` of new models stay below.
+        rank_correlation: Spearman's, of the estimates with the truth; None where either is constant.
+        level: 0.9, or as much as so few families can show; None in files that were written before it was kept.
+    """
+
+    mean_absolute: float
+    quantile: float
+    rank_correlation: float | None
+    level: float | None = None
 
 
 @dataclass(frozen=True)

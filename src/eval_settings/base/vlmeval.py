@@ -141,7 +141,7 @@ class Benchmark:
     def _table(self, made: Any) -> Any:
         if callable(getattr(made, "load_data", None)):
             return made.load_data(self.data_set)
-        from testbed.extensions.vlmevalkit.standin.dataset import ImageBaseDataset
+        from testbed.standins.vlmevalkit.dataset import ImageBaseDataset
 
         return ImageBaseDataset(self.data_set).data
 

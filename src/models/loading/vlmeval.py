@@ -171,7 +171,7 @@ class _Asked:
 
 
 _ASKS = ("generate_inner", "generate")
-_THEIRS = ("vlmeval", "testbed.extensions.vlmevalkit.standin")  # modules with VLMEvalKit's classes, or in their place
+_THEIRS = ("vlmeval", "testbed.standins.vlmevalkit")  # modules with VLMEvalKit's classes, or in their place
 
 
 def line_of(row: Row) -> Any:

@@ -1,0 +1,29 @@
+"""How far models came in a run with ``until``, as a pandas frame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from testbed.runner.until import Outcome
+
+
+def until_frame(found: Outcome) -> pd.DataFrame:
+    """How far each model came on each setting; see `testbed.api.evaluate.evaluate`.
+
+    Columns: ``model``, ``eval_setting``, ``metric``, ``value`` (a difference if models are compared) with ``low`` to
+    ``high`` (of all samples, 95 % at all looks together), ``n`` of ``size`` samples, ``decided``, ``why`` (it was given
+    up, else missing), ``looks`` and ``computed``: the samples that were computed.
+    """
+    import pandas as pd
+
+    rows = []
+    for each in found.cells:
+        row: dict[str, Any] = {"model": each.model, "eval_setting": each.setting}
+        for name in ("metric", "value", "low", "high", "n"):
+            row[name] = None if each.estimate is None else getattr(each.estimate, name)
+        row |= {"size": None if each.population is None else each.population.size, "decided": each.decided}
+        rows.append({**row, "why": each.why or None, "looks": each.looked, "computed": each.computed})
+    return pd.DataFrame(rows)
