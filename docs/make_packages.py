@@ -14,8 +14,10 @@ _TABLE = re.compile(r"\| package \| what is in it \|\n\|---\|---\|\n(\|.*\n)*")
 def packages() -> dict[str, str]:
     """The folder of each package, and the first line of its docstring."""
     found = {}
-    for top in ("src", "db", "plotting"):
+    for top in ("src", "db", "plotting", "extensions"):
         for path in sorted((ROOT / top).rglob("__init__.py")):
+            if "tests" in path.relative_to(ROOT).parts:
+                continue
             folder = str(path.parent.relative_to(ROOT))
             found[folder] = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n")[0]
     return dict(sorted(found.items(), key=lambda each: each[0].split("/")))

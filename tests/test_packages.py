@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import importlib.util
-from collections import Counter
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,17 +14,19 @@ import pytest
 from testbed.provenance.manifest import COMPUTING
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = {"src": "testbed", "db": "testbed.db", "plotting": "testbed.plotting"}
+FOLDERS = {"src": "testbed", "db": "testbed.db", "plotting": "testbed.plotting", "extensions": "testbed.extensions"}
 
-# From the ground up. A package is the first part of a module's name after testbed; it imports from those before it.
-# What files of other tools import lies lower than what reads and writes their results.
+# The core from the ground up. A package is the first part of a module's name after testbed; it imports from those
+# before it.
 PACKAGES = """
-    redaction errors process devices calls contracts visible canonical_text jsontext yamltext spreadsheet samples
-    entities metric_specs identity plugins inputs paths tracing registry corruptions data models metrics answers
-    compat.vlmevalkit.standin db eval_settings compat.imagenet_testbed provenance graph tasks planning published.names
-    published.agreement scoring workers execution runner analyses trackers watching exchange compat published explain
-    console plotting api cli __main__
+    redaction errors process devices calls extending contracts visible canonical_text jsontext yamltext spreadsheet
+    samples entities metric_specs identity plugins inputs paths tracing registry corruptions data models metrics answers
+    standins.vlmevalkit db eval_settings standins provenance graph tasks planning scoring claims workers results
+    execution runner trackers console api cli __main__
 """.split()
+# Extensions import from the core, and what draws figures; none from another one.
+DRAWING = "plotting"
+EXTENSIONS = "extensions"
 
 
 def modules() -> dict[str, Path]:
@@ -32,6 +34,8 @@ def modules() -> dict[str, Path]:
     found = {}
     for folder, package in FOLDERS.items():
         for path in sorted((ROOT / folder).rglob("*.py")):
+            if "tests" in path.relative_to(ROOT).parts:
+                continue
             parts = [package, *path.relative_to(ROOT / folder).with_suffix("").parts]
             found[".".join(parts).removesuffix(".__init__")] = path
     return found
@@ -54,9 +58,9 @@ def imported(name: str, path: Path, within_functions: bool) -> set[str]:
     return {each for each in _imported(ast.parse(path.read_text(encoding="utf-8")), within_functions) if each != name}
 
 
-def _imported(node: ast.AST, within_functions: bool) -> Iterator[str]:
+def _imported(node: ast.AST, within_functions: bool, types: bool = False) -> Iterator[str]:
     for each in ast.iter_child_nodes(node):
-        if isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING":
+        if isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING" and not types:
             continue
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and not within_functions:
             continue
@@ -68,7 +72,18 @@ def _imported(node: ast.AST, within_functions: bool) -> Iterator[str]:
                 inner = f"{each.module}.{alias.name}"
                 if inner in MODULES or each.module in MODULES:
                     yield inner if inner in MODULES else str(each.module)
-        yield from _imported(each, within_functions)
+        yield from _imported(each, within_functions, types)
+
+
+def extension_of(module: str) -> str | None:
+    """The extension that a module belongs to, which for figures is `DRAWING`; None for the core."""
+    parts = module.split(".")[1:]
+    if parts[:1] == [DRAWING]:
+        return DRAWING
+    return parts[1] if parts[:1] == [EXTENSIONS] and len(parts) > 1 else None
+
+
+CORE = {name: path for name, path in MODULES.items() if package_of(name) not in (DRAWING, EXTENSIONS)}
 
 
 def circles(graph: dict[str, set[str]]) -> list[set[str]]:
@@ -85,8 +100,8 @@ def circles(graph: dict[str, set[str]]) -> list[set[str]]:
     return sorted((set(group) for group in groups if group), key=min)
 
 
-def test_every_package_has_its_place() -> None:
-    assert {package_of(name) for name in MODULES} - {""} == set(PACKAGES)
+def test_every_package_of_the_core_has_its_place() -> None:
+    assert {package_of(name) for name in CORE} - {""} == set(PACKAGES)
     assert len(PACKAGES) == len(set(PACKAGES))
 
 
@@ -94,11 +109,36 @@ def test_a_package_imports_only_from_those_below() -> None:
     height = {name: place for place, name in enumerate(["", *PACKAGES])}
     upward = [
         f"{name} imports {other}"
-        for name, path in MODULES.items()
-        for other in sorted(imported(name, path, within_functions=True))
+        for name, path in CORE.items()
+        for other in sorted(imported(name, path, within_functions=True) & CORE.keys())
         if height[package_of(other)] > height[package_of(name)]
     ]
     assert upward == []
+
+
+def test_the_core_imports_no_extension_and_no_extension_another_one() -> None:
+    """Not for types either: an extension can be taken away."""
+    sideways = [
+        f"{name} imports {other}"
+        for name, path in MODULES.items()
+        for other in sorted(_imported(ast.parse(path.read_text(encoding="utf-8")), True, types=True))
+        if extension_of(other) not in (None, extension_of(name)) and (extension_of(other) != DRAWING or name in CORE)
+    ]
+    assert sideways == []
+
+
+def test_the_core_names_no_extension() -> None:
+    """Neither do strings lead to one, other than documentation and the entry points in setup.cfg."""
+    named = [
+        f"{name}:{node.lineno}: {node.value}"
+        for name, path in CORE.items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.fullmatch(rf"testbed\.({EXTENSIONS}|{DRAWING})(\.[\w.]+)?(:\w+)?", node.value)
+        and name != "testbed.extending"
+    ]
+    assert named == []
 
 
 @pytest.mark.parametrize("within_functions", [False, True], ids=["at the top", "within functions too"])
@@ -109,7 +149,8 @@ def test_no_modules_import_each_other(within_functions: bool) -> None:
 
 # What the parts that compute need besides: names, places, processes, the store. No number depends on these.
 PLUMBING = """
-    errors process entities identity paths tracing registry db provenance planning visible compat.vlmevalkit.standin
+    errors process entities identity paths tracing registry db provenance planning visible
+    standins.vlmevalkit
 """.split()
 
 
@@ -126,14 +167,9 @@ def test_what_bears_on_numbers_is_named() -> None:
 
 
 def test_what_bears_on_no_number_is_not() -> None:
-    """Commands, figures and a watch change without a look at what is stored."""
-    packages = "cli console plotting watching trackers api exchange published explain analyses runner".split()
+    """Extensions, commands and figures change without a look at what is stored."""
+    packages = "cli console plotting extensions trackers api results claims runner".split()
     assert [name for name in MODULES if package_of(name) in packages and _computes(name)] == []
-
-
-# At the top of these stand the files that people add: models, settings, figures.
-OPEN = {"src/models", "src/eval_settings", "plotting", "plotting/explorer"}
-MOST = 16  # files of one package, besides its __init__
 
 
 def test_contributing_names_every_package_and_what_is_in_it() -> None:
@@ -144,8 +180,3 @@ def test_contributing_names_every_package_and_what_is_in_it() -> None:
     spec.loader.exec_module(script)
     assert all(script.packages().values())
     assert script.table() in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), "python docs/make_packages.py"
-
-
-def test_no_package_is_a_pile() -> None:
-    files = Counter(str(path.parent.relative_to(ROOT)) for path in MODULES.values() if path.name != "__init__.py")
-    assert {folder: count for folder, count in files.items() if count > MOST and folder not in OPEN} == {}

@@ -22,9 +22,15 @@ from peers import install_copy
 
 import testbed
 import testbed.db
+import testbed.extensions
 import testbed.plotting
 
-MAPPED = {"src": "testbed", "db": "testbed.db", "plotting": "testbed.plotting"}
+MAPPED = {
+    "src": "testbed",
+    "db": "testbed.db",
+    "plotting": "testbed.plotting",
+    "extensions": "testbed.extensions",
+}
 # Runs migrations when Alembic imports it, and cannot be imported by anyone else.
 NOT_IMPORTABLE = {"testbed.db.migrations.env"}
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,11 +47,16 @@ def lines(value: str) -> list[str]:
     return [line.strip() for line in value.splitlines() if line.strip()]
 
 
+def python_files(folder: str) -> list[Path]:
+    """The modules below a folder; an extension's tests are not among them."""
+    return [each for each in (ROOT / folder).rglob("*.py") if "tests" not in each.relative_to(ROOT).parts]
+
+
 def packages_in_folders() -> set[str]:
     """The dotted names of all folders that hold Python files, by the names under which they are installed."""
     found = set()
     for folder, package in MAPPED.items():
-        for path in (ROOT / folder).rglob("*.py"):
+        for path in python_files(folder):
             parts = path.parent.relative_to(ROOT / folder).parts
             found.add(".".join([package, *parts]))
     return found
@@ -53,7 +64,7 @@ def packages_in_folders() -> set[str]:
 
 def module_names() -> Iterator[str]:
     """Every module of the three roots; walking testbed alone misses the mapped ones in an editable install."""
-    for package in (testbed, testbed.db, testbed.plotting):
+    for package in (testbed, testbed.db, testbed.plotting, testbed.extensions):
         yield package.__name__
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             yield module.name
@@ -72,7 +83,7 @@ def test_setup_cfg_lists_every_folder_of_python_files_as_a_package(setup_cfg: co
 
 def test_every_folder_of_python_files_is_a_package() -> None:
     for folder in MAPPED:
-        for path in (ROOT / folder).rglob("*.py"):
+        for path in python_files(folder):
             assert (path.parent / "__init__.py").is_file(), f"{path.parent} has no __init__.py"
 
 
@@ -103,7 +114,7 @@ def test_files_that_are_no_python_are_package_data(setup_cfg: configparser.Confi
     data = {package: lines(files) for package, files in setup_cfg["options.package_data"].items()}
     expected: dict[str, list[str]] = {}
     for folder, package in MAPPED.items():
-        for path in sorted((ROOT / folder).rglob("*")):
+        for path in sorted(each for each in (ROOT / folder).rglob("*") if "tests" not in each.parts[len(ROOT.parts) :]):
             if path.is_file() and path.suffix not in (".py", ".pyc"):
                 inside = path.parent.name == "assets"  # a folder of such files alone is part of the package above
                 home = path.parent.parent if inside else path.parent
@@ -126,7 +137,7 @@ def test_everything_that_is_imported_is_required(setup_cfg: configparser.ConfigP
     brought = {"huggingface_hub", "threadpoolctl", "choreographer"}
     imported = set()
     for folder in MAPPED:
-        for path in (ROOT / folder).rglob("*.py"):
+        for path in python_files(folder):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
                 if isinstance(node, ast.ImportFrom) and node.module:
@@ -210,16 +221,16 @@ def test_every_module_can_be_imported_and_its_examples_hold(name: str) -> None:
     module = importlib.import_module(name)
     assert module.__name__ == name
     assert (module.__doc__ or "").strip(), f"{name} does not say what it is for"
-    if name != "testbed.api.estimates":  # whose examples need a store: tests/api/test_estimates.py runs them
+    if not name.endswith(".frames"):  # whose examples need a store: tests/api/test_estimates.py runs them
         failed, _ = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
         assert failed == 0
 
 
-def test_the_walk_finds_the_modules_of_all_three_roots() -> None:
+def test_the_walk_finds_the_modules_of_all_roots() -> None:
     files = {
         ".".join([package, *path.relative_to(ROOT / folder).with_suffix("").parts]).removesuffix(".__init__")
         for folder, package in MAPPED.items()
-        for path in (ROOT / folder).rglob("*.py")
+        for path in python_files(folder)
     }
     assert files == {*MODULES, *NOT_IMPORTABLE}
 
@@ -243,7 +254,7 @@ def test_an_install_holds_every_module_and_nothing_else_at_the_top(installed: Pa
     expected = {
         "/".join([*package.split("."), *path.relative_to(ROOT / folder).parts])
         for folder, package in MAPPED.items()
-        for path in (ROOT / folder).rglob("*.py")
+        for path in python_files(folder)
     }
     found = {path.relative_to(installed).as_posix() for path in installed.rglob("*.py")}
     assert found == expected

@@ -14,9 +14,10 @@ from cli_world import in_process
 from stored_cells import put, samples_of
 
 import testbed
-from testbed.api.estimates import Estimates
 from testbed.db.store import Store
 from testbed.errors import DataError, RunError, StoreError, UnknownNameError
+from testbed.extensions.analyses import frames as analyses
+from testbed.extensions.estimates import frames as estimates
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
 
@@ -87,7 +88,8 @@ def test_the_examples_of_the_docstrings_run_and_anchors_are_those_of_the_command
     db: str, told: Callable[..., Any]
 ) -> None:
     known: dict[str, Any] = {"testbed": testbed}
-    found = [each for each in doctest.DocTestFinder().find(Estimates, globs=known) if each.examples]
+    modules = (analyses, estimates)
+    found = [each for module in modules for each in doctest.DocTestFinder().find(module, globs=known) if each.examples]
     said: list[str] = []
     for each in sorted(found, key=lambda each: each.lineno or 0):
         doctest.DocTestRunner().run(each, out=said.append, clear_globs=False)

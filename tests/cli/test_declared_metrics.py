@@ -141,7 +141,7 @@ def test_print_eval_says_what_is_declared(ask, tmp_path):
 
 def test_metrics_and_scores_are_made_by_what_declares_them():
     """So that nothing can be stored by testbed without a declaration."""
-    allowed = {"src/metric_specs.py", "db/connection/lookup.py", "db/parts/results.py", "src/compat/earlier_store.py"}
+    allowed = {"src/metric_specs.py", "db/connection/lookup.py", "db/parts/results.py"}
     made = []
     for folder in ("src", "db", "plotting"):
         for path in (ROOT / folder).rglob("*.py"):

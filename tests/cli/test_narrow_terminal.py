@@ -16,7 +16,7 @@ from table_world import recorded_answers
 
 from testbed.cli.program import command as program
 from testbed.console.columns import folded
-from testbed.console.options import Group
+from testbed.console.groups import Group
 from testbed.console.output import fitted
 from testbed.data.sets.digits import Digits
 

@@ -71,7 +71,7 @@ def test_examples_in_help_texts_are_commands_with_options_that_exist():
 
 
 def test_every_source_of_published_values_is_in_the_help(root):
-    sources = {line.split("\t")[0] for line in (root / "src/published/sources.tsv").read_text().splitlines()[1:]}
+    sources = {line.split("\t")[0] for line in (root / "extensions/published/sources.tsv").read_text().splitlines()[1:]}
     told = COMMANDS["testbed published fetch"].help
     assert {source for source in sources if source not in told} == set()
 

@@ -11,10 +11,10 @@ from scipy.stats import binomtest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import confusion_matrix
 
-from testbed.cli.figures import KINDS, command
 from testbed.db.store import Store
 from testbed.graph.options import RunOptions
 from testbed.models.base.parameters import count_parameters
+from testbed.plotting.commands.figures import KINDS, command
 from testbed.plotting.figures import KINDS as DRAWN
 from testbed.plotting.figures import figures
 from testbed.plotting.own import coverage
