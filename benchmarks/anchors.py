@@ -79,7 +79,7 @@ def stored(db_url: str, setting: str) -> Population:
     """The models of a store, by the families that they declare."""
     from testbed.db.store import Store
     from testbed.extensions.estimates.choosing import families_of
-    from testbed.results.side_by_side import Samples, choose, side_by_side
+    from testbed.stored_results.side_by_side import Samples, choose, side_by_side
 
     with Store.open(db_url) as store:
         table = side_by_side(store, Samples(store), setting, choose(store, [setting], score="top1")[setting], "top1")

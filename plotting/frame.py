@@ -16,7 +16,7 @@ from testbed.entities import ELSEWHERE, OVERALL
 from testbed.errors import StoreError
 from testbed.metric_specs import DECLARED, MetricSpec, agreed, main_metric
 from testbed.registry.references import is_part, says_parts
-from testbed.results.imagenet_testbed_table import METRIC_SUFFIXES
+from testbed.stored_results.imagenet_testbed_table import METRIC_SUFFIXES
 
 METRICS = ("top1", *METRIC_SUFFIXES)
 FIELDS = (

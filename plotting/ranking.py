@@ -16,7 +16,7 @@ from testbed.plotting.frame import Grid
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.stats import mean_ranks
 from testbed.plotting.style import finish
-from testbed.results.main_scores import larger_is_better
+from testbed.stored_results.main_scores import larger_is_better
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

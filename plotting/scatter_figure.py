@@ -11,7 +11,7 @@ from testbed.plotting.labels import add_names
 from testbed.plotting.scatter import BASELINES, ScatterData
 from testbed.plotting.stats import Fit, transform
 from testbed.plotting.style import add_points, faint, finish, percent_axis
-from testbed.results.imagenet_testbed_table import METRIC_SUFFIXES
+from testbed.stored_results.imagenet_testbed_table import METRIC_SUFFIXES
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -21,7 +21,7 @@ FOLDERS = {"src": "testbed", "db": "testbed.db", "plotting": "testbed.plotting",
 PACKAGES = """
     redaction errors process devices calls extending contracts visible canonical_text jsontext yamltext spreadsheet
     samples entities metric_specs identity plugins inputs paths tracing registry corruptions data models metrics answers
-    standins.vlmevalkit db eval_settings standins provenance graph tasks planning scoring claims workers results
+    standins.vlmevalkit db eval_settings standins provenance graph tasks planning scoring claims workers stored_results
     execution runner trackers console api cli __main__
 """.split()
 # Extensions import from the core, and what draws figures; none from another one.
@@ -168,7 +168,7 @@ def test_what_bears_on_numbers_is_named() -> None:
 
 def test_what_bears_on_no_number_is_not() -> None:
     """Extensions, commands and figures change without a look at what is stored."""
-    packages = "cli console plotting extensions trackers api results claims runner".split()
+    packages = "cli console plotting extensions trackers api stored_results claims runner".split()
     assert [name for name in MODULES if package_of(name) in packages and _computes(name)] == []
 
 

@@ -19,9 +19,9 @@ from testbed.metrics.inference.agreement import (
     right_counts,
     same_predictions,
 )
-from testbed.results.predictions import has_logits, predictions_of
-from testbed.results.side_by_side import Samples, Tell, choose, clusters_in, require_binary, side_by_side
-from testbed.results.slices import GROUP, labels_by
+from testbed.stored_results.predictions import has_logits, predictions_of
+from testbed.stored_results.side_by_side import Samples, Tell, choose, clusters_in, require_binary, side_by_side
+from testbed.stored_results.slices import GROUP, labels_by
 
 
 class Pair(NamedTuple):

@@ -16,8 +16,8 @@ from testbed.metrics.inference import selective
 from testbed.metrics.inference.clusters import clusters_of
 from testbed.metrics.inference.selective import Area, AtRisk, Curve
 from testbed.metrics.sureness import LOG_PROBABILITY, MARGIN, MAX_LOGIT, NEGATIVE_ENTROPY, how_sure
-from testbed.results.predictions import viewed
-from testbed.results.side_by_side import Samples, Tell, evaluation_of, matching_settings, scores_of
+from testbed.stored_results.predictions import viewed
+from testbed.stored_results.side_by_side import Samples, Tell, evaluation_of, matching_settings, scores_of
 
 Array = np.ndarray[Any, Any]
 

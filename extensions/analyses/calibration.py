@@ -20,7 +20,7 @@ from testbed.metrics.inference.calibrated import (
 from testbed.metrics.inference.clusters import clusters_of
 from testbed.metrics.inference.judges import krippendorff_alpha
 from testbed.metrics.inference.statistics import mean_and_stderr
-from testbed.results.side_by_side import evaluations_on, scores_of
+from testbed.stored_results.side_by_side import evaluations_on, scores_of
 from testbed.tasks.parts.generation import texts_and_status
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from testbed.metrics.corruption_error import (
     relative_corruption_error,
 )
 from testbed.metrics.inference.clusters import clusters_of
-from testbed.results.side_by_side import Tell, matching_settings
+from testbed.stored_results.side_by_side import Tell, matching_settings
 
 Array = np.ndarray[Any, Any]
 

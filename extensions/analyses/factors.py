@@ -18,8 +18,8 @@ import numpy as np
 from testbed.db.store import Store
 from testbed.errors import DataError
 from testbed.metrics.inference.error_ratio import ErrorRatio, error_ratio
-from testbed.results.mistakes import infos_of
-from testbed.results.side_by_side import Samples, Tell, choose, clusters_in, require_binary, side_by_side
+from testbed.stored_results.mistakes import infos_of
+from testbed.stored_results.side_by_side import Samples, Tell, choose, clusters_in, require_binary, side_by_side
 
 NAMES = ("file_name", "id")
 _FLAGS = {0: False, 1: True, "0": False, "1": True, "0.0": False, "1.0": True}

@@ -127,7 +127,7 @@ def _comparisons(
     """A row for each pair of models on each setting."""
     import pandas as pd
 
-    from testbed.results.paired import compare_pairs
+    from testbed.stored_results.paired import compare_pairs
 
     if len(models) < 2:
         raise StoreError(f"two models or more are compared; got {', '.join(models) or 'none'}")
@@ -158,8 +158,8 @@ def _ranking(
     """A row for each model, the best first."""
     import pandas as pd
 
-    from testbed.results.main_scores import main_score_on
-    from testbed.results.ranking import ranking
+    from testbed.stored_results.main_scores import main_score_on
+    from testbed.stored_results.ranking import ranking
 
     score = score or main_score_on(store, settings, first=first)
     found = ranking(store, settings, models, score, better=better, first=first)

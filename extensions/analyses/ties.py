@@ -9,8 +9,8 @@ from testbed.db.store import Store
 from testbed.errors import TestbedError
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 from testbed.metrics.inference.intervals import Z
-from testbed.results.ranking import ranking
-from testbed.results.side_by_side import evaluations_on
+from testbed.stored_results.ranking import ranking
+from testbed.stored_results.side_by_side import evaluations_on
 
 
 def tied_with_best(

@@ -18,8 +18,8 @@ from testbed.errors import DataError, StoreError
 from testbed.metrics.inference.detection import Estimate, Linearised, area, estimate, false_positive_rate, precision
 from testbed.metrics.ood_scores import SCORES, ood_scores, typical_probabilities
 from testbed.metrics.sureness import KL_MATCHING
-from testbed.results.predictions import LOGITS, has_logits
-from testbed.results.side_by_side import Samples, Tell, choose, evaluation_of
+from testbed.stored_results.predictions import LOGITS, has_logits
+from testbed.stored_results.side_by_side import Samples, Tell, choose, evaluation_of
 
 Array = np.ndarray[Any, Any]
 

@@ -29,7 +29,7 @@ from testbed.extensions.clip_cc_bench.clip_cc_forms import (
 from testbed.models.base.capability import FAILED
 from testbed.paths import write_atomically
 from testbed.registry.references import SettingReference
-from testbed.results.export_texts import TEXT
+from testbed.stored_results.export_texts import TEXT
 from testbed.spreadsheet import as_csv
 from testbed.tasks.parts.generation import reason_in
 
@@ -137,7 +137,7 @@ def _scored(
     store: Store, models: Sequence[str], settings: Sequence[str], suffix: str, tell: Tell, first: Collection[int]
 ) -> list[Scored]:
     """The reported evaluations, by decoder and captioner."""
-    from testbed.results.side_by_side import evaluations_on, matching_settings
+    from testbed.stored_results.side_by_side import evaluations_on, matching_settings
 
     words = matching_settings(store, settings) if settings else without_parts(_settings_with_decoder(store))
     found = [
@@ -269,7 +269,7 @@ def _reason(status: str, value: Any) -> str:
 
 def _ranking(store: Store, scored: Sequence[Scored], metric: str, tell: Tell) -> str | None:
     """The ranking as CSV; None, with a note, if no captioner has the metric from every decoder."""
-    from testbed.results.borda import borda_ranking
+    from testbed.stored_results.borda import borda_ranking
 
     captioners = {each.evaluation.model: each.captioner for each in scored}
     decoders = {each.evaluation.eval_setting: each.decoder for each in scored}

@@ -17,9 +17,9 @@ from testbed.eval_settings.base.made import ONE_BY_ONE
 from testbed.extensions.estimates.families import declared_family, folds_of
 from testbed.extensions.estimates.methods import anchors as methods
 from testbed.extensions.estimates.methods.held_out import BY_CHANCE, Errors, HeldOut, Way, blend_of, hold_out, known_of
-from testbed.results.main_scores import larger_is_better, score_spec
-from testbed.results.mistakes import NLL
-from testbed.results.side_by_side import Samples, SideBySide, Tell, all_scores, choose, side_by_side
+from testbed.stored_results.main_scores import larger_is_better, score_spec
+from testbed.stored_results.mistakes import NLL
+from testbed.stored_results.side_by_side import Samples, SideBySide, Tell, all_scores, choose, side_by_side
 
 Array = np.ndarray[Any, Any]
 

@@ -15,7 +15,7 @@ from testbed.errors import DataError, StoreError, UnknownNameError
 from testbed.eval_settings.base.anchor_file import AnchorFile
 from testbed.extensions.estimates.methods import anchors as methods
 from testbed.registry.references import anchored
-from testbed.results.side_by_side import Samples, dataset_id, evaluation_of, scores_of
+from testbed.stored_results.side_by_side import Samples, dataset_id, evaluation_of, scores_of
 
 Array = np.ndarray[Any, Any]
 Find = Callable[[Store, str, str], Evaluation]

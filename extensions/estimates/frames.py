@@ -117,8 +117,8 @@ def choose_anchors(
     from testbed.extensions.estimates.choosing import choose_anchors
     from testbed.extensions.estimates.families import read_families
     from testbed.paths import expanded
-    from testbed.results.main_scores import main_score
-    from testbed.results.side_by_side import evaluations_on
+    from testbed.stored_results.main_scores import main_score
+    from testbed.stored_results.side_by_side import evaluations_on
 
     path, notes, own = expanded(file), list[str](), results.measured()
     check_path(path)

@@ -22,9 +22,9 @@ from testbed.extensions.estimates.methods.label_free import (
 )
 from testbed.metrics.classification import predicted_classes
 from testbed.metrics.combining import fit_temperature
-from testbed.results.main_scores import main_score_on
-from testbed.results.predictions import viewed
-from testbed.results.side_by_side import (
+from testbed.stored_results.main_scores import main_score_on
+from testbed.stored_results.predictions import viewed
+from testbed.stored_results.side_by_side import (
     Samples,
     SideBySide,
     Tell,

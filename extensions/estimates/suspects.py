@@ -14,9 +14,9 @@ import numpy as np
 from testbed.db.store import Store
 from testbed.extensions.estimates.methods.item_response import fit
 from testbed.metrics.inference.agreement import most_common
-from testbed.results.mistakes import infos_of, target_name
-from testbed.results.predictions import best_names, has_logits, predictions_of
-from testbed.results.side_by_side import Samples, Tell, choose, require_binary, side_by_side
+from testbed.stored_results.mistakes import infos_of, target_name
+from testbed.stored_results.predictions import best_names, has_logits, predictions_of
+from testbed.stored_results.side_by_side import Samples, Tell, choose, require_binary, side_by_side
 
 LEAST = 4  # models
 ALIKE = 0.9  # of the best models

@@ -24,7 +24,7 @@ from testbed.jsontext import finite
 from testbed.metric_specs import main_metric, spec_of
 from testbed.models.base.capability import CUT_OFF
 from testbed.paths import read_regular
-from testbed.results.measured_cells import Cell
+from testbed.stored_results.measured_cells import Cell
 
 VERSION = 2
 LIBRARY = "testbed"

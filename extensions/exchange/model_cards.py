@@ -15,7 +15,7 @@ from testbed.data.libraries.huggingface import parse_name
 from testbed.entities import OVERALL, Metric
 from testbed.errors import DataError, TestbedError
 from testbed.metric_specs import main_metric, spec_of
-from testbed.results.measured_cells import Cell
+from testbed.stored_results.measured_cells import Cell
 from testbed.yamltext import YamlError, from_yaml
 
 INDEX = "model-index"

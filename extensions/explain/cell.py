@@ -16,7 +16,7 @@ from testbed.extensions.explain.axis import NotApplicableError
 from testbed.extensions.explain.stored_model import model_as_stored
 from testbed.extensions.explain.table import CALIBRATION, MEAN_PER_CLASS, Array, Table, metric_of, right_classes
 from testbed.registry.references import IMAGE_EMBEDDINGS
-from testbed.results.predictions import LOGITS, has_logits
+from testbed.stored_results.predictions import LOGITS, has_logits
 from testbed.scoring.stored_values import read_outputs
 from testbed.tasks.parts.logits import viewed_logits
 

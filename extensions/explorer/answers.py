@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.errors import TestbedError
 from testbed.models.base.capability import is_answer
-from testbed.results.evaluated import TEXT, SettingSamples
+from testbed.stored_results.evaluated import TEXT, SettingSamples
 from testbed.tasks.judged_answers import JudgedAnswers
 from testbed.tasks.parts.generation import replies_of
 from testbed.tasks.question_answering import QuestionAnswering, named, verdicts_of

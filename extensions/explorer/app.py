@@ -13,7 +13,7 @@ from testbed.extensions.explorer.documents import Explorer, as_json, number_in
 from testbed.extensions.explorer.explorer import make_explorer, samples_part
 from testbed.extensions.explorer.files import asset, assets
 from testbed.extensions.explorer.guard import Guard
-from testbed.results.pictures import CLEAN, OWN, Pictures, warm
+from testbed.stored_results.pictures import CLEAN, OWN, Pictures, warm
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -12,7 +12,7 @@ import numpy as np
 from testbed.entities import SampleInfo, groups_of
 from testbed.extensions.explorer.packing import packed_counts
 from testbed.metrics.inference.clusters import clusters_of
-from testbed.results.evaluated import LOGITS, SettingSamples, Shown
+from testbed.stored_results.evaluated import LOGITS, SettingSamples, Shown
 
 Array = np.ndarray[Any, Any]
 

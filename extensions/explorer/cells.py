@@ -18,8 +18,8 @@ from testbed.metrics.inference.intervals import interval_of
 from testbed.plotting.own.confusion import confusions, numbers
 from testbed.plotting.own.source import Own
 from testbed.registry.references import is_part
-from testbed.results.imagenet_testbed_table import METRIC_SUFFIXES
-from testbed.results.unread import unread_samples
+from testbed.stored_results.imagenet_testbed_table import METRIC_SUFFIXES
+from testbed.stored_results.unread import unread_samples
 
 PER_DOCUMENT = 16
 MOST_EXPORTED = 20_000

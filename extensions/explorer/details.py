@@ -10,7 +10,7 @@ import numpy as np
 
 from testbed.errors import TestbedError
 from testbed.metrics.scorers.retrieval import flat_captions
-from testbed.results.evaluated import SettingSamples, Shown
+from testbed.stored_results.evaluated import SettingSamples, Shown
 from testbed.tasks.caption_clip_score import CaptionClipScore
 from testbed.tasks.caption_similarity import CaptionSimilarity
 from testbed.tasks.captioning import CaptioningOptions

@@ -15,8 +15,8 @@ from testbed.extensions.explorer.arrays import right_counts
 from testbed.extensions.explorer.documents import Explorer, script
 from testbed.extensions.explorer.files import asset, assets
 from testbed.extensions.explorer.samples import SamplesPart
-from testbed.results.evaluated import SettingSamples
-from testbed.results.pictures import CLEAN, OWN, Pictures
+from testbed.stored_results.evaluated import SettingSamples
+from testbed.stored_results.pictures import CLEAN, OWN, Pictures
 
 if TYPE_CHECKING:
     from testbed.db.store import Store

@@ -12,8 +12,8 @@ from testbed.errors import TestbedError
 from testbed.extensions.explorer.documents import number_in
 from testbed.extensions.explorer.overview import Overview
 from testbed.metrics.inference.ranks import Drawn
-from testbed.results.leading import leading
-from testbed.results.ranking import ranking
+from testbed.stored_results.leading import leading
+from testbed.stored_results.ranking import ranking
 
 
 class Leaders:

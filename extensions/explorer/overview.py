@@ -25,8 +25,8 @@ from testbed.plotting.scatter import BASELINES, FEWEST, NOT_FITTED
 from testbed.plotting.style import STANDARD, type_order
 from testbed.registry.catalog import Catalog
 from testbed.registry.table import natural_key
-from testbed.results.imagenet_testbed_table import METRIC_SUFFIXES
-from testbed.results.leading import in_order
+from testbed.stored_results.imagenet_testbed_table import METRIC_SUFFIXES
+from testbed.stored_results.leading import in_order
 from testbed.tasks.classification import task as classification
 
 MOST_SCORES = 4_000_000  # samples × models that are ranked while a page waits

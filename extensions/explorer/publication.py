@@ -8,7 +8,7 @@ from testbed.db.store import Store
 from testbed.extensions.explorer.explorer import make_explorer, samples_part
 from testbed.extensions.explorer.export import write
 from testbed.registry import registry
-from testbed.results.pictures import Pictures
+from testbed.stored_results.pictures import Pictures
 
 
 def write_site(store: Store, folder: Path, title: str) -> int:

@@ -25,8 +25,8 @@ from testbed.extensions.explorer.details import Details, retrieved_in
 from testbed.extensions.explorer.documents import number_in
 from testbed.extensions.explorer.packing import packed, packed_counts, packed_scores, packed_shares
 from testbed.registry.references import SettingReference
-from testbed.results.evaluated import LOGITS, TEXT, SettingSamples, Shown
-from testbed.results.unread import without_folder
+from testbed.stored_results.evaluated import LOGITS, TEXT, SettingSamples, Shown
+from testbed.stored_results.unread import without_folder
 
 if TYPE_CHECKING:
     from testbed.db.store import Store

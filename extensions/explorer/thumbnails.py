@@ -16,8 +16,8 @@ import numpy as np
 
 from testbed.errors import TestbedError
 from testbed.inputs import active, use_in_this_thread
-from testbed.results.evaluated import SettingSamples
-from testbed.results.pictures import CLEAN, NODE, OWN, Pictures, key_of, thumbnail_of
+from testbed.stored_results.evaluated import SettingSamples
+from testbed.stored_results.pictures import CLEAN, NODE, OWN, Pictures, key_of, thumbnail_of
 
 if TYPE_CHECKING:
     from testbed.db.store import Store

@@ -12,7 +12,7 @@ from typing import Any
 from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL
 from testbed.extensions.explorer.documents import item_at
-from testbed.results.checkpoints import Curve, Point, curves, failures
+from testbed.stored_results.checkpoints import Curve, Point, curves, failures
 
 PATH = "training"
 DIGITS = 10  # significant ones of a value

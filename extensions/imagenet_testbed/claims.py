@@ -6,7 +6,7 @@ from testbed.claims.document import Document
 from testbed.claims.names import eval_setting
 from testbed.claims.reading import PERCENT, Reading
 from testbed.errors import StoreError
-from testbed.results.imagenet_testbed_table import COLUMN_METRICS, split_column
+from testbed.stored_results.imagenet_testbed_table import COLUMN_METRICS, split_column
 
 NAME = "ImageNet-testbed's table"
 OTHERS = False

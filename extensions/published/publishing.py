@@ -25,7 +25,7 @@ from testbed.extensions.published.own_results import COLUMNS, FORM, MANIFEST, TA
 from testbed.metric_specs import main_metric, spec_of
 from testbed.paths import read_regular, write_atomically
 from testbed.redaction import redacted
-from testbed.results.measured_cells import Cell, measured_cells, public_name
+from testbed.stored_results.measured_cells import Cell, measured_cells, public_name
 from testbed.spreadsheet import as_csv
 
 README, ATTRIBUTES = "README.md", ".gitattributes"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
-from testbed.results.checkpoint_steps import Found, clash, sort_key
+from testbed.stored_results.checkpoint_steps import Found, clash, sort_key
 
 TRIES = 5  # of a file that cannot be read, before it is given up
 SECONDS_BETWEEN = 30.0

@@ -45,7 +45,7 @@ def _curves(store: Store, models: Collection[str], settings: Collection[str], me
     """A row for each checkpoint on each setting."""
     import pandas as pd
 
-    from testbed.results.checkpoints import curves
+    from testbed.stored_results.checkpoints import curves
 
     rows: list[dict[str, Any]] = []
     for curve in curves(store, settings=settings, metric=metric):

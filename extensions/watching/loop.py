@@ -21,8 +21,8 @@ from testbed.graph.options import RunOptions
 from testbed.models.loading.checkpoint_file import open_checkpoint
 from testbed.paths import expanded
 from testbed.registry.catalog import Catalog
-from testbed.results.checkpoint_steps import Found, checkpoint_of, label_of
-from testbed.results.checkpoints import checkpoints, told_of
+from testbed.stored_results.checkpoint_steps import Found, checkpoint_of, label_of
+from testbed.stored_results.checkpoints import checkpoints, told_of
 from testbed.runner.run import run
 from testbed.trackers.mirrors import Mirror, Point
 from testbed.trackers.results import log_once
@@ -40,7 +40,7 @@ class Wanted:
         patterns: Of files, as `glob` has them; ``**`` stands for any folders.
         arch: The architecture that stands before each path.
         settings: Canonical names.
-        pattern: Where epoch and step are in a path; None: as `testbed.results.checkpoint_steps` has it.
+        pattern: Where epoch and step are in a path; None: as `testbed.stored_results.checkpoint_steps` has it.
         marker: The path of the file that says that ``{path}`` is complete; None: it is when it no longer changes.
         until: Ends after so many checkpoints have results; None never.
         idle: Ends when no file has come or changed for so many seconds; None never.

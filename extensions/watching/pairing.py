@@ -20,9 +20,9 @@ from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 from testbed.metrics.inference.clusters import clusters_of
 from testbed.metrics.inference.paired import SIGNIFICANT, Comparison, holm
 from testbed.metrics.inference.selected import decline, expected_of_best
-from testbed.results.checkpoints import Curve, Point, curves
-from testbed.results.paired import compare_pairs
-from testbed.results.side_by_side import Samples, scores_of
+from testbed.stored_results.checkpoints import Curve, Point, curves
+from testbed.stored_results.paired import compare_pairs
+from testbed.stored_results.side_by_side import Samples, scores_of
 
 Array = np.ndarray[Any, Any]
 

@@ -11,7 +11,7 @@ from testbed.entities import Evaluation
 from testbed.errors import TestbedError
 from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
 from testbed.plotting.style import finish
-from testbed.results.predictions import has_logits, predictions_of
+from testbed.stored_results.predictions import has_logits, predictions_of
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

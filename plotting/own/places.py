@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.errors import StoreError
 from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
 from testbed.plotting.style import finish
-from testbed.results.ranking import Ranked, ranking
+from testbed.stored_results.ranking import Ranked, ranking
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

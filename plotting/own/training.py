@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from testbed.plotting.own.severity import DASHES
 from testbed.plotting.own.source import Drawn, Found, Own, Passed, file_name, short
 from testbed.plotting.style import faint, finish
-from testbed.results.checkpoint_steps import label_of
-from testbed.results.checkpoints import Curve, Point, curves
+from testbed.stored_results.checkpoint_steps import label_of
+from testbed.stored_results.checkpoints import Curve, Point, curves
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -226,7 +226,7 @@ class Results:
 
     def evaluation(self, store: Store, model: str, eval_setting: str) -> Evaluation:
         """The evaluation that these results are of, or else the reported one."""
-        from testbed.results.side_by_side import evaluation_of
+        from testbed.stored_results.side_by_side import evaluation_of
 
         for each in self.rows:
             if (each.model, each.eval_setting) == (model, eval_setting):

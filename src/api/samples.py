@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import TestbedError, well_formed
-from testbed.results.predictions import has_logits, predictions_of
+from testbed.stored_results.predictions import has_logits, predictions_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -143,7 +143,7 @@ def _published_lines(compared: list[Comparison], cell: StoredCell, slices: bool)
 def _labels_and_prompts(db_url: str | None, cells: list[StoredCell]) -> dict[int, tuple[str, dict[str, Any] | None]]:
     """What tells the evaluations apart, and the prompts of each."""
     from testbed.db.store import Store
-    from testbed.results.labels import labels, prompts
+    from testbed.stored_results.labels import labels, prompts
 
     evaluations = [cell.evaluation for cell in cells]
     with Store.open(db_url) as store:
@@ -232,7 +232,7 @@ def _unread(db_url: str | None, cell: StoredCell) -> list[str]:
     if not cell.unreadable:
         return []
     from testbed.db.store import Store
-    from testbed.results.unread import unread_samples
+    from testbed.stored_results.unread import unread_samples
 
     with Store.open(db_url) as store:
         number, first = unread_samples(store, cell.evaluation, MOST_UNREAD)

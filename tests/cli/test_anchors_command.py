@@ -16,7 +16,7 @@ from testbed.db.store import Store
 from testbed.entities import Score
 from testbed.eval_settings.base.anchor_file import Anchor, AnchorFile, KnownModel, read_anchors
 from testbed.extensions.estimates.methods.held_out import Errors
-from testbed.results.side_by_side import matching_settings
+from testbed.stored_results.side_by_side import matching_settings
 
 COUNT = 200
 TARGETS = [0, 1] * (COUNT // 2)

@@ -79,7 +79,7 @@ def test_the_grid_and_exports_go_by_the_main_metric_of_each_setting(program, ask
     assert "no column" in ask("grid", "digits-captions", "--metric", "top1", code=1).stderr
     from testbed.extensions.explorer.arrays import right_counts
     from testbed.extensions.explorer.export import choose_samples
-    from testbed.results.evaluated import SettingSamples
+    from testbed.stored_results.evaluated import SettingSamples
 
     with Store.open(str(tmp_path / "testbed.db")) as store:
         spread, hardest = choose_samples(store, ["digits-selection"], 2)["digits-selection"]

@@ -15,7 +15,7 @@ from testbed.extensions.analyses.commands.rank import tied_ranks
 from testbed.metric_specs import rate
 from testbed.metrics.inference.paired import compare, holm
 from testbed.metrics.inference.ranks import rank_models
-from testbed.results.ranking import ranking
+from testbed.stored_results.ranking import ranking
 
 N = 200
 ACCURACIES = {"best": 0.95, "good": 0.93, "poor": 0.4}

@@ -18,7 +18,7 @@ from testbed.db.store import Store
 from testbed.entities import CellRecord, Checkpoint
 from testbed.execution.report import Outcome
 from testbed.metrics.scorers.classification import top
-from testbed.results.checkpoints import curves, failures
+from testbed.stored_results.checkpoints import curves, failures
 
 EPOCHS = 12
 SETTINGS = ("digits", "digits-rotated")

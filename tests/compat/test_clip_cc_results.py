@@ -14,7 +14,7 @@ from testbed.db.store import Store
 from testbed.errors import StoreError
 from testbed.extensions.clip_cc_bench.clip_cc_files import export_clip_cc
 from testbed.extensions.published.importing import import_results
-from testbed.results.borda import borda_ranking, usual_metric
+from testbed.stored_results.borda import borda_ranking, usual_metric
 
 DECODERS = ("gte-qwen2-7b", "kalm", "nemo")
 CAPTIONERS = ("Qwen2.5-32B", "internvl", "longva", "video_xl")

@@ -24,7 +24,7 @@ from testbed.errors import MissingExtraError, StoreError, UnknownNameError
 from testbed.eval_settings.eval_setting_base import EvalSetting, StandardDataset
 from testbed.graph.values import Values
 from testbed.paths import safe_name
-from testbed.results.export import MANIFEST, save_logits, write_run
+from testbed.stored_results.export import MANIFEST, save_logits, write_run
 from testbed.tasks.classification import task
 
 # File names -------------------------------------------------------------------------------------------------------

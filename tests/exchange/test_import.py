@@ -18,7 +18,7 @@ from testbed.db.store import Store
 from testbed.entities import Metric
 from testbed.errors import StoreError
 from testbed.extensions.published.importing import import_results
-from testbed.results.imagenet_testbed_table import as_percent, export_csv, split_column
+from testbed.stored_results.imagenet_testbed_table import as_percent, export_csv, split_column
 
 Write = Callable[..., Path]
 

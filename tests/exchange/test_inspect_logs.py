@@ -12,7 +12,7 @@ from exchange_world import QUESTION, SAID, made_store
 from testbed.errors import StoreError
 from testbed.extensions.exchange.inspect_logs import as_json, inspect_log, read_log
 from testbed.extensions.exchange.recorded import write_samples
-from testbed.results.measured_cells import measured_cells
+from testbed.stored_results.measured_cells import measured_cells
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from stored_cells import put, samples_of, saying
 
 from testbed.errors import DataError
 from testbed.extensions.exchange import model_cards as cards
-from testbed.results.measured_cells import measured_cells
+from testbed.stored_results.measured_cells import measured_cells
 
 
 @pytest.fixture

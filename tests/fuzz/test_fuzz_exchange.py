@@ -20,7 +20,7 @@ from testbed.metric_specs import MetricSpec
 from testbed.metrics.scorers.classification import NLL, top
 from testbed.models.loading import vlmeval_config
 from testbed.models.loading.decoder_file import from_config
-from testbed.results.imagenet_testbed_table import as_percent, export_csv, split_column
+from testbed.stored_results.imagenet_testbed_table import as_percent, export_csv, split_column
 
 IMAGENET = (
     ("model", "val", "imagenetv2", "vid_pm0"),

@@ -23,7 +23,7 @@ from testbed.data.tables.scores import recorded_scores
 from testbed.data.tables.source import READINGS, TableSource
 from testbed.data.tables.tsv import read_rows
 from testbed.errors import SampleError
-from testbed.results.slices import read_csv
+from testbed.stored_results.slices import read_csv
 
 PHOTO = encoded("coffee", side=4)
 ROWS = (

@@ -25,7 +25,7 @@ from testbed.extensions.explorer.overview import column_group, family_of, pretra
 from testbed.graph.options import RunOptions
 from testbed.plotting.stats import linear_fit
 from testbed.registry import registry
-from testbed.results.pictures import Pictures
+from testbed.stored_results.pictures import Pictures
 from testbed.runner.run import run
 
 V2 = "imagenetv2-matched-frequency-format-val"

@@ -23,8 +23,8 @@ from testbed.extensions.explorer.commands.serve import Page
 from testbed.extensions.explorer.explorer import make_explorer, samples_part
 from testbed.extensions.explorer.export import choose_samples, write
 from testbed.registry import registry
-from testbed.results.pictures import Pictures
-from testbed.results.ranking import ranking
+from testbed.stored_results.pictures import Pictures
+from testbed.stored_results.ranking import ranking
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from testbed.extensions.explorer.boards import board_of
 from testbed.extensions.explorer.explorer import make_explorer, samples_part
 from testbed.extensions.explorer.export import write
 from testbed.registry import registry
-from testbed.results.pictures import Pictures
+from testbed.stored_results.pictures import Pictures
 
 V2 = "imagenetv2-matched-frequency-format-val"
 CLIP = "ViT-B-32,laion2b_s34b_b79k"

@@ -23,7 +23,7 @@ from testbed.plotting.figures import figures
 from testbed.plotting.marks import COLOURS, GREY, model_marks
 from testbed.plotting.stats import bootstrap_band, transform
 from testbed.registry import registry
-from testbed.results.pictures import Pictures
+from testbed.stored_results.pictures import Pictures
 
 V2 = "imagenetv2-matched-frequency-format-val"
 PLOT = f"plot?x=val&y={V2}"

@@ -24,9 +24,9 @@ from testbed.extensions.explorer.export import choose_samples
 from testbed.extensions.explorer.samples import SamplesPart
 from testbed.extensions.explorer.thumbnails import store_thumbnails
 from testbed.registry import Catalog
-from testbed.results.evaluated import SettingSamples
-from testbed.results.pictures import CLEAN, OWN, SIDE, Pictures
-from testbed.results.unread import without_folder
+from testbed.stored_results.evaluated import SettingSamples
+from testbed.stored_results.pictures import CLEAN, OWN, SIDE, Pictures
+from testbed.stored_results.unread import without_folder
 
 TYPES = {"u8": "u1", "u16": "<u2", "u32": "<u4", "f32": "<f4"}
 

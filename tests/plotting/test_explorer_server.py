@@ -38,8 +38,8 @@ from testbed.extensions.explorer.explorer import make_explorer, samples_part
 from testbed.extensions.explorer.export import choose_samples, write
 from testbed.metrics.inference.paired import compare
 from testbed.registry import Catalog
-from testbed.results.paired import compare_pairs
-from testbed.results.pictures import Pictures
+from testbed.stored_results.paired import compare_pairs
+from testbed.stored_results.pictures import Pictures
 
 CHOSEN = 20  # samples of a setting in the export
 

@@ -23,8 +23,8 @@ from testbed.extensions.explorer.export import write
 from testbed.extensions.explorer.training import labels
 from testbed.metrics.inference.statistics import wilson
 from testbed.metrics.scorers.classification import top
-from testbed.results.checkpoints import curves
-from testbed.results.pictures import Pictures
+from testbed.stored_results.checkpoints import curves
+from testbed.stored_results.pictures import Pictures
 
 TARGETS = [0, 1] * 50
 RUNS = {

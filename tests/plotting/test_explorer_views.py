@@ -17,7 +17,7 @@ from testbed.entities import Checkpoint, Claim, ClaimSource
 from testbed.extensions.explorer.explorer import make_explorer, samples_part
 from testbed.extensions.explorer.export import choose_samples, write
 from testbed.extensions.published.importing import import_results
-from testbed.results.pictures import Pictures
+from testbed.stored_results.pictures import Pictures
 
 MODELS = ("resnet50", "vgg19", *(f"standard{number}" for number in range(4)), "more0")
 V2 = "imagenetv2-matched-frequency-format-val"

@@ -13,7 +13,7 @@ from testbed.entities import CellRecord, Checkpoint
 from testbed.metrics.inference.statistics import wilson
 from testbed.metrics.scorers.classification import top
 from testbed.plotting.figures import figures
-from testbed.results.checkpoints import Failure, curves, failures
+from testbed.stored_results.checkpoints import Failure, curves, failures
 
 TARGETS = [0, 1] * 50
 RIGHT = {1: 50, 2: 80, 10: 90}  # epoch → how many of 100 samples are right

@@ -14,7 +14,7 @@ from testbed.db.store import Store
 from testbed.errors import StoreError, TestbedError
 from testbed.extensions.published.adding import add, read_folder
 from testbed.extensions.published.publishing import publish
-from testbed.results.measured_cells import measured_cells, public_name, public_text
+from testbed.stored_results.measured_cells import measured_cells, public_name, public_text
 
 NUMBERS = ("value", "n", "stderr", "unit", "better", "lowest", "highest", "headline", "zero_one")
 

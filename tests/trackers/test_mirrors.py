@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from testbed.errors import DataError, MissingExtraError
-from testbed.results.checkpoint_steps import label_of
+from testbed.stored_results.checkpoint_steps import label_of
 from testbed.trackers.mirrors import Point, mirror_of
 
 STORE = "sqlite:////store.db"

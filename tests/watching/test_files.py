@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from testbed.extensions.watching.files import SECONDS_BETWEEN, TRIES, Files
-from testbed.results.checkpoint_steps import Found, checkpoint_of
+from testbed.stored_results.checkpoint_steps import Found, checkpoint_of
 
 FILES = [Found(f"/r/a/epoch_{step}.pt", checkpoint_of(f"/r/a/epoch_{step}.pt")) for step in range(4)]
 

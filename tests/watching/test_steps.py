@@ -6,7 +6,7 @@ import pytest
 
 from testbed.entities import Checkpoint
 from testbed.errors import DataError
-from testbed.results.checkpoint_steps import Found, checkpoint_of, clash, compiled
+from testbed.stored_results.checkpoint_steps import Found, checkpoint_of, clash, compiled
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def command(
     """
     from testbed.db.store import Store
     from testbed.extensions.analyses.agreement import agreement_with, agreements
-    from testbed.results.main_scores import main_score_on
+    from testbed.stored_results.main_scores import main_score_on
 
     with Store.open(db_url) as store:
         score = score or main_score_on(store, [setting], binary=True)

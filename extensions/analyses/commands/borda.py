@@ -15,7 +15,7 @@ from testbed.registry.references import JUDGED, SettingReference
 
 if TYPE_CHECKING:
     from testbed.entities import Better
-    from testbed.results.borda import BordaRanking
+    from testbed.stored_results.borda import BordaRanking
 
 
 @store_command
@@ -36,7 +36,7 @@ def command(
     Settings are names or patterns, one for each decoder; default: all that have one.
     """
     from testbed.db.store import Store
-    from testbed.results.borda import borda_ranking, usual_metric
+    from testbed.stored_results.borda import borda_ranking, usual_metric
 
     words = list(settings)
     with Store.open(db_url) as store:

@@ -28,7 +28,7 @@ from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 
 if TYPE_CHECKING:
     from testbed.metrics.inference.paired import Comparison
-    from testbed.results.paired import Pair, Pairs
+    from testbed.stored_results.paired import Pair, Pairs
 
 
 @store_command
@@ -52,8 +52,8 @@ def command(
     if len(models) < 2:
         raise click.UsageError(f"two models or more are compared; got only {models[0]}")
     from testbed.db.store import Store
-    from testbed.results.paired import compare_pairs
-    from testbed.results.side_by_side import matching_settings
+    from testbed.stored_results.paired import compare_pairs
+    from testbed.stored_results.side_by_side import matching_settings
 
     with Store.open(db_url) as store:
         found = compare_pairs(store, models, matching_settings(store, settings), score)

@@ -13,7 +13,7 @@ from testbed.console.options import store_command
 from testbed.console.output import footnote, percent, print_json, table
 
 if TYPE_CHECKING:
-    from testbed.results.mistakes import Confusion
+    from testbed.stored_results.mistakes import Confusion
 
 
 @store_command
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def command(setting: str, by_model: bool, models: Sequence[str], limit: int, db_url: str | None, as_json: bool) -> int:
     """The classes that are most often taken for each other."""
     from testbed.db.store import Store
-    from testbed.results.mistakes import confused_classes
+    from testbed.stored_results.mistakes import confused_classes
 
     with Store.open(db_url) as store:
         found = confused_classes(store, setting, models, by_model, limit, note)

@@ -16,7 +16,7 @@ from testbed.console.output import difference, footnote, in_percent, mean_score,
 if TYPE_CHECKING:
     from testbed.entities import Better
     from testbed.metrics.inference.groups import GroupMean, Groups
-    from testbed.results.slices import Grouped
+    from testbed.stored_results.slices import Grouped
 
 
 @store_command
@@ -43,8 +43,8 @@ def command(
 ) -> int:
     """Means over groups of samples: each model's worst and best."""
     from testbed.db.store import Store
-    from testbed.results.main_scores import main_score_on
-    from testbed.results.slices import grouped
+    from testbed.stored_results.main_scores import main_score_on
+    from testbed.stored_results.slices import grouped
 
     with Store.open(db_url) as store:
         score = score or main_score_on(store, [setting])

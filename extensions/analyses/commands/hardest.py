@@ -13,7 +13,7 @@ from testbed.console.options import store_command
 from testbed.console.output import count, footnote, percent, print_json, table
 
 if TYPE_CHECKING:
-    from testbed.results.mistakes import HardSample
+    from testbed.stored_results.mistakes import HardSample
 
 
 @store_command
@@ -26,8 +26,8 @@ def command(
 ) -> int:
     """The samples that most models get wrong."""
     from testbed.db.store import Store
-    from testbed.results.main_scores import main_score_on
-    from testbed.results.mistakes import hardest
+    from testbed.stored_results.main_scores import main_score_on
+    from testbed.stored_results.mistakes import hardest
 
     with Store.open(db_url) as store:
         score = score or main_score_on(store, [setting], binary=True)

@@ -56,7 +56,7 @@ def command(
     """
     from testbed.db.store import Store
     from testbed.extensions.analyses.unknown import detections
-    from testbed.results.side_by_side import matching_settings
+    from testbed.stored_results.side_by_side import matching_settings
 
     with Store.open(db_url) as store:
         kinds = {"near": near, "far": far, "out": out}

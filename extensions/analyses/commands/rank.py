@@ -27,7 +27,7 @@ from testbed.extensions.analyses.commands.latex import Cell, format_option, tabu
 if TYPE_CHECKING:
     from testbed.entities import Better
     from testbed.metrics.inference.ranks import Place
-    from testbed.results.ranking import Ranked, Ranking
+    from testbed.stored_results.ranking import Ranked, Ranking
 
 
 @store_command
@@ -50,10 +50,10 @@ def command(
     On several settings (names or patterns), models are ranked by their mean.
     """
     from testbed.db.store import Store
-    from testbed.results.leading import leading
-    from testbed.results.main_scores import main_score_on
-    from testbed.results.ranking import ranking
-    from testbed.results.side_by_side import matching_settings
+    from testbed.stored_results.leading import leading
+    from testbed.stored_results.main_scores import main_score_on
+    from testbed.stored_results.ranking import ranking
+    from testbed.stored_results.side_by_side import matching_settings
 
     with Store.open(db_url) as store:
         settings = matching_settings(store, settings)

@@ -29,7 +29,7 @@ def command(path: Path, everything: bool, dump_classnames: bool, dump_templates:
     """Results as JSON files or a CSV table of CLIP benchmark's."""
     from testbed.db.store import Store
     from testbed.extensions.clip_benchmark import clip_benchmark_files
-    from testbed.results import labels
+    from testbed.stored_results import labels
 
     dumped = [key for key, asked in (("classnames", dump_classnames), ("templates", dump_templates)) if asked]
     as_csv = path.suffix.lower() == ".csv"

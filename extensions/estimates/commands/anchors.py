@@ -71,7 +71,7 @@ def choose(
     from testbed.eval_settings.base.anchor_file import check_path
     from testbed.extensions.estimates.choosing import choose_anchors
     from testbed.extensions.estimates.families import read_families
-    from testbed.results.main_scores import main_score_on
+    from testbed.stored_results.main_scores import main_score_on
 
     check_path(file)
     given = None if families is None else read_families(families)

@@ -46,7 +46,7 @@ def command(
     """
     from testbed.db.store import Store
     from testbed.extensions.estimates.label_free import label_free
-    from testbed.results.side_by_side import matching_settings
+    from testbed.stored_results.side_by_side import matching_settings
 
     with Store.open(db_url) as store:
         shifts = [each for each in matching_settings(store, settings) if each != known or each in settings]

@@ -31,7 +31,7 @@ def command(
     """
     from testbed.db.store import Store
     from testbed.extensions.estimates.suspects import suspects
-    from testbed.results.main_scores import main_score_on
+    from testbed.stored_results.main_scores import main_score_on
 
     with Store.open(db_url) as store:
         score = score or main_score_on(store, [setting], binary=True)

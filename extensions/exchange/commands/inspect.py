@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from testbed.db.store import Store
     from testbed.extensions.exchange.inspect_logs import Picture
-    from testbed.results.measured_cells import Cell
+    from testbed.stored_results.measured_cells import Cell
 
 
 @store_command
@@ -44,7 +44,7 @@ def command(model: str, setting: str, out: Path, pictures: bool, plugins: Sequen
     from testbed.extensions.exchange.inspect_logs import as_json, inspect_log
     from testbed.paths import write_atomically
     from testbed.registry import registry
-    from testbed.results.measured_cells import measured_cells
+    from testbed.stored_results.measured_cells import measured_cells
 
     if out.suffix != ".json":
         raise TestbedError(f"a log of Inspect AI that is JSON has a name in .json, not {out.name}")
@@ -68,8 +68,8 @@ def command(model: str, setting: str, out: Path, pictures: bool, plugins: Sequen
 def _pictures(store: Store, cell: Cell, missing: list[str]) -> Picture:
     """Small pictures as data URIs; the ids of samples that have none, with the reasons in ``missing``."""
     from testbed.registry import registry
-    from testbed.results.evaluated import SettingSamples
-    from testbed.results.pictures import Pictures
+    from testbed.stored_results.evaluated import SettingSamples
+    from testbed.stored_results.pictures import Pictures
 
     shown = SettingSamples.among(store, cell.evaluation.eval_setting, [cell.evaluation])
     made = Pictures(store, registry)

@@ -58,7 +58,7 @@ def command(
     from testbed.db.store import Store
     from testbed.extensions.exchange import model_cards as cards
     from testbed.paths import write_atomically
-    from testbed.results.measured_cells import measured_cells
+    from testbed.stored_results.measured_cells import measured_cells
 
     if write and readme is None:
         raise click.UsageError("--write needs --readme FILE")

@@ -20,7 +20,7 @@ from testbed.errors import TestbedError
 def command(setting: str, folder: Path, models: Sequence[str], db_url: str | None, as_json: bool) -> int:
     """The captions of models on a setting, as JSON files."""
     from testbed.db.store import Store
-    from testbed.results import export_texts
+    from testbed.stored_results import export_texts
 
     with Store.open(db_url) as store:
         try:

@@ -22,7 +22,7 @@ from testbed.entities import OVERALL, DatasetInfo, Metric
 from testbed.metric_specs import LOWER
 from testbed.paths import fitting
 from testbed.redaction import redacted_values
-from testbed.results.measured_cells import Cell, public_name
+from testbed.stored_results.measured_cells import Cell, public_name
 
 LOCAL = "local"  # the developer of a model whose name tells none
 _GIVEN = ("temperature", "top_p", "top_k")  # generation arguments that have the same name there

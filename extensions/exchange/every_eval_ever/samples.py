@@ -37,9 +37,9 @@ from testbed.metric_specs import main_score_of
 from testbed.metrics.classification import predicted_classes
 from testbed.models.base.capability import NO_ANSWER, is_answer
 from testbed.models.base.thoughts import BEGUN, THINKING
-from testbed.results.export import arrays_of
-from testbed.results.measured_cells import Cell, public_text
-from testbed.results.predictions import LOGITS
+from testbed.stored_results.export import arrays_of
+from testbed.stored_results.measured_cells import Cell, public_text
+from testbed.stored_results.predictions import LOGITS
 from testbed.tasks.parts.generation import final_of
 
 _SHOWN = 5  # classes with the largest logits

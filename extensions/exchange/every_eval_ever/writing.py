@@ -23,7 +23,7 @@ from testbed.extensions.exchange.every_eval_ever.samples import Samples
 from testbed.jsontext import finite
 from testbed.metric_specs import main_metric, spec_of
 from testbed.paths import write_atomically
-from testbed.results.measured_cells import Cell, measured_cells
+from testbed.stored_results.measured_cells import Cell, measured_cells
 
 UNDEFINED = "metrics have no value"
 NO_SAMPLES = "cells have no score of each sample: their samples are not written"

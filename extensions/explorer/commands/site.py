@@ -47,7 +47,7 @@ def command(
     from testbed.extensions.explorer.explorer import make_explorer, samples_part
     from testbed.extensions.explorer.export import INDEX, choose_samples, write
     from testbed.registry import registry
-    from testbed.results.pictures import Pictures
+    from testbed.stored_results.pictures import Pictures
 
     registry.load(plugins)
     use_own_names(db_url)

@@ -17,7 +17,7 @@ from testbed.registry.references import is_part
 def command(file: Path, db_url: str | None) -> int:
     """Top-1 of models × settings, as ImageNet-testbed's table."""
     from testbed.db.store import Store
-    from testbed.results.imagenet_testbed_table import METRIC_SUFFIXES, export_csv
+    from testbed.stored_results.imagenet_testbed_table import METRIC_SUFFIXES, export_csv
 
     with Store.open(db_url) as store:
         found = store.results.find(metrics=["top1", *METRIC_SUFFIXES], slices=["overall"])

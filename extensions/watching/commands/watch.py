@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from testbed.extensions.watching.pairing import Paired
     from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
-    from testbed.results.checkpoint_steps import Found
+    from testbed.stored_results.checkpoint_steps import Found
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 SETTLE = 10.0
@@ -134,7 +134,7 @@ def command(
     from testbed.extensions.watching.hook import run_hook, words_of
     from testbed.extensions.watching.loop import Teller, Wanted, Watch
     from testbed.graph.options import RunOptions
-    from testbed.results.checkpoint_steps import compiled
+    from testbed.stored_results.checkpoint_steps import compiled
     from testbed.trackers.results import mirrors_of
 
     words = None if on_new_best is None else words_of(on_new_best)
@@ -246,7 +246,7 @@ def _bests(watch: Watch) -> Iterator[str]:
     """Such as ``runs/a  digits  best: epoch 3, top1 93.15 %; expected on other samples: 92.4 %``."""
     from testbed.db.store import Store
     from testbed.extensions.watching.pairing import bests
-    from testbed.results.checkpoint_steps import label_of
+    from testbed.stored_results.checkpoint_steps import label_of
 
     runs = {each.run for each in watch.summary.evaluated}
     if not runs:
@@ -279,7 +279,7 @@ def _lines(found: Found, rows: Sequence[Paired]) -> None:
 
 def _line(row: Paired) -> str:
     """Such as ``runs/a  epoch 3  digits  top1 93.15 %  better than epoch 2 (+0.74 points, p = 0.03), new best``."""
-    from testbed.results.checkpoint_steps import label_of
+    from testbed.stored_results.checkpoint_steps import label_of
 
     spec, point = row.curve.spec, row.point
     value = f"{spec.name} {metric_value(point.value, spec.unit)}"

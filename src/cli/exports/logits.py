@@ -38,7 +38,7 @@ def command(
 ) -> int:
     """The logits of models on a setting, with ids and targets."""
     from testbed.db.store import Store
-    from testbed.results import export
+    from testbed.stored_results import export
 
     with Store.open(db_url) as store:
         try:

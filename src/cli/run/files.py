@@ -29,7 +29,7 @@ def write_heads(store: Store, finished: Sequence[int], folder: Path) -> None:
 
 def write_logdir(store: Store, report: Report, logdir: Path) -> None:
     """Writes the metrics and outputs of a run to a folder (``--logdir``)."""
-    from testbed.results.export import write_run
+    from testbed.stored_results.export import write_run
 
     try:
         files = write_run(store, report.evaluations, logdir)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from testbed.entities import FRACTION
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
-from testbed.results.ranking import Ranked, Ranking
+from testbed.stored_results.ranking import Ranked, Ranking
 
 _NAMED = 5  # tied models
 _FIRST = 3  # models of an order without tests

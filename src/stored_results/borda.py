@@ -15,8 +15,8 @@ from testbed.errors import StoreError
 from testbed.metric_specs import agreed, spec_of
 from testbed.metrics.inference.borda import BordaPlace, borda
 from testbed.registry.references import JUDGED, SettingReference
-from testbed.results.main_scores import larger_is_better
-from testbed.results.side_by_side import (
+from testbed.stored_results.main_scores import larger_is_better
+from testbed.stored_results.side_by_side import (
     Chosen,
     Tell,
     evaluations_on,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from testbed.entities import SampleInfo
     from testbed.eval_settings.eval_setting_base import EvalSetting
     from testbed.registry.catalog import Catalog
-    from testbed.results.evaluated import SettingSamples
+    from testbed.stored_results.evaluated import SettingSamples
 
 SIDE, QUALITY = 384, 85  # of pictures; pixels of the longer side
 SMALL_SIDE, SMALL_QUALITY = 160, 75  # of thumbnails

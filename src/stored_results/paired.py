@@ -14,8 +14,8 @@ from testbed.errors import StoreError
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 from testbed.metrics.inference.clusters import clusters_of
 from testbed.metrics.inference.paired import SIGNIFICANT, Comparison, compare, holm
-from testbed.results.main_scores import main_score, score_spec
-from testbed.results.side_by_side import Samples, evaluation_of, scores_of
+from testbed.stored_results.main_scores import main_score, score_spec
+from testbed.stored_results.side_by_side import Samples, evaluation_of, scores_of
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from testbed.entities import Evaluation, SampleInfo
 from testbed.errors import DataError, StoreError
 from testbed.metrics.inference.agreement import confusions, hardest_first, most_common
 from testbed.metrics.scorers.classification import right_classes
-from testbed.results.predictions import Predictions, best_names, has_logits, predictions_of
-from testbed.results.side_by_side import (
+from testbed.stored_results.predictions import Predictions, best_names, has_logits, predictions_of
+from testbed.stored_results.side_by_side import (
     Samples,
     SideBySide,
     Tell,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from testbed.entities import Better, Evaluation
 from testbed.errors import StoreError
 from testbed.metric_specs import HIGHER, LOWER, NEITHER, MetricSpec, agreed, main_score_of, right_or_wrong
-from testbed.results.side_by_side import evaluations_on
+from testbed.stored_results.side_by_side import evaluations_on
 
 if TYPE_CHECKING:
     from testbed.db.store import Store

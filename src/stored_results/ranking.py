@@ -14,8 +14,8 @@ from testbed.db.store import Store
 from testbed.entities import Better
 from testbed.metric_specs import MetricSpec
 from testbed.metrics.inference.ranks import Drawn, Place, Progress, rank_models, ranks
-from testbed.results.main_scores import larger_is_better, score_spec
-from testbed.results.side_by_side import Key, Samples, SideBySide, Tell, choose, clusters_in, side_by_side
+from testbed.stored_results.main_scores import larger_is_better, score_spec
+from testbed.stored_results.side_by_side import Key, Samples, SideBySide, Tell, choose, clusters_in, side_by_side
 
 Array = np.ndarray[Any, Any]
 
