@@ -5,7 +5,7 @@
 
 `make` trains timm's test_resnet on 32 pixels and saves it as timm's trainer does (plain and averaged weights); its
 classes are in the natural order of the folders. It then evaluates the file under other protocols and writes the values
-to numbers.json. It imports nothing of testbed. `ask` prints a Markdown table and the rates: benchmarks/explain-blind.md.
+to numbers.json. It imports nothing of testbed. `ask` prints a Markdown table and rates for benchmarks/explain-blind.md.
 """
 
 from __future__ import annotations

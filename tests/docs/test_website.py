@@ -102,7 +102,7 @@ def test_the_search_finds_pages_that_are_opened_as_files(website: Path) -> None:
             ("ImageNet-C", "corruptions"),
             ("--decoded-cache", "running"),  # an option
             ("booktabs", "figures"),  # a word in code: \\usepackage{booktabs}
-            ("StandardTransform", "adding-a-model"),
+            ("StandardTransform", "api"),
         ):
             box.fill("")
             box.press_sequentially(words)

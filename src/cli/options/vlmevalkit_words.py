@@ -10,13 +10,10 @@ _STORED = "leave it out: stored answers are never asked for again, and a changed
 _FAILED = "leave it out: a question that failed is not stored, and the next run asks it again"
 _SERVED = "give the model this in a small file for --plugin, as ApiModel(…, {}); docs/served-models.md"
 _GENERATION = (
-    "write {} into the generation options of a model or a setting, in a small file for --plugin;"
-    " docs/served-models.md"
+    "write {} into the generation options of a model or a setting, in a small file for --plugin; docs/served-models.md"
 )
 _JUDGE = "a judge is a model like others, with these options of its own; docs/reading-answers.md"
-_PROMPT = (
-    "leave it out: prompts are those of the sets; a class with build_prompt has its own (docs/vlmevalkit.md)"
-)
+_PROMPT = "leave it out: prompts are those of the sets; a class with build_prompt has its own (docs/vlmevalkit.md)"
 _DATA_CONFIG = "write the sets into a configuration file: testbed run --vlmevalkit FILE.json"
 
 HINTS = {
