@@ -19,6 +19,7 @@ from testbed.planning.own_names import own_names_of, with_short_names
 from testbed.registry import registry
 from testbed.registry.folders import settings_of_folders
 from testbed.registry.select import select
+from testbed.tracing.patches import tracing
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from testbed.trackers.mirrors import Mirror
 
 
+@tracing()
 def evaluate(
     models: Any,
     eval_settings: str | Path | EvalSetting | Iterable[str | Path | EvalSetting],
@@ -213,7 +215,7 @@ def _log(options: RunOptions, trackers: Sequence[Mirror], evaluations: Sequence[
 
     with Store.open(options.db_url, mode="write") as store:
         for problem in log_evaluations(store, trackers, evaluations):
-            warnings.warn(f"{problem}; the results are stored, and the same call logs them", stacklevel=3)
+            warnings.warn(f"{problem}; the results are stored, and the same call logs them", stacklevel=4)
 
 
 def _until(

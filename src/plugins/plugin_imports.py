@@ -14,14 +14,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from testbed.identity.source_code import PLUGIN_PREFIX
-from testbed.plugins import own_sources
 from testbed.plugins.import_names import PACKAGES, VLMEVALKIT, add_module, in_full, meant, module_name, module_path
+from testbed.tracing.own_code import PLUGIN_PREFIX
+from testbed.tracing.own_sources import SourceLoader
+from testbed.tracing.patches import find_first_by, tracing
 
 _beside: set[str] = set()  # modules that plug-ins have imported, rather than plug-ins themselves
 
 
-class PluginLoader(own_sources.SourceLoader):
+class PluginLoader(SourceLoader):
     """Runs a file with an ``__import__`` of its own, which also serves the imports within its functions."""
 
     def exec_module(self, module: ModuleType) -> None:
@@ -54,10 +55,8 @@ def _spec(name: str, file: Path) -> ModuleSpec:
 
 
 def install() -> None:
-    """Lets the modules beside plug-ins be imported by their names, in this process."""
-    own_sources.install()  # for what plug-ins import from elsewhere
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    """Lets the modules beside plug-ins be imported by their names while testbed runs code."""
+    find_first_by(_Finder())
 
 
 def run_plugin(path: Path) -> ModuleType:
@@ -136,7 +135,8 @@ def _importer(file: str) -> Callable[..., Any]:
             return _by_python(name, file, fromlist or ())
         if known.startswith(PLUGIN_PREFIX):
             _beside.add(known)
-        found = builtins.__import__(known, fromlist=fromlist or ("__name__",))
+        with tracing():  # a function of a plug-in may be called by anybody
+            found = builtins.__import__(known, fromlist=fromlist or ("__name__",))
         if fromlist or "." not in name:
             return found
         top = name.partition(".")[0]

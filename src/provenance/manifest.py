@@ -23,10 +23,10 @@ from typing import Any
 
 from testbed.data.content import MISSING, ContentDigests
 from testbed.identity.describe import SCHEME, digest, digest_bytes
-from testbed.identity.source_code import PLUGIN_PREFIX
 from testbed.provenance import libraries
 from testbed.tracing import access_log, versions
 from testbed.tracing.access_log import EXISTS, FILE, FOLDER, LINK, MODULE, TOP_MODULE, VARIABLE
+from testbed.tracing.own_code import PLUGIN_PREFIX
 
 _PACKAGE = Path(__file__).parent.parent
 _IN_PACKAGE = f"{_PACKAGE}{os.sep}"

@@ -72,6 +72,14 @@ def text_of(path: str) -> str:
     return known[-1] if known else Path(path).read_text(encoding="utf-8")
 
 
+def newest(path: str) -> str:
+    """The text of a file, or of a cell of a notebook, as it was run last or as it is now; empty if there is none."""
+    try:
+        return text_of(path)
+    except (OSError, UnicodeDecodeError):
+        return "".join(linecache.getlines(path))
+
+
 @lru_cache(maxsize=64)
 def _split(text: str) -> tuple[str, ...]:
     return tuple(io.StringIO(text))

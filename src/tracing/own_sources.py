@@ -7,12 +7,11 @@ old byte code.
 
 from __future__ import annotations
 
-import sys
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from typing import Any
 
-from testbed.identity.source_code import is_own
+from testbed.tracing.own_code import is_own
 
 
 class SourceLoader(SourceFileLoader):
@@ -43,11 +42,3 @@ class OwnSources(MetaPathFinder):
         elif type(spec.loader) is SourceFileLoader:
             spec.loader = SourceLoader(fullname, spec.origin)
         return spec
-
-
-def install() -> None:
-    """Activates the finder in this process."""
-    if any(isinstance(finder, OwnSources) for finder in sys.meta_path):
-        return
-    place = next((at for at, finder in enumerate(sys.meta_path) if finder is PathFinder), len(sys.meta_path))
-    sys.meta_path.insert(place, OwnSources())
