@@ -12,6 +12,7 @@ from typing import Any
 
 from testbed.errors import IdentityError
 from testbed.identity import source_code
+from testbed.identity.lazy_imports import reached_lazily
 from testbed.identity.references import Chain, references
 from testbed.tracing import own_code
 
@@ -138,7 +139,11 @@ class CodeDescriber(ABC):
                 for name, item in _follow(known[chain[0]], chain).items():
                     if name not in reached:
                         reached.update(self.named({name: item}, function.__qualname__))
-        return {"reached": by_name(reached)} if reached else {}
+        lazily = reached_lazily(function)
+        for name, file in sorted(lazily.files.items()):
+            self.met(name, file)
+        parts = {"reached": by_name(reached), "imported": lazily.texts}
+        return {part: content for part, content in parts.items() if content}
 
     def _dispatched(self, function: types.FunctionType, registry: Mapping[type, Any]) -> Any:
         """A function of `functools.singledispatch`: all the implementations that it leads to, by their types."""

@@ -74,10 +74,17 @@ def text_of(path: str) -> str:
 
 def newest(path: str) -> str:
     """The text of a file, or of a cell of a notebook, as it was run last or as it is now; empty if there is none."""
+    known = _texts.get(path)
+    return known[-1] if known else on_disk(path) or "".join(linecache.getlines(path))
+
+
+def on_disk(path: str) -> str:
+    """The text of a file as it is now; empty if it cannot be read."""
     try:
-        return text_of(path)
-    except (OSError, UnicodeDecodeError):
-        return "".join(linecache.getlines(path))
+        with tokenize.open(path) as stream:
+            return stream.read()
+    except (OSError, SyntaxError, UnicodeDecodeError):
+        return ""
 
 
 @lru_cache(maxsize=64)

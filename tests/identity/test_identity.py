@@ -847,7 +847,7 @@ THROUGH_MODULE = {
 
 
 @pytest.fixture
-def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], None]]:
     """Writes the helper modules ``mine`` and ``folder.mine``, and forgets those imported before."""
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -861,7 +861,9 @@ def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, st
         for name in ("mine", "folder", "folder.mine"):
             monkeypatch.delitem(sys.modules, name, raising=False)
 
-    return write
+    yield write
+    for name in ("mine", "folder", "folder.mine"):
+        sys.modules.pop(name, None)
 
 
 @pytest.mark.parametrize("written", THROUGH_MODULE.values(), ids=THROUGH_MODULE)
