@@ -25,6 +25,8 @@ _OWN_TEMPORARY = f"{os.sep}{OWN_TEMPORARY}"
 _MEMORY = "/dev/shm/"  # where people keep data, too
 _PACKAGE = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"
 
+_PACKAGES = ("testbed", "testbed.db", "testbed.plotting")  # which need not lie in one another
+
 # What plug-ins import in place of other tools' modules is like modules of their own.
 _STANDING_IN = (f"{_PACKAGE}compat/imagenet_testbed/", f"{_PACKAGE}compat/vlmevalkit/standin/")
 
@@ -48,7 +50,7 @@ def _look_at_earlier() -> None:
     """Keeps the texts and versions of what the user has imported before testbed, and of the script that runs."""
     files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
     for file in (os.path.abspath(each) for each in files if isinstance(each, str) and each.endswith(".py")):
-        if not file.startswith((readers.STANDARD, _PACKAGE)) and "-packages/" not in file:
+        if not (file.startswith(readers.STANDARD) or "-packages/" in file or _module_of(file)):
             _on_run(file, late=True)
             versions.hold(file, versions.version_of(file))
 
@@ -165,9 +167,11 @@ def _on_exec(arguments: tuple[Any, ...]) -> None:
 
 def _module_of(file: str) -> str:
     """The name of a module of testbed that a file is; empty for another file."""
-    if not file.startswith(_PACKAGE):
-        return ""
-    return f"testbed.{file[len(_PACKAGE) :].removesuffix('.py').replace(os.sep, '.')}"
+    for package in _PACKAGES:
+        for folder in getattr(sys.modules.get(package), "__path__", ()):
+            if file.startswith(f"{folder}{os.sep}"):
+                return f"{package}.{file[len(folder) + 1 :].removesuffix('.py').replace(os.sep, '.')}"
+    return ""
 
 
 def _on_import(arguments: tuple[Any, ...]) -> None:
@@ -192,7 +196,9 @@ def _is_apart(file: str) -> bool:
         return True
     if file.startswith(_PACKAGE) and file.endswith(".py"):
         return True
-    return file.startswith(f"{os.path.abspath(cache_root())}{os.sep}") or own_code.is_library_file(file)
+    if file.startswith(f"{os.path.abspath(cache_root())}{os.sep}"):
+        return True
+    return own_code.is_library_file(file) and not own_code.is_in_plugin(file)
 
 
 # What Python does not audit ---------------------------------------------------------------------------------------

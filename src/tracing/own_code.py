@@ -91,6 +91,12 @@ def is_library_file(file: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
+def is_in_plugin(file: str) -> bool:
+    """Whether a file lies in the package of an installed plug-in, which counts as the user's own."""
+    return not _plugin_packages().isdisjoint(PurePath(file).parts)
+
+
+@lru_cache(maxsize=4096)
 def is_standard_file(file: str) -> bool:
     """Whether a file belongs to the standard library."""
     return file.startswith(_standard_folders()) and _PACKAGE_FOLDERS.isdisjoint(PurePath(file).parts)
