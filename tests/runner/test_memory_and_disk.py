@@ -392,6 +392,27 @@ def test_variables_that_are_found_by_the_beginning_of_their_names_are_seen(noteb
     assert len(set(found)) == 3
 
 
+@pytest.mark.parametrize(
+    "read", ["os.environ[{}]", "os.environ.get({})", "os.getenv({}, '1')"], ids=["taken", "asked for", "by getenv"]
+)
+def test_a_variable_that_was_read_before_the_first_evaluation_is_seen(
+    notebook: Notebook, monkeypatch: pytest.MonkeyPatch, read: str
+) -> None:
+    """By a module that keeps it where no definition refers to it."""
+    name = "'TESTBED_EARLIER'"
+    notebook.write("helper.py", f"import os\n\nK = float({read.format(name)})\n")
+    notebook.write("mine.py", f"{CONFIG}def f(images):\n    return images * importlib.import_module('help' + 'er').K\n")
+    found = []
+    for value in ("0.5", "0.8"):
+        monkeypatch.setenv("TESTBED_EARLIER", value)
+        importlib.import_module("helper")
+        assert notebook.run().status == "complete"
+        found.append(notebook.value())
+        assert (notebook.run().status, notebook.report.checks) == ("stored", [])
+        notebook.new_process()
+    assert found[0] != pytest.approx(found[1], rel=1e-3)
+
+
 EXTENSION = """
 #include <Python.h>
 static PyObject *k(PyObject *self, PyObject *none) { return PyFloat_FromDouble(0.5); }
@@ -401,14 +422,14 @@ PyMODINIT_FUNC PyInit_compiled(void) { return PyModule_Create(&module); }
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mine",
     [
         "import compiled\n\ndef f(images):\n    return images * compiled.k()\n",
-        "def f(images):\n    import compiled\n    return images * compiled.k()\n",
         "def f(images):\n    from helper import k\n    return images * k()\n",
     ],
-    ids=["at the top", "within a function", "through a helper"],
+    ids=["at the top", "through a helper, within a function"],
 )
 def test_compiled_code_of_ones_own_is_seen(tmp_path: Path, mine: str) -> None:
     """In processes of their own, since one cannot import compiled code again."""
@@ -498,6 +519,11 @@ UNSEEN = {
         lambda folder, value: subprocess.run(
             [sys.executable, "-c", f"import h5py; h5py.File('config', 'w')['k'] = 0.{value}"], cwd=folder, check=True
         ),
+    ),
+    "whether a file is there, asked before the first evaluation": (
+        "NUMBER = 0.5 if (HERE / NAME).exists() else 0.8\n\n"
+        "def f(images):\n    return images * vars(sys.modules[__name__])['NUM' + 'BER']\n",
+        lambda folder, value: (folder / "config").touch() if value == 5 else (folder / "config").unlink(),
     ),
     "a variable from a copy of all": (
         f"def f(images):\n    k = dict(os.environ)['TESTBED_COPIED']\n{READS}",
