@@ -8,6 +8,7 @@ written, with all that these refer to in turn.
 from __future__ import annotations
 
 import ast
+import copy
 import importlib.util
 import os
 import sys
@@ -49,6 +50,11 @@ class _Module:
     path: str
     parts: dict[str, list[ast.stmt]]
 
+    @property
+    def package(self) -> str:
+        """The package that relative imports start from."""
+        return self.name if self.path.endswith("__init__.py") else self.name.rpartition(".")[0]
+
 
 def reached_lazily(function: types.FunctionType) -> Reached:
     """Finds what a function's own imports lead to, of the user's modules.
@@ -64,6 +70,7 @@ def reached_lazily(function: types.FunctionType) -> Reached:
         tree = ast.parse(text)
         package = function.__globals__.get("__package__") or ""
         search.follow_within(tree, function.__code__.co_filename, package, _attributes(tree))
+        search.finish()
     texts = search.reached.texts
     return replace(search.reached, texts={module: dict(sorted(texts[module].items())) for module in sorted(texts)})
 
@@ -72,6 +79,7 @@ class _Search:
     def __init__(self) -> None:
         self.reached = Reached()
         self._seen: set[tuple[str, str, frozenset[str]]] = set()
+        self._waiting: list[tuple[_Module, str, frozenset[str]]] = []
 
     def follow_within(self, node: ast.AST, path: str, package: str, wanted: frozenset[str]) -> None:
         """Follows all imports in a statement, for some names of the modules."""
@@ -109,34 +117,40 @@ class _Search:
         return any(found)
 
     def _reach(self, module: _Module, name: str, wanted: frozenset[str]) -> bool:
-        """Adds the statements that define a name in a module, and what they refer to; returns whether there are any."""
+        """Has the statements that define a name in a module added; returns whether there are any."""
         statements = module.parts.get(name)
         if statements is None:
             return self._reach_elsewhere(module, name, wanted)
-        if (module.name, name, wanted) in self._seen:
-            return True
-        self._seen.add((module.name, name, wanted))
-        package = module.name if module.path.endswith("__init__.py") else module.name.rpartition(".")[0]
+        if (module.name, name, wanted) not in self._seen:
+            self._seen.add((module.name, name, wanted))
+            self._waiting.append((module, name, wanted))
+        return True
+
+    def finish(self) -> None:
+        """Adds the statements that were reached, and what they refer to."""
+        while self._waiting:
+            self._add(*self._waiting.pop())
+
+    def _add(self, module: _Module, name: str, wanted: frozenset[str]) -> None:
+        statements, package = module.parts[name], module.package
         imports = [each for each in statements if isinstance(each, ast.Import | ast.ImportFrom)]
-        for each in imports:
-            self._follow(each, module.path, package, wanted, name)
+        for imported in imports:
+            self._follow(imported, module.path, package, wanted, name)
         own = [each for each in statements if each not in imports]
         if own:
-            text = "\n".join(normal_text(ast.parse(ast.unparse(each))) for each in own)
+            text = "\n".join(normal_text(copy.deepcopy(each)) for each in own)
             self.reached.texts.setdefault(own_code.plain_name(module.name), {})[name] = text
         for each in own:
             attributes = _attributes(each)
             self.follow_within(each, module.path, package, attributes)
             for other in sorted(_read(each) - {name}):
                 self._reach(module, other, attributes)
-        return True
 
     def _reach_elsewhere(self, module: _Module, name: str, wanted: frozenset[str]) -> bool:
-        package = module.name if module.path.endswith("__init__.py") else module.name.rpartition(".")[0]
         found = False
         for each in module.parts.get(_ALL, ()):
             assert isinstance(each, ast.ImportFrom)
-            base = _base(each, module.path, package)
+            base = _base(each, module.path, module.package)
             found |= base is not None and self._take(base, frozenset({name}), wanted)
         if not found and name != _FALLBACK and _FALLBACK in module.parts and name in wanted:
             self._reach(module, _FALLBACK, wanted)

@@ -152,7 +152,7 @@ def _watch_variables() -> None:
     """Makes the variables an instance of a subclass: every way to look one up ends in its ``__getitem__``."""
     variables, kind = os.environ, type(os.environ)
     watched = _watched(kind)
-    variables.__class__ = watched  # type: ignore[assignment]
+    variables.__class__ = watched
     _undo.append(lambda: setattr(variables, "__class__", kind) if type(variables) is watched else None)
 
 

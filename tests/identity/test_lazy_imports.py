@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from testbed.identity.describe import describe, digest
+from testbed.registry.discovery import load_plugin_file
 
 Write = Callable[..., None]
 
@@ -165,3 +166,25 @@ def test_modules_that_import_each_other_are_followed_once(write: Write, tmp_path
     before = identity(tmp_path)
     write(two="import one\n\ndef b(n):\n    return n and one.a(n - 2)\n")
     assert identity(tmp_path) != before
+
+
+def test_a_long_chain_of_functions_is_followed_to_its_end(write: Write, tmp_path: Path) -> None:
+    links = [f"def f{n}():\n    return f{n + 1}()\n" for n in range(2000)]
+    write(mine="def f():\n    import helper\n    return helper.f0()\n")
+    write(helper="\n".join([*links, "def f2000():\n    return 1\n"]))
+    before = identity(tmp_path)
+    write(helper="\n".join([*links, "def f2000():\n    return 2\n"]))
+    assert identity(tmp_path) != before
+
+
+def test_what_lies_beside_a_plugin_is_followed(tmp_path: Path) -> None:
+    """Its imports mean what `testbed.plugins.import_names` says."""
+    found = []
+    for number in ("0.5", "0.9", "0.5"):
+        folder = tmp_path / "made" / "deep"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "beside_it.py").write_text(f"def dim():\n    return {number}\n")
+        (folder / "plugin.py").write_text("def f():\n    from beside_it import dim\n    return dim()\n")
+        module = load_plugin_file(folder / "plugin.py")
+        found.append(digest(describe(module.f)))
+    assert found[0] == found[2] != found[1]
