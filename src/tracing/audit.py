@@ -18,7 +18,7 @@ from testbed.errors import TestbedError
 from testbed.paths import OWN_TEMPORARY, cache_root
 from testbed.tracing import access_log, own_code, readers, run_texts, versions
 from testbed.tracing.access_log import EXISTS, FILE, FOLDER, LINK, MODULE, SHARED, VARIABLE, WRITTEN, add, code, now
-from testbed.tracing.variables import ALL, beginnings, named_variables
+from testbed.tracing.variables import chosen_variables, named_variables
 
 _IGNORED = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/lib/", "/lib/")
 _OWN_TEMPORARY = f"{os.sep}{OWN_TEMPORARY}"
@@ -229,10 +229,10 @@ def _on_variable(arguments: tuple[Any, ...]) -> None:
 
 
 def _on_all_variables(_: tuple[Any, ...]) -> None:
-    """The user's code goes through all variables; what it looks for are those that begin as some text in it."""
+    """The user's code goes through all variables or copies them; which of them it looks for, its text must say."""
     if readers.is_users(owner := readers.owner(through_testbed=False)):
-        for name in beginnings(run_texts.newest(str(owner).removeprefix(code("")))):
-            add(str(owner), VARIABLE, name + ALL)
+        for name in chosen_variables(run_texts.newest(str(owner).removeprefix(code("")))):
+            add(str(owner), VARIABLE, name)
 
 
 EXISTENCE, LINKS, MISSING_MODULE = "testbed.existence", "testbed.link", "testbed.missing_module"

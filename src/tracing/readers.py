@@ -17,7 +17,7 @@ _USER, _TESTBED, _OTHER, _IMPORT = "user", "testbed", "other", "import"
 _kinds: dict[tuple[Any, str], str] = {}
 _HERE = frozenset(f"testbed.tracing.{name}" for name in ("access_log", "audit", "patches", "readers"))
 _PATHS = frozenset({"os", "posixpath", "ntpath", "genericpath", "pathlib", "pathlib._local", "pathlib._os"})
-_MAPPINGS = frozenset({"_collections_abc", "collections.abc", *_HERE})
+_MAPPINGS = frozenset({"os", "_collections_abc", "collections.abc", *_HERE})
 
 
 def owner(through_testbed: bool = True, importing: bool = False) -> str | None:
@@ -79,7 +79,7 @@ def asks_for_paths(frame: types.FrameType | None) -> bool:
 
 
 def lists_variables(frame: types.FrameType | None) -> bool:
-    """Whether the code that goes through all variables is the user's, maybe by way of their items."""
+    """Whether the code that goes through all variables is the user's, maybe by way of their items or a copy."""
     return _is_users_behind(_MAPPINGS, frame)
 
 

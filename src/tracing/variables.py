@@ -1,4 +1,4 @@
-"""The environment variables that a source file names, for code that was run before anybody could look."""
+"""The environment variables that a source file names, where it is not seen which of them it looks up."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ ALL = "*"  # ends a name that stands for all variables that begin so
 _READ = re.compile(
     r"""environb?\[\s*b?["'](\w+)["']\s*\](?!\s*=[^=])|environb?\.(?:get|pop|setdefault)\(\s*b?["'](\w+)["']|getenvb?\(\s*b?["'](\w+)["']"""
 )
+_ALL_OF_THEM = re.compile(r"environ(?!b?\s*(\[|\.(get|pop|setdefault|update)\())")
+_CAPITALS = re.compile(r"""["']([A-Z][A-Z0-9_]+)["']""")  # as variables are named
 _BEGINNING = re.compile(r"""startswith\(\(?\s*["'](\w+)["']|["']([A-Za-z]\w*_)["']""")
 
 
 def named_variables(text: str) -> list[str]:
-    """Returns the variables that a source reads by a name in a text, and the beginnings of those that it looks for.
+    """Returns the variables that a source may look up: those that it reads by name, or chooses from all.
 
     Args:
-        text: The source.
+        text: The source, which was run before anybody could look.
     """
-    names = _found(_READ, text)
-    return names + ([name + ALL for name in beginnings(text)] if "environ" in text else [])
+    return list(dict.fromkeys([*_found(_READ, text), *(chosen_variables(text) if _ALL_OF_THEM.search(text) else ())]))
 
 
-def beginnings(text: str) -> list[str]:
-    """Returns the texts of a source by which it may choose among names: what they start with, or end in ``_``.
+def chosen_variables(text: str) -> list[str]:
+    """Returns the variables that a source may choose from all: the names in it, and what it may compare them with.
 
     Args:
-        text: The source.
+        text: A source that goes through all variables, or copies them.
     """
-    return _found(_BEGINNING, text)
+    return _found(_CAPITALS, text) + [name + ALL for name in _found(_BEGINNING, text)]
 
 
 def _found(pattern: re.Pattern[str], text: str) -> list[str]:

@@ -372,12 +372,15 @@ LISTED = {
     "the beginning of a name": "[v for key, v in os.environ.items() if key.startswith('TESTBED_LI')]",
     "one of several beginnings": "[v for key, v in os.environ.items() if key.startswith(('TESTBED_LI_ST', 'ZZ'))]",
     "a part of a name": "[os.environ[key] for key in os.environ if key[:11] == 'TESTBED_LI_']",
+    "a copy": "[v for v in [dict(os.environ).get('TESTBED_LI_ST')] if v]",
+    "a copy by its method": "[v for v in [os.environ.copy().get('TESTBED_LI_ST')] if v]",
+    "a copy with more": "[v for v in [{**os.environ, 'A': '1'}.get('TESTBED_LI_ST')] if v]",
     "a beginning that has a name": "[v for key, v in os.environ.items() if key.startswith(BEGINNING)]",
 }
 
 
 @pytest.mark.parametrize("name", LISTED)
-def test_variables_that_are_found_by_the_beginning_of_their_names_are_seen(notebook: Notebook, name: str) -> None:
+def test_variables_that_are_chosen_from_all_are_seen(notebook: Notebook, name: str) -> None:
     listing, name = LISTED[name], "TESTBED_LI_ST"
     text = f"BEGINNING = 'TESTBED_LI_'\n\ndef f(images):\n    k, *_ = {listing} or [1]\n{READS}"
     notebook.write("mine.py", CONFIG + text)
@@ -525,8 +528,8 @@ UNSEEN = {
         "def f(images):\n    return images * vars(sys.modules[__name__])['NUM' + 'BER']\n",
         lambda folder, value: (folder / "config").touch() if value == 5 else (folder / "config").unlink(),
     ),
-    "a variable from a copy of all": (
-        f"def f(images):\n    k = dict(os.environ)['TESTBED_COPIED']\n{READS}",
+    "a variable from a copy of all, by a name that is computed": (
+        f"def f(images):\n    k = dict(os.environ)['TESTB' + 'ED_COPIED']\n{READS}",
         lambda folder, value: os.environ.update(TESTBED_COPIED=f"0.{value}"),
     ),
 }
