@@ -200,7 +200,7 @@ def _file(name: str) -> str | None:
     if top in sys.stdlib_module_names or top == "testbed" or top in _libraries:
         return None
     path = _top_file(top)
-    if path is not None and own_code.is_library_file(path):
+    if path is not None and not own_code.is_own(top, path):
         _libraries.add(top)
         return None
     for each in others:

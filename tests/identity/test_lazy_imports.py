@@ -12,6 +12,7 @@ import pytest
 
 from testbed.identity.describe import describe, digest
 from testbed.registry.discovery import load_plugin_file
+from testbed.tracing import own_code
 
 Write = Callable[..., None]
 
@@ -175,6 +176,23 @@ def test_a_long_chain_of_functions_is_followed_to_its_end(write: Write, tmp_path
     before = identity(tmp_path)
     write(helper="\n".join([*links, "def f2000():\n    return 2\n"]))
     assert identity(tmp_path) != before
+
+
+def test_a_package_of_an_installed_plugin_is_followed(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_code, "_plugin_packages", lambda: frozenset({"lab_plugin"}))
+    package = tmp_path / "site-packages" / "lab_plugin"
+    package.mkdir(parents=True)
+    monkeypatch.syspath_prepend(package.parent)
+    (package / "__init__.py").write_text("def f():\n    from .ops import dim\n    return dim()\n")
+    found = []
+    for number in ("0.5", "0.9"):
+        (package / "ops.py").write_text(f"def dim():\n    return {number}\n")
+        forget(tmp_path)
+        importlib.invalidate_caches()
+        found.append(digest(describe(importlib.import_module("lab_plugin").f)))
+    assert found[0] != found[1]
 
 
 def test_what_lies_beside_a_plugin_is_followed(tmp_path: Path) -> None:
