@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -145,11 +145,28 @@ def _importer(file: str) -> Callable[..., Any]:
     return plugin_import
 
 
+def _compiled(folder: Path, name: str) -> Path | None:
+    """Compiled code in a folder, whose name is in it and cannot be another one."""
+    return next((place for each in EXTENSION_SUFFIXES if (place := folder / f"{name}{each}").is_file()), None)
+
+
+def _load_compiled(name: str, place: Path) -> ModuleType:
+    spec = spec_from_file_location(name, place)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.modules[name] = module
+    return module
+
+
 def _by_python(name: str, file: str, fromlist: Sequence[str]) -> ModuleType:
     try:
         return builtins.__import__(name, fromlist=fromlist)
     except ModuleNotFoundError as error:
         top = name.partition(".")[0]
+        if error.name == name and (place := _compiled(Path(file).parent, name)) is not None:
+            return _load_compiled(name, place)
         if top in (*PACKAGES, VLMEVALKIT) and (error.name or "").partition(".")[0] == top:
             message = f"No module named {name!r}: testbed has none, and there is none beside {file}"
             if top == VLMEVALKIT:

@@ -22,6 +22,7 @@ import torch
 from toy import ToyNetwork, toy_catalog, toy_model, toy_setting
 
 from testbed.provenance import libraries
+from testbed.registry.discovery import load_plugin_file
 from testbed.tracing import access_log, versions
 
 COUNT = 100
@@ -465,6 +466,25 @@ def test_compiled_code_of_ones_own_is_seen(tmp_path: Path, mine: str) -> None:
     second = value("0.8")
     assert second[0] == "complete"
     assert second[1] != pytest.approx(first[1], rel=1e-3)
+
+
+def test_compiled_code_beside_a_plugin_is_found_and_seen(
+    lab: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if (compiler := shutil.which("cc")) is None:
+        pytest.skip("needs a C compiler")
+    (tmp_path / "code.c").write_text(EXTENSION)
+    place = tmp_path / f"compiled{importlib.machinery.EXTENSION_SUFFIXES[0]}"
+    include = f"-I{sysconfig.get_path('include')}"
+    subprocess.run([compiler, "-shared", "-fPIC", include, tmp_path / "code.c", "-o", place], check=True)
+    (tmp_path / "plugin.py").write_text("def f(images):\n    import compiled\n    return images * compiled.k()\n")
+    monkeypatch.delitem(sys.modules, "compiled", raising=False)
+    f = load_plugin_file(tmp_path / "plugin.py").f
+    (outcome,) = lab.run(toy_catalog(toy_model(), toy_setting("s", 20, perturbation_fn_gpu=f))).outcomes
+    assert outcome.status == "complete"
+    with lab.open() as store:
+        records = store.records.of([outcome.evaluation_id])[outcome.evaluation_id]
+    assert any(str(place) in each.content["files"] for each in records)
 
 
 SCRIPT = """
