@@ -16,8 +16,8 @@ from typing import Any
 
 from testbed.plugins.import_names import PACKAGES, VLMEVALKIT, add_module, in_full, meant, module_name, module_path
 from testbed.tracing.own_code import PLUGIN_PREFIX
-from testbed.tracing.own_sources import SourceLoader
-from testbed.tracing.patches import find_first_by, tracing
+from testbed.tracing.own_sources import OwnSources, SourceLoader
+from testbed.tracing.patches import find_by, tracing
 
 _beside: set[str] = set()  # modules that plug-ins have imported, rather than plug-ins themselves
 
@@ -56,7 +56,8 @@ def _spec(name: str, file: Path) -> ModuleSpec:
 
 def install() -> None:
     """Lets the modules beside plug-ins be imported by their names while testbed runs code."""
-    find_first_by(_Finder())
+    find_by(_Finder(), first=True)
+    find_by(OwnSources())  # for what plug-ins import from elsewhere
 
 
 def run_plugin(path: Path) -> ModuleType:

@@ -7,6 +7,7 @@ old byte code.
 
 from __future__ import annotations
 
+import sys
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from typing import Any
@@ -32,7 +33,7 @@ class OwnSources(MetaPathFinder):
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """The module's spec; None to let other finders search."""
         top = fullname.partition(".")[0]
-        if top in self._libraries:
+        if top in self._libraries or top in sys.stdlib_module_names:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is None or spec.origin is None:

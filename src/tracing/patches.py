@@ -17,12 +17,11 @@ from typing import Any
 
 from testbed.tracing import audit, readers
 from testbed.tracing.access_log import now
-from testbed.tracing.own_sources import OwnSources
 
 _lock = threading.Lock()
 _depth = 0  # how often `tracing` was entered and not left, in all threads
 _undo: list[Callable[[], None]] = []
-_first_finders: list[MetaPathFinder] = []
+_finders: dict[type[MetaPathFinder], tuple[MetaPathFinder, bool]] = {}
 
 
 @contextmanager
@@ -58,31 +57,33 @@ def _install() -> None:
     for function, event in ((os.stat, audit.EXISTENCE), (os.access, audit.EXISTENCE), (os.readlink, audit.LINKS)):
         _replace(function, event)
     _watch_variables()
-    # Before the usual one, so that no byte code of the user's is run, and after all, to see what none has found.
-    place = next((at for at, finder in enumerate(sys.meta_path) if finder is PathFinder), len(sys.meta_path))
-    _find_by(OwnSources(), place)
-    _find_by(_Absent(), len(sys.meta_path))
-    for finder in _first_finders:
-        _find_by(finder, 0)
+    _insert(_Absent(), len(sys.meta_path))
+    for finder, first in _finders.values():
+        _insert(finder, 0 if first else _place_of_usual())
     if "safetensors" in sys.modules:
         see_safetensors()
     audit.all_is_seen = True
 
 
-def find_first_by(finder: MetaPathFinder) -> None:
-    """Has modules found by a finder, before all others, while `tracing` is on.
+def find_by(finder: MetaPathFinder, first: bool = False) -> None:
+    """Has modules found by a finder while `tracing` is on.
 
     Args:
-        finder: Of the kinds of finders that are given, each one is used once.
+        finder: One of each kind is used.
+        first: Whether before all others, rather than before Python's own.
     """
     with _lock:
-        if all(type(each) is not type(finder) for each in _first_finders):
-            _first_finders.append(finder)
+        if type(finder) not in _finders:
+            _finders[type(finder)] = finder, first
             if _depth:
-                _find_by(finder, 0)
+                _insert(finder, 0 if first else _place_of_usual())
 
 
-def _find_by(finder: Any, place: int) -> None:
+def _place_of_usual() -> int:
+    return next((at for at, finder in enumerate(sys.meta_path) if finder is PathFinder), len(sys.meta_path))
+
+
+def _insert(finder: Any, place: int) -> None:
     sys.meta_path.insert(place, finder)
     _undo.append(lambda: _remove(finder))
 
