@@ -858,12 +858,14 @@ def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
             (folder / "k.json").write_text(content)
         linecache.clearcache()
         importlib.invalidate_caches()
+        forget()
+
+    def forget() -> None:
         for name in ("mine", "folder", "folder.mine"):
-            monkeypatch.delitem(sys.modules, name, raising=False)
+            sys.modules.pop(name, None)
 
     yield write
-    for name in ("mine", "folder", "folder.mine"):
-        sys.modules.pop(name, None)
+    forget()
 
 
 @pytest.mark.parametrize("written", THROUGH_MODULE.values(), ids=THROUGH_MODULE)
