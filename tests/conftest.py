@@ -17,7 +17,6 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.pop("COLUMNS", None)  # xdist's workers have it, and tables and sentences would be folded
 
-import _pytest.runner
 import peers
 import postgres_server
 import pytest
@@ -26,9 +25,6 @@ from warm_python import WarmPython
 
 from testbed.db.store import Store
 from testbed.tracing import access_log, versions
-
-# torch looks this variable up for whoever calls it, so stored results would depend on the name of a test.
-_pytest.runner._update_current_test_var = lambda item, when: None
 
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent

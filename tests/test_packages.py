@@ -20,7 +20,7 @@ FOLDERS = {"src": "testbed", "db": "testbed.db", "plotting": "testbed.plotting"}
 # What files of other tools import lies lower than what reads and writes their results.
 PACKAGES = """
     redaction errors process devices calls contracts visible canonical_text jsontext yamltext spreadsheet samples
-    entities metric_specs identity plugins inputs paths tracing registry corruptions data models metrics answers
+    entities metric_specs inputs paths tracing plugins identity registry corruptions data models metrics answers
     compat.vlmevalkit.standin db eval_settings compat.imagenet_testbed provenance graph tasks planning published.names
     published.agreement scoring workers execution runner analyses trackers watching exchange compat published explain
     console plotting api cli __main__
