@@ -113,24 +113,34 @@ class Search:
             else:
                 rows += self._run_images(sampled)
         self.found.rows = self._sorted(rows)
-        self.found.by_chance = self._luck()
-        if not self.found.agrees and not any(each.verdict == GIVES for each in self.found.rows):
+        if not self.found.agrees and not self._given():
             self._finish()
-            if not any(each.verdict == GIVES for each in self.found.rows):
+            if not self._given():
                 self._combine()
+        if self._given():
+            self.found.by_chance = self._luck()
         images = self.bench.images
         self.found.images_read, self.found.forwards = images.read, images.forwards
         self.found.texts = self.bench.heads.texts
         return self.found
 
+    def _given(self) -> bool:
+        """Whether a single variant gives the values."""
+        return any(each.verdict == GIVES for each in self.found.rows)
+
     def _luck(self) -> float:
-        """How many of the variants of scoring and texts would give the values by chance."""
-        return expected_by_chance(self._exact, self.targets, small_effects=True)
+        """How many single variants would give the values by chance, of those that need images if one of them does.
+
+        These are run only where the others give nothing, which then could not have given it by chance.
+        """
+        sampled = [each for each in self.found.rows if each.estimates[0].samples]
+        tried = sampled if any(each.verdict == GIVES for each in sampled) else self._exact
+        return expected_by_chance(tried, self.targets, small_effects=True)
 
     def _stored_gives_it(self) -> bool:
         """Whether what needs no images does: a variant, or a pair, where chance would hardly give one."""
         if any(each.verdict == GIVES for each in self._exact):
-            return self._luck() < CHANCE_OF_SINGLE
+            return expected_by_chance(self._exact, self.targets, small_effects=True) < CHANCE_OF_SINGLE
         decisive = most_by_chance(len(self._exact_arms), self.targets) <= CHANCE
         if decisive:
             self.say("no single variant of what is stored gives it; trying pairs of these")
@@ -213,7 +223,7 @@ class Search:
         self.say("no single variant gives it; trying combinations")
         sampled = self._sampled_pairs()
         self.found.rows = self._sorted(self._refreshed(self.found.rows))
-        if any(each.verdict == GIVES for each in self.found.rows):
+        if self._given():
             return
         self.tried = [*self._exact_pairs, *map(self._doubted, self._refreshed(sampled))]
         if not any(each.verdict == GIVES for each in self.tried):
