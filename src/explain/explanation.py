@@ -246,13 +246,13 @@ def expected_by_chance(rows: Sequence[Row], targets: Sequence[Target], small_eff
     """How many values would lie as near the published ones as the best of them if they were spread evenly.
 
     Args:
-        rows: All values; those that are undecided could not give it, and do not count.
+        rows: All values.
         targets: The published values.
         small_effects: Whether most values are close to the stored ones, so that those count that are as near to the
-            published ones as these are; else those within `_NEAR`.
+            published ones as these are; else those within `_NEAR`, unless they are undecided and could not give it.
     """
     giving = [[each.error for each in row.estimates] for row in rows if row.verdict == GIVES]
-    settled = [each for each in rows if each.verdict != UNDECIDED]
+    settled = [each for each in rows if small_effects or each.verdict != UNDECIDED]
     return min(
         sum(_chance(row, targets, errors, small_effects) for row in settled)
         for errors in giving or [[0.0] * len(targets)]

@@ -92,7 +92,8 @@ class Search:
         self.budget = samples
         self._limited = samples is not None
         self._usual = 0  # the default for single variants
-        self.bench = Bench(cell, [each.metric for each in targets], device)
+        gap = max((abs(each.stored - each.value) for each in targets), default=0.0)
+        self.bench = Bench(cell, [each.metric for each in targets], device, gap)
         self.axes = [each for each in (axes() if given is None else given) if each.stage in stages]
         self.say = say
         self.thorough = thorough
