@@ -15,7 +15,7 @@ Z = 1.96  # of intervals: 95 %
 # Of the interval that holds a given value, and of that which excludes one: for dozens of variants at several looks.
 GIVEN, OUT = 0.95, 0.9995
 NARROW, OF_GAP = 0.005, 0.03  # half the width of an interval that can give a value: so much, or of the gap, at most
-ALONE, ANSWERS = 0.2, 4  # of that if one metric alone tells values apart, or so many answers
+ALONE, ANSWERS = 0.001, 4  # likewise if one metric alone tells values apart, or so many answers
 APART = 1.96  # errors between an estimate that gives a published value and the stored value, at least
 _TINY = 1e-9
 _NEAR, _NEAREST = 0.02, 0.001  # within which values count as near the published one, at most and at least
@@ -202,8 +202,9 @@ def allowed(target: Target) -> float:
 
 def narrow(target: Target, alone: bool) -> float:
     """Half the width of an interval that can give a value, at most; ``alone`` says whether no other value is given."""
-    width = max(NARROW, OF_GAP * abs(target.stored - target.value))
-    return max(ALONE * width, ANSWERS / target.samples if target.samples else 0.0) if alone else width
+    if alone:
+        return max(ALONE, ANSWERS / target.samples if target.samples else 0.0)
+    return max(NARROW, OF_GAP * abs(target.stored - target.value))
 
 
 def simultaneous(targets: Sequence[Target], level: float = GIVEN) -> float:

@@ -202,5 +202,5 @@ class Race:
         return self.sizes.get(arm, 0) >= len(self.bench.cell)
 
     def _precise(self, arm: Arm) -> bool:
-        narrowest = NARROW if len(self.targets) > 1 else ALONE * NARROW
+        narrowest = NARROW if len(self.targets) > 1 else ALONE
         return arm in self.known and all(Z * found.error <= PRECISE * narrowest for found in self.known[arm])
