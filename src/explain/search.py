@@ -130,10 +130,7 @@ class Search:
         return any(each.verdict == GIVES for each in self.found.rows)
 
     def _luck(self) -> float:
-        """How many single variants would give the values by chance, of those that need images if one of them does.
-
-        These are run only where the others give nothing, which then could not have given it by chance.
-        """
+        """How many single variants would by chance: of those that need images (run where no other does) if one does."""
         sampled = [each for each in self.found.rows if each.estimates[0].samples]
         tried = sampled if any(each.verdict == GIVES for each in sampled) else self._exact
         return expected_by_chance(tried, self.targets, small_effects=True)
@@ -167,7 +164,7 @@ class Search:
             self.race.run(alive, self.budget)  # combinations are not tried
         elif len(self.race.likely(alive)) <= FEW:
             self.race.run(alive, most)
-        self._note_failed(arms)
+        self.found.failed += [(arm[0], why) for arm in arms if (why := self.race.failed(arm))]
         self._note_untried(arms)
         return [self._sampled_row(arm) for arm in arms if arm in self.race.known]
 
@@ -189,9 +186,6 @@ class Search:
             else:
                 found += [each for each in variants if not self._idle(each)]
         return found
-
-    def _note_failed(self, arms: Sequence[Arm]) -> None:
-        self.found.failed += [(arm[0], why) for arm in arms if (why := self.race.failed(arm))]
 
     def _note_untried(self, arms: Sequence[Arm]) -> None:
         failed = {variant for variant, _ in self.found.failed}
