@@ -5,7 +5,7 @@
 A tiny CLIP and two classifiers are trained on digits in photos; published values are made by PIL, torchvision, torch
 and open_clip alone (tests/support/blind_reference.py). The searches are asked for single variants, for pairs of
 variants drawn at random, and for numbers that no variant gives. Each question counts all its images and forward
-passes; outputs that an earlier question asked for are not computed again. Prints Markdown: docs/explain-blind.md.
+passes; outputs that an earlier question asked for are not computed again. Prints Markdown: benchmarks/explain-blind.md.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SINGLES = {
 INTRODUCTION = """# The blind test of explain
 
 Each question that `benchmarks/explain_blind.py` asks, as it prints them; what they say together is in
-[Published numbers](published.md#how-well-it-finds-the-cause). PIL, torchvision, torch and open_clip alone made the
+[Published numbers](../docs/published.md#accuracy-of-explanations). PIL, torchvision, torch and open_clip alone made the
 published values, in percent. A value *differs* if it is outside the 95 % interval of the stored one, and of a pair also
 outside those of its two variants alone. A truth is *not tried* where something cheaper gave the value already.
 *Explained* is what the answer says: something gives the value that chance would not. Images and forward passes are

@@ -3,9 +3,11 @@
     python benchmarks/explain_checkpoints.py make FOLDER   # timm, torchvision, torch and PIL alone
     python benchmarks/explain_checkpoints.py ask FOLDER    # `testbed run`, then `testbed explain` for each number
 
-`make` trains timm's test_resnet on 32 pixels and saves it as timm's trainer does (plain and averaged weights); its
-classes are in the natural order of the folders. It then evaluates the file under other protocols and writes the values
-to numbers.json. It imports nothing of testbed. `ask` prints a Markdown table and the rates: docs/explain-blind.md.
+`make` trains a small network of timm on 32 pixels and saves it as timm's trainer does (plain and averaged weights, and
+each epoch beside it); its classes are in the natural order of the folders. It then evaluates the file under other
+protocols and writes the values to numbers.json. It imports nothing of testbed. `--network`, `--images`, `--clutter`,
+`--epochs` and `--seed` make another one on other images. `ask` prints a Markdown table and the rates:
+benchmarks/explain-blind.md.
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 
-IMAGES, TRAINING, EPOCHS, SEED = 4_000, 8_000, 9, 3
-ARCHITECTURE, FILE, EARLIER, NAME = "test_resnet", "final.pth.tar", "epoch_5.pth", "blind"
+TRAINING, SEED = 8_000, 3
+FILE, EPOCH, NAME = "final.pth.tar", "epoch_{}.pth", "blind"
 RESIZE, CROP = 36, 32
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 CLIP_MEAN, CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
@@ -36,20 +38,19 @@ INTERVAL = 1.96
 # The numbers, by plain programs --------------------------------------------------------------------------------------
 
 
-def make(folder: Path) -> None:
+def make(folder: Path, architecture: str, images: int, clutter: float, epochs: int, seed: int) -> None:
     """Writes images, the checkpoint, and the values under other protocols."""
     import blind_world as world
     import numpy as np
-    import timm
     import torch
     from PIL import Image
 
-    torch.manual_seed(SEED)
-    world.write_images(folder, IMAGES, 0.8)
-    larger, _, by_text = world.training_images(TRAINING, 0.8)
+    torch.manual_seed(seed)
+    world.write_images(folder, images, clutter, seed - SEED)
+    larger, _, by_text = world.training_images(TRAINING, clutter, seed - SEED)
     natural = torch.tensor([int(name) for name in world.FOLDERS])[by_text]  # folder "10" is class 10
-    network = timm.create_model(ARCHITECTURE, num_classes=world.CLASSES)
-    averaged = _trained(network, larger, natural, folder)
+    network = _network(architecture)
+    averaged = _trained(network, larger, natural, folder, epochs)
     torch.save({"state_dict": network.state_dict(), "state_dict_ema": averaged.state_dict()}, folder / FILE)
 
     files = sorted((folder / "test").glob("*/*.jpg"), key=lambda file: (file.parent.name, file.name))
@@ -60,27 +61,34 @@ def make(folder: Path) -> None:
         except OSError:  # it counts as wrong
             pictures.append(None)
     targets = np.array([int(file.parent.name) for file in files])
-    earlier = timm.create_model(ARCHITECTURE, num_classes=world.CLASSES)
-    earlier.load_state_dict(torch.load(folder / EARLIER, weights_only=True))
+    earlier = _network(architecture)
+    earlier.load_state_dict(torch.load(folder / EPOCH.format(epochs // 2 + 1), weights_only=True))
     values = dict(_numbers(averaged.eval(), network.eval(), earlier.eval(), pictures, targets))
-    values[f"weights: timm/{ARCHITECTURE},{folder.resolve() / EARLIER}"] = values.pop(EARLIER)
-    stored = values.pop("stored")
-    (folder / "numbers.json").write_text(
-        json.dumps({"images": len(files), "stored": stored, "variants": values}, indent=1), encoding="utf-8"
-    )
+    beside = folder.resolve() / EPOCH.format(epochs // 2 + 1)
+    values[f"weights: timm/{architecture},{beside}"] = values.pop(EPOCH)
+    told = {"network": architecture, "images": len(files), "stored": values.pop("stored"), "variants": values}
+    (folder / "numbers.json").write_text(json.dumps(told, indent=1), encoding="utf-8")
 
 
-def _trained(network: Any, images: Any, targets: Any, folder: Path) -> Any:
-    """Trains the network; returns its averaged copy, as timm's ModelEmaV2 keeps it, and writes an earlier epoch."""
+def _network(architecture: str) -> Any:
+    """A network of timm for these classes."""
+    import blind_world as world
+    import timm
+
+    return timm.create_model(architecture, num_classes=world.CLASSES)
+
+
+def _trained(network: Any, images: Any, targets: Any, folder: Path, epochs: int) -> Any:
+    """Trains the network; returns its averaged copy, as timm's ModelEmaV2 keeps it, and writes each epoch."""
     import timm
     import torch
 
     averaged = timm.utils.ModelEmaV2(network, decay=0.98)
     batch = 100
     optimizer = torch.optim.AdamW(network.parameters(), lr=4e-3, weight_decay=0.02)
-    steps = EPOCHS * (len(images) // batch)
+    steps = epochs * (len(images) // batch)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 4e-3, total_steps=steps)
-    for epoch in range(EPOCHS):
+    for epoch in range(epochs):
         network.train()
         order = torch.randperm(len(images))
         for start in range(0, len(images) - batch + 1, batch):
@@ -93,8 +101,7 @@ def _trained(network: Any, images: Any, targets: Any, folder: Path) -> Any:
             optimizer.step()
             schedule.step()
             averaged.update(network)
-        if epoch == EPOCHS // 2:
-            torch.save(network.state_dict(), folder / EARLIER)
+        torch.save(network.state_dict(), folder / EPOCH.format(epoch + 1))
     return averaged.module
 
 
@@ -164,7 +171,10 @@ def _numbers(averaged: Any, plain: Any, earlier: Any, pictures: list[Any], targe
         if int(CROP / fraction) != RESIZE:
             yield f"crop: {fraction:g} of the resized image", share(logits(inputs(resize=int(CROP / fraction))))
     for crop in (24, 37, 41, 46):
-        yield f"image size: {crop} pixels", share(logits(inputs(round(RESIZE * crop / CROP), crop)))
+        side = round(RESIZE * crop / CROP)
+        known = {24: 27, 37: 41, 41: 46, 46: 51}[crop]  # testbed's first way to round
+        name = f"image size: {crop} pixels" + (f", resized to {side}" if side != known else "")
+        yield name, share(logits(inputs(side, crop)))
     for name, mean, std in (
         ("CLIP's", CLIP_MEAN, CLIP_STD),
         ("0.5 and 0.5", HALF, HALF),
@@ -178,7 +188,7 @@ def _numbers(averaged: Any, plain: Any, earlier: Any, pictures: list[Any], targe
     yield "weights in the file: state_dict (not averaged)", share(logits(own, network=plain))
     by_text = np.argsort(np.array(sorted(range(len(np.unique(targets))), key=str)))
     yield "class order: folders 0, 1, 10, 2 sorted as text", share(base, by_text[targets])
-    yield EARLIER, share(logits(own, network=earlier))
+    yield EPOCH, share(logits(own, network=earlier))
     mirrored = base + logits(own.flip(-1))
     yield "test-time augmentation: the mean of an image and its mirror image", share(mirrored)
     for quality in (50, 20):
@@ -223,7 +233,7 @@ def ask(folder: Path, only: str, say: Callable[[str], None]) -> None:
 
     folder = folder.resolve()
     known = json.loads((folder / "numbers.json").read_text(encoding="utf-8"))
-    model = f"timm/{ARCHITECTURE},{folder / FILE}"
+    model = f"timm/{known['network']},{folder / FILE}"
     given = ["--image-size", f"{RESIZE}", f"{CROP}", "--mean", *map(str, MEAN), "--std", *map(str, STD)]
     testbed(
         "run",
@@ -307,10 +317,15 @@ def main() -> None:
     parser.add_argument("step", choices=["make", "ask"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="words of the truths that are asked; 'none' for the random numbers")
+    parser.add_argument("--network", default="test_resnet", help="of timm, for images of any size")
+    parser.add_argument("--images", type=int, default=4_000)
+    parser.add_argument("--clutter", type=float, default=0.8, help="how hard the images are: up to 1")
+    parser.add_argument("--epochs", type=int, default=9)
+    parser.add_argument("--seed", type=int, default=SEED)
     options = parser.parse_args()
     if options.step == "make":
         options.folder.mkdir(parents=True, exist_ok=True)
-        make(options.folder)
+        make(options.folder, options.network, options.images, options.clutter, options.epochs, options.seed)
     else:
         ask(options.folder, options.only, lambda line: print(line, flush=True))
 

@@ -3,7 +3,7 @@
     python benchmarks/run.py [--only store --only runner] [--write]
 
 Each line is the median of pairs, taken in turn: testbed's time over the other's. ``--write`` puts the table into
-docs/benchmarks.md. What needs more (a peer in an environment of its own, a GPU), or is compared with
+benchmarks/results.md. What needs more (a peer in an environment of its own, a GPU), or is compared with
 nothing, is run by itself; see README.md.
 """
 
@@ -22,7 +22,7 @@ import click
 from paired import machine
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parent / "docs" / "benchmarks.md"
+PAGE = HERE / "results.md"
 BEGIN, END = "<!-- the table -->", "<!-- its end -->"
 _LINE = re.compile(
     r"^(?P<what>.+?)\s+testbed\s+(?P<ours>[\d.]+) s\s+bare\s+(?P<bare>[\d.]+) s\s+ratio\s+(?P<ratio>[\d.]+)"
@@ -70,7 +70,7 @@ POSTGRES = Benchmark(["bench_store.py", "--repeats", "3", "--db-url"], "`.npy` f
 @click.command()
 @click.option("--only", multiple=True, metavar="NAME", help=f"Only these: {', '.join([*ALL, 'store-postgres'])}.")
 @click.option("--postgres", metavar="URL", help="An empty database, for store-postgres.")
-@click.option("--write", is_flag=True, help="Put the table into docs/benchmarks.md.")
+@click.option("--write", is_flag=True, help="Put the table into benchmarks/results.md.")
 def main(only: tuple[str, ...], postgres: str | None, write: bool) -> None:
     """Prints the table."""
     chosen = dict(ALL)

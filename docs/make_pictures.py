@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from urllib.parse import quote
 
 import click
 from PIL import Image
@@ -25,7 +26,12 @@ FIGURES = {  # kind → what is drawn of the demo
     "cost": "cost--digits",
 }
 OF_A_RUN = "training"  # its picture is of a watched training run, which the demo has not
-SIZE = {"width": 1280, "height": 720}
+SIZE = {"width": 1280, "height": 570}
+# The columns of the leaderboard's picture: as many as fit into its width.
+COLUMNS = (
+    *("digits", "digits-even", "digits-inverted", "digits-rotated"),
+    *("digits-c.brightness.3", "digits-c.contrast.3", "digits-c.gaussian_noise.3"),
+)
 WIDTH = 900  # pixels of a figure
 COLOURS = 128
 
@@ -63,7 +69,7 @@ def _photograph(page: Path, to: Path) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=next(browsers, None), args=["--no-sandbox"])
         opened = browser.new_page(viewport=SIZE, color_scheme="light")
-        opened.goto(page.as_uri())
+        opened.goto(f"{page.as_uri()}#/?cols={quote('|'.join(COLUMNS))}")
         opened.wait_for_selector("#board tbody tr")
         opened.screenshot(path=to)
         browser.close()

@@ -41,7 +41,9 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Lets links to them lead to their places on the website."""
+    """Adapts links to the website's paths, and gives the home page the full width."""
+    if page.is_homepage:
+        page.meta["hide"] = ["toc"]
     up = "../" * page.file.src_uri.count("/")
     for name, source in PAGES.items():
         markdown = markdown.replace(f"]({up}../{source}", f"]({up}{name}")

@@ -17,18 +17,17 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.pop("COLUMNS", None)  # xdist's workers have it, and tables and sentences would be folded
 
-import _pytest.runner
 import peers
 import postgres_server
 import pytest
 from device_under_test import ON_GPU
-from warm_python import WarmPython
+from left_out import left_out
+from warm_python import WarmPython, share_statements
 
 from testbed.db.store import Store
 from testbed.tracing import access_log, versions
 
-# torch looks this variable up for whoever calls it, so stored results would depend on the name of a test.
-_pytest.runner._update_current_test_var = lambda item, when: None
+share_statements()  # hundreds of small stores are opened: a fifth of the time of tests that use them
 
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent
@@ -138,6 +137,12 @@ def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython
     python.close()
 
 
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Names the tests that will be skipped before any has run; with ``-m fast`` none is."""
+    missing = [] if config.option.markexpr == "fast" else left_out(ON_GPU and _torch_sees_a_gpu())
+    return [f"skipped here: {each}" for each in missing]
+
+
 def pytest_collection_finish() -> None:
     """Takes what all tests import and read out of records: it would be looked at for each cell of each test.
 
@@ -157,6 +162,10 @@ FAST += ("planning", "execution/test_scheduler.py", "graph/test_passes.py", "met
 FAST += ("metrics/test_retrieval.py", "metrics/test_multilabel.py", "metrics/test_ranks.py", "metrics/test_judges.py")
 
 
+# A test that takes one of these fixtures is not fast: it may need a server, a browser or another installation.
+NEEDING_MORE = {"postgres_url", "empty_url", "store_url", "store", "browser", "pycocoevalcap", "clip_benchmark_peer"}
+
+
 def _is_fast(path: Path) -> bool:
     place = path.relative_to(Path(__file__).parent).as_posix()
     return any(place == each or place.startswith(f"{each}/") for each in FAST)
@@ -172,7 +181,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests go first, so that no process is left with one when the others are done."""
     for item in items:
-        if _is_fast(item.path) and not any(map(item.get_closest_marker, ("slow", "long"))):
+        quick = not any(map(item.get_closest_marker, ("slow", "long")))
+        if quick and _is_fast(item.path) and NEEDING_MORE.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("fast")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)

@@ -15,9 +15,9 @@ from stored_cells import put, samples_of, saying
 from testbed.db.store import Store
 from testbed.extensions.clip_benchmark import clip_benchmark_files
 from testbed.extensions.published.importing import import_results
+from testbed.spreadsheet import as_csv, cell, plain
 from testbed.stored_results.export import save_logits
 from testbed.stored_results.imagenet_testbed_table import export_csv
-from testbed.spreadsheet import as_csv, cell, plain
 
 STARTS = "=+-@\t\r\n＝＋－＠"
 FORMULAS = [

@@ -1,4 +1,4 @@
-"""Writes the section about GPUs in docs/benchmarks.md from the files that prove.py has written.
+"""Writes the section about GPUs in benchmarks/results.md from the files that prove.py has written.
 
     python benchmarks/gpu/report.py [--write]
 
@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parents[1] / "docs" / "benchmarks.md"
+PAGE = HERE.parent / "results.md"
 BEGIN, END = "<!-- the GPU -->", "<!-- end of the GPU -->"
 NOT_RUN = "Not run on a GPU."
 LARGE = 100  # from here on, numbers are shown without a fraction
@@ -162,7 +162,7 @@ def placed(page: str, text: str) -> str:
 
 
 @click.command()
-@click.option("--write", is_flag=True, help="Put the section into docs/benchmarks.md.")
+@click.option("--write", is_flag=True, help="Put the section into benchmarks/results.md.")
 def main(write: bool) -> None:
     """Prints the section."""
     text = section(list(results()))

@@ -80,7 +80,7 @@ def calibrate(
         setting: The setting, such as ``MMStar@judge``.
         labels: As `testbed.answers.judges.label_files.read_labels` gives them; those of several annotators are
             averaged.
-        method: How scores are corrected; docs/judges.md says which method is for which labels.
+        method: How scores are corrected; docs/reading-answers.md says which method is for which labels.
         score: The per-sample score.
         models: Only these models; all by default.
 

@@ -34,8 +34,8 @@ from testbed.metrics.scorers.multilabel import MEAN_AVERAGE_PRECISION
 from testbed.metrics.scorers.retrieval import recall
 from testbed.metrics.scorers.selection import ACC, IMAGE_ACC, TEXT_ACC
 from testbed.paths import safe_name, write_atomically
-from testbed.stored_results.labels import prompts
 from testbed.spreadsheet import as_csv
+from testbed.stored_results.labels import prompts
 
 if TYPE_CHECKING:
     from testbed.db.store import Store

@@ -29,8 +29,8 @@ from testbed.extensions.clip_cc_bench.clip_cc_forms import (
 from testbed.models.base.capability import FAILED
 from testbed.paths import write_atomically
 from testbed.registry.references import SettingReference
-from testbed.stored_results.export_texts import TEXT
 from testbed.spreadsheet import as_csv
+from testbed.stored_results.export_texts import TEXT
 from testbed.tasks.parts.generation import reason_in
 
 SCALES = {"unit": "", "raw": "_raw"}  # scale → suffix of the score names

@@ -31,10 +31,12 @@ class Bench:
         cell: The cell.
         metrics: The names of the metrics.
         device: Where models run.
+        gap: Between the published and the stored values, at most.
     """
 
-    def __init__(self, cell: StoredCell, metrics: Sequence[str], device: str = "cpu") -> None:
+    def __init__(self, cell: StoredCell, metrics: Sequence[str], device: str = "cpu", gap: float = 0.0) -> None:
         self.cell = cell
+        self.gap = gap
         self.images = Images(cell, device)
         self.heads = Heads(cell, self.images.loaded)
         self.metrics = list(metrics)
@@ -48,7 +50,7 @@ class Bench:
         table = self.cell.table(self.metrics[0])
         close = np.zeros(len(self.cell))
         close[values(table).rows] = margins(table)
-        return Draw(close)
+        return Draw(close, self.gap)
 
     @cached_property
     def _embeddings(self) -> Array | None:

@@ -16,8 +16,8 @@ from testbed.extensions.explain.axis import NotApplicableError
 from testbed.extensions.explain.stored_model import model_as_stored
 from testbed.extensions.explain.table import CALIBRATION, MEAN_PER_CLASS, Array, Table, metric_of, right_classes
 from testbed.registry.references import IMAGE_EMBEDDINGS
-from testbed.stored_results.predictions import LOGITS, has_logits
 from testbed.scoring.stored_values import read_outputs
+from testbed.stored_results.predictions import LOGITS, has_logits
 from testbed.tasks.parts.logits import viewed_logits
 
 if TYPE_CHECKING:

@@ -12,15 +12,17 @@ from testbed.extensions.explain.sampling import Estimate
 
 GIVES, EXCLUDED, UNDECIDED = "gives it", "excluded", "undecided"
 Z = 1.96  # of intervals: 95 %
-GIVEN, OUT = 0.95, 0.99  # of the interval that holds a given value, and of that which excludes one
+# Of the interval that holds a given value, and of that which excludes one: for dozens of variants at several looks.
+GIVEN, OUT = 0.95, 0.9995
 NARROW, OF_GAP = 0.005, 0.03  # half the width of an interval that can give a value: so much, or of the gap, at most
+ALONE, ANSWERS = 0.001, 4  # likewise if one metric alone tells values apart, or so many answers
 APART = 1.96  # errors between an estimate that gives a published value and the stored value, at least
 _TINY = 1e-9
 _NEAR, _NEAREST = 0.02, 0.001  # within which values count as near the published one, at most and at least
 OTHER_ARITHMETIC = 5e-5  # what other processors and library releases change of a share of right answers
 ENOUGH = "what is stored gives the value already (--thorough tries these too)"
 CHANCE = 0.05  # the most matches by chance at which combinations count as an explanation
-CHANCE_OF_SINGLE = 0.5  # likewise a single variant of scoring or texts, of which there are fewer
+CHANCE_OF_SINGLE = 0.5  # likewise a single variant, of which there are fewer
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class Explanation:
         enough: Forward passes that would decide most combinations, as many as if no number had been given. 0 if as many
             were allowed.
         by_chance: How many of those that were tried one would expect to give the values by chance: of the single
-            variants of scoring and texts where one of them gives it, else of the combinations.
+            variants for which images were run, or of the others, where one of these gives it; else of the combinations.
         not_tried: Axis → why it has no variants here.
         idle: The variants that change nothing here.
         failed: (variant, why) of those that could not be run.
@@ -133,8 +135,6 @@ class Explanation:
     def explained(self) -> bool:
         """Whether something gives it that chance would not."""
         single = [each for each in self.rows if each.verdict == GIVES]
-        if any(each.estimates[0].samples for each in single):
-            return True
         return bool(self.giving) and self.by_chance < (CHANCE_OF_SINGLE if single else CHANCE)
 
     def sentence(self) -> str:
@@ -200,8 +200,10 @@ def allowed(target: Target) -> float:
     return target.rounding + (OTHER_ARITHMETIC if one <= OTHER_ARITHMETIC else _TINY)
 
 
-def narrow(target: Target) -> float:
-    """Half the width of an interval that can give a value, at most."""
+def narrow(target: Target, alone: bool) -> float:
+    """Half the width of an interval that can give a value, at most; ``alone`` says whether no other value is given."""
+    if alone:
+        return max(ALONE, ANSWERS / target.samples if target.samples else 0.0)
     return max(NARROW, OF_GAP * abs(target.stored - target.value))
 
 
@@ -218,7 +220,7 @@ def verdict(estimates: Sequence[Estimate], targets: Sequence[Target]) -> str:
     drawn = [
         (found, each) for found, each in pairs if not found.exact and abs(each.stored - each.value) > allowed(each)
     ]
-    vague = any(Z * found.error > narrow(each) for found, each in drawn)
+    vague = any(Z * found.error > narrow(each, len(targets) == 1) for found, each in drawn)
     apart = any(abs(found.value - each.stored) > APART * found.error for found, each in drawn)  # from what is stored
     return GIVES if not drawn or (apart and not vague and _within(GIVEN, estimates, targets)) else UNDECIDED
 
@@ -245,13 +247,13 @@ def expected_by_chance(rows: Sequence[Row], targets: Sequence[Target], small_eff
     """How many values would lie as near the published ones as the best of them if they were spread evenly.
 
     Args:
-        rows: All values; those that are undecided could not give it, and do not count.
+        rows: All values.
         targets: The published values.
         small_effects: Whether most values are close to the stored ones, so that those count that are as near to the
-            published ones as these are; else those within `_NEAR`.
+            published ones as these are; else those within `_NEAR`, unless they are undecided and could not give it.
     """
     giving = [[each.error for each in row.estimates] for row in rows if row.verdict == GIVES]
-    settled = [each for each in rows if each.verdict != UNDECIDED]
+    settled = [each for each in rows if small_effects or each.verdict != UNDECIDED]
     return min(
         sum(_chance(row, targets, errors, small_effects) for row in settled)
         for errors in giving or [[0.0] * len(targets)]

@@ -115,6 +115,22 @@ class Images:
         held = self._outputs.get(protocol, {})
         return [int(row) for row in rows if int(row) not in held]
 
+    def passes(self, protocol: Pixels, rows: Rows) -> int:
+        """How many times an image would go through a network."""
+        missing = self.missing(protocol, rows)
+        if not protocol.mirrored:
+            return len(missing)
+        return len(missing) + sum(self._unmirrored(protocol, row) is None for row in missing)
+
+    def _unmirrored(self, protocol: Pixels, row: int) -> Array | None:
+        """The output of an image that is to be averaged with that of its mirror image, where it is there already."""
+        plain = replace(protocol, mirrored=False)
+        stored = self.cell.logits
+        if plain == self.own and not self.cell.zero_shot and stored.dtype == np.float32:
+            output: Array = stored[row]
+            return output
+        return self._outputs.get(plain, {}).get(row)
+
     def _run_batch(self, protocols: Sequence[Pixels], rows: Sequence[int]) -> None:
         waiting = {each: self.missing(each, rows) for each in protocols if each not in self.failed}
         wanted = {(each.decoder, row) for each, missing in waiting.items() for row in missing}
@@ -151,15 +167,34 @@ class Images:
     def _forward(self, protocol: Pixels, pictures: dict[int, Any]) -> dict[int, Array]:
         import torch
 
+        if protocol.mirrored:
+            return self._forward_mirrored(protocol, pictures)
         tensors = [self._tensor(protocol, row, picture) for row, picture in pictures.items()]
+        return dict(zip(pictures, self._through(protocol, torch.stack(tensors)), strict=True))
+
+    def _forward_mirrored(self, protocol: Pixels, pictures: dict[int, Any]) -> dict[int, Array]:
+        """The means of the outputs of images, of which only those that are not there are run, and of their mirrors."""
+        import torch
+
+        plain = replace(protocol, mirrored=False)
+        lacking = {row: each for row, each in pictures.items() if self._unmirrored(protocol, row) is None}
+        if lacking:
+            self._outputs.setdefault(plain, {}).update(self._forward(plain, lacking))
+        tensors = [self._tensor(plain, row, picture) for row, picture in pictures.items()]
+        mirrored = self._through(plain, torch.stack(tensors).flip(-1))
+        return {row: (self._unmirrored(protocol, row) + each) / 2 for row, each in zip(pictures, mirrored, strict=True)}
+
+    def _through(self, protocol: Pixels, inputs: torch.Tensor) -> Array:
+        """Outputs of a network."""
+        import torch
+
         loaded = self._with_normalization(protocol)
         with torch.no_grad():
-            batch = torch.stack(tensors).to(self.device)
             run = loaded.logits if LOGITS in self.cell.model.capabilities else loaded.embed_image
-            made = (run(batch) + run(batch.flip(-1))) / 2 if protocol.mirrored else run(batch)
-        self.forwards += len(pictures) * (1 + protocol.mirrored)
-        rows = made.detach().float().cpu().numpy()
-        return dict(zip(pictures, rows, strict=True))
+            made = run(inputs.to(self.device))
+        self.forwards += len(inputs)
+        found: Array = made.detach().float().cpu().numpy()
+        return found
 
     def _tensor(self, protocol: Pixels, row: int, picture: Any) -> torch.Tensor:
         from testbed.data.reader import seed_everything
@@ -187,11 +222,10 @@ class Images:
 
     def _with_normalization(self, protocol: Pixels) -> Any:
         loaded = self._loaded(protocol.weights, protocol.activation, protocol.dtype or "float32", protocol.entry)
-        own = self.own
-        same = (protocol.mean, protocol.std, protocol.reversed, protocol.scale)
-        if same == (own.mean, own.std, own.reversed, own.scale):
-            return loaded
         definition = loaded.definition
+        own = pixels_of(definition)  # of other weights, other than the stored cell's
+        if protocol.input == own.input:
+            return loaded
         if own.mean is None and definition.normalization is not None:
             given: Callable[..., Any] = _Before(protocol, definition.normalization)
         else:

@@ -144,17 +144,13 @@ def changed_model(model: ModelDefinition, name: str, parts: Sequence[str]) -> Mo
     fields: dict[str, Any] = {}
     if pixels.geometry is not None and pixels.geometry != own.geometry:
         fields["transform"] = ProtocolTransform(pixels.geometry)
-    if _input(pixels) != _input(own):
+    if pixels.input != own.input:
         fields["normalization"] = _normalization(pixels)
     if pixels.activation:
         loader = next(each for each in LOADERS if hasattr(model, each))
         fields[loader] = partial(_with_activation, getattr(model, loader), pixels.activation, name)
         fields["architecture"] = {**(model.architecture or {}), "activation": pixels.activation}
     return model.under_name(name, **fields, published=())
-
-
-def _input(pixels: Pixels) -> tuple[Any, ...]:
-    return pixels.mean, pixels.std, pixels.reversed, pixels.scale
 
 
 def _normalization(pixels: Pixels) -> Any:

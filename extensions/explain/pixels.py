@@ -78,6 +78,11 @@ class Pixels:
     weights: str = ""
     entry: str = ""
 
+    @property
+    def input(self) -> tuple[Any, ...]:
+        """What is done to the values of an image of the right size."""
+        return self.mean, self.std, self.reversed, self.scale
+
 
 def pixels_of(model: ModelDefinition) -> Pixels:
     """A model's own protocol."""

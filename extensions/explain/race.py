@@ -1,33 +1,34 @@
-"""Variants that need images run against each other: which of them are looked at next, and with how many samples."""
+"""Variants that need images run against each other: which of them is looked at next, and with how many samples."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Sequence
 
 from testbed.extensions.explain.axis import Stage
 from testbed.extensions.explain.bench import Arm, Bench
-from testbed.extensions.explain.explanation import NARROW, UNDECIDED, Target, Z, allowed, verdict
+from testbed.extensions.explain.explanation import ALONE, GIVES, NARROW, UNDECIDED, Target, Z, allowed, verdict
 from testbed.extensions.explain.pixels import Pixels
 from testbed.extensions.explain.sampling import Estimate
 from testbed.extensions.explain.table import Array
 
-DOUBTFUL = 0.01  # odds below which an arm is not looked at again
-ROUGH = 50  # samples for each degree of freedom: the errors of small draws are rough, too
-FIRST_LOOK = 32  # samples
-GROWTH, WORTHWHILE = 1.5, 1.1  # of the draw from look to look, and at least
-PRECISE = 0.5  # of the narrowest interval that is asked for: the one likely arm is not looked at again
+DOUBTFUL = 0.001  # odds below which an arm is not looked at again
+FREEDOM, ROUGH = 3, 16  # degrees of freedom at least, and samples for each more: errors of small draws are rough
+FIRST_LOOK = 24  # samples
+GROWTH, WORTHWHILE = 1.3, 1.02  # of the draw from look to look, and at least
+WHOLE = 0.75  # of the samples: a larger draw takes all
+PRECISE = 0.5  # of the narrowest interval that is asked for: an arm that need only be sure is not looked at again
 LIKELY = 0.1  # of the odds of the likeliest arm, at least
-AT_ONCE = 40  # arms that are looked at in one turn, besides those that are new
 SURE = 0.95  # of all odds: one arm has so many that the others wait
 
 
 class Race:
     """The arms for which images are run, and what is known of them.
 
-    Those that may well give the published values by what is known are looked at first, then those of which least is
-    known. Those that hardly do are not looked at again.
+    All are looked at once. Then the likeliest is looked at, with more and more samples, for as long as it is the
+    likeliest, until one was run on all samples and gives the published values. To tell all others apart would take
+    several evaluations: how many samples two values need depends on their distance alone, so that those near the
+    published one are each worth hundreds of looks at the rest.
 
     Args:
         bench: Runs the arms.
@@ -50,20 +51,18 @@ class Race:
         Args:
             arms: The arms.
             budget: How many forward passes may be made, those counted that were made before.
-            until_sure: Whether it suffices to know the one that gives the values; else others are excluded, too.
+            until_sure: Whether it suffices to be sure of the one that gives the values; else it is run on all samples.
         """
-        alive = [arm for arm in arms if not self.failed(arm)]
-        while looks := {} if until_sure and self._sure(alive) else self._next_looks(alive):
-            ran = False
-            for size, group in looks.items():
-                chosen = self._affordable(group, size, budget)
-                self._draw(chosen, size)
-                ran = ran or bool(chosen)
-            alive = [arm for arm in alive if not self.failed(arm)]
-            if not ran:
-                self._spend(itertools.chain(*looks.values()), budget)
-                return
-        self.decide(self.likely(alive)[:1], budget)
+        arms = list(arms)
+        self._look_once([arm for arm in arms if arm not in self.known], budget)
+        while not self._found(arms, until_sure):
+            arm = self._next(arms, until_sure)
+            size = 0 if arm is None else self._next_size(arm, budget)
+            if arm is None or not size:
+                break
+            self._draw([arm], size)
+            self.refresh(each for each in arms if each != arm and each in self.known)
+        self.decide(self.likely([arm for arm in arms if arm in self.known])[:1], budget)
 
     def decide(self, arms: Iterable[Arm], budget: int) -> None:
         """Draws more and more samples for arms that are known until they give the values or are excluded.
@@ -73,11 +72,23 @@ class Race:
             budget: See `run`.
         """
         for arm in arms:
-            while self._undecided(arm):
-                size = min(int(self.sizes[arm] * GROWTH), len(self.bench.cell))
-                if not self._affordable([arm], size, budget):
-                    break
+            while self._undecided(arm) and (size := self._next_size(arm, budget)):
                 self._draw([arm], size)
+
+    def _look_once(self, arms: Sequence[Arm], budget: int) -> None:
+        """Looks at arms for the first time, as many as may be run: each image is read once for all of them."""
+        looks: dict[int, list[Arm]] = {}
+        for arm in arms:
+            first = FIRST_LOOK * len(self.bench.cell) // max(1, self.bench.count(arm))
+            looks.setdefault(min(first, len(self.bench.cell)), []).append(arm)
+        for size, group in looks.items():
+            chosen: list[Arm] = []
+            left = budget - self.bench.images.forwards
+            for arm in group:
+                left -= self._passes(arm, size)
+                if left >= 0:
+                    chosen.append(arm)
+            self._draw(chosen, size)
 
     def _draw(self, arms: Sequence[Arm], size: int) -> None:
         """Runs and estimates arms; each image is read once for those for which the same samples count."""
@@ -90,15 +101,6 @@ class Race:
         for arm in arms:
             if not self.failed(arm):
                 self.look(arm, size)
-
-    def _spend(self, arms: Iterable[Arm], budget: int) -> None:
-        """What is left, on the likeliest arm."""
-        for arm in self.likely([each for each in arms if each in self.known])[:1]:
-            size = min(int(self.sizes[arm] * GROWTH), len(self.bench.cell))
-            while size > self.sizes[arm] * WORTHWHILE and not self._affordable([arm], size, budget):
-                size = int(size * 0.99)
-            if size > self.sizes[arm] * WORTHWHILE:
-                self._draw([arm], size)
 
     def look(self, arm: Arm, size: int) -> None:
         """Estimates the values of an arm from a draw that was run."""
@@ -113,7 +115,7 @@ class Race:
         for arm in arms:
             pixels = self.bench.pixels(arm)
             for size in sorted((each for each in sizes[pixels] if each > self.sizes[arm]), reverse=True):
-                if not self.bench.images.missing(pixels, self.bench.rows(arm, size)):
+                if not self._passes(arm, size):
                     self.look(arm, size)
                     break
 
@@ -153,58 +155,43 @@ class Race:
         for found, target in zip(self.known[arm], self.targets, strict=True):
             error = max(found.error, allowed(target) / Z)
             wide = math.hypot(error, target.stored - target.value)
-            apart, freedom = abs(found.value - target.value) / error, 1 + found.samples / ROUGH
+            apart, freedom = abs(found.value - target.value) / error, FREEDOM + found.samples / ROUGH
             odds *= wide / error * (1 + apart**2 / freedom) ** (-(freedom + 1) / 2)  # Student's distribution
         return odds
 
-    def _next_looks(self, alive: Sequence[Arm]) -> dict[int, list[Arm]]:
-        """The next size of the draw of those that are looked at next; empty if more images change nothing."""
-        looks: dict[int, list[Arm]] = {}
-        alive = self.alive(alive)
-        for arm in self._contenders(alive) or self._vague(alive):
-            size = self.sizes.get(arm, 0)
-            first = FIRST_LOOK * len(self.bench.cell) // max(1, self.bench.count(arm))
-            larger = max(int(size * GROWTH), first)
-            looks.setdefault(min(larger, len(self.bench.cell)), []).append(arm)
-        return looks
+    def _found(self, arms: Sequence[Arm], until_sure: bool) -> bool:
+        """Whether one of the arms gives the values, run on all samples; or is sure to."""
+        if until_sure and self._sure(arms):
+            return True
+        return any(self._complete(arm) and verdict(self.known[arm], self.targets) == GIVES for arm in arms)
 
-    def _contenders(self, alive: Sequence[Arm]) -> list[Arm]:
-        new = [arm for arm in alive if arm not in self.known]
-        if new:
-            return new
-        if self._sure(alive):
-            return []
-        return [arm for arm in self.likely(alive) if not self._complete(arm)][:AT_ONCE]
+    def _next(self, arms: Sequence[Arm], until_sure: bool) -> Arm | None:
+        """The likeliest arm of which more samples say more; None if there is none."""
+        enough = self._precise if until_sure else self._complete
+        able = [arm for arm in arms if arm in self.known and not self.failed(arm) and not self._complete(arm)]
+        likely = self.likely(self.alive(arm for arm in able if not enough(arm)))
+        return likely[0] if likely else None
+
+    def _next_size(self, arm: Arm, budget: int) -> int:
+        """The size of the next draw of an arm, as large as may be run; 0 if that is hardly a larger one."""
+        last, every = self.sizes[arm], len(self.bench.cell)
+        size = max(int(last * GROWTH), last + 1)
+        size = every if size > WHOLE * every else size
+        while size > last * WORTHWHILE:
+            if self._passes(arm, size) <= budget - self.bench.images.forwards:
+                return size
+            size = int(size * 0.98)
+        return 0
+
+    def _passes(self, arm: Arm, size: int) -> int:
+        """How many forward passes a draw takes."""
+        return self.bench.images.passes(self.bench.pixels(arm), self.bench.rows(arm, size))
 
     def _sure(self, arms: Sequence[Arm]) -> bool:
-        """Whether one of the arms, all of them known, is known well and has nearly all odds."""
-        if not arms or any(arm not in self.known for arm in arms):
-            return False
-        odds = {arm: self._odds(arm) for arm in arms}
-        best = max(odds, key=lambda arm: odds[arm])
-        return odds[best] >= SURE * sum(odds.values()) and self._precise(best)
-
-    def _vague(self, alive: Sequence[Arm]) -> list[Arm]:
-        """Those with large errors."""
-        widest = max((self._error(arm) for arm in alive), default=0.0)
-        gap = max(abs(each.stored - each.value) for each in self.targets) / Z
-        if len(alive) == 1 and self._precise(alive[0]):
-            return []
-        return [arm for arm in alive if not self._complete(arm) and self._error(arm) >= min(widest, gap) / 2]
-
-    def _affordable(self, arms: Sequence[Arm], size: int, budget: int) -> list[Arm]:
-        """The arms that are run: as many as the budget allows, those with the largest errors first."""
-        left = budget - self.bench.images.forwards
-        counted: dict[Pixels, set[int]] = {}
-        chosen = []
-        for arm in sorted(arms, key=self._error, reverse=True):
-            pixels = self.bench.pixels(arm)
-            new = set(self.bench.images.missing(pixels, self.bench.rows(arm, size))) - counted.get(pixels, set())
-            if len(new) <= left:
-                left -= len(new)
-                counted.setdefault(pixels, set()).update(new)
-                chosen.append(arm)
-        return chosen
+        """Whether one of the arms is known well and has nearly all odds."""
+        odds = {arm: self._odds(arm) for arm in arms if arm in self.known}
+        best = max(odds, key=lambda arm: odds[arm], default=None)
+        return best is not None and odds[best] >= SURE * sum(odds.values()) and self._precise(best)
 
     def _undecided(self, arm: Arm) -> bool:
         """Whether more samples may decide about an arm that is known."""
@@ -215,7 +202,5 @@ class Race:
         return self.sizes.get(arm, 0) >= len(self.bench.cell)
 
     def _precise(self, arm: Arm) -> bool:
-        return arm in self.known and all(Z * found.error <= PRECISE * NARROW for found in self.known[arm])
-
-    def _error(self, arm: Arm) -> float:
-        return max((each.error for each in self.known.get(arm, ())), default=math.inf)
+        narrowest = NARROW if len(self.targets) > 1 else ALONE
+        return arm in self.known and all(Z * found.error <= PRECISE * narrowest for found in self.known[arm])

@@ -1,7 +1,8 @@
 """Which images are run, and what they say about all of them.
 
 A change of the protocol flips few answers, most of them close calls. So samples whose right class is close to the next
-one are drawn more often (Poisson sampling with permanent random numbers, so that a larger draw contains a smaller one:
+one are drawn more often, the more so the nearer the published value is to the stored one: where half of the answers
+flip, margins tell little (Poisson sampling with permanent random numbers, so that a larger draw contains a smaller one:
 Ohlsson 1995).
 
 Of each drawn sample it is known how far its margin moves, not only whether its answer flips. So the value of all
@@ -23,7 +24,7 @@ import numpy as np
 from testbed.extensions.explain.table import Array, Values
 
 SEED = 20_240_601
-_EVEN = 0.15  # of the draw that does not depend on margins
+_EVEN, _OF_GAP = 0.15, 3.0  # of the draw that does not depend on margins: at least, and for each unit of the gap
 _CLOSE = 0.2  # the quantile of the margins that counts as close
 GROUPS = 20  # of the jackknife
 CAUTION = 1.5  # by which its variance is multiplied: windows are few
@@ -80,12 +81,13 @@ class Draw:
 
     Args:
         margins: Float array [n]: see `testbed.extensions.explain.table.margins`.
+        gap: Between the published value and the stored one.
     """
 
-    def __init__(self, margins: Array) -> None:
+    def __init__(self, margins: Array, gap: float = 0.0) -> None:
         margins = np.abs(margins)
         close = max(float(np.quantile(margins, _CLOSE)), 1e-12) if len(margins) else 1.0
-        preference = _EVEN + np.exp(-margins / close)
+        preference = max(_EVEN, _OF_GAP * gap) + np.exp(-margins / close)
         self._preference = preference
         self._number = np.random.default_rng(SEED).random(len(margins))
         self._drawn = lru_cache(maxsize=32)(self._draw)  # sizes that many variants share

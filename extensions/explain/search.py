@@ -92,7 +92,8 @@ class Search:
         self.budget = samples
         self._limited = samples is not None
         self._usual = 0  # the default for single variants
-        self.bench = Bench(cell, [each.metric for each in targets], device)
+        gap = max((abs(each.stored - each.value) for each in targets), default=0.0)
+        self.bench = Bench(cell, [each.metric for each in targets], device, gap)
         self.axes = [each for each in (axes() if given is None else given) if each.stage in stages]
         self.say = say
         self.thorough = thorough
@@ -113,24 +114,31 @@ class Search:
             else:
                 rows += self._run_images(sampled)
         self.found.rows = self._sorted(rows)
-        self.found.by_chance = self._luck()
-        if not self.found.agrees and not any(each.verdict == GIVES for each in self.found.rows):
+        if not self.found.agrees and not self._given():
             self._finish()
-            if not any(each.verdict == GIVES for each in self.found.rows):
+            if not self._given():
                 self._combine()
+        if self._given():
+            self.found.by_chance = self._luck()
         images = self.bench.images
         self.found.images_read, self.found.forwards = images.read, images.forwards
         self.found.texts = self.bench.heads.texts
         return self.found
 
+    def _given(self) -> bool:
+        """Whether a single variant gives the values."""
+        return any(each.verdict == GIVES for each in self.found.rows)
+
     def _luck(self) -> float:
-        """How many of the variants of scoring and texts would give the values by chance."""
-        return expected_by_chance(self._exact, self.targets, small_effects=True)
+        """How many single variants would by chance: of those that need images (run where no other does) if one does."""
+        sampled = [each for each in self.found.rows if each.estimates[0].samples]
+        tried = sampled if any(each.verdict == GIVES for each in sampled) else self._exact
+        return expected_by_chance(tried, self.targets, small_effects=True)
 
     def _stored_gives_it(self) -> bool:
         """Whether what needs no images does: a variant, or a pair, where chance would hardly give one."""
         if any(each.verdict == GIVES for each in self._exact):
-            return self._luck() < CHANCE_OF_SINGLE
+            return expected_by_chance(self._exact, self.targets, small_effects=True) < CHANCE_OF_SINGLE
         decisive = most_by_chance(len(self._exact_arms), self.targets) <= CHANCE
         if decisive:
             self.say("no single variant of what is stored gives it; trying pairs of these")
@@ -156,7 +164,7 @@ class Search:
             self.race.run(alive, self.budget)  # combinations are not tried
         elif len(self.race.likely(alive)) <= FEW:
             self.race.run(alive, most)
-        self._note_failed(arms)
+        self.found.failed += [(arm[0], why) for arm in arms if (why := self.race.failed(arm))]
         self._note_untried(arms)
         return [self._sampled_row(arm) for arm in arms if arm in self.race.known]
 
@@ -178,9 +186,6 @@ class Search:
             else:
                 found += [each for each in variants if not self._idle(each)]
         return found
-
-    def _note_failed(self, arms: Sequence[Arm]) -> None:
-        self.found.failed += [(arm[0], why) for arm in arms if (why := self.race.failed(arm))]
 
     def _note_untried(self, arms: Sequence[Arm]) -> None:
         failed = {variant for variant, _ in self.found.failed}
@@ -213,7 +218,7 @@ class Search:
         self.say("no single variant gives it; trying combinations")
         sampled = self._sampled_pairs()
         self.found.rows = self._sorted(self._refreshed(self.found.rows))
-        if any(each.verdict == GIVES for each in self.found.rows):
+        if self._given():
             return
         self.tried = [*self._exact_pairs, *map(self._doubted, self._refreshed(sampled))]
         if not any(each.verdict == GIVES for each in self.tried):

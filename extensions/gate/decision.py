@@ -22,7 +22,14 @@ from testbed.extensions.gate.policy import MUST, Policy, Rule
 from testbed.metrics.inference.noninferiority import Change, change
 from testbed.metrics.inference.paired import holm
 from testbed.stored_results.main_scores import larger_is_better, main_score, score_spec
-from testbed.stored_results.side_by_side import Samples, Tell, clusters_in, evaluation_of, matching_settings, side_by_side
+from testbed.stored_results.side_by_side import (
+    Samples,
+    Tell,
+    clusters_in,
+    evaluation_of,
+    matching_settings,
+    side_by_side,
+)
 from testbed.stored_results.slices import GROUP, labels_by
 
 HOLDS, LOSES, OPEN, MISSING = "holds", "loses", "open", "missing"

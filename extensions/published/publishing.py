@@ -25,8 +25,8 @@ from testbed.extensions.published.own_results import COLUMNS, FORM, MANIFEST, TA
 from testbed.metric_specs import main_metric, spec_of
 from testbed.paths import read_regular, write_atomically
 from testbed.redaction import redacted
-from testbed.stored_results.measured_cells import Cell, measured_cells, public_name
 from testbed.spreadsheet import as_csv
+from testbed.stored_results.measured_cells import Cell, measured_cells, public_name
 
 README, ATTRIBUTES = "README.md", ".gitattributes"
 LARGE = 10_000_000  # bytes from which git should keep a file apart; the hub wants it so, too

@@ -21,9 +21,9 @@ from testbed.graph.options import RunOptions
 from testbed.models.loading.checkpoint_file import open_checkpoint
 from testbed.paths import expanded
 from testbed.registry.catalog import Catalog
+from testbed.runner.run import run
 from testbed.stored_results.checkpoint_steps import Found, checkpoint_of, label_of
 from testbed.stored_results.checkpoints import checkpoints, told_of
-from testbed.runner.run import run
 from testbed.trackers.mirrors import Mirror, Point
 from testbed.trackers.results import log_once
 

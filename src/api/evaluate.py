@@ -19,6 +19,7 @@ from testbed.planning.own_names import own_names_of, with_short_names
 from testbed.registry import registry
 from testbed.registry.folders import settings_of_folders
 from testbed.registry.select import select
+from testbed.tracing.patches import tracing
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -122,8 +123,6 @@ def evaluate(
         TestbedError: If a name is not known, or the run as a whole cannot start or go on. What was stored is kept.
     """
     from testbed.graph.options import RunOptions
-    from testbed.models.loading.normalize import SPLIT_OFF
-    from testbed.runner.run import run
 
     if exif not in (STORED, TURN):
         raise DefinitionError(f"exif is {exif!r}; expected {STORED!r} or {TURN!r}")
@@ -155,11 +154,37 @@ def evaluate(
         decoded_cache=decoded_cache,
         profile=profile,
     )
+    logged = [log] if isinstance(log, str) else log
+    with tracing():
+        results, ok, interrupted = _evaluate(
+            models, eval_settings, Beside(transform, name, preprocessing), options, inputs, until, logged, progress
+        )
+    if raise_on_failure and not ok:
+        raise RunError(results.failure or "the run was interrupted")
+    if interrupted:
+        raise KeyboardInterrupt
+    return results
+
+
+def _evaluate(
+    models: Any,
+    eval_settings: Any,
+    beside: Beside,
+    options: RunOptions,
+    inputs: Inputs,
+    until: float | str | None,
+    log: Sequence[str],
+    progress: bool,
+) -> tuple[Results, bool, bool]:
+    """Finds what is meant and runs it; returns the results, whether nothing failed, and whether the user ended it."""
+    from testbed.models.loading.normalize import SPLIT_OFF
+    from testbed.runner.run import run
+
     with using(inputs):
         registry.load(options.plugins)
         inputs = replace(inputs, own_names=own_names_of(options.db_url))
     with using(inputs):
-        written, chosen_name = model_names(models, Beside(transform, name, preprocessing))
+        written, chosen_name = model_names(models, beside)
         found = select(registry.models, registry.model_collections, written)
         chosen_models, inputs, said = with_short_names(registry, found, inputs, options.db_url, chosen_name)
     with using(inputs):
@@ -168,7 +193,7 @@ def evaluate(
     with using(inputs):
         chosen_settings = select(registry.eval_settings, registry.eval_setting_collections, words)
     options = replace(options, inputs=inputs)
-    trackers = _trackers([log] if isinstance(log, str) else log, options, until)
+    trackers = _trackers(log, options, until)
     shown = progress_here() if progress else None
     if shown is not None:
         for line in said:
@@ -186,11 +211,7 @@ def evaluate(
     finally:
         if shown is not None:
             shown.close()
-    if raise_on_failure and not ok:
-        raise RunError(results.failure or "the run was interrupted")
-    if interrupted:
-        raise KeyboardInterrupt
-    return results
+    return results, ok, interrupted
 
 
 def _trackers(words: Sequence[str], options: RunOptions, until: float | str | None) -> list[Mirror]:
@@ -213,7 +234,7 @@ def _log(options: RunOptions, trackers: Sequence[Mirror], evaluations: Sequence[
 
     with Store.open(options.db_url, mode="write") as store:
         for problem in log_evaluations(store, trackers, evaluations):
-            warnings.warn(f"{problem}; the results are stored, and the same call logs them", stacklevel=3)
+            warnings.warn(f"{problem}; the results are stored, and the same call logs them", stacklevel=4)
 
 
 def _until(

@@ -7,6 +7,8 @@ import signal
 from importlib import import_module
 from types import FrameType
 
+from testbed.tracing.patches import tracing
+
 _INTERRUPTED = 130
 
 
@@ -20,7 +22,8 @@ def main(program: str = "program") -> None:
         number = getattr(signal, name, signal.SIGINT)
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _leave)
-    import_module(f"testbed.cli.{program}").main()
+    with tracing():
+        import_module(f"testbed.cli.{program}").main()
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

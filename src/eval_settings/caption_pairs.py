@@ -1,4 +1,4 @@
-"""Images and captions in your own file as eval settings; docs/caption-pairs.md says what is in the file.
+"""Images and captions in your own file as eval settings; docs/clip-score.md says what is in the file.
 
 ``pairs:/path/to/pairs.csv`` scores a dual encoder by CLIPScore on its images and captions,
 ``pairs:/path/to/pairs.csv.prefix`` with "A photo depicts" in front of each caption, and

@@ -23,7 +23,7 @@ FAMILY = "tsv:"
 SUFFIX = ".tsv"
 AS_PANDAS = ".as_pandas"
 SEVERAL_TURNS = "MT"  # VLMEvalKit's kind of sets that are conversations
-CLASSES = "docs/vlmevalkit-classes.md"
+CLASSES = "docs/vlmevalkit.md"
 
 
 class QuestionTables:

@@ -1,4 +1,4 @@
-"""Image-text retrieval under CLIP benchmark's names; docs/retrieval.md says which files each data set needs."""
+"""Image-text retrieval under CLIP benchmark's names; docs/datasets.md says which files each data set needs."""
 
 from __future__ import annotations
 

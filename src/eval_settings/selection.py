@@ -1,4 +1,4 @@
-"""Which caption belongs to which image: tests of compositionality; docs/retrieval.md says which files each needs."""
+"""Which caption belongs to which image: tests of compositionality; docs/datasets.md says which files each needs."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from testbed.data.source import ImageSource
 from testbed.errors import DefinitionError, RunError
 from testbed.graph.nodes import Op, Reads
 from testbed.graph.ops import image_spec
-from testbed.identity import source_code
 from testbed.models.base.capability import GenerationConfig, Message
+from testbed.tracing import own_code
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -102,7 +102,7 @@ class Generations(MessageOp):
         """The pixels and the prompt."""
         spec = {**image_spec(setting, seed), "prompt": setting.task_options.get("prompt")}
         function = getattr(self.message, "__func__", self.message)
-        if source_code.is_own_function(function):
+        if own_code.is_own_function(function):
             spec["message"] = function
         return spec
 

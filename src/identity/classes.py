@@ -15,8 +15,8 @@ from enum import Enum
 from typing import Any
 
 from testbed.errors import IdentityError
-from testbed.identity import source_code
 from testbed.identity.code import MARK, CodeDescriber
+from testbed.tracing import own_code
 
 # Modules that put methods into the classes of others; which ones depends on the version of Python.
 _GENERATORS = frozenset({"collections", "dataclasses", "enum", "typing"})
@@ -28,7 +28,7 @@ class ClassDescriber(CodeDescriber):
     def klass(self, kind: type) -> Any:
         """A class: by name if it belongs to a library or to testbed, else by its bases and members."""
         self.met_class(kind)
-        if not source_code.is_own_class(kind):
+        if not own_code.is_own_class(kind):
             return {f"{MARK}class": f"{kind.__module__}.{kind.__qualname__}"}
         again = self.again(kind)
         if again is not None:
@@ -37,7 +37,7 @@ class ClassDescriber(CodeDescriber):
             f"{MARK}class": kind.__qualname__,
             "bases": [self.value(base) for base in kind.__bases__ if base is not object],
         }
-        if source_code.is_own_class(type(kind)):
+        if own_code.is_own_class(type(kind)):
             described["metaclass"] = self.value(type(kind))
         if issubclass(kind, Enum):
             described["values"] = [[name, self.value(member.value)] for name, member in kind.__members__.items()]
@@ -51,7 +51,7 @@ class ClassDescriber(CodeDescriber):
     def met_class(self, kind: type) -> None:
         """Notes the source file of a class."""
         if self._files is not None:
-            self.met(kind.__module__ or "", source_code.class_file(kind))
+            self.met(kind.__module__ or "", own_code.class_file(kind))
 
     def _named_member(self, name: str, member: Any, kind: type) -> Any:
         try:
@@ -64,7 +64,7 @@ class ClassDescriber(CodeDescriber):
             return {type(member).__name__: self._member(member.__func__)}
         if isinstance(member, property):
             parts = [self._member(each) for each in (member.fget, member.fset, member.fdel)]
-            own = source_code.is_own_class(type(member))
+            own = own_code.is_own_class(type(member))
             return {"property": parts, "class": self.value(type(member))} if own else {"property": parts}
         if isinstance(member, types.FunctionType):
             unwrapped = inspect.unwrap(member)
@@ -106,7 +106,7 @@ def _is_written(kind: Any, name: str, member: Any) -> bool:
         return False
     if issubclass(kind, Enum):
         if function is not None:
-            return source_code.is_own_function(function)
+            return own_code.is_own_function(function)
         kept = name.startswith("_") and name.endswith("_") and not isinstance(member, property)
         return not kept and name not in kind.__members__
     made = function is not None and function.__code__.co_filename == "<string>" and name.startswith("__")

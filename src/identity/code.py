@@ -12,9 +12,11 @@ from typing import Any
 
 from testbed.errors import IdentityError
 from testbed.identity import source_code
+from testbed.identity.lazy_imports import reached_lazily
 from testbed.identity.references import Chain, references
+from testbed.tracing import own_code
 
-_AUDIT = "testbed.tracing.audit"
+_PATCHES = "testbed.tracing.patches"
 MARK = "!"  # begins the keys of what is not plain JSON; a mapping with such keys of its own is written as pairs
 SOURCE = f"{MARK}source"
 
@@ -66,21 +68,21 @@ class CodeDescriber(ABC):
 
     def met(self, module: str, file: str | None) -> None:
         """Notes the source file of code that is a user's own."""
-        if self._files is not None and file and not file.startswith("<") and source_code.is_own(module, file):
+        if self._files is not None and file and not file.startswith("<") and own_code.is_own(module, file):
             self._files.add(os.path.abspath(file))
 
     # Functions ----------------------------------------------------------------------------------------------------
 
     def function(self, function: types.FunctionType) -> Any:
         """A function: by name if it belongs to a library or to testbed, else by its source and what it refers to."""
-        if function.__globals__.get("__name__") == _AUDIT:  # put around another one, which it calls
+        if function.__globals__.get("__name__") == _PATCHES:  # put around another one, which it calls
             return self.value(function.__wrapped__)  # type: ignore[attr-defined]
         if function.__globals__ is vars(functools) and hasattr(function, "registry"):
             return self._dispatched(function, function.registry)
         code = function.__code__
         # Of the code: a decorator may have given the function the name of another one.
         module, name = str(function.__globals__.get("__name__")), code.co_qualname
-        own = source_code.is_own(module, code.co_filename)
+        own = own_code.is_own(module, code.co_filename)
         self.met(module, code.co_filename)
         if not own and _has_name(function):
             return self._library_function(function, f"{module}.{name}")
@@ -137,7 +139,11 @@ class CodeDescriber(ABC):
                 for name, item in _follow(known[chain[0]], chain).items():
                     if name not in reached:
                         reached.update(self.named({name: item}, function.__qualname__))
-        return {"reached": by_name(reached)} if reached else {}
+        lazily = reached_lazily(function)
+        for name, file in sorted(lazily.files.items()):
+            self.met(name, file)
+        parts = {"reached": by_name(reached), "imported": lazily.texts}
+        return {part: content for part, content in parts.items() if content}
 
     def _dispatched(self, function: types.FunctionType, registry: Mapping[type, Any]) -> Any:
         """A function of `functools.singledispatch`: all the implementations that it leads to, by their types."""
@@ -166,7 +172,7 @@ class CodeDescriber(ABC):
     def module(self, module: types.ModuleType) -> Any:
         """A module by its name alone: the files of modules are in records."""
         self.met(module.__name__, getattr(module, "__file__", None))
-        return {f"{MARK}module": source_code.plain_name(module.__name__)}
+        return {f"{MARK}module": own_code.plain_name(module.__name__)}
 
 
 def captured_variables(function: types.FunctionType) -> dict[str, Any]:
@@ -189,7 +195,7 @@ def _globals(function: types.FunctionType) -> dict[str, Any]:
 def _follow(module: types.ModuleType, chain: Chain) -> dict[str, Any]:
     """What a chain of attributes of a module leads to, by name; only of a user's own, or code of testbed."""
     for index, name in enumerate(chain[1:], start=2):
-        own = source_code.is_own_module(module)
+        own = own_code.is_own_module(module)
         try:  # a library may import a lot to answer, and a function __getattr__ of the user's may raise anything
             item = getattr(module, name) if own else vars(module)[name]
         except Exception:
@@ -216,7 +222,7 @@ def _has_name(function: types.FunctionType) -> bool:
     name = function.__code__.co_qualname
     if "<locals>" not in name and "<lambda>" not in name:
         return True
-    return "<lambda>" not in name and source_code.is_standard_file(function.__code__.co_filename)
+    return "<lambda>" not in name and own_code.is_standard_file(function.__code__.co_filename)
 
 
 def by_name(variables: Mapping[str, Any]) -> dict[str, Any]:

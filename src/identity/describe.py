@@ -28,9 +28,9 @@ from typing import Any
 
 from testbed.calls import first_line
 from testbed.errors import IdentityError
-from testbed.identity import source_code
 from testbed.identity.classes import ClassDescriber
 from testbed.identity.code import MARK, by_name
+from testbed.tracing import own_code
 
 # The version of these rules. Raise it when a definition that nobody changed gets another description.
 SCHEME = 3
@@ -168,7 +168,7 @@ class Describer(ClassDescriber):
     def _enum(self, value: Enum) -> Any:
         kind = type(value)
         described = {f"{MARK}enum": f"{kind.__qualname__}.{value.name}", "value": self.value(value.value)}
-        return {**described, "class": self.value(kind)} if source_code.is_own_class(kind) else described
+        return {**described, "class": self.value(kind)} if own_code.is_own_class(kind) else described
 
     def _array(self, value: Any) -> Any:
         import numpy as np
@@ -198,7 +198,7 @@ class Describer(ClassDescriber):
         described = {f"{MARK}spec": self.fields(value.spec()), "type": kind.__name__}
         missing = inspect.getattr_static(value, "revision", None) is None  # a __getattr__ would invent one
         described["revision"] = 1 if missing else value.revision
-        if source_code.is_own_class(kind):
+        if own_code.is_own_class(kind):
             described["class"] = self.value(kind)
         else:
             self.met_class(kind)

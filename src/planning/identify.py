@@ -17,7 +17,6 @@ from testbed.graph.cells import Action, Cell, ItemNode, OpenedModel, OpenedSetti
 from testbed.graph.nodes import FITTED, IMAGES, Built, Items, OutputsOf, Reads, Rows
 from testbed.graph.options import RunOptions
 from testbed.graph.texts import text_language
-from testbed.identity import source_code
 from testbed.identity.describe import SCHEME, describe, describe_fields, digest
 from testbed.identity.fingerprints import cell_fingerprint, forward_fingerprint
 from testbed.models.base.capability import EMBED_IMAGE, NETWORK
@@ -30,6 +29,7 @@ from testbed.registry.catalog import Catalog
 from testbed.registry.references import PRESENT
 from testbed.tasks.image_embedding import ImageEmbeddings
 from testbed.tasks.task_base import check_options, get_task, require
+from testbed.tracing import own_code
 
 MADE_OF = "made of"  # the key of what a model is made of, in the identity of its cells
 CellOf = Callable[[str, str], Cell]
@@ -131,7 +131,7 @@ class Identifier:
         cell.left_out = self.opener.left_out(setting, others(rows))
         forward = self._forward(made_for, rows, model, setting)
         source = type(setting.source)
-        if source_code.is_own_class(source):  # what it calls a sample's content may not be all of it
+        if own_code.is_own_class(source):  # what it calls a sample's content may not be all of it
             with contextlib.suppress(IdentityError):
                 forward["source"] = describe(source, cell.files)
         view = view_of(definition, cell.files)
@@ -263,7 +263,7 @@ def view_of(setting: EvalSetting, files: set[str] | None = None) -> dict[str, An
     """
     task = get_task(setting.task)
     view = describe_fields(task.view_spec(setting), files)
-    return {**view, "task": describe(type(task), files)} if source_code.is_own_class(type(task)) else view
+    return {**view, "task": describe(type(task), files)} if own_code.is_own_class(type(task)) else view
 
 
 def others(rows: Rows) -> dict[str, OutputsOf]:

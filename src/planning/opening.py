@@ -18,7 +18,6 @@ from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.cells import LeftOuts, OpenedModel, OpenedSetting
 from testbed.graph.nodes import OutputsOf
 from testbed.graph.options import RunOptions
-from testbed.identity import source_code
 from testbed.identity.describe import describe, describe_fields, digest
 from testbed.identity.fingerprints import weights_identity
 from testbed.models.base.weights import Weights
@@ -29,7 +28,7 @@ from testbed.registry.catalog import Catalog
 from testbed.registry.table import Registry
 from testbed.tasks import image_embedding
 from testbed.tasks.task_base import get_task
-from testbed.tracing import access_log
+from testbed.tracing import access_log, own_code
 
 log = logging.getLogger("testbed")
 T = TypeVar("T")
@@ -195,7 +194,7 @@ def attempt(open_it: Callable[[], T]) -> T | str:
 def _origin(registry: Registry[Any], name: str) -> set[str]:
     """The file in which a name is defined, where it is the user's own."""
     file = registry.origin(name)
-    return {file} if file is not None and source_code.is_own("", file) else set()
+    return {file} if file is not None and own_code.is_own("", file) else set()
 
 
 def _only_images(opened: OpenedSetting) -> OpenedSetting:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from testbed.identity.source_code import PLUGIN_PREFIX, is_library_file
+from testbed.tracing.own_code import PLUGIN_PREFIX, is_library_file
 
 # ImageNet-testbed's packages, as its files import them.
 PACKAGES = ("registry", "models", "eval_settings", "mldb")

@@ -8,20 +8,21 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from testbed.identity.source_code import PLUGIN_PREFIX
-from testbed.plugins import own_sources
 from testbed.plugins.import_names import PACKAGES, VLMEVALKIT, add_module, in_full, meant, module_name, module_path
+from testbed.tracing.own_code import PLUGIN_PREFIX
+from testbed.tracing.own_sources import OwnSources, SourceLoader
+from testbed.tracing.patches import find_by, tracing
 
 _beside: set[str] = set()  # modules that plug-ins have imported, rather than plug-ins themselves
 
 
-class PluginLoader(own_sources.SourceLoader):
+class PluginLoader(SourceLoader):
     """Runs a file with an ``__import__`` of its own, which also serves the imports within its functions."""
 
     def exec_module(self, module: ModuleType) -> None:
@@ -54,10 +55,9 @@ def _spec(name: str, file: Path) -> ModuleSpec:
 
 
 def install() -> None:
-    """Lets the modules beside plug-ins be imported by their names, in this process."""
-    own_sources.install()  # for what plug-ins import from elsewhere
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    """Lets the modules beside plug-ins be imported by their names while testbed runs code."""
+    find_by(_Finder(), first=True)
+    find_by(OwnSources())  # for what plug-ins import from elsewhere
 
 
 def run_plugin(path: Path) -> ModuleType:
@@ -136,7 +136,8 @@ def _importer(file: str) -> Callable[..., Any]:
             return _by_python(name, file, fromlist or ())
         if known.startswith(PLUGIN_PREFIX):
             _beside.add(known)
-        found = builtins.__import__(known, fromlist=fromlist or ("__name__",))
+        with tracing():  # a function of a plug-in may be called by anybody
+            found = builtins.__import__(known, fromlist=fromlist or ("__name__",))
         if fromlist or "." not in name:
             return found
         top = name.partition(".")[0]
@@ -145,11 +146,28 @@ def _importer(file: str) -> Callable[..., Any]:
     return plugin_import
 
 
+def _compiled(folder: Path, name: str) -> Path | None:
+    """Compiled code in a folder, whose name is in it and cannot be another one."""
+    return next((place for each in EXTENSION_SUFFIXES if (place := folder / f"{name}{each}").is_file()), None)
+
+
+def _load_compiled(name: str, place: Path) -> ModuleType:
+    spec = spec_from_file_location(name, place)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.modules[name] = module
+    return module
+
+
 def _by_python(name: str, file: str, fromlist: Sequence[str]) -> ModuleType:
     try:
         return builtins.__import__(name, fromlist=fromlist)
     except ModuleNotFoundError as error:
         top = name.partition(".")[0]
+        if error.name == name and (place := _compiled(Path(file).parent, name)) is not None:
+            return _load_compiled(name, place)
         if top in (*PACKAGES, VLMEVALKIT) and (error.name or "").partition(".")[0] == top:
             message = f"No module named {name!r}: testbed has none, and there is none beside {file}"
             if top == VLMEVALKIT:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from testbed.data.content import ContentDigests
-from testbed.identity import source_code
 from testbed.identity.describe import digest_bytes
 from testbed.paths import cache_dir, write_atomically
+from testbed.tracing import own_code
 
 # Libraries whose release can move numbers, whatever a run imports of them so far.
 NUMERIC = """
@@ -63,7 +63,7 @@ def of_modules(tops: Iterable[str]) -> set[str]:
 
 @cache
 def _tops_of(name: str) -> list[str]:
-    return source_code.top_modules(installed()[name][1])
+    return own_code.top_modules(installed()[name][1])
 
 
 @cache

@@ -23,10 +23,11 @@ from typing import Any
 
 from testbed.data.content import MISSING, ContentDigests
 from testbed.identity.describe import SCHEME, digest, digest_bytes
-from testbed.identity.source_code import PLUGIN_PREFIX
 from testbed.provenance import libraries
 from testbed.tracing import access_log, versions
 from testbed.tracing.access_log import EXISTS, FILE, FOLDER, LINK, MODULE, TOP_MODULE, VARIABLE
+from testbed.tracing.own_code import PLUGIN_PREFIX
+from testbed.tracing.variables import ALL
 
 _PACKAGE = Path(__file__).parent.parent
 _IN_PACKAGE = f"{_PACKAGE}{os.sep}"
@@ -328,8 +329,12 @@ def _is_definition(name: str) -> bool:
 
 
 def _variable(name: str) -> str:
-    """A digest of a variable's value, which may be a secret; `MISSING` where it is not set."""
-    value = os.environ.get(name)
+    """A digest of a variable, or of all that begin so: values may be secrets; `MISSING` where none is set."""
+    if name.endswith(ALL):
+        found = [f"{key}={value}" for key, value in sorted(os.environ.items()) if key.startswith(name[: -len(ALL)])]
+        value = "\n".join(found) or None
+    else:
+        value = os.environ.get(name)
     return MISSING if value is None else digest_bytes(value.encode("utf-8", "surrogateescape"))[:16]
 
 

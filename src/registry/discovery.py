@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 from testbed import extending
 from testbed.calls import first_line, reason_of
 from testbed.errors import DefinitionError, DuplicateNameError, PluginError, TestbedError
-from testbed.plugins import own_sources, plugin_imports
+from testbed.plugins import plugin_imports
 from testbed.plugins.import_names import is_for_originals
 from testbed.tracing import access_log
-from testbed.tracing.audit import see_safetensors
+from testbed.tracing.own_sources import OwnSources
+from testbed.tracing.patches import find_by, see_safetensors
 
 if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
@@ -86,7 +87,7 @@ def load_entry_point(entry_point: importlib.metadata.EntryPoint, catalog: Catalo
     package = entry_point.dist.name if entry_point.dist else "an unknown package"
     remedy = f"; uninstall it, or set {ENV_NO_PLUGINS}=1 to continue without plug-ins"
     what = f"the plug-in {entry_point.name!r} of {package}"
-    own_sources.install()
+    find_by(OwnSources())
     with clear_faults(what, _origin(entry_point.module), remedy), access_log.watch(access_log.SHARED):
         loaded: Any = entry_point.load()
         if callable(loaded):

@@ -12,6 +12,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from testbed.inputs import Inputs, active, using
+from testbed.tracing.patches import tracing
 
 
 class PluginPickle:
@@ -35,6 +36,6 @@ def _unpack(data: bytes, plugins: tuple[str, ...], inputs: Inputs) -> Any:
     """The object itself takes the place of the parcel. The bytes come from the process that started this one."""
     from testbed.registry import registry
 
-    with using(inputs):
+    with using(inputs), tracing():
         registry.load(plugins)
         return ForkingPickler.loads(data)

@@ -15,7 +15,6 @@ from testbed.execution.records import Records
 from testbed.execution.report import Checked
 from testbed.graph.cells import Action, Cell
 from testbed.graph.options import RunOptions
-from testbed.identity.source_code import is_own_class
 from testbed.planning.plan import Plan, Planner
 from testbed.provenance.manifest import CHECKED, EDITED, described
 from testbed.registry.catalog import Catalog
@@ -26,6 +25,7 @@ from testbed.scoring.changes import SHOWN, ScoreChanges
 from testbed.scoring.finish import changes
 from testbed.tasks.task_base import get_task
 from testbed.tracing import access_log
+from testbed.tracing.own_code import is_own_class
 
 # Complete evaluations that one run checks; the next ones stay in doubt, and the run says so.
 MOST_CHECKED = 1000

@@ -14,10 +14,10 @@ from testbed.errors import MissingExtraError, StoreError
 from testbed.jsontext import to_json
 from testbed.metrics.classification import grouped
 from testbed.paths import safe_name, write_atomically
+from testbed.spreadsheet import cell
 from testbed.stored_results.export_texts import TEXT, reported_with, write_texts
 from testbed.stored_results.labels import unreported
 from testbed.stored_results.predictions import LOGITS, viewed_class_names
-from testbed.spreadsheet import cell
 
 if TYPE_CHECKING:
     import numpy as np

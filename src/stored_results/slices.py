@@ -13,11 +13,11 @@ from testbed.entities import Better, SampleInfo
 from testbed.errors import DataError
 from testbed.metric_specs import MetricSpec
 from testbed.metrics.inference.groups import Groups, by_group
+from testbed.spreadsheet import plain, reading_csv
 from testbed.stored_results.main_scores import larger_is_better, score_spec
 from testbed.stored_results.mistakes import infos_of
 from testbed.stored_results.predictions import best_names, class_names
 from testbed.stored_results.side_by_side import Samples, SideBySide, Tell, choose, clusters_in, side_by_side
-from testbed.spreadsheet import plain, reading_csv
 
 CLASS = "class"
 GROUP = "group"

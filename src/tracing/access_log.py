@@ -20,7 +20,7 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
-from testbed.tracing import versions
+from testbed.tracing import own_code, versions
 
 FILE = "files"
 FOLDER = "folders"  # the names in it
@@ -45,7 +45,6 @@ _fresh: set[Read] = set()
 _noted: set[Read] = set()
 _modules: set[str] = set()  # the imported modules that were told
 _own: dict[str, str] = {}  # the names of those that are the user's → their files
-_made: set[str] = set()  # the files that the user's code has made while it ran
 _counted = 0
 _forked: Any = None  # the file in which children say what they read, and the process that made it
 _taken = 0  # how much of that was read
@@ -102,7 +101,7 @@ def note(reads: Iterable[Read]) -> None:
     _fresh.update(fresh)
     for _, kind, name, version in reads:
         if kind == WRITTEN:
-            versions.wrote(place_of(name))
+            versions.wrote(place_of(name), made=version == versions.MISSING)
         elif version:
             versions.note(place_of(name), version)
 
@@ -143,15 +142,10 @@ def declare(files: Iterable[os.PathLike[str]]) -> None:
     versions.declare(os.path.abspath(file) for file in files)
 
 
-def made(path: str) -> None:
-    """Notes a file that the user's code makes while it runs."""
-    _made.add(os.path.abspath(path))
-
-
 def is_passing(name: str) -> bool:
     """Whether a file came and went with the code that made it: what is in it follows from what that code has read."""
     place = place_of(name)
-    return place in _made and not os.path.exists(place)
+    return versions.is_made(place) and not os.path.exists(place)
 
 
 def add(owner: str, kind: str, name: str, version: str = "", function: str = "") -> None:
@@ -161,11 +155,11 @@ def add(owner: str, kind: str, name: str, version: str = "", function: str = "")
         owner: For whom.
         kind: One of the kinds above.
         name: A path, or the name of a variable.
-        version: Of a file, from `testbed.tracing.versions.version_of`.
+        version: Of a file, from `testbed.tracing.versions.version_of`; of one that is written, what was there before.
         function: The function that reads it; empty if it is imported.
     """
     read = (owner, kind, asked_name(name) if kind != VARIABLE else name, version)
-    if version:
+    if version and kind != WRITTEN:
         versions.hold(place_of(read[2]), version, function)
     if read in _noted:
         return
@@ -231,10 +225,8 @@ def _collect() -> None:
 def _is_of_library(top: str) -> bool:
     module = sys.modules.get(top)
     places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
-    from testbed.identity import source_code
-
     paths = [f"{place}{os.sep}" for place in places if isinstance(place, str)]
-    return any(source_code.is_library_file(path) and not source_code.is_standard_file(path) for path in paths)
+    return any(own_code.is_library_file(path) and not own_code.is_standard_file(path) for path in paths)
 
 
 def own_modules() -> dict[str, str]:
@@ -249,6 +241,4 @@ def _own_module_file(name: str) -> str | None:
         return None
     if not isinstance(file, str) or not os.path.isabs(file) or not file.endswith(".py"):  # some are made on the way
         return None
-    from testbed.identity import source_code
-
-    return os.path.abspath(file) if source_code.is_own(name, file) else None
+    return os.path.abspath(file) if own_code.is_own(name, file) else None

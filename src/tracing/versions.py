@@ -22,7 +22,7 @@ _held: dict[str, dict[str, tuple[int, str]]] = {}  # file → reader → the run
 _fickle: set[tuple[str, str]] = set()  # files and the functions that read them anew in each run
 _read: dict[str, set[str]] = {}  # file → the versions that this run has read, in any process
 _torn: set[str] = set()  # files of which this process may hold two versions
-_written: set[str] = set()  # files that the user's code writes itself
+_written: dict[str, bool] = {}  # files that the user's code writes itself → whether it has made them
 declared: dict[str, set[str]] = {}  # file whose digest is in identities → the names of the version that was hashed
 _known: dict[str, tuple[str, str]] = {}  # file → its stamp and its version
 
@@ -104,9 +104,19 @@ def note(path: str, version: str) -> None:
     _read.setdefault(path, set()).add(version)
 
 
-def wrote(path: str) -> None:
-    """Notes that the user's code writes a file; that it changes is no edit."""
-    _written.add(path)
+def wrote(path: str, made: bool) -> None:
+    """Notes that the user's code writes a file; that it changes is no edit.
+
+    Args:
+        path: The file.
+        made: Whether it was not there before.
+    """
+    _written[path] = made or is_made(path)
+
+
+def is_made(path: str) -> bool:
+    """Whether the user's code has made a file while it ran."""
+    return _written.get(path, False)
 
 
 def read(path: str) -> set[str]:

@@ -35,6 +35,6 @@ def test_the_names_and_versions(page):
 
 
 def test_the_example(page, capsys):
-    (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    code = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)[0]
     exec(compile(code, "reading-answers.md", "exec"), {})
     assert capsys.readouterr().out == "B 1.0 answer is\n"

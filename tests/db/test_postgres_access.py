@@ -1,4 +1,4 @@
-"""Postgres as docs/postgres.md sets it up: roles, passwords, TLS, bounded connections."""
+"""Postgres as docs/clusters.md sets it up: roles, passwords, TLS, bounded connections."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SAMPLES = samples_of([0, 1])
 def roles(root: Path) -> Iterator[Any]:
     """A function from a role to its URL, on a server where the page's SQL was executed."""
     admin, owner = re.findall(
-        r"```sql\n(.*?)```", (root / "docs" / "postgres.md").read_text(encoding="utf-8"), re.DOTALL
+        r"```sql\n(.*?)```", (root / "docs" / "clusters.md").read_text(encoding="utf-8"), re.DOTALL
     )
     with postgres_server.own_server() as server:
 

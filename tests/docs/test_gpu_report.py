@@ -1,4 +1,4 @@
-"""The section about GPUs in docs/benchmarks.md is what the stored proofs say."""
+"""The section about GPUs in benchmarks/results.md is what the stored proofs say."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_collections():
 @pytest.mark.parametrize("name", [*RETRIEVAL, *SELECTION])
 def test_opening_without_data_says_what_is_expected_where(name, tmp_path, monkeypatch):
     dataset = registry.get_eval_setting(name).dataset
-    with pytest.raises(DataError, match=r"no data root is set; give --data-root .*docs/retrieval.md"):
+    with pytest.raises(DataError, match=r"no data root is set; give --data-root .*docs/datasets.md"):
         dataset.open()
     monkeypatch.setenv("TESTBED_DATA", str(tmp_path))
     with pytest.raises(DataError, match=rf"data set '{name.removesuffix('.all')}': .*{tmp_path}"):

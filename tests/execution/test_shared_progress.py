@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import multiprocessing
 import re
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 import torch
 from toy import SlowNetwork, darker, toy_catalog, toy_model, toy_setting
 from toy_towers import everything, toy_encoder
+from world_runs import wait_until
 
 from testbed.db.store import Store
 from testbed.execution.progress import LineProgress
@@ -43,6 +43,11 @@ def counts(text: str, most: int) -> dict[str, list[int]]:
     return found
 
 
+def has_begun(url: str) -> bool:
+    with Store.open(url) as store:
+        return bool(store.leases.runs())
+
+
 def start(made: Catalog, url: str, models: Sequence[str], settings: Sequence[str], to: Path) -> Any:
     def child() -> None:
         with to.open("w") as stream:
@@ -63,7 +68,7 @@ def test_runs_that_share_some_cells_count_each_image_once(lab: Any, tmp_path: Pa
     )
     files = [tmp_path / "first", tmp_path / "second"]
     first = start(made, lab.url, ["toy"], ["plain", "dim", "other"], files[0])
-    time.sleep(0.2)
+    wait_until(lambda: has_begun(lab.url))
     second = start(made, lab.url, ["toy"], ["plain", "other", "dim"], files[1])
     for each in (first, second):
         each.join(120)

@@ -33,6 +33,9 @@ class Passes:
     def missing(self, protocol, rows):
         return [row for row in rows.tolist() if row not in self.seen.get(protocol, ())]
 
+    def passes(self, protocol, rows):
+        return len(self.missing(protocol, rows))
+
     def run(self, protocols, rows):
         for each in protocols:
             self.seen.setdefault(each, set()).update(rows.tolist())
@@ -41,8 +44,8 @@ class Passes:
 class Bench:
     """Variants with known values, estimated as an even draw would, some of them of the first samples only."""
 
-    def __init__(self, values, first=()):
-        self.values, self.first = values, dict(first)
+    def __init__(self, values, first=(), spread=0.45):
+        self.values, self.first, self.spread = values, dict(first), spread
         self.cell, self.images = range(SAMPLES), Passes()
         self.order = np.random.default_rng(1).permutation(SAMPLES)
         self.noise = dict(zip(values, np.random.default_rng(2).normal(size=len(values)), strict=True))
@@ -59,7 +62,7 @@ class Bench:
 
     def estimated(self, arm, size, outputs=None):
         drawn, of = len(self.rows(arm, size)), self.count(arm)
-        error = 0.45 * np.sqrt((1 - drawn / of) / max(drawn, 1))
+        error = self.spread * np.sqrt((1 - drawn / of) / max(drawn, 1))
         return (Estimate(self.values[arm] + error * self.noise[arm], error, drawn),)
 
 
@@ -86,14 +89,25 @@ def test_it_spends_what_it_may_and_no_more(bench):
         assert 0.9 * budget <= bench.images.forwards <= budget
 
 
-def test_it_stops_when_one_is_known_and_all_others_are_out(bench):
+def test_it_stops_when_one_that_gives_the_value_was_run_on_all_samples(bench):
     race = Race(bench, [TARGET])
     race.run(bench.values, 10**9)
-    assert race.alive(bench.values) == [arm("0")]
-    assert bench.images.forwards < 3 * SAMPLES
+    assert race.known[arm("0")] == (Estimate(0.7, 0.0, SAMPLES),)
+    assert sum(size == SAMPLES for size in race.sizes.values()) == 1
+    assert bench.images.forwards < 2 * SAMPLES
+
+
+def test_one_that_was_run_on_all_samples_for_nothing_gives_way_to_the_next(bench):
+    bench.values[arm("0")], bench.noise[arm("0")] = 0.699, 0.1  # the nearest, until all is run
+    bench.values[arm("1")], bench.noise[arm("1")] = 0.7, 1.5
+    race = Race(bench, [TARGET])
+    race.run(bench.values, 10**9)
+    assert verdict(race.known[arm("0")], [TARGET]) == EXCLUDED
+    assert verdict(race.known[arm("1")], [TARGET]) == GIVES
 
 
 def test_it_may_stop_as_soon_as_one_is_sure(bench):
+    bench.spread = 0.02
     race = Race(bench, [TARGET])
     race.run(bench.values, 10**9, until_sure=True)
     until_sure = bench.images.forwards

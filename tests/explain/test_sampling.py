@@ -119,6 +119,13 @@ def test_it_needs_fewer_samples_than_an_even_draw(monkeypatch):
     assert np.std([each.value for each in found]) < 0.6 * even
 
 
+def test_a_draw_for_a_large_gap_is_nearly_even():
+    margins = np.random.default_rng(3).exponential(size=5000)
+    near, far = (Draw(margins, gap).probabilities(500) for gap in (0.01, 0.6))
+    assert far.max() / far.min() < 1.7
+    assert near.max() / near.min() > 5
+
+
 def test_all_samples_give_the_value_itself(monkeypatch):
     before, after = tables(1.0)
     [found, *_] = estimates(monkeypatch, before, after, 10**9)

@@ -27,11 +27,11 @@ import pytest
 import torch
 
 from testbed.errors import IdentityError
-from testbed.identity import source_code
 from testbed.identity.alike import Comparison
 from testbed.identity.describe import describe, describe_fields, digest, digest_bytes
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
 from testbed.registry import Catalog, discovery
+from testbed.tracing import own_code
 
 Load = Callable[..., ModuleType]
 Identify = Callable[..., str]
@@ -847,7 +847,7 @@ THROUGH_MODULE = {
 
 
 @pytest.fixture
-def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], None]]:
     """Writes the helper modules ``mine`` and ``folder.mine``, and forgets those imported before."""
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -858,10 +858,14 @@ def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, st
             (folder / "k.json").write_text(content)
         linecache.clearcache()
         importlib.invalidate_caches()
-        for name in ("mine", "folder", "folder.mine"):
-            monkeypatch.delitem(sys.modules, name, raising=False)
+        forget()
 
-    return write
+    def forget() -> None:
+        for name in ("mine", "folder", "folder.mine"):
+            sys.modules.pop(name, None)
+
+    yield write
+    forget()
 
 
 @pytest.mark.parametrize("written", THROUGH_MODULE.values(), ids=THROUGH_MODULE)
@@ -905,9 +909,7 @@ def test_the_files_of_all_code_that_was_met_are_listed(
 
 
 def test_the_files_of_an_installed_plugin_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from testbed.identity import source_code
-
-    monkeypatch.setattr(source_code, "_plugin_packages", lambda: frozenset({"h1_plugin"}))
+    monkeypatch.setattr(own_code, "_plugin_packages", lambda: frozenset({"h1_plugin"}))
     monkeypatch.setitem(sys.modules, "h1_plugin", ModuleType("h1_plugin"))
     path = tmp_path / "site-packages" / "h1_plugin.py"
     path.parent.mkdir()
@@ -991,7 +993,7 @@ print(json.dumps([{{name: digest(value) for name, value in thing.items()}}, list
 @pytest.fixture
 def on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder on the path of imports."""
-    caches = (source_code._library_places, source_code.is_library_file, source_code.is_standard_file)
+    caches = (own_code._library_places, own_code.is_library_file, own_code.is_standard_file)
     monkeypatch.syspath_prepend(tmp_path / "more")
     for cache in caches:
         cache.cache_clear()
@@ -1017,10 +1019,10 @@ def test_in_a_folder_that_pip_filled_libraries_are_what_it_installed(
     for name, text in listed.items():
         (info / name).write_text(text)
     library = str(on_the_path / theirs)
-    assert not source_code.is_own("theirs", library)
-    assert not source_code.is_standard_file(library)
+    assert not own_code.is_own("theirs", library)
+    assert not own_code.is_standard_file(library)
     for mine in ("mine.py", "theirs_too/code.py", "helpers/__init__.py"):
-        assert source_code.is_own("mine", str(on_the_path / mine))
+        assert own_code.is_own("mine", str(on_the_path / mine))
 
 
 # What functools makes, and what a __getattr__ answers --------------------------------------------------------------

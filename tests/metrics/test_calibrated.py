@@ -121,7 +121,7 @@ class TestPredictionPowered:
 
 
 class TestDifferencesOfTwoModels:
-    """As docs/judges.md has it: differences of labels and of verdicts, from -1 to 1."""
+    """As docs/reading-answers.md has it: differences of labels and of verdicts, from -1 to 1."""
 
     def test_as_ppi_python(self):
         rng = np.random.default_rng(11)

@@ -25,8 +25,8 @@ from testbed.extensions.explorer.overview import column_group, family_of, pretra
 from testbed.graph.options import RunOptions
 from testbed.plotting.stats import linear_fit
 from testbed.registry import registry
-from testbed.stored_results.pictures import Pictures
 from testbed.runner.run import run
+from testbed.stored_results.pictures import Pictures
 
 V2 = "imagenetv2-matched-frequency-format-val"
 

@@ -1,4 +1,4 @@
-"""docs/what-you-have.md: each line of its tables as it stands there, on published weights and real photographs."""
+"""docs/first-hour.md: each line of its tables as it stands there, on published weights and real photographs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NEEDS = {10: "datasets", 18: "transformers", 19: "onnxruntime", 28: "tensorboard
 
 def lines(root: Path) -> dict[int, str]:
     """What one types for each line of the tables."""
-    text = (root / "docs" / "what-you-have.md").read_text(encoding="utf-8")
+    text = (root / "docs" / "first-hour.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) \|.*?\| `([^`]+)` \| \d \|", text, flags=re.MULTILINE)
     return {int(number): typed for number, typed in rows}
 

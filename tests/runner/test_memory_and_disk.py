@@ -5,10 +5,12 @@ A module is written to a folder and imported; `new_process` stands for Python's 
 
 from __future__ import annotations
 
-import importlib
+import importlib.machinery
 import os
+import shutil
 import subprocess
 import sys
+import sysconfig
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,9 +22,11 @@ import torch
 from toy import ToyNetwork, toy_catalog, toy_model, toy_setting
 
 from testbed.provenance import libraries
+from testbed.registry.discovery import load_plugin_file
 from testbed.tracing import access_log, versions
 
 COUNT = 100
+TESTS = Path(__file__).resolve().parents[1]
 
 
 class Notebook:
@@ -365,6 +369,135 @@ def test_what_code_runs_or_reads_is_seen(notebook: Notebook, name: str) -> None:
     assert notebook.value() != pytest.approx(old, rel=1e-3)
 
 
+LISTED = {
+    "the beginning of a name": "[v for key, v in os.environ.items() if key.startswith('TESTBED_LI')]",
+    "one of several beginnings": "[v for key, v in os.environ.items() if key.startswith(('TESTBED_LI_ST', 'ZZ'))]",
+    "a part of a name": "[os.environ[key] for key in os.environ if key[:11] == 'TESTBED_LI_']",
+    "a copy": "[v for v in [dict(os.environ).get('TESTBED_LI_ST')] if v]",
+    "a copy by its method": "[v for v in [os.environ.copy().get('TESTBED_LI_ST')] if v]",
+    "a copy with more": "[v for v in [{**os.environ, 'A': '1'}.get('TESTBED_LI_ST')] if v]",
+    "a beginning that has a name": "[v for key, v in os.environ.items() if key.startswith(BEGINNING)]",
+}
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_variables_that_are_chosen_from_all_are_seen(notebook: Notebook, name: str) -> None:
+    listing, name = LISTED[name], "TESTBED_LI_ST"
+    text = f"BEGINNING = 'TESTBED_LI_'\n\ndef f(images):\n    k, *_ = {listing} or [1]\n{READS}"
+    notebook.write("mine.py", CONFIG + text)
+    found = []
+    for value in ("0.5", "0.8", None):  # also one that is not there any more
+        os.environ.pop(name, None)
+        os.environ.update({} if value is None else {name: value})
+        assert notebook.run().status == "complete"
+        found.append(notebook.value())
+        assert (notebook.run().status, notebook.report.checks) == ("stored", [])
+        notebook.new_process()
+    assert len(set(found)) == 3
+
+
+@pytest.mark.parametrize(
+    "read", ["os.environ[{}]", "os.environ.get({})", "os.getenv({}, '1')"], ids=["taken", "asked for", "by getenv"]
+)
+def test_a_variable_that_was_read_before_the_first_evaluation_is_seen(
+    notebook: Notebook, monkeypatch: pytest.MonkeyPatch, read: str
+) -> None:
+    """By a module that keeps it where no definition refers to it."""
+    name = "'TESTBED_EARLIER'"
+    notebook.write("helper.py", f"import os\n\nK = float({read.format(name)})\n")
+    notebook.write("mine.py", f"{CONFIG}def f(images):\n    return images * importlib.import_module('help' + 'er').K\n")
+    found = []
+    for value in ("0.5", "0.8"):
+        monkeypatch.setenv("TESTBED_EARLIER", value)
+        importlib.import_module("helper")
+        assert notebook.run().status == "complete"
+        found.append(notebook.value())
+        assert (notebook.run().status, notebook.report.checks) == ("stored", [])
+        notebook.new_process()
+    assert found[0] != pytest.approx(found[1], rel=1e-3)
+
+
+EXTENSION = """
+#include <Python.h>
+static PyObject *k(PyObject *self, PyObject *none) { return PyFloat_FromDouble(0.5); }
+static PyMethodDef methods[] = {{"k", k, METH_NOARGS, ""}, {0}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "compiled", "", -1, methods};
+PyMODINIT_FUNC PyInit_compiled(void) { return PyModule_Create(&module); }
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mine",
+    [
+        "import compiled\n\ndef f(images):\n    return images * compiled.k()\n",
+        "def f(images):\n    from helper import k\n    return images * k()\n",
+    ],
+    ids=["at the top", "through a helper, within a function"],
+)
+def test_compiled_code_of_ones_own_is_seen(tmp_path: Path, mine: str) -> None:
+    """In processes of their own, since one cannot import compiled code again."""
+    if (compiler := shutil.which("cc")) is None:
+        pytest.skip("needs a C compiler")
+    (tmp_path / "mine.py").write_text(mine)
+    (tmp_path / "helper.py").write_text("from compiled import k\n")
+    (tmp_path / "run.py").write_text(SCRIPT)
+
+    def value(factor: str) -> tuple[str, float]:
+        (tmp_path / "compiled.c").write_text(EXTENSION.replace("0.5", factor))
+        place = tmp_path / f"compiled{importlib.machinery.EXTENSION_SUFFIXES[0]}"
+        place.unlink(missing_ok=True)
+        include = f"-I{sysconfig.get_path('include')}"
+        subprocess.run([compiler, "-shared", "-fPIC", include, tmp_path / "compiled.c", "-o", place], check=True)
+        paths = [str(tmp_path), *(each for each in sys.path if each.startswith(str(TESTS)))]
+        done = subprocess.run(
+            [sys.executable, tmp_path / "run.py"],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        status, number = done.stdout.split()[-2:]
+        return status, float(number)
+
+    first = value("0.5")
+    assert value("0.5") == ("stored", first[1])
+    second = value("0.8")
+    assert second[0] == "complete"
+    assert second[1] != pytest.approx(first[1], rel=1e-3)
+
+
+def test_compiled_code_beside_a_plugin_is_found_and_seen(
+    lab: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if (compiler := shutil.which("cc")) is None:
+        pytest.skip("needs a C compiler")
+    (tmp_path / "code.c").write_text(EXTENSION)
+    place = tmp_path / f"compiled{importlib.machinery.EXTENSION_SUFFIXES[0]}"
+    include = f"-I{sysconfig.get_path('include')}"
+    subprocess.run([compiler, "-shared", "-fPIC", include, tmp_path / "code.c", "-o", place], check=True)
+    (tmp_path / "plugin.py").write_text("def f(images):\n    import compiled\n    return images * compiled.k()\n")
+    monkeypatch.delitem(sys.modules, "compiled", raising=False)
+    f = load_plugin_file(tmp_path / "plugin.py").f
+    (outcome,) = lab.run(toy_catalog(toy_model(), toy_setting("s", 20, perturbation_fn_gpu=f))).outcomes
+    assert outcome.status == "complete"
+    with lab.open() as store:
+        records = store.records.of([outcome.evaluation_id])[outcome.evaluation_id]
+    assert any(str(place) in each.content["files"] for each in records)
+
+
+SCRIPT = """
+import testbed
+import mine
+from toy import toy_model, toy_setting
+
+found = testbed.evaluate(toy_model(), toy_setting("s", 20, perturbation_fn_gpu=mine.f), db="store.db", progress=False)
+row = found.frame[found.frame.metric == "nll"].iloc[0]
+print(row.status, row.value)
+"""
+
+
 @pytest.mark.parametrize(
     "listed", [{"top_level.txt": "labfx\n"}, {"installed-files.txt": "../labfx/__init__.py\nPKG-INFO\n"}, {}]
 )
@@ -410,13 +543,14 @@ UNSEEN = {
             [sys.executable, "-c", f"import h5py; h5py.File('config', 'w')['k'] = 0.{value}"], cwd=folder, check=True
         ),
     ),
-    "a variable from a copy of all": (
-        f"def f(images):\n    k = dict(os.environ)['TESTBED_COPIED']\n{READS}",
-        lambda folder, value: os.environ.update(TESTBED_COPIED=f"0.{value}"),
+    "whether a file is there, asked before the first evaluation": (
+        "NUMBER = 0.5 if (HERE / NAME).exists() else 0.8\n\n"
+        "def f(images):\n    return images * vars(sys.modules[__name__])['NUM' + 'BER']\n",
+        lambda folder, value: (folder / "config").touch() if value == 5 else (folder / "config").unlink(),
     ),
-    "variables that are found by the beginning of their names": (
-        f"def f(images):\n    (k,) = [v for key, v in os.environ.items() if key.startswith('TESTBED_LI')]\n{READS}",
-        lambda folder, value: os.environ.update(TESTBED_LISTED=f"0.{value}"),
+    "a variable from a copy of all, by a name that is computed": (
+        f"def f(images):\n    k = dict(os.environ)['TESTB' + 'ED_COPIED']\n{READS}",
+        lambda folder, value: os.environ.update(TESTBED_COPIED=f"0.{value}"),
     ),
 }
 

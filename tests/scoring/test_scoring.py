@@ -32,10 +32,10 @@ from testbed.metrics.clip.pairs import pair_cosines, ref_clip_score
 from testbed.models.base.capability import Generation, GenerationConfig, Message
 from testbed.models.base.generator import Generator
 from testbed.registry import Catalog
-from testbed.stored_results.export import write_run
-from testbed.stored_results.export_texts import save_texts
 from testbed.runner.dry_run import make_plan
 from testbed.scoring.rescore import rescore
+from testbed.stored_results.export import write_run
+from testbed.stored_results.export_texts import save_texts
 
 COUNT = 30
 SETTING, SIMILAR, CLIP = "shown", "shown@hash", "shown.clip_score@tower"

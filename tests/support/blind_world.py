@@ -136,13 +136,14 @@ def _numbers(random: np.random.Generator, count: int) -> np.ndarray:
     return random.choice(CLASSES, count, p=share / share.sum())
 
 
-def write_images(folder: Path, count: int, clutter: float) -> None:
+def write_images(folder: Path, count: int, clutter: float, others: int = 0) -> None:
     """Writes ``test`` and ``relabelled``: the same files, 4 % of them of the lower half in other classes' folders.
 
-    A class's folder is its number. Some hard images are there twice, and some files are broken.
+    A class's folder is its number. Some hard images are there twice, and some files are broken. ``others`` numbers
+    sets of other images.
     """
     photos, _, digits = _sources()
-    random = np.random.default_rng(11)
+    random = np.random.default_rng(11 + 100 * others)
     for name in FOLDERS:
         for kind in ("test", "relabelled"):
             (folder / kind / name).mkdir(parents=True)
@@ -168,12 +169,12 @@ def write_images(folder: Path, count: int, clutter: float) -> None:
             place += 1
 
 
-def training_images(count: int, clutter: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def training_images(count: int, clutter: float, others: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Images [n, 3, 36, 36] and [n, 3, 34, 34] of bytes, and their classes in the order of the folders."""
     from torchvision import transforms
 
     photos, digits, _ = _sources()
-    random = np.random.default_rng(12)
+    random = np.random.default_rng(12 + 100 * others)
     numbers = _numbers(random, count)
     sides = (36, 34)
     made = [torch.empty(count, 3, side, side, dtype=torch.uint8) for side in sides]

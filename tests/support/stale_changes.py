@@ -550,7 +550,6 @@ DATA = (
         'add_setting("@@", perturbation_fn_gpu=f)\n',
         files={"ops_@@.py": SCALED},
         edits=(("ops_@@.py", *SCALE),),
-        described=False,
     ),
 )
 
@@ -596,7 +595,8 @@ def _reads(name: str, value: str, files=None, written=None, first: str = "", **o
 def _uses(name: str, factor: str, files: dict[str, str], written=None, **options) -> Change:
     """A setting that uses a number of a helper."""
     plugin = f"{factor}{TWICE if options.get('twice') else ''}{USES_FACTOR}"
-    return Change(name, SETTING, plugin, files=files, written=written or HALF, described=False, **options)
+    options = {"described": False, **options}
+    return Change(name, SETTING, plugin, files=files, written=written or HALF, **options)
 
 
 ACCESSES = (
@@ -622,6 +622,7 @@ ACCESSES = (
         "def factor():\n    import helper_@@\n    return helper_@@.NUMBER\n",
         {"helper_@@.py": "NUMBER = 1.0\n"},
         {"helper_@@.py": "NUMBER = 0.5\n"},
+        described=True,
     ),
     *(
         _uses(
@@ -631,6 +632,7 @@ ACCESSES = (
             {},
             {"optional_@@.py": "NUMBER = 0.5\n"},
             twice=True,
+            described=how == "import",
         )
         for how, value in (
             ("import", '__import__("optional_@@")'),

@@ -76,7 +76,7 @@ def command(
     click.echo(table(header, lines, right=[1, 2, 3, 4, 5, 6]))
     grouped = any(each.clusters for each in found)
     footnote(
-        f"scores on {setting} in %; docs/judges.md says what each method assumes"
+        f"scores on {setting} in %; docs/reading-answers.md says what each method assumes"
         + ("; intervals are those of the groups of samples of the data set" if grouped else "")
     )
     return 0

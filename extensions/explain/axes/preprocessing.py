@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -46,11 +47,17 @@ def _cropped(fraction: float) -> Callable[[Pixels], Pixels]:
     return change
 
 
-def _resized(factor: float) -> Callable[[Pixels], Pixels]:
+def _resized(factor: float, whole: Callable[[float], int] | None = None) -> Callable[[Pixels], Pixels]:
+    """Both sizes times a factor; with ``whole``, the first one is as many times as large as the rounded crop is."""
+
     def change(pixels: Pixels) -> Pixels:
         geometry = pixels.geometry
         assert geometry is not None
-        crop, resize = ((round(a * factor), round(b * factor)) for a, b in (geometry.crop, geometry.resize))
+        crop = (round(geometry.crop[0] * factor), round(geometry.crop[1] * factor))
+        resize = tuple(
+            round(side * factor) if whole is None else whole(side * after / before)
+            for side, after, before in zip(geometry.resize, crop, geometry.crop, strict=True)
+        )
         return replace(pixels, geometry=replace(geometry, crop=crop, resize=resize))
 
     return change
@@ -91,8 +98,14 @@ def _size(cell: StoredCell) -> Found:
     own = own_geometry(cell)
     for factor in SIZES:
         side = round(own.crop[0] * factor)
-        if side != own.crop[0]:
-            yield f"{side} pixels", _resized(factor)
+        if side == own.crop[0]:
+            continue
+        yield f"{side} pixels", _resized(factor)
+        resized = {round(own.resize[0] * factor)}
+        for whole in (math.floor, round):  # as timm and as others do
+            if (size := whole(own.resize[0] * side / own.crop[0])) not in resized:
+                resized.add(size)
+                yield f"{side} pixels, resized to {size}", _resized(factor, whole)
 
 
 add_axis(Axis("interpolation", Stage.IMAGES, _interpolation))

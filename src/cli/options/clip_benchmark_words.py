@@ -24,7 +24,7 @@ HINTS = {
     "--skip-existing": _STORED,
     "--skip-load": _STORED,
     "--feature-root": "leave it out: image embeddings are in the store",
-    "--annotation-file": "put it into the data set's folder below --data-root; docs/retrieval.md has the names",
+    "--annotation-file": "put it into the data set's folder below --data-root; docs/datasets.md has the names",
     "--dump-classnames": _DUMP.format("--dump-classnames"),
     "--dump-templates": _DUMP.format("--dump-templates"),
     "--distributed": "leave it out: a run uses all GPUs; --gpus chooses some",

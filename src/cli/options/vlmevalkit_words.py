@@ -10,13 +10,10 @@ _STORED = "leave it out: stored answers are never asked for again, and a changed
 _FAILED = "leave it out: a question that failed is not stored, and the next run asks it again"
 _SERVED = "give the model this in a small file for --plugin, as ApiModel(…, {}); docs/served-models.md"
 _GENERATION = (
-    "write {} into the generation options of a model or a setting, in a small file for --plugin;"
-    " docs/vision-language-models.md"
+    "write {} into the generation options of a model or a setting, in a small file for --plugin; docs/served-models.md"
 )
-_JUDGE = "a judge is a model like others, with these options of its own; docs/judges.md"
-_PROMPT = (
-    "leave it out: prompts are those of the sets; a class with build_prompt has its own (docs/vlmevalkit-classes.md)"
-)
+_JUDGE = "a judge is a model like others, with these options of its own; docs/reading-answers.md"
+_PROMPT = "leave it out: prompts are those of the sets; a class with build_prompt has its own (docs/vlmevalkit.md)"
 _DATA_CONFIG = "write the sets into a configuration file: testbed run --vlmevalkit FILE.json"
 
 HINTS = {
@@ -33,7 +30,7 @@ HINTS = {
     "--ignore": _FAILED,
     "--reuse": _STORED,
     "--reuse-aux": _STORED,
-    "--use-vllm": "name the model vllm/<hub id or folder>; docs/vision-language-models.md",
+    "--use-vllm": "name the model vllm/<hub id or folder>; docs/served-models.md",
     "--use-verifier": "a model judges the answers: --on SET@NAME, or afterwards: testbed rescore --judge NAME --on SET",
     "--judge": "write it into the name of the set, --on SET@NAME; or afterwards: testbed rescore --judge NAME --on SET",
     "--judge-args": _JUDGE,

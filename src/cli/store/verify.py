@@ -73,7 +73,7 @@ def command(
 ) -> int:
     """Recompute samples of stored results, and compare.
 
-    Those longest unverified come first; the outcome is stored. For a nightly job: docs/nightly.md.
+    Those longest unverified come first; the outcome is stored. For a nightly job: docs/store.md.
     """
     require_amount(samples, "--samples")
     from testbed.cli.run.progress import command_progress

@@ -46,7 +46,7 @@ class AnnotatedDataset:
         if root is None:
             raise DataError(
                 f"data set {self.name!r}: no data root is set; give --data-root DIR or set {ENV_DATA}; which files"
-                f" DIR/{self.folder} should contain is in docs/retrieval.md"
+                f" DIR/{self.folder} should contain is in docs/datasets.md"
             )
         return root / self.folder
 

@@ -15,8 +15,8 @@ from testbed.data.rows import Picture, Row
 from testbed.errors import DataError, DefinitionError, SampleError, TestbedError
 from testbed.eval_settings.base.frame_rows import FrameRows
 from testbed.eval_settings.base.setting import EvalSetting
-from testbed.identity import source_code
 from testbed.paths import own_temporary
+from testbed.tracing import own_code
 
 # What of a class decides the questions, with all that these use.
 _ASKING = ("__init__", "load_data", "prepare_tsv", "post_build", "dump_image", "build_prompt")
@@ -190,7 +190,7 @@ def asking(cls: type) -> Any:
 
     The class itself where its code may reach any member.
     """
-    own = [base for base in cls.__mro__ if source_code.is_own_class(base)]
+    own = [base for base in cls.__mro__ if own_code.is_own_class(base)]
     if not own:
         return cls
     found: dict[str, list[Any]] = {}

@@ -13,6 +13,7 @@ from typing import Any
 from testbed.identity import source_code
 from testbed.identity.code import MARK
 from testbed.identity.describe import Describer, digest, digest_bytes, hooks_of, is_network, torch_bookkeeping
+from testbed.tracing import own_code
 
 # What transformers keeps in a configuration about where it was loaded from, and by which version of what.
 _WHEREABOUTS = frozenset({"_name_or_path", "name_or_path", "_commit_hash", "transformers_version"})
@@ -39,7 +40,7 @@ def structure_of(network: Any) -> Any:
 def companion_of(thing: Any) -> Any:
     """What a loader returns beside a network, such as a tokenizer, as a JSON value: a library's counts by its type."""
     describer = _StructureDescriber({})
-    own = source_code.is_own_class(type(thing)) or isinstance(thing, types.FunctionType | types.MethodType)
+    own = own_code.is_own_class(type(thing)) or isinstance(thing, types.FunctionType | types.MethodType)
     return describer.attempt(thing, type_name(thing)) if own else type_name(thing)
 
 
@@ -84,8 +85,8 @@ class _StructureDescriber(Describer):
 
     def _text_of(self, kind: type) -> Any:
         """The text of the file of a class."""
-        path = source_code.class_file(kind)
-        if path is None or not path.endswith(".py") or not source_code.is_own_class(kind):
+        path = own_code.class_file(kind)
+        if path is None or not path.endswith(".py") or not own_code.is_own_class(kind):
             return self.value(kind)  # which says why it cannot be described
         return digest_bytes(source_code.file_text(path).encode(errors="surrogatepass"))
 

@@ -30,7 +30,7 @@ class TextEncoder(ModelDefinition):
             are made batch-invariant; any other object has to see to it itself.
         text_batch_size: How many texts at once; halved where memory does not suffice. It does not change embeddings but
             by rounding; on a CPU, of an encoder with ``lengths`` that multiplies matrices by `torch.nn.Linear` alone,
-            not at all (docs/caption-similarity.md).
+            not at all (docs/clip-cc-bench.md).
         instruction: What the model is told to do with a text. It is put in front of each, as it is written; an
             ``encode`` that takes an argument ``instruction`` is given it instead.
         max_length: The most tokens of a text, instruction and all; the encoder's attribute ``max_seq_length`` is set to

@@ -198,7 +198,7 @@ def loading(name: str) -> Iterator[None]:
     The source and target of torch.hub's downloads are taken from its output. Output of loaders goes to the standard
     error, because the standard output is for results.
     """
-    from testbed.tracing.audit import see_safetensors
+    from testbed.tracing.patches import see_safetensors
 
     see_safetensors()
     said = _Tee(sys.stderr)

@@ -150,7 +150,7 @@ def _model(path: Path, name: str, given: Mapping[str, Any]) -> ModelDefinition:
         return _local(where, name, given)
     raise DefinitionError(
         f"{where} is of VLMEvalKit's class {given.get('class')!r}; register it as VLMEvalModel({name!r}, …) in a file"
-        " and give that with --plugin (docs/vlmevalkit-classes.md)"
+        " and give that with --plugin (docs/vlmevalkit.md)"
     )
 
 

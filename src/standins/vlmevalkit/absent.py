@@ -14,7 +14,7 @@ def refusing(module: str) -> Callable[[str], Any]:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         theirs = module.replace("testbed.standins.vlmevalkit", "vlmeval")
         raise ImportError(
-            f"testbed has no {name!r} of {theirs}; docs/vlmevalkit-classes.md lists what it has. Install VLMEvalKit, or"
+            f"testbed has no {name!r} of {theirs}; docs/vlmevalkit.md lists what it has. Install VLMEvalKit, or"
             " define it in your file",
             name=module,
         )

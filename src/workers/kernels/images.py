@@ -32,7 +32,7 @@ from testbed.process import profiling
 from testbed.process.oom import DeviceError, InPieces, is_device_error
 from testbed.process.processes import begin, data_processes
 from testbed.registry.plugin_pickle import PluginPickle
-from testbed.tracing import access_log
+from testbed.tracing import access_log, patches
 from testbed.workers.context import Context
 from testbed.workers.kernels.kernel import Event, Kernel, ShardDone, ShardProgress, ShardStarted, StrictError
 from testbed.workers.kernels.looks import Look, Looks
@@ -401,5 +401,6 @@ class PicklableDataset(torch.utils.data.Dataset[Item]):
 def _begin_data_worker(environment: Mapping[str, str], profile: bool, number: int) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # which ends it
     begin(environment)
+    patches.begin()
     if profile:
         profiling.start()

@@ -12,7 +12,7 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from typing import Any
 
-from testbed.identity.source_code import is_own
+from testbed.tracing.own_code import is_own
 
 
 class SourceLoader(SourceFileLoader):
@@ -33,7 +33,7 @@ class OwnSources(MetaPathFinder):
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """The module's spec; None to let other finders search."""
         top = fullname.partition(".")[0]
-        if top in self._libraries:
+        if top in self._libraries or top in sys.stdlib_module_names:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is None or spec.origin is None:
@@ -43,11 +43,3 @@ class OwnSources(MetaPathFinder):
         elif type(spec.loader) is SourceFileLoader:
             spec.loader = SourceLoader(fullname, spec.origin)
         return spec
-
-
-def install() -> None:
-    """Activates the finder in this process."""
-    if any(isinstance(finder, OwnSources) for finder in sys.meta_path):
-        return
-    place = next((at for at, finder in enumerate(sys.meta_path) if finder is PathFinder), len(sys.meta_path))
-    sys.meta_path.insert(place, OwnSources())

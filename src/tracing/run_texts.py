@@ -72,6 +72,21 @@ def text_of(path: str) -> str:
     return known[-1] if known else Path(path).read_text(encoding="utf-8")
 
 
+def newest(path: str) -> str:
+    """The text of a file, or of a cell of a notebook, as it was run last or as it is now; empty if there is none."""
+    known = _texts.get(path)
+    return known[-1] if known else on_disk(path) or "".join(linecache.getlines(path))
+
+
+def on_disk(path: str) -> str:
+    """The text of a file as it is now; empty if it cannot be read."""
+    try:
+        with tokenize.open(path) as stream:
+            return stream.read()
+    except (OSError, SyntaxError, UnicodeDecodeError):
+        return ""
+
+
 @lru_cache(maxsize=64)
 def _split(text: str) -> tuple[str, ...]:
     return tuple(io.StringIO(text))

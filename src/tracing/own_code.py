@@ -1,0 +1,163 @@
+"""Whose code a file or a module holds: the user's own, testbed's, or a library's."""
+
+from __future__ import annotations
+
+import os
+import re
+import site
+import sys
+import sysconfig
+import types
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path, PurePath
+
+# Functions and classes in the modules directly in these packages, and in that of networks, are described by their
+# source, wherever testbed is installed. Those in the rest of it (in the packages' folders and ``*_base`` modules, too)
+# count by name and by their attribute ``revision``, which is raised when their numbers change: tidying them up must not
+# make every stored result a stranger.
+DEFINITION_PACKAGES = ("testbed.models.", "testbed.eval_settings.")
+_NETWORKS = "testbed.models.networks."
+PLUGIN_GROUP = "testbed.plugins"
+PLUGIN_PREFIX = "testbed_plugin_"  # begins the names of the modules of plug-in files, which end with a digest
+# Wherever it lies, also in another environment that this one sees: a folder of this name holds installed packages.
+_PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
+
+
+def is_own(module: str | None, file: str | None) -> bool:
+    """Whether code is a user's own: of a definition package, of a plug-in package, or of no installed package at all.
+
+    Args:
+        module: The name of its module.
+        file: The file that it is in.
+    """
+    module = module or ""
+    if module.startswith(_NETWORKS):
+        return True
+    if module.startswith(DEFINITION_PACKAGES):
+        package = (file or "").endswith("__init__.py")
+        return module.count(".") == 2 and not module.endswith("_base") and not package
+    top = module.partition(".")[0]
+    if top in ("testbed", "builtins"):
+        return False
+    if top in _plugin_packages():
+        return True
+    if file is not None and file.startswith("<") and module in sys.modules:
+        file = getattr(sys.modules[module], "__file__", None) or file  # code made by exec belongs to its module
+    return file is not None and not is_library_file(file)
+
+
+def is_own_class(kind: type) -> bool:
+    """Whether a class is a user's own."""
+    if kind.__module__ == "types" and vars(types).get(kind.__name__) is not kind:
+        return True  # made by a function such as make_dataclass, which left no better name
+    return is_own(kind.__module__, class_file(kind))
+
+
+def class_file(kind: type) -> str | None:
+    """The file of a class; None for one that is built in."""
+    module = sys.modules.get(kind.__module__)
+    if module is not None:
+        return getattr(module, "__file__", None) or _main_file(kind.__module__)
+    # A module that was loaded by hand (torch.hub does so) is in no table; nobody but a user has such classes.
+    files = {member.__code__.co_filename for member in vars(kind).values() if isinstance(member, types.FunctionType)}
+    return min(files, default="<unknown>")
+
+
+def is_own_function(thing: object) -> bool:
+    """Whether something is a function that a user has written."""
+    if not isinstance(thing, types.FunctionType):
+        return False
+    return is_own(str(thing.__globals__.get("__name__")), thing.__code__.co_filename)
+
+
+def is_own_module(module: types.ModuleType) -> bool:
+    """Whether a module is a file of the user's own; a package without a file has nothing but modules."""
+    file = getattr(module, "__file__", None)
+    return file is not None and str(file).endswith(".py") and is_own(module.__name__, file)
+
+
+def plain_name(module: str) -> str:
+    """The name of a module, without what tells where a plug-in lies."""
+    parts = module.split(".")
+    plain = (each[len(PLUGIN_PREFIX) : -9] if each.startswith(PLUGIN_PREFIX) else each for each in parts)
+    return ".".join(plain)
+
+
+@lru_cache(maxsize=4096)
+def is_library_file(file: str) -> bool:
+    """Whether a file belongs to the standard library or to an installed package."""
+    return file.startswith(_library_places()) or not _PACKAGE_FOLDERS.isdisjoint(PurePath(file).parts)
+
+
+@lru_cache(maxsize=4096)
+def is_in_plugin(file: str) -> bool:
+    """Whether a file lies in the package of an installed plug-in, which counts as the user's own."""
+    return not _plugin_packages().isdisjoint(PurePath(file).parts)
+
+
+@lru_cache(maxsize=4096)
+def is_standard_file(file: str) -> bool:
+    """Whether a file belongs to the standard library."""
+    return file.startswith(_standard_folders()) and _PACKAGE_FOLDERS.isdisjoint(PurePath(file).parts)
+
+
+def _main_file(module: str) -> str | None:
+    return "<main>" if module == "__main__" else None
+
+
+@lru_cache(maxsize=1)
+def _standard_folders() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    return (*sorted({f"{paths[key]}/" for key in ("stdlib", "platstdlib")}), "<frozen")
+
+
+@lru_cache(maxsize=1)
+def _library_places() -> tuple[str, ...]:
+    """What the names of libraries' files begin with."""
+    paths = sysconfig.get_paths()
+    folders = {paths[key] for key in ("purelib", "platlib")}
+    if site.ENABLE_USER_SITE:
+        folders.add(site.getusersitepackages())
+    # What `pip install --target` fills, for PYTHONPATH, may have any name, and hold the user's own files as well.
+    others = {os.path.abspath(folder) for folder in sys.path if folder} - folders
+    others = {folder for folder in others if _PACKAGE_FOLDERS.isdisjoint(PurePath(folder).parts)}
+    packages = {os.path.join(folder, top) for folder in others for top in _installed_in(folder)}
+    return (*_standard_folders(), *sorted(f"{folder}/" for folder in folders), *sorted(packages))
+
+
+def _installed_in(folder: str) -> Iterator[str]:
+    """What the names of the files of the distributions in a folder begin with."""
+    try:
+        names = [name for name in os.listdir(folder) if name.endswith(".dist-info")]
+    except OSError:
+        return
+    for name in names:
+        for top in (name, *top_modules(os.path.join(folder, name))):
+            yield from (f"{top}/", f"{top}.")
+
+
+def top_modules(place: str) -> list[str]:
+    """The top-level modules of an installed distribution.
+
+    Args:
+        place: Its metadata: a folder with a list of its files (``RECORD``) or modules (``top_level.txt``, as Debian's
+            packages have it), or one without, or a file; then the module has the name of the distribution.
+    """
+    for name, begins in (("RECORD", ""), ("installed-files.txt", "../"), ("top_level.txt", "")):
+        try:
+            lines = Path(place, name).read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            continue
+        files = [line.removeprefix(begins) for line in lines if line.startswith(begins) and ".dist-info/" not in line]
+        return sorted({re.split(r"[/.,]", file.strip(), maxsplit=1)[0] for file in files} - {""})
+    return [os.path.basename(place).partition("-")[0].lower()]
+
+
+@lru_cache(maxsize=1)
+def _plugin_packages() -> frozenset[str]:
+    """The top-level packages of installed plug-ins; they define things, so their code counts."""
+    import importlib.metadata  # takes as long as all the others
+
+    points = importlib.metadata.entry_points(group=PLUGIN_GROUP)
+    return frozenset(point.module.partition(".")[0] for point in points)

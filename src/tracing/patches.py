@@ -1,0 +1,185 @@
+"""What stands in the interpreter while testbed runs code of the user's, for what Python does not audit.
+
+`tracing` puts it there and takes it away: a program that imports testbed finds everything as it was, before and after.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.machinery import PathFinder
+from typing import Any
+
+from testbed.tracing import audit, readers
+from testbed.tracing.access_log import now
+
+_lock = threading.Lock()
+_depth = 0  # how often `tracing` was entered and not left, in all threads
+_undo: list[Callable[[], None]] = []
+_finders: dict[type[MetaPathFinder], tuple[MetaPathFinder, bool]] = {}
+
+
+@contextmanager
+def tracing() -> Iterator[None]:
+    """Sees what the user's code reads within, in all threads; may be nested."""
+    begin()
+    try:
+        yield
+    finally:
+        _end()
+
+
+def begin() -> None:
+    """Begins `tracing`; a process of testbed's own does so for good."""
+    global _depth
+    with _lock:
+        _depth += 1
+        if _depth == 1:
+            _install()
+
+
+def _end() -> None:
+    global _depth
+    with _lock:
+        _depth -= 1
+        if _depth == 0:
+            audit.all_is_seen = False
+            while _undo:
+                _undo.pop()()
+
+
+def _install() -> None:
+    for function, event in ((os.stat, audit.EXISTENCE), (os.access, audit.EXISTENCE), (os.readlink, audit.LINKS)):
+        _replace(function, event)
+    _watch_variables()
+    _insert(_Absent(), len(sys.meta_path))
+    for finder, first in _finders.values():
+        _insert(finder, 0 if first else _place_of_usual())
+    if "safetensors" in sys.modules:
+        see_safetensors()
+    audit.all_is_seen = True
+
+
+def find_by(finder: MetaPathFinder, first: bool = False) -> None:
+    """Has modules found by a finder while `tracing` is on.
+
+    Args:
+        finder: One of each kind is used.
+        first: Whether before all others, rather than before Python's own.
+    """
+    with _lock:
+        if type(finder) not in _finders:
+            _finders[type(finder)] = finder, first
+            if _depth:
+                _insert(finder, 0 if first else _place_of_usual())
+
+
+def _place_of_usual() -> int:
+    return next((at for at, finder in enumerate(sys.meta_path) if finder is PathFinder), len(sys.meta_path))
+
+
+def _insert(finder: Any, place: int) -> None:
+    sys.meta_path.insert(place, finder)
+    _undo.append(lambda: _remove(finder))
+
+
+def _remove(finder: Any) -> None:
+    if finder in sys.meta_path:
+        sys.meta_path.remove(finder)
+
+
+class _Absent:
+    """The last finder of modules: notes those that no other one finds, such as an optional helper or library."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """Is asked for a module that is not there."""
+        audit.on_event(audit.MISSING_MODULE, (name, path))
+
+
+# Functions --------------------------------------------------------------------------------------------------------
+
+
+def _replace(function: Any, event: str) -> None:
+    """Puts a function of `os` that notes what the user's code asks about in place of one that Python does not audit."""
+
+    @functools.wraps(function)
+    def noting(path: Any, *arguments: Any, **keywords: Any) -> Any:
+        if not isinstance(path, int) and keywords.get("dir_fd") is None and readers.asks_for_paths(sys._getframe(1)):
+            audit.on_event(event, (path,))
+        return function(path, *arguments, **keywords)
+
+    for group in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks, os.supports_effective_ids):
+        if function in group:
+            group.add(noting)
+            _undo.append(functools.partial(group.discard, noting))
+    _put(os, function.__name__, noting)
+
+
+def _put(owner: Any, name: str, replacement: Any) -> None:
+    original = getattr(owner, name)
+    setattr(owner, name, replacement)
+    _undo.append(lambda: setattr(owner, name, original) if getattr(owner, name) is replacement else None)
+
+
+def see_safetensors() -> None:
+    """Notes the files that safetensors opens, the usual form of weights: it is C code to Python."""
+    try:
+        import safetensors
+    except ImportError:
+        return
+    original = safetensors.safe_open
+    if not _depth or hasattr(original, "__wrapped__"):
+        return
+
+    @functools.wraps(original, updated=())
+    def safe_open(filename: Any, *arguments: Any, **keywords: Any) -> Any:
+        audit.on_event("open", (filename, None, os.O_RDONLY))
+        return original(filename, *arguments, **keywords)
+
+    for name in ("safetensors", "safetensors.torch"):
+        if name in sys.modules:
+            _put(sys.modules[name], "safe_open", safe_open)
+
+
+# Variables --------------------------------------------------------------------------------------------------------
+
+
+def _watch_variables() -> None:
+    """Makes the variables an instance of a subclass: every way to look one up ends in its ``__getitem__``."""
+    variables, kind = os.environ, type(os.environ)
+    watched = _watched(kind)
+    variables.__class__ = watched
+    _undo.append(lambda: setattr(variables, "__class__", kind) if type(variables) is watched else None)
+
+
+@functools.cache
+def _watched(kind: type[Any]) -> type[Any]:
+    class Watched(kind):  # type: ignore[misc]
+        def __iter__(self) -> Any:
+            if readers.lists_variables(sys._getframe(1)):
+                audit.on_event(audit.ALL_VARIABLES, ())
+            now.listed, now.at = [], 0
+            for key in super().__iter__():
+                now.listed.append(key)
+                yield key
+
+        def __getitem__(self, key: Any) -> Any:
+            if isinstance(key, str) and not _is_copied(key):
+                audit.on_event(audit.ONE_VARIABLE, (key,))
+            return super().__getitem__(key)
+
+    Watched.__name__, Watched.__qualname__, Watched.__module__ = kind.__name__, kind.__qualname__, kind.__module__
+    return Watched
+
+
+def _is_copied(key: Any) -> bool:
+    """Whether a variable is looked up as the next one of all, by code that copies them and asks for none."""
+    names, at = getattr(now, "listed", ()), getattr(now, "at", 0)
+    copied = at < len(names) and names[at] == key
+    now.at = at + 1 if copied else len(names)
+    return copied
