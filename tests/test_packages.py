@@ -135,7 +135,7 @@ def test_the_core_names_no_extension() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
-        and re.fullmatch(rf"testbed\.({EXTENSIONS}|{DRAWING})(\.[\w.]+)?(:\w+)?", node.value)
+        and re.fullmatch(rf"testbed\.({EXTENSIONS}|{DRAWING})\.[\w.]+(:\w+)?", node.value)
         and name != "testbed.extending"
     ]
     assert named == []

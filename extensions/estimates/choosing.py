@@ -12,11 +12,11 @@ import numpy as np
 from testbed.db.store import Store
 from testbed.entities import FRACTION
 from testbed.errors import DataError, StoreError
-from testbed.eval_settings.base.anchor_file import Anchor, AnchorFile, KnownModel
+from testbed.eval_settings.base.anchor_file import Anchor, AnchorFile, Errors, KnownModel
 from testbed.eval_settings.base.made import ONE_BY_ONE
 from testbed.extensions.estimates.families import declared_family, folds_of
 from testbed.extensions.estimates.methods import anchors as methods
-from testbed.extensions.estimates.methods.held_out import BY_CHANCE, Errors, HeldOut, Way, blend_of, hold_out, known_of
+from testbed.extensions.estimates.methods.held_out import BY_CHANCE, HeldOut, Way, blend_of, hold_out, known_of
 from testbed.stored_results.main_scores import larger_is_better, score_spec
 from testbed.stored_results.mistakes import NLL
 from testbed.stored_results.side_by_side import Samples, SideBySide, Tell, all_scores, choose, side_by_side

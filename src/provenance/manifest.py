@@ -319,7 +319,7 @@ def is_definition_file(path: str) -> bool:
 
 def is_standing_in(path: str) -> bool:
     """Whether a file is one of those of testbed that stand in for modules of other tools."""
-    return _named(path).startswith(f"{_OURS}compat/")
+    return _named(path).startswith(f"{_OURS}standins/")
 
 
 def _is_definition(name: str) -> bool:

@@ -25,10 +25,10 @@ _OWN_TEMPORARY = f"{os.sep}{OWN_TEMPORARY}"
 _MEMORY = "/dev/shm/"  # where people keep data, too
 _PACKAGE = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"
 
-_PACKAGES = ("testbed", "testbed.db", "testbed.plotting")  # which need not lie in one another
+_PACKAGES = ("testbed", "testbed.db", "testbed.plotting", "testbed.extensions")  # which need not lie in one another
 
 # What plug-ins import in place of other tools' modules is like modules of their own.
-_STANDING_IN = (f"{_PACKAGE}compat/imagenet_testbed/", f"{_PACKAGE}compat/vlmevalkit/standin/")
+_STANDING_IN = (f"{_PACKAGE}standins/imagenet_testbed/", f"{_PACKAGE}standins/vlmevalkit/")
 
 # What the tools that run a program leave there for themselves.
 _BOOKKEEPING = frozenset({"PYTEST_CURRENT_TEST"})

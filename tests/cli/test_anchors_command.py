@@ -14,8 +14,7 @@ from stored_cells import put, samples_of, saying
 from testbed.data.sets.digits import Digits
 from testbed.db.store import Store
 from testbed.entities import Score
-from testbed.eval_settings.base.anchor_file import Anchor, AnchorFile, KnownModel, read_anchors
-from testbed.extensions.estimates.methods.held_out import Errors
+from testbed.eval_settings.base.anchor_file import Anchor, AnchorFile, Errors, KnownModel, read_anchors
 from testbed.stored_results.side_by_side import matching_settings
 
 COUNT = 200

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.metadata
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from toy import toy_catalog, toy_model, toy_setting
 
+from testbed import extending
 from testbed.errors import RunError
 from testbed.execution import executors
 from testbed.execution.inline import InlineExecutor
@@ -26,11 +28,16 @@ class Mine(InlineExecutor):
 
 
 @pytest.fixture
-def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A package with an executor, as if it were installed."""
-    entry = importlib.metadata.EntryPoint("mine", f"{__name__}:Mine", executors.ENTRY_POINT_GROUP)
-    monkeypatch.setattr(executors, "_installed", lambda: (entry,))
+    entry = importlib.metadata.EntryPoint("executor.mine", f"{__name__}:Mine", extending.GROUP)
+    known = importlib.metadata.entry_points(group=extending.GROUP)
+    monkeypatch.setattr(extending, "entry_points", lambda group: (*known, entry))
+    extending._installed.cache_clear()
     RAN.clear()
+    yield
+    monkeypatch.undo()
+    extending._installed.cache_clear()
 
 
 def test_an_executor_of_an_installed_package_runs_cells(lab: Any, installed: None) -> None:
@@ -38,7 +45,7 @@ def test_an_executor_of_an_installed_package_runs_cells(lab: Any, installed: Non
     report = run(toy_catalog(toy_model(), toy_setting()), options, ["toy"], ["toy-all"])
     assert report.ok
     assert RAN == ["cpu"]
-    assert executors.executor_names() == ["processes", "inline", "ray", "mine"]
+    assert executors.executor_names() == ["processes", "inline", "mine", "ray"]
 
 
 def test_an_unknown_executor_is_refused_before_anything_is_done(lab: Any, work: Any) -> None:

@@ -16,10 +16,9 @@ from testbed.console.options import store_command
 from testbed.console.output import count, footnote, mean_score, print_json, say, shares, table
 
 if TYPE_CHECKING:
-    from testbed.eval_settings.base.anchor_file import AnchorFile
+    from testbed.eval_settings.base.anchor_file import AnchorFile, Errors
     from testbed.extensions.estimates.choosing import Chosen
     from testbed.extensions.estimates.estimating import Estimated
-    from testbed.extensions.estimates.methods.held_out import Errors
 
 _METHODS = ("best", "stratified", "random", "lure", "irt", "clusters")
 _ESTIMATORS = ("weighted", "assisted", "p-irt", "gp-irt")

@@ -54,11 +54,11 @@ def _resized(factor: float, whole: Callable[[float], int] | None = None) -> Call
         geometry = pixels.geometry
         assert geometry is not None
         crop = (round(geometry.crop[0] * factor), round(geometry.crop[1] * factor))
-        resize = tuple(
+        height, width = (
             round(side * factor) if whole is None else whole(side * after / before)
             for side, after, before in zip(geometry.resize, crop, geometry.crop, strict=True)
         )
-        return replace(pixels, geometry=replace(geometry, crop=crop, resize=resize))
+        return replace(pixels, geometry=replace(geometry, crop=crop, resize=(height, width)))
 
     return change
 
