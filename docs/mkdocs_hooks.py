@@ -19,12 +19,12 @@ EXAMPLES = "examples"
 
 @event_priority(100)  # before mkdocstrings asks where Python looks
 def on_config(config: Any) -> None:
-    """Shows mkdocstrings the package as it is installed: it reads files, and ours lie in three folders."""
+    """Shows mkdocstrings the package as it is installed: it reads files, and ours lie in four folders."""
     folder = tempfile.TemporaryDirectory()
     atexit.register(folder.cleanup)
     package = Path(folder.name, "testbed")
     package.mkdir()
-    for path in [*(ROOT / "src").iterdir(), ROOT / "db", ROOT / "plotting"]:
+    for path in [*(ROOT / "src").iterdir(), *(ROOT / name for name in ("db", "plotting", "extensions"))]:
         (package / path.name).symlink_to(path)
     sys.path.insert(0, folder.name)
 

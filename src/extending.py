@@ -57,7 +57,7 @@ def load(kind: str, name: str) -> Any:
     if not found:
         raise ExtensionError(f"no installed extension has {kind}.{name}")
     if len(found) > 1:
-        packages = " and ".join(map(_package, found))
+        packages = " and ".join(sorted(map(_package, found)))
         raise ExtensionError(f"{packages} both have an extension {kind}.{name}; uninstall one of them")
     try:
         return found[0].load()

@@ -28,7 +28,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 IMPORTED = ("torch", "torchvision", "numpy", "PIL", "sympy", "scipy", "sklearn", "pandas", "timm", "huggingface_hub")
-INSTALLED = ("src", "db", "plotting", "setup.cfg", "pyproject.toml", "README.md", "eval.py", "db.py")
+INSTALLED = ("src", "db", "plotting", "extensions", "setup.cfg", "pyproject.toml", "README.md", "eval.py", "db.py")
 AT_ONCE = 2  # parts that run at the same time: tiny ones, and those that measure no speed
 SHORTEST = 10  # seconds; a part is not begun with less
 LAST_LINES = 4000  # characters of what a part printed that are kept if it ended badly

@@ -202,7 +202,7 @@ class Results:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         method = extending.load(extending.RESULTS, name)
         bound = partial(method, self)
-        bound.__doc__ = method.__doc__
+        bound.__doc__ = method.__doc__  # which a notebook shows
         return bound
 
     def __dir__(self) -> list[str]:

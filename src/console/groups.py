@@ -90,8 +90,9 @@ class Group(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the commands under their headings; of one that cannot be loaded, the reason."""
         for heading, section in self.sections.items():
-            with formatter.section(heading):
-                formatter.write_dl([(name, self._short_help(ctx, name)) for name in section])
+            if section:
+                with formatter.section(heading):
+                    formatter.write_dl([(name, self._short_help(ctx, name)) for name in section])
 
     def _short_help(self, ctx: click.Context, name: str) -> str:
         try:

@@ -94,7 +94,7 @@ def wrong(text: str) -> Iterator[str]:
             yield f"{option}, which testbed {named[0].name} does not have"
 
 
-@pytest.mark.parametrize("package", ["src", "db", "plotting"])
+@pytest.mark.parametrize("package", ["src", "db", "plotting", "extensions"])
 def test_what_messages_advise_is_there(package: str) -> None:
     stale = [
         f"{path.relative_to(ROOT)}:{line}: {each}"

@@ -8,6 +8,11 @@ from pathlib import Path
 
 def copy_testbed(root: Path, folder: Path) -> Path:
     """Copies the package, and ``eval.py`` beside it, which is returned."""
-    for name, target in (("src", "testbed"), ("db", "testbed/db"), ("plotting", "testbed/plotting")):
+    for name, target in (
+        ("src", "testbed"),
+        ("db", "testbed/db"),
+        ("plotting", "testbed/plotting"),
+        ("extensions", "testbed/extensions"),
+    ):
         shutil.copytree(root / name, folder / target, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     return Path(shutil.copy(root / "eval.py", folder))
