@@ -12,11 +12,13 @@ import click
 import numpy as np
 import pytest
 import torch
+from click.testing import CliRunner
 from original_files import ORIGINAL_MODEL, ORIGINAL_SETTING
 from own_copy import copy_testbed
 from torchvision.models import resnet50
 from warm_python import WarmPython
 
+import testbed
 from testbed.data.sets.imagenet import synsets
 from testbed.db.store import Store
 
@@ -111,3 +113,21 @@ def test_the_commands_of_the_readme_are_understood(root):
         command.get_command(click.Context(command), name).make_context(name, words)
         seen += 1
     assert seen >= 6
+
+
+@pytest.mark.usefixtures("shared_cache")
+def test_the_rankings_of_the_readme_and_the_home_page_are_what_the_command_prints(root, tmp_path):
+    """The values depend on models that each machine trains, so only names, ranks and the form of a row are compared."""
+    from testbed.cli.program import command
+
+    url = str(tmp_path / "demo.db")
+    testbed.evaluate("demo", "digits", db=url, progress=False)
+    printed = CliRunner().invoke(command, ["rank", "digits", "--db-url", url]).stdout
+    values = {row.split()[2]: row for row in printed.splitlines() if "digits-" in row and "[" in row}
+    for page in ("README.md", "docs/index.md"):
+        rows = re.findall(r"^ +\d+ +\d.*digits-\S+ .*\[.*$", (root / page).read_text(encoding="utf-8"), re.MULTILINE)
+        assert len(rows) >= 4
+        for row in rows:
+            mine = values[row.split()[2]]
+            if row.split()[3] == mine.split()[3]:  # the same accuracy has the same interval
+                assert re.findall(r"\[.*?\]", row) == re.findall(r"\[.*?\]", mine), page
