@@ -48,7 +48,7 @@ def command(
     plugins: Sequence[str],
     db_url: str | None,
 ) -> int:
-    """Figures of what is stored, as HTML and JSON.
+    """Draw figures of stored results, as HTML and JSON.
 
     Kinds: clean accuracy against each shift; accuracy by severity; rankings with ties; reliability diagrams; risk by
     coverage; confusion matrices; accuracy against the number of parameters; curves of watched training runs. One line

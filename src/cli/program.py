@@ -31,7 +31,7 @@ SECTIONS = {
 @version_option
 @click.command(cls=Group, sections=SECTIONS, extended=extending.COMMAND, headings=SECTION_HEADINGS)
 def command() -> None:
-    """Evaluate models, and query what is stored; COMMAND --help tells more."""
+    """Evaluate models and query stored results; see COMMAND --help."""
 
 
 @click.command(
@@ -45,12 +45,12 @@ def command() -> None:
     },
 )
 def lists() -> None:
-    """Models and settings that can be run or are stored, and results."""
+    """List models, settings and results."""
 
 
 @click.command(cls=Group, sections={"Commands": {"logits": "testbed.cli.exports.logits"}}, extended=extending.EXPORT)
 def export() -> None:
-    """Results, outputs, verdicts and data sets as files."""
+    """Export results, outputs, verdicts and data sets as files."""
 
 
 @click.command(
@@ -80,7 +80,7 @@ def export() -> None:
     },
 )
 def store() -> None:
-    """The store itself: status, damage, copies, names."""
+    """Manage the store: status, damage, copies, names."""
 
 
 def main() -> None:

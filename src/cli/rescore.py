@@ -31,7 +31,7 @@ def command(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """Today's metrics from stored outputs, without the model.
+    """Recompute metrics from stored outputs, without the model.
 
     Earlier metrics are kept as history.
     """

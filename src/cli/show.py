@@ -51,7 +51,7 @@ def command(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """Every metric of a model on a setting."""
+    """Show every metric of a model on a setting."""
     if setting is None:
         raise click.UsageError(_one_word(db_url, model))
     cells = lookup.complete_cells(db_url, model, setting)

@@ -42,7 +42,7 @@ def command(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """How far models agree: shared errors, predicted classes.
+    """Measure how far models agree: shared errors, predicted classes.
 
     Prints error consistency (κ), shared errors and the same predicted classes of each pair of models, and how many
     models get each sample right.

@@ -31,7 +31,7 @@ def command(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """Captioners ranked by several decoders: Borda count.
+    """Rank captioners by several decoders: Borda count.
 
     Settings are names or patterns, one for each decoder; default: all that have one.
     """

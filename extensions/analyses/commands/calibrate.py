@@ -46,7 +46,7 @@ def command(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """Scores of rules or judges, corrected with human labels.
+    """Correct scores of rules or judges with human labels.
 
     The labels are of some of the same answers; testbed export answers draws such answers.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @models_option
 @limit_option
 def command(setting: str, by_model: bool, models: Sequence[str], limit: int, db_url: str | None, as_json: bool) -> int:
-    """The classes that are most often taken for each other."""
+    """List the classes that are most often confused."""
     from testbed.db.store import Store
     from testbed.stored_results.mistakes import confused_classes
 

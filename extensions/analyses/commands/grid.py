@@ -50,7 +50,7 @@ def command(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """A table of models × settings, as text, Markdown or LaTeX.
+    """Print a table of models × settings, as text, Markdown or LaTeX.
 
     Patterns name settings; averages such as avg_corruptions are columns too.
     """

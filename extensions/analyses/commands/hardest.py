@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def command(
     setting: str, models: Sequence[str], score: str | None, limit: int, db_url: str | None, as_json: bool
 ) -> int:
-    """The samples that most models get wrong."""
+    """List the samples that most models get wrong."""
     from testbed.db.store import Store
     from testbed.stored_results.main_scores import main_score_on
     from testbed.stored_results.mistakes import hardest

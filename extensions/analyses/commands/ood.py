@@ -46,7 +46,7 @@ def command(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """Out-of-distribution detection from stored logits.
+    """Evaluate out-of-distribution detection from stored logits.
 
     MODEL, --near, --far and --out take names and patterns. Samples out of the distribution are the positive ones.
 

@@ -45,7 +45,7 @@ def command(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """Models in order, with intervals of their ranks, and ties.
+    """Rank models, with intervals of their ranks, and ties.
 
     On several settings (names or patterns), models are ranked by their mean.
     """

@@ -53,7 +53,7 @@ def command(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """What models are worth if they may abstain.
+    """Report accuracy when models may abstain.
 
     Answers are given for the samples that a model is surest of. Prints the mean risk over all coverages, how much can
     be answered at a risk, and a threshold that keeps this risk on new samples, too.

@@ -28,7 +28,7 @@ SHOWN_TEXT = 100  # characters of a value
 @plugin_option
 @data_root_option
 def command(first: str, second: str, plugins: Sequence[str], db_url: str | None, as_json: bool) -> int:
-    """What differs between two evaluations, or one and today.
+    """Show what differs between two evaluations, or one and today.
 
     \b
     Examples:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--dump-classnames", is_flag=True, help="Also the class names, into JSON files.")
 @click.option("--dump-templates", is_flag=True, help="Also the prompt templates, into JSON files.")
 def command(path: Path, everything: bool, dump_classnames: bool, dump_templates: bool, db_url: str | None) -> int:
-    """Results as JSON files or a CSV table of CLIP benchmark's."""
+    """Write results as CLIP benchmark's JSON files or CSV table."""
     from testbed.db.store import Store
     from testbed.extensions.clip_benchmark import clip_benchmark_files
     from testbed.stored_results import labels

@@ -23,7 +23,7 @@ from testbed.console.options import store_command
     help="Similarities from 0 to 1, or unchanged cosines.",
 )
 def command(folder: Path, models: Sequence[str], settings: Sequence[str], scale: str, db_url: str | None) -> int:
-    """Caption scores in CLIP-CC-Bench's form.
+    """Write caption scores in CLIP-CC-Bench's form.
 
     A CSV and a summary for each captioner and decoder.
     """

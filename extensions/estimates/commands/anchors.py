@@ -199,4 +199,4 @@ def _as_object(found: Chosen, path: Path) -> dict[str, object]:
 
 @click.command(cls=Group, sections={"Anchors": {"choose": f"{__name__}:choose", "estimate": f"{__name__}:estimate"}})
 def command() -> None:
-    """A few samples that tell the score of all."""
+    """Estimate the full score from a few samples."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def command(
     setting: str, models: Sequence[str], score: str | None, limit: int, db_url: str | None, as_json: bool
 ) -> int:
-    """Samples whose labels are in doubt.
+    """List samples whose labels are in doubt.
 
     Those on which the better half of the models say the same class against the label, and those that better models get
     wrong more often (a negative discrimination in item response theory).

@@ -34,7 +34,7 @@ def command(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """Results and samples as Every Eval Ever's records.
+    """Write results and samples as Every Eval Ever's records.
 
     Schema 0.3.0: for each cell COLLECTION/DEVELOPER/MODEL/UUID.json with all metrics, and UUID_samples.jsonl with all
     samples. Equal stores give equal files.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @plugin_option
 @data_root_option
 def command(model: str, setting: str, out: Path, pictures: bool, plugins: Sequence[str], db_url: str | None) -> int:
-    """Answers in text as a JSON log of Inspect AI.
+    """Write answers in text as a JSON log of Inspect AI.
 
     inspect view shows it, and inspect_ai.log.read_eval_log reads it.
     """

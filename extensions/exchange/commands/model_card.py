@@ -50,7 +50,7 @@ def command(
     source: str | None,
     db_url: str | None,
 ) -> int:
-    """The results of a model for its card: model-index, as YAML.
+    """Write the results of a model for its card: model-index, as YAML.
 
     They are printed; --readme prints an existing README with them. Rates are fractions. A data set has an id of the hub
     only if it was read from the hub, or --hub says it.

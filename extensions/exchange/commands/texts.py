@@ -18,7 +18,7 @@ from testbed.errors import TestbedError
 @folder_argument
 @models_option
 def command(setting: str, folder: Path, models: Sequence[str], db_url: str | None, as_json: bool) -> int:
-    """The captions of models on a setting, as JSON files."""
+    """Write the captions of models on a setting, as JSON files."""
     from testbed.db.store import Store
     from testbed.stored_results import export_texts
 

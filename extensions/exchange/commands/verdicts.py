@@ -20,7 +20,7 @@ from testbed.console.output import count
 def command(
     file: Path, models: Sequence[str], settings: Sequence[str], plugins: Sequence[str], db_url: str | None
 ) -> int:
-    """What judges said, as a CSV of labels.
+    """Write the verdicts of judges as a CSV of labels.
 
     Settings are judged ones (X@NAME); X@labels:FILE then scores without the judge.
     """
@@ -44,7 +44,7 @@ def command(
 @models_option
 @settings_option
 def answers(number: int, file: Path, models: Sequence[str], settings: Sequence[str], db_url: str | None) -> int:
-    """N answers of each model, drawn at random, for people to label.
+    """Draw N answers of each model at random, for people to label.
 
     The CSV is for testbed calibrate and for X@labels:FILE.
     """

@@ -78,7 +78,7 @@ def command(
     plugins: Sequence[str],
     dataset_root: str | None,
 ) -> int:
-    """A data set in CLIP benchmark's webdataset format.
+    """Write a data set in CLIP benchmark's webdataset format.
 
     The eval setting wds/NAME can read it if the folder is below the data root. The same data give the same bytes. The
     options have the same names as those of clip_benchmark_export_wds.

@@ -74,7 +74,7 @@ def command(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """Why a published number is another one.
+    """Explain why a published number differs from yours.
 
     Tries what people do differently: scoring and class order on the stored outputs, prompts on the stored image
     embeddings, preprocessing on some of the images. Says which variant gives the published value, and which are

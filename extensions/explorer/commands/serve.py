@@ -29,7 +29,7 @@ _SECONDS = 2  # for requests that are under way when it ends
 @plugin_option
 @data_root_option
 def command(host: str, port: int, metric: str | None, plugins: Sequence[str], db_url: str | None) -> int:
-    """Results in the browser, on this machine, until Ctrl-C."""
+    """Show results in the browser, on this machine, until Ctrl-C."""
     from testbed.db.store import Store
     from testbed.extensions.explorer.guard import is_loopback
     from testbed.registry import registry

@@ -42,7 +42,7 @@ def command(
     plugins: Sequence[str],
     db_url: str | None,
 ) -> int:
-    """Results as web pages, to open or to put on any server."""
+    """Write results as web pages, to open or to put on any server."""
     from testbed.db.store import Store
     from testbed.extensions.explorer.explorer import make_explorer, samples_part
     from testbed.extensions.explorer.export import INDEX, choose_samples, write

@@ -31,7 +31,7 @@ SMALL = 0.05  # a margin below it may be meant as a fraction
 @click.option("--baseline", cls=Option, required=True, help="The one before.", **STORED_MODEL)
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
 def command(policy: Path, candidate: str, baseline: str, markdown: bool, db_url: str | None, as_json: bool) -> int:
-    """Whether a model loses more than a policy accepts.
+    """Check whether a model loses more than a policy accepts.
 
     POLICY is a YAML file: settings, and the loss on each that is accepted. Exits with 0 if all that must hold is shown
     to hold, with 1 if a larger loss is shown, and with 2 if neither is, or if something is missing.

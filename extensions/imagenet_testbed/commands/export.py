@@ -15,7 +15,7 @@ from testbed.registry.references import is_part
 @store_command
 @click.argument("file", type=click.Path(path_type=Path))
 def command(file: Path, db_url: str | None) -> int:
-    """Top-1 of models × settings, as ImageNet-testbed's table."""
+    """Write top-1 of models × settings, as ImageNet-testbed's table."""
     from testbed.db.store import Store
     from testbed.stored_results.imagenet_testbed_table import METRIC_SUFFIXES, export_csv
 

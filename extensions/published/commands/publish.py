@@ -30,7 +30,7 @@ def command(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """Measured results, for a git repository or a data set.
+    """Publish measured results in a git repository or a data set.
 
     DIR gets results.csv, manifest.json, a README with a table, and a site. testbed published add DIR reads them into
     another store, with all digits. Equal stores give equal files.

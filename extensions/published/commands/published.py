@@ -107,7 +107,7 @@ def add(
 @model_argument
 @setting_argument
 def show(model: str, setting: str, db_url: str | None, as_json: bool) -> int:
-    """What was published about a cell, and what was measured here.
+    """Show what was published about a cell, and what was measured here.
 
     Models with the same weights count as one, whatever they are called.
     """
@@ -159,7 +159,7 @@ def disagree(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """Values of different sources that differ.
+    """List values of different sources that differ.
 
     Two values are a pair if they are of the same weights on the same setting by the same metric.
     """
@@ -188,7 +188,7 @@ def disagree(
 
 @store_command
 def coverage(db_url: str | None, as_json: bool) -> int:
-    """What is stored of each source, and what could not be assigned.
+    """Show what is stored of each source, and what could not be assigned.
 
     Values are claims, or no claims, such as numbers of parameters. A claim is mapped if testbed has its model and its
     eval setting.
@@ -359,4 +359,4 @@ def _unmapped(number: int) -> str:
     },
 )
 def command() -> None:
-    """What others published, beside your own results."""
+    """Compare published values with your own results."""

@@ -22,7 +22,7 @@ _WIDEST = 40  # characters of an answer
 @setting_argument
 @limit_option
 def command(model: str, setting: str, limit: int, db_url: str | None, as_json: bool) -> int:
-    """VLMEvalKit's recorded scores beside ours.
+    """Compare VLMEvalKit's recorded scores with ours.
 
     MODEL is replay:FILE. Prints each number of VLMEvalKit's reports, and each answer that is scored otherwise.
     """

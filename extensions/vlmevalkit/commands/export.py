@@ -17,7 +17,7 @@ from testbed.console.output import count, print_json
 @models_option
 @settings_option
 def command(folder: Path, models: Sequence[str], settings: Sequence[str], db_url: str | None, as_json: bool) -> int:
-    """Answers and scores in VLMEvalKit's form.
+    """Write answers and scores in VLMEvalKit's form.
 
     For each model and set, a table of predictions and its scores.
     """

@@ -36,7 +36,7 @@ def command(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """The logits of models on a setting, with ids and targets."""
+    """Write the logits of models on a setting, with ids and targets."""
     from testbed.db.store import Store
     from testbed.stored_results import export
 
