@@ -53,7 +53,7 @@ def export_verdicts(
     rows: list[list[Any]] = []
     for evaluation in _evaluations(store, models, eval_settings, QUESTIONS[1:]):
         setting = catalog.get_eval_setting(evaluation.eval_setting)
-        values = EvaluationValues(store, evaluation, setting)
+        values = EvaluationValues(store, evaluation)
         ids = [sample.id for sample in values.samples]
         for each in judged.asked_judges(values, setting, evaluation.model):
             score = np.nan if each.verdict is None else each.verdict.score

@@ -88,7 +88,7 @@ def _normalized(values: Array) -> Array:
 
 def _retrieval(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> Callable[[int], Any]:
     """The captions nearest to an image, and for each of its captions the nearest images."""
-    values = samples.values_of(shown, setting)
+    values = samples.values_of(shown)
     captions, owners = flat_captions(values.samples, setting.name)
     texts = list(dict.fromkeys(captions))
     place = {text: row for row, text in enumerate(texts)}
@@ -136,7 +136,7 @@ def _rounded(value: Any) -> float | None:
 
 def _selection(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> Callable[[int], Any]:
     """The cosine of an image with each caption of its instance, and those of the other images of it."""
-    values = samples.values_of(shown, setting)
+    values = samples.values_of(shown)
     groups: dict[str, list[int]] = {}
     for position, info in enumerate(values.samples):
         if info.group is not None:
@@ -163,7 +163,7 @@ def _selection(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> C
 
 def _references(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> Callable[[int], Any]:
     """The cosine of a caption and each of its references, as the judge embeds them."""
-    values = samples.values_of(shown, setting)
+    values = samples.values_of(shown)
     captions, _ = texts_and_status(values.outputs)
     scored_by_images = isinstance(get_task(setting.task), CaptionClipScore)
     before = options_of(setting, CaptioningOptions).prefix if scored_by_images else ""
@@ -184,7 +184,7 @@ def _judged(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> Call
     """What judges were asked about an answer, and what they said."""
     task = get_task(setting.task)
     assert isinstance(task, JudgedAnswers)
-    values = samples.values_of(shown, setting)
+    values = samples.values_of(shown)
     said: dict[int, list[dict[str, Any]]] = {}
     for each in task.asked_judges(values, setting, shown.evaluation.model):
         found = {

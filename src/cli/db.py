@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import click
 
-from testbed.cli.moved import MOVED
 from testbed.cli.program import command as testbed
 from testbed.console.completion import registered, stored
 from testbed.console.options import DB_URL, PLUGIN, Command, ManyWords, Option, run_command, version_option
@@ -43,6 +42,9 @@ ACTIONS = {
         "store remove setting", "NAME", "Hide eval settings and their evaluations.", _SETTING
     ),
     "--remove-evaluation": _Action("store remove evaluation", "MODEL SETTING", "Hide the evaluations of a cell."),
+    "--import-results": _Action("import", "FILE", "Import results under the names that their file has."),
+    "--export-csv": _Action("export csv", "FILE", "Write ImageNet-testbed's table of results."),
+    "--check": _Action("store check", "", "Look for damage in the store."),
 }
 
 
@@ -97,7 +99,6 @@ def _command(words: list[str]) -> click.Command:
 command = Command(
     "db.py",
     callback=run,
-    hints=MOVED,
     params=[
         *(_option(flag, action) for flag, action in ACTIONS.items()),
         Option(["--override"], is_flag=True, help="Let --add-… take names that are not in the registry."),

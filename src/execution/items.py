@@ -151,7 +151,7 @@ def requests_of(store: Store, cell: Cell, evaluation_id: int, node: ItemNode) ->
     """The requests that a cell is scored with the values of; some are made from the outputs of an evaluation."""
     assert cell.opened_setting is not None
     setting = cell.opened_setting.setting
-    values = EvaluationValues(store, store.evaluations.get(evaluation_id), setting)
+    values = EvaluationValues(store, store.evaluations.get(evaluation_id))
     return [request_text(each) for each in node.items.requests(setting, values)]
 
 

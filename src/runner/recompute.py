@@ -16,7 +16,7 @@ from testbed.entities import Certificate, DatasetInfo, Evaluation
 from testbed.errors import RunError, TestbedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.execution.computation import Computation
-from testbed.execution.items import requests_from, requests_of
+from testbed.execution.items import requests_of
 from testbed.execution.progress import Progress
 from testbed.graph.build import Graph
 from testbed.graph.cells import Cell, ItemNode
@@ -32,7 +32,6 @@ from testbed.registry.catalog import Catalog
 from testbed.registry.references import SettingReference
 from testbed.runner.comparison import Comparison, enough, places_in, tolerance
 from testbed.runner.stale_candidates import StaleCandidate
-from testbed.scoring.stored_values import stored_array
 from testbed.tasks.task_base import get_task
 
 if TYPE_CHECKING:
@@ -331,7 +330,7 @@ class Recomputation:
         for node, own in zip(few.items, cell.items, strict=False):
             requests = list(dict.fromkeys(requests_of(scratch, few, evaluation_id, node)))
             if node.items.op.reads is Reads.TEXTS:
-                before = self._stored_texts(cell, own, requests)
+                before = self._stored_texts(own, requests)
                 known = [request for request in requests if request in before]
                 if known:
                     comparison.add_texts([before[text] for text in known], scratch.items.read(node.node, known))
@@ -339,18 +338,11 @@ class Recomputation:
                 stored = self.store.items.read_answers(own.node, requests)
                 comparison.add_answers(stored, scratch.items.read_answers(node.node, requests))
 
-    def _stored_texts(self, cell: Cell, node: ItemNode, texts: Sequence[str]) -> dict[str, Any]:
+    def _stored_texts(self, node: ItemNode, texts: Sequence[str]) -> dict[str, Any]:
         """The stored embeddings of those of some texts that have one."""
         lacking = set(self.store.items.lacking(node.node, texts))
         known = [text for text in texts if text not in lacking]
-        if known:
-            return dict(zip(known, self.store.items.read(node.node, known), strict=True))
-        opened = cell.opened_setting
-        if cell.judges or opened is None:
-            return {}
-        everything = requests_from(cell, node)
-        whole = stored_array(self.store, cell.model_identity, everything, opened.setting.language)
-        return {} if whole is None else dict(zip(everything, whole, strict=True))
+        return dict(zip(known, self.store.items.read(node.node, known), strict=True)) if known else {}
 
 
 def _with(

@@ -66,7 +66,7 @@ def compute_scores(store: Store, catalog: Catalog, evaluation_id: int) -> tuple[
     unreadable = store.outputs.errors(evaluation_id)
     if unreadable and len(unreadable) == evaluation.size:
         raise TestbedError(f"none of the {evaluation.size} samples could be read; the first: {unreadable[0]}")
-    values = EvaluationValues(store, evaluation, setting, unreadable)
+    values = EvaluationValues(store, evaluation, unreadable)
     known = catalog.contains_model(evaluation.model)  # a stored model may be defined no longer
     model = catalog.get_model(evaluation.model) if known else None
     with access_log.watch(access_log.setting(setting.name)):

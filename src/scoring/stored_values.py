@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 from testbed.db.store import Store
 from testbed.entities import NOT_FINITE, OVERALL, TEXTS, Evaluation, Metric, SampleInfo
 from testbed.errors import LackingEmbeddingsError, StoreError
-from testbed.graph.ops import TEXT_REVISION, refusals_of
+from testbed.graph.ops import refusals_of
 from testbed.graph.requests import request_text
 from testbed.graph.values import RowValues, Values
-from testbed.identity.describe import digest
-from testbed.identity.fingerprints import model_identity
 from testbed.metric_specs import LOWER, NEVER, rate
 from testbed.models.base.capability import Message
 from testbed.planning.item_nodes import outputs_read, recorded_nodes, scorer_of
@@ -20,7 +18,7 @@ from testbed.scoring.refusals import refused
 from testbed.tasks.image_embedding import KIND
 
 if TYPE_CHECKING:
-    from testbed.eval_settings.eval_setting_base import EvalSetting
+    pass
 
 NOT_FINITE_SHARE = rate(NOT_FINITE, LOWER, NEVER)
 
@@ -60,20 +58,16 @@ class EvaluationValues(LateValues):
     Args:
         store: The results store.
         evaluation: The evaluation; its outputs are stored, or those of the one that it is derived from.
-        setting: Its setting.
         unreadable: Positions of unreadable samples.
     """
 
-    def __init__(
-        self, store: Store, evaluation: Evaluation, setting: EvalSetting, unreadable: Iterable[int] = ()
-    ) -> None:
+    def __init__(self, store: Store, evaluation: Evaluation, unreadable: Iterable[int] = ()) -> None:
         assert evaluation.dataset_id is not None
         self.store = store
         self._texts: list[Any] = []  # which embeddings of texts are not finite, one array for each question
         self._evaluation = evaluation
         self._identity = store.evaluations.identity(evaluation)
         self._nodes = recorded_nodes(self._identity)
-        self._language = setting.language
         dataset = store.datasets.get(evaluation.dataset_id)
         super().__init__(
             lambda: read_outputs(store, evaluation.id),
@@ -127,23 +121,13 @@ class EvaluationValues(LateValues):
         return refused(self._outputs) if dtype is not None and dtype.kind == "O" else []
 
     def _stored_texts(self, texts: Sequence[str]) -> Any:
-        """The embeddings of texts; stores of schema 0004 and before have one array for each list of texts."""
+        """The embeddings of texts."""
         import numpy as np
 
         if not texts:
             width = self.outputs.shape[1] if self.outputs.ndim > 1 else 0
             return np.zeros((0, width), dtype=np.float32)
-        try:
-            return (
-                self.store.items.read(self._nodes["texts"], texts) if "texts" in self._nodes else super().texts(texts)
-            )
-        except LackingEmbeddingsError:
-            if not {"model", "dtype"} <= set(self._identity) or scorer_of(self._identity) is not None:
-                raise
-            found = stored_array(self.store, model_identity(self._identity), texts, self._language)
-            if found is None:
-                raise
-            return found
+        return self.store.items.read(self._nodes["texts"], texts) if "texts" in self._nodes else super().texts(texts)
 
     def images(self) -> RowValues:
         """See `Values.images`."""
@@ -169,16 +153,3 @@ def read_outputs(store: Store, evaluation_id: int) -> Any:
     if not kinds:
         raise StoreError(f"evaluation {evaluation_id} has no stored outputs; run its model and setting again")
     return store.outputs.read(evaluation_id, kinds[0])
-
-
-def stored_array(store: Store, identity: str, texts: Sequence[str], language: str) -> Any | None:
-    """The embeddings of a list of texts as stores of schema 0004 and before have them; None if they have none.
-
-    Args:
-        store: The results store.
-        identity: The digest of model, weights and precision.
-        texts: All texts of a cell, in order.
-        language: Of the texts.
-    """
-    named = {"texts": list(texts), "language": language, "model": identity, "text_revision": TEXT_REVISION}
-    return store.artifacts.get(digest(named))

@@ -21,7 +21,6 @@ from testbed.tasks.parts.logits import viewed_logits
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
-    from testbed.eval_settings.eval_setting_base import EvalSetting
 
 Array = np.ndarray[Any, Any]
 
@@ -251,6 +250,6 @@ class SettingSamples:
             if (at >= 0).any():
                 yield at[at >= 0], values[: len(at)][at >= 0]
 
-    def values_of(self, shown: Shown, setting: EvalSetting) -> EvaluationValues:
+    def values_of(self, shown: Shown) -> EvaluationValues:
         """What an evaluation was scored from."""
-        return EvaluationValues(self.store, shown.evaluation, setting)
+        return EvaluationValues(self.store, shown.evaluation)
