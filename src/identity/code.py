@@ -75,8 +75,9 @@ class CodeDescriber(ABC):
 
     def function(self, function: types.FunctionType) -> Any:
         """A function: by name if it belongs to a library or to testbed, else by its source and what it refers to."""
-        if function.__globals__.get("__name__") == _PATCHES:  # put around another one, which it calls
-            return self.value(function.__wrapped__)  # type: ignore[attr-defined]
+        wrapped = getattr(function, "__wrapped__", None)
+        if wrapped is not None and function.__globals__.get("__name__") == _PATCHES:  # put around another one
+            return self.value(wrapped)
         if function.__globals__ is vars(functools) and hasattr(function, "registry"):
             return self._dispatched(function, function.registry)
         code = function.__code__

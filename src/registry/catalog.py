@@ -14,7 +14,7 @@ from testbed.paths import expanded
 from testbed.registry import discovery
 from testbed.registry.references import Settings
 from testbed.registry.table import Family, Registry, check_name
-from testbed.tracing.patches import tracing
+from testbed.tracing.patches import traced
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -180,7 +180,7 @@ class Catalog:
 
     # Filling ------------------------------------------------------------------------------------------------------
 
-    @tracing()
+    @traced
     def load(self, plugins: Iterable[str | Path] = ()) -> Catalog:
         """Loads the definition files and installed plug-ins once, then the given plug-in files that are not loaded yet.
 

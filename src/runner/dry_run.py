@@ -23,7 +23,7 @@ from testbed.runner.greedy import with_stored_soups
 from testbed.runner.stale_candidates import find_stale_candidates
 from testbed.scoring.stored_values import read_outputs
 from testbed.tasks.parts.recorded_sets import pairs_of
-from testbed.tracing.patches import tracing
+from testbed.tracing.patches import traced
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class PlannedPass:
     to_do: int | None
 
 
-@tracing()
+@traced
 def make_plan(catalog: Catalog, options: RunOptions, models: Sequence[str], settings: Sequence[str]) -> Plan:
     """The plan of a run, without fetching weights and without touching the store (which need not exist)."""
     with using(options.inputs or active()):

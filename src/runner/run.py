@@ -24,10 +24,10 @@ from testbed.runner.recompute import amount
 from testbed.runner.staleness import StalenessChecker
 from testbed.tasks.parts.recorded_sets import pairs_of
 from testbed.tracing import access_log
-from testbed.tracing.patches import tracing
+from testbed.tracing.patches import traced
 
 
-@tracing()
+@traced
 def run(
     catalog: Catalog,
     options: RunOptions,

@@ -31,7 +31,7 @@ from testbed.runner.greedy import with_stored_soups
 from testbed.runner.recompute import STOPPED, Amount, Interrupted, Recomputation
 from testbed.runner.stale_candidates import StaleCandidate
 from testbed.runner.standing import WINDOW, Standing, Tally, standings, tally
-from testbed.tracing.patches import tracing
+from testbed.tracing.patches import traced
 
 ROTATION = "rotation"  # in the environment of a certificate: which samples were compared
 CLAIMS = "verify-store"  # the node of the leases on cells that a run verifies
@@ -97,7 +97,7 @@ class Scrubbed:
         return not self.tally.differ and not self.interrupted
 
 
-@tracing()
+@traced
 def verify_store(
     catalog: Catalog,
     options: RunOptions,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.db.store import Store
 from testbed.entities import NOT_FINITE, OVERALL, TEXTS, Evaluation, Metric, SampleInfo
@@ -16,9 +16,6 @@ from testbed.models.base.capability import Message
 from testbed.planning.item_nodes import outputs_read, recorded_nodes, scorer_of
 from testbed.scoring.refusals import refused
 from testbed.tasks.image_embedding import KIND
-
-if TYPE_CHECKING:
-    pass
 
 NOT_FINITE_SHARE = rate(NOT_FINITE, LOWER, NEVER)
 

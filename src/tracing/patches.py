@@ -13,10 +13,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from importlib.machinery import PathFinder
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from testbed.tracing import audit, readers
 from testbed.tracing.access_log import now
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _lock = threading.Lock()
 _depth = 0  # how often `tracing` was entered and not left, in all threads
@@ -32,6 +35,17 @@ def tracing() -> Iterator[None]:
         yield
     finally:
         _end()
+
+
+def traced(function: Callable[P, R]) -> Callable[P, R]:
+    """Makes a function run within `tracing`; to an identity it is the same function."""
+
+    @functools.wraps(function)
+    def within(*arguments: P.args, **keywords: P.kwargs) -> R:
+        with tracing():
+            return function(*arguments, **keywords)
+
+    return within
 
 
 def begin() -> None:

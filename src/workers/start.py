@@ -13,7 +13,7 @@ from testbed.graph.nodes import Reads
 from testbed.graph.passes import Job
 from testbed.inputs import using
 from testbed.process.processes import data_processes, start_server
-from testbed.tracing.patches import tracing
+from testbed.tracing.patches import traced
 from testbed.workers.channel import RemoteChannel
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def open_store(url: str, mode: Mode, payload_url: str | None) -> Store:
     return patiently(lambda: Store.open(url, mode, payload_url))
 
 
-@tracing()
+@traced
 def work(channel: RemoteChannel, device: str, opener: OpenStore = open_store) -> bool:
     """Requests the job and does it; returns whether it succeeded.
 
