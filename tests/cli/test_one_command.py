@@ -14,10 +14,11 @@ from click.shell_completion import ShellComplete
 from testbed import __version__
 from testbed.cli.db import command as db_command
 from testbed.cli.eval import command as eval_command
-from testbed.cli.program import SECTIONS, command
+from testbed.cli.program import command
 from testbed.db.store import Store
 
-NAMES = [name for section in SECTIONS.values() for name in section]
+NAMES = command.list_commands(click.Context(command))
+assert len(NAMES) > 30  # those of extensions, too
 HEAVY = {"torch", "numpy", "pandas", "sqlalchemy", "plotly", "alembic"}
 # As an installed command: the name of the program is that of the file.
 SCRIPT = f"""

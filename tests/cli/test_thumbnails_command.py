@@ -21,4 +21,4 @@ def test_a_run_stores_thumbnails_once_and_says_how_many(tmp_path, monkeypatch):
     with Store.open(url) as store:
         assert len([each for each in store.evaluations.find() if each.status == "complete"]) == 2
     done = CliRunner().invoke(command, [*words, "--no-db"])
-    assert "--thumbnails stores pictures; it cannot be used with --no-db" in str(done.output)
+    assert "--thumbnails adds to the store; it cannot be used with --no-db" in str(done.output)
