@@ -42,7 +42,7 @@ def command(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """Measure how far models agree: shared errors, predicted classes.
+    """Measure agreement: shared errors, predicted classes.
 
     Prints error consistency (κ), shared errors and the same predicted classes of each pair of models, and how many
     models get each sample right.

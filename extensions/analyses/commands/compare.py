@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 def command(
     models: Sequence[str], settings: Sequence[str], score: str | None, form: str, db_url: str | None, as_json: bool
 ) -> int:
-    """Compare two or more models on the same samples: paired tests.
+    """Compare models on the same samples: paired tests.
 
     Prints every pair of models on every setting: the difference with its interval, and p-values adjusted over the
     table.

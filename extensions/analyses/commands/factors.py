@@ -42,7 +42,7 @@ def command(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """Report accuracy by factor, and error ratios, as for ImageNet-X.
+    """Report accuracy by factor and error ratios (ImageNet-X).
 
     An image may have several factors. The error ratio says how many times as often images with a factor are wrong as
     all annotated images are.

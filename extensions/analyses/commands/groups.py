@@ -41,7 +41,7 @@ def command(
     db_url: str | None,
     as_json: bool,
 ) -> int:
-    """Report means over groups of samples: each model's worst and best."""
+    """Report each model's worst and best groups of samples."""
     from testbed.db.store import Store
     from testbed.stored_results.main_scores import main_score_on
     from testbed.stored_results.slices import grouped

@@ -45,7 +45,7 @@ _SHOWN = 8  # models whose errors under each corruption are printed
 def command(
     models: Sequence[str], settings: Sequence[str], clean: str, baseline: str | None, db_url: str | None, as_json: bool
 ) -> int:
-    """Compute the mean corruption error (mCE) of ImageNet-C and its like.
+    """Compute the mean corruption error (mCE) of ImageNet-C.
 
     MODEL takes names and patterns; without any, all models with such results are shown, imported ones too.
 
