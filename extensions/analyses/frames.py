@@ -74,7 +74,7 @@ def selective(
     by: str = "probability",
     delta: float = 0.05,
 ) -> pd.DataFrame:
-    """What models are worth if they may abstain, as ``testbed selective`` has it: a row for each cell.
+    """Accuracy when models may abstain, as ``testbed selective`` has it: a row for each cell.
 
     Columns: ``eval_setting``, ``model``, ``n``, ``clusters`` (groups that are drawn as wholes, else missing),
     ``unread``, ``error`` (the risk if all samples are answered), ``aurc`` with its 95 % interval ``aurc_low`` to

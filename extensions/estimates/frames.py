@@ -153,7 +153,7 @@ def estimate_from_anchors(results: Results, file: str | Path, models: Words = No
 
     Raises:
         StoreError: If a model has not been evaluated on the anchors.
-        DataError: If it is no such file, or the samples are others.
+        DataError: If it is not a file of anchors, or the samples differ.
 
     Examples:
         >>> testbed.results("testbed.db").estimate_from_anchors("anchors.json", "vgg11")[["model", "true"]].round(3)
