@@ -9,9 +9,11 @@ import click
 
 from testbed.plotting.frame import Grid
 from testbed.plotting.labels import add_names
+from testbed.plotting.page import scaled
 from testbed.plotting.picture import Choice, Picture
-from testbed.plotting.scatter import BASELINES, ScatterData, ScatterSpec, scatter_data, scatter_object
-from testbed.plotting.scatter_figure import line_name
+from testbed.plotting.scatter import BASELINES, ScatterData, ScatterSpec, drawable, scatter_data, scatter_object
+from testbed.plotting.scatter_figure import axis_label, line_name
+from testbed.plotting.setting_labels import setting_label
 from testbed.plotting.stats import transform
 from testbed.plotting.style import add_points, finish, percent_axis, points_range
 
@@ -35,28 +37,29 @@ def figure(found: ScatterData) -> Figure:
     import plotly.graph_objects as go
 
     drawn = go.Figure()
-    spec, models = found.spec, found.models.dropna(subset=["effective_robustness"])
+    spec = found.spec
+    models = found.models[drawable(found.models, spec.scale) & found.models["effective_robustness"].notna()]
+    x, y = setting_label(spec.x), setting_label(spec.y)
     add_points(
         drawn,
         models["model_type"],
         transform(models["x"], spec.scale),
         100 * models["effective_robustness"],
         list(zip(models["model"], 100 * models["x"], 100 * models["y"], strict=True)),
-        f"<b>%{{customdata[0]}}</b><br>{spec.x}: %{{customdata[1]:.2f}} %<br>{spec.y}: %{{customdata[2]:.2f}} %<br>"
+        f"<b>%{{customdata[0]}}</b><br>{x}: %{{customdata[1]:.2f}} %<br>{y}: %{{customdata[2]:.2f}} %<br>"
         "effective robustness: %{y:+.2f} points<extra>%{fullData.name}</extra>",
     )
     places = transform(models["x"], spec.scale)
     margin = 0.05 * float(places.max() - places.min()) or 0.1
-    percent_axis(
-        drawn, "x", (float(places.min()) - margin, float(places.max()) + margin), spec.scale, f"{spec.x} (%)", {}
-    )
+    limits = float(places.min()) - margin, float(places.max()) + margin
+    percent_axis(drawn, "x", limits, spec.scale, axis_label("", spec.x, found.metric), {})
     drawn.update_yaxes(
         title_text="effective robustness (points)", range=points_range(100 * models["effective_robustness"])
     )
     drawn.add_hline(y=0, line={"color": "black", "width": 1})
-    finish(drawn, f"Effective robustness to {spec.y}")
+    finish(drawn, f"Effective robustness to {y}")
     drawn.update_layout(
-        title={"subtitle": {"text": f"to the {line_name(found).replace('<br>', ' ')}"}}, margin={"t": 80}
+        title={"subtitle": {"text": f"to the {line_name(found).replace('<br>', ' ')}"}}, margin={"t": scaled(80)}
     )
     add_names(
         drawn,

@@ -13,6 +13,7 @@ from typing import Any
 
 from testbed.calls import first_line
 from testbed.errors import TestbedError
+from testbed.plotting.page import is_print
 
 log = logging.getLogger("testbed")
 
@@ -22,6 +23,7 @@ INSTALL_IMAGES = "pip install -e '.[figures]', and a Chromium or Chrome (on Debi
 START_SECONDS = 60.0
 FIGURE_SECONDS = 30.0  # one takes about a second
 TRIES = 2
+PRINT_PIXELS = 300 / 96  # of a PNG for print, at 300 dots per inch
 
 
 def images_problem() -> str | None:
@@ -74,7 +76,8 @@ def _job(figure: Any, path: Path) -> dict[str, Any]:
         "width": figure.layout.width or defaults.default_width,
         "height": figure.layout.height or defaults.default_height,
     }
-    return {"fig": figure.to_dict(), "path": path, "opts": {"format": path.suffix[1:], "scale": 2, **size}}
+    scale = (PRINT_PIXELS if path.suffix == ".png" else 1) if is_print(figure) else 2
+    return {"fig": figure.to_dict(), "path": path, "opts": {"format": path.suffix[1:], "scale": scale, **size}}
 
 
 def _draw_apart(jobs: list[dict[str, Any]], limit: float) -> None:

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.plotting.page import scaled
+
 log = logging.getLogger("testbed")
 
 if TYPE_CHECKING:
@@ -32,12 +34,12 @@ SIZE, HEIGHT, RADIUS = 11, 17, 6  # pixels: of the letters, of a name with its m
 WIDTHS = {"'ijl|": 0.28, ' !,./:;I[\\]ft()-`r{}"': 0.36, "&ABCDEHKNPRSUVXYw": 0.76, "GOQMmW%@": 1.03}
 USUAL, BOLD = 0.61, 1.08
 GAPS = (3, 12, 26, 44)  # pixels between a point and its name, the nearest place first
-FURTHER = (66, 92, 124, 162, 208, 264, 330)  # also for names that somebody asks for
+FURTHER = (66, 92, 124, 162, 208, 264, 330)  # the last five only for names that somebody asks for
 SIDES = (  # error bars are beside points
     *((1, -1), (-1, -1), (1, 1), (-1, 1), (0, -1), (0, 1), (1, 0), (-1, 0)),
     *((1, -0.5), (-1, -0.5), (1, 0.5), (-1, 0.5), (0.5, -1), (-0.5, -1), (0.5, 1), (-0.5, 1)),
 )
-LINED = 10  # a name that is farther than this from its point has a line to it
+LINED = 5  # a name that is farther than this from its point has a line to it; in a larger drawing it is farther still
 LINE_STEP = 6  # pixels between the points that stand for a line
 LEGEND_ROW, LEGEND_TEXT, LEGEND_MARK = 22, 14, 46  # pixels of the legend: a row, its letters, what is beside a text
 
@@ -88,11 +90,11 @@ def add_names(
             **dict.fromkeys(("xref", "axref"), panel.axes[0]),
             **dict.fromkeys(("yref", "ayref"), panel.axes[1]),
             text=f"<b>{text}</b>" if place in asked else text,
-            font={"size": SIZE, "color": "black" if place in asked else "#444444"},
+            font={"size": scaled(SIZE), "color": "black" if place in asked else "#444444"},
             arrowhead=0,
-            arrowwidth=0.8,
+            arrowwidth=scaled(0.8),
             arrowcolor="#888888" if max(across, down) > LINED else "rgba(0, 0, 0, 0)",
-            standoff=RADIUS - 1,
+            standoff=scaled(RADIUS - 1),
             borderpad=0,
         )
 
@@ -124,14 +126,14 @@ def places(
     asked: Collection[int],
     area: tuple[float, float],
 ) -> dict[int, tuple[float, float]]:
-    """Where names stand: nowhere over another one, over a point, over a line to a name, or outside.
+    """Where names stand: nowhere over another one, over a point, over a line, or outside.
 
     Args:
         points: All points [n, 2] in pixels; NaN if it is not in the figure.
-        drawn: Points [m, 2] along lines, which names avoid where they can.
+        drawn: Points [m, 2] along lines.
         order: The points that may have a name, those with the best claim first.
         sizes: The width and height of each name.
-        asked: The points whose names may stand farther away; where nothing else helps, over points.
+        asked: The points whose names may stand farther away; where nothing else helps, over lines, then over points.
         area: The width and height.
 
     Returns:
@@ -142,9 +144,11 @@ def places(
     lines: list[Array] = []
     found: dict[int, tuple[float, float]] = {}
     for place in order:
-        gaps = (*GAPS, *FURTHER) if place in asked else GAPS
-        tries = [(GAPS, visible, [drawn]), (gaps, visible, [])]
-        for some, obstacles, avoided in [*tries, (gaps, visible[:0], [])] if place in asked else tries:
+        far = (*GAPS, *FURTHER)
+        tries: list[tuple[Sequence[float], Array, list[Array]]] = [((*GAPS, *FURTHER[:2]), visible, [drawn])]
+        if place in asked:
+            tries += [(far, visible, [drawn]), (far, visible, []), (far, visible[:0], [])]
+        for some, obstacles, avoided in tries:
             free = (
                 (centre, box, line)
                 for centre, box, line in _candidates(points[place], sizes[place], some)
@@ -206,7 +210,7 @@ def _short(name: str) -> str:
 
 
 class _Panel:
-    """A panel of a figure in pixels, as small as it can be.
+    """A panel of a figure, as small as it can be, in the pixels of a screen: in print all is smaller, letters too.
 
     Args:
         figure: The figure.
@@ -220,7 +224,8 @@ class _Panel:
         x, y = figure.layout[f"xaxis{suffix}"], figure.layout[f"yaxis{suffix}"]
         self._logarithmic = x.type == "log"
         (low, high), margin = x.domain or (0, 1), figure.layout.margin
-        self.size = (figure.layout.width - margin.l - margin.r) * (high - low), _least_height(figure)
+        across = (figure.layout.width - margin.l - margin.r) * (high - low)
+        self.size = across / scaled(1.0), _least_height(figure) / scaled(1.0)
         self._begin = np.array([x.range[0], y.range[1]])  # at the left and at the top
         self._per_pixel = (np.array([x.range[1], y.range[0]]) - self._begin) / self.size
 
@@ -255,9 +260,9 @@ def _least_height(figure: Figure) -> float:
     for name in dict.fromkeys(each.name for each in figure.data if each.name and each.showlegend is not False):
         parts = name.split("<br>")
         rows = max(rows, len(parts))
-        widths.append(LEGEND_MARK + max(text_width(part, size=LEGEND_TEXT) for part in parts))
+        widths.append(scaled(LEGEND_MARK + max(text_width(part, size=LEGEND_TEXT) for part in parts)))
     room = layout.width - layout.margin.l - layout.margin.r
     in_row = max(1, int(room / max(widths, default=1)))
-    legend = LEGEND_ROW * rows * math.ceil(len(widths) / in_row)
+    legend = scaled(LEGEND_ROW) * rows * math.ceil(len(widths) / in_row)
     below = abs(layout.legend.y or 0)
-    return float(max(120.0, (layout.height - layout.margin.t - legend - 20) / (1 + below)))
+    return float(max(scaled(120.0), (layout.height - layout.margin.t - legend - scaled(20)) / (1 + below)))

@@ -10,6 +10,7 @@ import pandas as pd
 
 from testbed.plotting.frame import Grid
 from testbed.plotting.labels import add_names
+from testbed.plotting.page import printing
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.scatter import ScatterData, ScatterSpec, scatter_data, scatter_object
 from testbed.plotting.scatter_figure import add_scatter, name_models, scatter_figure
@@ -100,7 +101,7 @@ def two_shifts_figure(data: TwoShifts) -> Figure:
     from plotly.subplots import make_subplots
 
     spec, other = data.scatter.spec, data.other.spec
-    figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.11)
+    figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.2 if printing() else 0.11)
     add_scatter(figure, data.scatter, 1, 1)
     known = {trace.legendgroup for trace in figure.data}
     add_points(

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from testbed.plotting.frame import CORRUPTED, Grid
+from testbed.plotting.page import scaled
 from testbed.plotting.paper import both_robustnesses, correlation, of_all_models
 from testbed.plotting.paper_shifts import SHIFTS
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.scatter import ScatterData, ScatterSpec
-from testbed.plotting.style import finish
+from testbed.plotting.setting_labels import setting_label
+from testbed.plotting.style import finish, margins, minus
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -61,24 +63,25 @@ def figure(table: pd.DataFrame) -> Figure:
     drawn = go.Figure(
         go.Heatmap(
             z=table.to_numpy(),
-            x=list(table.columns),
+            x=[setting_label(column) for column in table.columns],
             y=list(table.index),
             colorscale="RdBu",
             reversescale=True,
             zmid=0,
             zmin=-1,
             zmax=1,
-            text=[["" if value != value else f"{value:.2f}" for value in row] for row in table.to_numpy()],
+            text=[["" if value != value else minus(f"{value:.2f}") for value in row] for row in table.to_numpy()],
             texttemplate="%{text}",
-            textfont={"size": 11},
+            textfont={"size": scaled(11)},  # without a colour: plotly takes the one with more contrast in each cell
             hovertemplate="%{y}<br>%{x}<br>r = %{z:.3f}<extra></extra>",
             colorbar={"title": "r", "len": 0.4},
         )
     )
+    drawn.update_layout(showlegend=False)
     finish(drawn, "Correlation of effective robustness", width=980, height=260 + 24 * len(table))
-    drawn.update_layout(margin={"l": 240, "r": 60, "t": 60, "b": 200}, showlegend=False)
-    drawn.update_xaxes(tickangle=-40, tickfont={"size": 12}, showgrid=False)
-    drawn.update_yaxes(autorange="reversed", tickfont={"size": 12}, dtick=1, showgrid=False)
+    drawn.update_layout(margin=margins(240, 60, 60, 200))
+    drawn.update_xaxes(tickangle=-40, tickfont={"size": scaled(12)}, showgrid=False)
+    drawn.update_yaxes(autorange="reversed", tickfont={"size": scaled(12)}, dtick=1, showgrid=False)
     return drawn
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from testbed.plotting.frame import Grid, with_averages
+from testbed.plotting.page import scaled
 from testbed.plotting.picture import Choice, Picture
-from testbed.plotting.style import finish
+from testbed.plotting.style import finish, margins
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -47,10 +48,11 @@ def figure(values: pd.DataFrame) -> Figure:
             hoverongaps=False,
         )
     )
+    drawn.update_layout(showlegend=False)
     finish(drawn, "Accuracies", width=420 + COLUMN * values.shape[1], height=320 + ROW * values.shape[0])
-    drawn.update_layout(margin={"l": 330, "r": 80, "t": 60, "b": 260}, showlegend=False)
-    drawn.update_xaxes(tickangle=-60, tickfont={"size": 10}, dtick=1, showgrid=False)
-    drawn.update_yaxes(autorange="reversed", tickfont={"size": 10}, dtick=1, showgrid=False)
+    drawn.update_layout(margin=margins(330, 80, 60, 260))
+    drawn.update_xaxes(tickangle=-60, tickfont={"size": scaled(10)}, dtick=1, showgrid=False)
+    drawn.update_yaxes(autorange="reversed", tickfont={"size": scaled(10)}, dtick=1, showgrid=False)
     return drawn
 
 

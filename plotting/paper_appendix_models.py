@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from testbed.plotting.frame import Grid
+from testbed.plotting.page import scaled
 from testbed.plotting.paper_shifts import IMAGENETV2
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.scatter import scatter_data
-from testbed.plotting.style import finish
+from testbed.plotting.setting_labels import setting_label
+from testbed.plotting.style import finish, minus
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -36,15 +38,16 @@ def figure(table: pd.DataFrame) -> Figure:
 
     columns = [column for column in table.columns if column != "model_type"]
     cells = [list(table.index), list(table["model_type"])]
-    cells += [["–" if value != value else f"{100 * value:.2f}" for value in table[column]] for column in columns]
+    cells += [["–" if value != value else minus(f"{100 * value:.2f}") for value in table[column]] for column in columns]
+    headers = ["model", "type", *(setting_label(column).replace("_", "<br>") for column in columns)]
     drawn = go.Figure(
         go.Table(
-            header={"values": ["model", "type", *columns], "align": "left", "fill_color": "#EEEEEE"},
-            cells={"values": cells, "align": ["left", "left", "right"], "height": ROW},
-            columnwidth=[3, 2, 1],
+            header={"values": headers, "align": ["left", "left", "right"], "fill_color": "#EEEEEE"},
+            cells={"values": cells, "align": ["left", "left", "right"], "height": scaled(ROW)},
+            columnwidth=[3, 2, *[1.2] * len(columns)],
         )
     )
-    finish(drawn, "Models (%, points)", width=1100, height=160 + (ROW + 1) * len(table))
+    finish(drawn, "Models (%, points)", width=1100, height=180 + (ROW + 1) * len(table))
     return drawn
 
 

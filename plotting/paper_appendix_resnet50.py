@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from testbed.plotting.frame import Grid
+from testbed.plotting.labels import add_names
 from testbed.plotting.paper_shifts import IMAGENETV2
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.scatter import scatter_data
+from testbed.plotting.setting_labels import setting_label
 from testbed.plotting.stats import relative_robustness
 from testbed.plotting.style import add_points, finish, points_range
 
@@ -29,7 +31,9 @@ def data(grid: Grid, choice: Choice) -> pd.DataFrame:
     stems = {name: name.lower().removeprefix("fix").removeprefix("se_") for name in models.index}
     family = [name for name, stem in stems.items() if stem.startswith(FAMILY) and name != BASE]
     relative = relative_robustness(models["y"], dict.fromkeys(family, BASE))
-    return models.loc[family, ["model_type", "x", "y", "effective_robustness"]].assign(relative_robustness=relative)
+    found = models.loc[family, ["model_type", "x", "y", "effective_robustness"]].assign(relative_robustness=relative)
+    found.attrs = {"shift": spec.y, "pinned": choice.labels}
+    return found
 
 
 def figure(models: pd.DataFrame) -> Figure:
@@ -49,12 +53,14 @@ def figure(models: pd.DataFrame) -> Figure:
     drawn.add_hline(y=0, line={"color": "black", "width": 1})
     drawn.add_vline(x=0, line={"color": "black", "width": 1})
     drawn.update_xaxes(
-        title_text=f"relative robustness to {BASE} (points)", range=points_range(100 * models["relative_robustness"])
+        title_text=f"robustness relative to {BASE} (points)", range=points_range(100 * models["relative_robustness"])
     )
     drawn.update_yaxes(
         title_text="effective robustness (points)", range=points_range(100 * models["effective_robustness"])
     )
-    finish(drawn, "Relative and effective robustness, ResNet-50 family")
+    x, y = 100 * models["relative_robustness"], 100 * models["effective_robustness"]
+    finish(drawn, f"Robustness to {setting_label(models.attrs['shift'])}, ResNet-50 family")
+    add_names(drawn, x, y, list(models.index), None, models.attrs["pinned"])
     return drawn
 
 
@@ -73,7 +79,7 @@ def numbers(models: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-PICTURE = Picture("appendix_resnet50", data, figure, numbers)
+PICTURE = Picture("appendix_resnet50", data, figure, numbers, named=True)
 
 if __name__ == "__main__":
     PICTURE.main()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from testbed.plotting import (
 from testbed.plotting.frame import Grid, load_grid
 from testbed.plotting.images import IMAGE_SUFFIXES, images_problem, write_images
 from testbed.plotting.own.source import Passed, skipped
+from testbed.plotting.page import drawn, width_option
 from testbed.plotting.picture import Choice, Picture, compute, write
 from testbed.plotting.stats import TRANSFORMS
 
@@ -56,9 +58,16 @@ def pictures() -> list[Picture]:
 )
 @click.option("--transform", "scale", type=click.Choice(TRANSFORMS), help="The scale of all axes.")
 @label_option
+@width_option
 @click.option("--metric", default="top1", show_default=True, help="The metric to draw.")
 def command(
-    db_url: str | None, out: Path, formats: tuple[str, ...], scale: str | None, labels: tuple[str, ...], metric: str
+    db_url: str | None,
+    out: Path,
+    formats: tuple[str, ...],
+    scale: str | None,
+    labels: tuple[str, ...],
+    width: float | None,
+    metric: str,
 ) -> int:
     """Draw the figures of the paper from what is stored.
 
@@ -67,35 +76,43 @@ def command(
     problem = images_problem()
     if problem and formats:
         raise TestbedError(problem)
-    drawn = draw_all(load_grid(db_url, metric), out, scale, labels)
-    if not drawn:
+    made = draw_all(load_grid(db_url, metric), out, scale, labels)
+    if not made:
         raise TestbedError("none of the figures' settings is stored; testbed run or testbed import adds some")
     if problem:
         click.echo(f"note: no PDF: {problem}", err=True)
     else:
         kinds = formats or ("pdf",)
-        images = [(figure, path.with_suffix(f".{kind}")) for figure, path in drawn for kind in kinds]
+        printed = [(drawn(draw, width), path) for draw, path in made]
+        images = [(figure, path.with_suffix(f".{kind}")) for figure, path in printed for kind in kinds]
         write_images([figure for figure, _ in images], [path for _, path in images])
-    click.echo(f"{count(len(drawn), 'figure')} in {out}/")
+    click.echo(f"{count(len(made), 'figure')} in {out}/")
     return 0
 
 
-def draw_all(grid: Grid, out: Path, scale: str | None = None, labels: Sequence[str] = ()) -> list[tuple[Figure, Path]]:
-    """Writes each figure as HTML; returns the figures and their paths, less those that the store has too little for."""
-    drawn = []
+def draw_all(
+    grid: Grid, out: Path, scale: str | None = None, labels: Sequence[str] = ()
+) -> list[tuple[Callable[[], Figure], Path]]:
+    """Writes each figure as HTML, less those that the store has too little for.
+
+    Returns:
+        For each, what draws it again, in another size, and its path.
+    """
+    made = []
     passed = []
     for picture in pictures():
         try:
-            figure = picture.draw(compute(picture, grid, Choice(scale=scale, labels=labels)))
+            draw = partial(picture.draw, compute(picture, grid, Choice(scale=scale, labels=labels)))
+            figure = draw()
         except TestbedError as error:
             passed.append(Passed(picture.name, str(error).partition(" in the stored results")[0]))
             continue
         path = out / f"{picture.name}.html"
         write(figure, path, plotlyjs="directory")
-        drawn.append((figure, path))
+        made.append((draw, path))
     if passed:
         click.echo(skipped(passed), err=True)
-    return drawn
+    return made
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from testbed.errors import TestbedError
 from testbed.metric_specs import LOWER, NEITHER
 from testbed.plotting.frame import Grid, load_grid
 from testbed.plotting.images import IMAGE_SUFFIXES, write_images
+from testbed.plotting.page import drawn, require_images, width_option
 from testbed.plotting.stats import TRANSFORMS
 
 if TYPE_CHECKING:
@@ -96,6 +98,7 @@ def picture_command(picture: Picture) -> click.Command:
     """The command line of a figure."""
 
     @picture_options
+    @width_option
     @click.option(
         "--out",
         type=click.Path(path_type=Path),
@@ -106,6 +109,7 @@ def picture_command(picture: Picture) -> click.Command:
         metric: str,
         as_json: bool,
         out: Path | None,
+        width: float | None,
         x: str | None = None,
         y: str | None = None,
         scale: str | None = None,
@@ -113,6 +117,7 @@ def picture_command(picture: Picture) -> click.Command:
         as_table: bool = False,
         **further: Any,
     ) -> int:
+        require_images(width, out is not None and out.suffix in IMAGE_SUFFIXES)
         data = compute(picture, load_grid(db_url, metric), Choice(x, y, scale, labels, further))
         if as_json:
             print_json(picture.numbers(data))
@@ -120,7 +125,7 @@ def picture_command(picture: Picture) -> click.Command:
             click.echo(picture.text(data))
         if out is not None or not (as_json or as_table):
             path = out or Path(f"{picture.name}.html")
-            write(picture.draw(data), path)
+            write(drawn(partial(picture.draw, data), width), path)
             click.echo(f"{picture.name}: {path}", err=as_json or as_table)
         return 0
 

@@ -13,9 +13,10 @@ from testbed.entities import FRACTION
 from testbed.errors import StoreError
 from testbed.metric_specs import MetricSpec, agreed, rate
 from testbed.plotting.frame import Grid
+from testbed.plotting.page import scaled
 from testbed.plotting.picture import Choice, Picture
 from testbed.plotting.stats import mean_ranks
-from testbed.plotting.style import finish
+from testbed.plotting.style import finish, margins
 from testbed.stored_results.main_scores import larger_is_better
 
 if TYPE_CHECKING:
@@ -117,9 +118,9 @@ def figure(found: Ranking) -> Figure:
     )
     what = "mean rank" if found.by == "rank" else ", ".join(filter(None, ("mean score", found.unit)))
     drawn.update_xaxes(title_text=f"{what}, over {len(found.settings)} settings")
-    drawn.update_yaxes(autorange="reversed", dtick=1, tickfont={"size": 11})
+    drawn.update_yaxes(autorange="reversed", dtick=1, tickfont={"size": scaled(11)})
     finish(drawn, f"{len(ranked)} models over {len(found.settings)} settings", height=220 + ROW * len(ranked))
-    drawn.update_layout(margin={"l": 320, "r": 30, "t": 60, "b": 60})
+    drawn.update_layout(margin=margins(320, 30, 60, 60))
     return drawn
 
 

@@ -18,6 +18,7 @@ from testbed.plotting.stats import (
     bootstrap_band,
     clopper_pearson,
     effective_robustness,
+    inverse,
     linear_fit,
     piecewise_fit,
     transform,
@@ -96,7 +97,8 @@ class ScatterData(NamedTuple):
             ``y_high``, ``predicted``, ``effective_robustness`` (fractions), ``fitted`` (whether the line was fitted to
             it).
         fit: The line, if there is one.
-        band: ``x``, ``line``, ``low``, ``high`` along the line.
+        band: ``x``, ``line``, ``low``, ``high`` along the line, from the least to the largest ``x`` that it was fitted
+            to; ``part`` is 0, and 1 along a second line.
         metric: What is measured.
         baseline: Of `BASELINES`, what the line was fitted to.
         marks: How each model is drawn; none: by its type.
@@ -196,28 +198,25 @@ def _fit(models: pd.DataFrame, spec: ScatterSpec) -> Fit | PiecewiseFit | None:
 
 
 def _band(models: pd.DataFrame, fit: Fit | PiecewiseFit | None, spec: ScatterSpec, resamples: int) -> pd.DataFrame:
-    """The confidence band of the line, along the x of all models; for two lines, each along its side."""
+    """The confidence band of the line, along the models that it was fitted to; for two lines, each along its own."""
     if fit is None:
-        return pd.DataFrame({"x": [], "line": [], "low": [], "high": []})
-    from testbed.plotting.stats import inverse
-
-    places = transform(models["x"], spec.scale)
-    places = places[np.isfinite(places)]
-    at = inverse(np.linspace(places.min(), places.max(), GRID_POINTS), spec.scale)
-    chosen = models[models["fitted"]]
-    low, high = np.empty_like(at), np.empty_like(at)
-    for here, among in _sides(at, chosen["x"].to_numpy(), spec.pivot):
-        if here.any():
-            low[here], high[here] = bootstrap_band(
-                chosen["x"][among], chosen["y"][among], at[here], spec.scale, resamples
-            )
-    return pd.DataFrame({"x": at, "line": fit.predict(at), "low": low, "high": high})
+        return pd.DataFrame({name: [] for name in ("x", "line", "low", "high", "part")})
+    chosen = models[models["fitted"] & drawable(models, spec.scale)]
+    x = chosen["x"].to_numpy()
+    sides = [np.full(len(x), True)] if spec.pivot is None else [x < spec.pivot, x > spec.pivot]
+    parts = []
+    for part, among in enumerate(sides):
+        places = transform(x[among], spec.scale)
+        at = inverse(np.linspace(places.min(), places.max(), GRID_POINTS), spec.scale)
+        low, high = bootstrap_band(x[among], chosen["y"].to_numpy()[among], at, spec.scale, resamples)
+        line = fit.predict(at)
+        parts.append(pd.DataFrame({"x": at, "line": line, "low": low, "high": high, "part": part}))
+    return pd.concat(parts, ignore_index=True)
 
 
-def _sides(at: Any, x: Any, pivot: float | None) -> list[tuple[Any, Any]]:
-    if pivot is None:
-        return [(np.full(len(at), True), np.full(len(x), True))]
-    return [(at <= pivot, x < pivot), (at > pivot, x > pivot)]
+def drawable(models: pd.DataFrame, scale: str) -> Any:
+    """Which models have a place on the scale, bool array [n]: 0 % and 100 % have none but on the linear one."""
+    return np.isfinite(transform(models["x"], scale)) & np.isfinite(transform(models["y"], scale))
 
 
 def fit_object(fit: Fit | PiecewiseFit | None) -> dict[str, Any] | None:
@@ -239,6 +238,7 @@ def scatter_object(data: ScatterData) -> dict[str, Any]:
         "transform": data.spec.scale,
         "baseline": data.baseline,
         "fit": fit_object(data.fit),
+        "at_the_edge": list(data.models["model"][~drawable(data.models, data.spec.scale)]),
         "models": [
             {
                 "model": row["model"],

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from testbed.plotting.labels import add_names
-from testbed.plotting.scatter import BASELINES, ScatterData
+from testbed.plotting.page import scaled
+from testbed.plotting.scatter import BASELINES, FEWEST, ScatterData, drawable
+from testbed.plotting.setting_labels import setting_label
 from testbed.plotting.stats import Fit, transform
 from testbed.plotting.style import add_points, faint, finish, percent_axis
 from testbed.stored_results.imagenet_testbed_table import METRIC_SUFFIXES
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 METRIC_LABELS = {"top1": "top-1", "top5": "top-5"}
+LONGEST_LABEL = 34  # characters of a line of an axis's label
+MOST_NAMED_AT_THE_EDGE = 6
 
 
 def scatter_figure(data: ScatterData) -> Figure:
@@ -25,7 +30,9 @@ def scatter_figure(data: ScatterData) -> Figure:
 
     figure = go.Figure()
     add_scatter(figure, data)
-    finish(figure, data.spec.title or f"{data.spec.y} against {data.spec.x}")
+    finish(figure, data.spec.title or f"{setting_label(data.spec.y)} against {setting_label(data.spec.x)}")
+    if note := line_note(data):
+        figure.update_layout(title={"subtitle": {"text": note}}, margin={"t": scaled(80)})
     name_models(figure, data)
     return figure
 
@@ -33,40 +40,88 @@ def scatter_figure(data: ScatterData) -> Figure:
 def name_models(figure: Figure, data: ScatterData) -> None:
     """Writes names beside the points of a finished figure, or of its first panel."""
     models, scale = data.models, data.spec.scale
-    x, y = (transform(models[name], scale) for name in ("x", "y"))
-    add_names(figure, x, y, list(models["model"]), models["effective_robustness"], data.pinned)
+    edge = np.flatnonzero(~drawable(models, scale))
+    x, y = (
+        np.clip(transform(models[name], scale), *axis.range)
+        for name, axis in (("x", figure.layout.xaxis), ("y", figure.layout.yaxis))
+    )
+    first = edge if len(edge) <= MOST_NAMED_AT_THE_EDGE else edge[:0]
+    add_names(figure, x, y, list(models["model"]), models["effective_robustness"], data.pinned, first)
 
 
 def add_scatter(figure: Figure, data: ScatterData, row: int | None = None, column: int | None = None) -> None:
     """Draws a scatter plot into a figure, or into one of its panels."""
     spec, models = data.spec, data.models
     place: dict[str, Any] = {} if row is None else {"row": row, "col": column}
-    scaled = {name: transform(models[name], spec.scale) for name in ("x", "y", *_BORDERS)}
-    visible = np.isfinite(scaled["x"]) & np.isfinite(scaled["y"])
+    places = {name: transform(models[name], spec.scale) for name in ("x", "y", *_BORDERS)}
+    visible = drawable(models, spec.scale)
     if not visible.any():
-        raise ValueError(f"no model has both {spec.x} and {spec.y}")
-    ranges = [_range(scaled[axis][visible]) for axis in ("x", "y")]
+        raise ValueError(f"no model has both {spec.x} and {spec.y}, other than 0 % and 100 %")
+    ranges = [_range(places[axis][np.isfinite(places[axis])]) for axis in ("x", "y")]
     _add_lines(figure, data, ranges, place)
     kept = np.flatnonzero(visible)
+    template = _TEMPLATE.format(x=_named(spec.x_label, spec.x), y=_named(spec.y_label, spec.y))
     add_points(
         figure,
         models["model_type"].iloc[kept],
-        scaled["x"][kept],
-        scaled["y"][kept],
+        places["x"][kept],
+        places["y"][kept],
         _hover(models.iloc[kept]),
-        _TEMPLATE.format(x=spec.x_label or spec.x, y=spec.y_label or spec.y),
+        template,
         place=place,
         marks=[data.marks[name] for name in models["model"].iloc[kept]] if data.marks else None,
-        bars=lambda index, colour: {f"error_{axis}": _bars(scaled, axis, kept[index], colour) for axis in ("x", "y")},
+        bars=lambda index, colour: {f"error_{axis}": _bars(places, axis, kept[index], colour) for axis in ("x", "y")},
     )
-    percent_axis(figure, "x", ranges[0], spec.scale, _label(spec.x_label, spec.x, data.metric), place)
-    percent_axis(figure, "y", ranges[1], spec.scale, _label(spec.y_label, spec.y, data.metric), place)
+    _add_edge(
+        figure,
+        models[~visible],
+        [np.clip(places[axis][~visible], *ranges[at]) for at, axis in enumerate("xy")],
+        template,
+        place,
+    )
+    percent_axis(figure, "x", ranges[0], spec.scale, axis_label(spec.x_label, spec.x, data.metric), place)
+    percent_axis(figure, "y", ranges[1], spec.scale, axis_label(spec.y_label, spec.y, data.metric), place)
 
 
-def _label(label: str, column: str, metric: str) -> str:
-    """What an axis is about; columns with a suffix say their metric themselves."""
+def _add_edge(figure: Figure, models: pd.DataFrame, at: list[Any], template: str, place: dict[str, Any]) -> None:
+    """Models at 0 % or 100 %, which a transformed scale has no place for: open marks on the edge of the plot."""
+    import plotly.graph_objects as go
+
+    if models.empty:
+        return
+    figure.add_trace(
+        go.Scatter(
+            x=at[0],
+            y=at[1],
+            mode="markers",
+            name="at 0 % or 100 %: on the edge, not in the line",
+            marker={"symbol": "diamond-open", "size": 10, "color": "#333333", "line": {"width": 1.5}},
+            cliponaxis=False,
+            customdata=_hover(models),
+            hovertemplate=template,
+        ),
+        **place,
+    )
+
+
+def _named(label: str, column: str) -> str:
+    return label or setting_label(column)
+
+
+def axis_label(label: str, column: str, metric: str) -> str:
+    """The label of an axis: the setting and the metric, which columns with a suffix name themselves."""
     named = column.endswith(tuple(f"_{suffix}" for suffix in METRIC_SUFFIXES))
-    return f"{label or column} (%)" if named else f"{label or column} ({METRIC_LABELS.get(metric, metric)}, %)"
+    text = _named(label, column)
+    lines = [text] if len(text) <= LONGEST_LABEL else textwrap.wrap(text, LONGEST_LABEL, break_long_words=False)
+    return f"{'<br>'.join(lines)} (%)" if named else f"{'<br>'.join(lines)} ({METRIC_LABELS.get(metric, metric)}, %)"
+
+
+def line_note(data: ScatterData) -> str:
+    """Why a figure that should have a line has none; empty if it has one."""
+    if not data.spec.fitted or data.fit is not None:
+        return ""
+    known = int((data.models["fitted"] & drawable(data.models, data.spec.scale)).sum())
+    return f"No line: at least {FEWEST} {BASELINES[data.baseline].removeprefix('all ')} are needed, {known} match"
 
 
 _BORDERS = ("x_low", "x_high", "y_low", "y_high")
@@ -88,10 +143,10 @@ def _hover(group: pd.DataFrame) -> list[list[Any]]:
     ]
 
 
-def _bars(scaled: dict[str, Any], axis: str, index: Any, colour: str) -> dict[str, Any]:
+def _bars(places: dict[str, Any], axis: str, index: Any, colour: str) -> dict[str, Any]:
     """Error bars on the scale; none where the interval is not known or leaves the scale."""
-    above = scaled[f"{axis}_high"][index] - scaled[axis][index]
-    below = scaled[axis][index] - scaled[f"{axis}_low"][index]
+    above = places[f"{axis}_high"][index] - places[axis][index]
+    below = places[axis][index] - places[f"{axis}_low"][index]
     return {
         "type": "data",
         "symmetric": False,
@@ -128,35 +183,36 @@ def _add_lines(figure: Figure, data: ScatterData, ranges: list[tuple[float, floa
             ),
             **place,
         )
-    if not len(band):
-        return
-    x, line, bottom, top = (transform(band[name], spec.scale) for name in ("x", "line", "low", "high"))
-    figure.add_trace(
-        go.Scatter(
-            x=np.concatenate([x, x[::-1]]),
-            y=np.concatenate([top, bottom[::-1]]),
-            fill="toself",
-            fillcolor=faint("#000000" if data.marks else "#0072B2", 0.18),
-            line={"width": 0},
-            hoverinfo="skip",
-            name="95 % band of the line (bootstrap)",
-            legendgroup="band",
-            showlegend=not place,
-        ),
-        **place,
-    )
-    figure.add_trace(
-        go.Scatter(
-            x=x,
-            y=line,
-            mode="lines",
-            name="linear fit" if place else line_name(data),
-            legendgroup="fit",
-            line={"color": "black" if data.marks else "#D55E00", "width": 2},
-            hoverinfo="skip",
-        ),
-        **place,
-    )
+    for part, along in band.groupby("part"):
+        x, line, bottom, top = (transform(along[name], spec.scale) for name in ("x", "line", "low", "high"))
+        figure.add_trace(
+            go.Scatter(
+                x=np.concatenate([x, x[::-1]]),
+                y=np.concatenate([top, bottom[::-1]]),
+                mode="lines",
+                fill="toself",
+                fillcolor=faint("#000000" if data.marks else "#0072B2", 0.18),
+                line={"width": 0},
+                hoverinfo="skip",
+                name="95 % band of the line (bootstrap)",
+                legendgroup="band",
+                showlegend=part == 0,
+            ),
+            **place,
+        )
+        figure.add_trace(
+            go.Scatter(
+                x=x,
+                y=line,
+                mode="lines",
+                name=line_name(data),
+                legendgroup="fit",
+                line={"color": "black" if data.marks else "#D55E00", "width": 2},
+                hoverinfo="skip",
+                showlegend=part == 0,
+            ),
+            **place,
+        )
 
 
 def line_name(data: ScatterData) -> str:

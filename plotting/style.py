@@ -4,6 +4,7 @@ that survive grey print, and axes on transformed scales with ticks in percent.
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from testbed.plotting.page import TEXT, pixels, printing, scaled
 from testbed.plotting.stats import transform
 from testbed.registry.table import natural_key
 
@@ -41,8 +43,16 @@ TYPES: dict[str, tuple[str, str]] = {
 OTHER_COLOURS = ("#7F3C8D", "#11A579", "#3969AC", "#E73F74", "#80BA5A", "#666666")
 OTHER_SYMBOLS = ("star", "hexagram", "bowtie", "star-diamond", "star-square", "hourglass")
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
+TITLE, LEGEND_ROW, LEGEND_ALLOWANCE = 17, 23, 100  # pixels on a screen; the last is in the height of every figure
+USUAL_LETTER = 0.54  # of its size, the width of a letter
 TICKS_MOST = 9
 TICKS_ENOUGH = 5
+TICKS_GAP = 2.5  # ninths of an axis without a tick, at most
+TICK_DECADES = tuple(
+    end
+    for percent in (50, 10, 1, 0.1, 0.01, 20, 5, 2, 0.5, 0.2, 30, 40)
+    for end in dict.fromkeys((percent, 100 - percent))
+)
 TICK_STEPS = (50, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 
 
@@ -154,16 +164,63 @@ def finish(figure: Figure, title: str, width: int = 900, height: int = 640) -> N
     """Fonts, background, legend and size, alike for all figures."""
     figure.update_layout(
         template="simple_white",
-        title={"text": title, "x": 0.5, "xanchor": "center", "font": {"size": 20}},
-        font={"family": FONT, "size": 15},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.16, "xanchor": "center", "x": 0.5, "font": {"size": 14}},
-        margin={"l": 80, "r": 30, "t": 60, "b": 60},
-        width=width,
-        height=height,
+        title={"text": title, "x": 0.5, "xanchor": "center", "font": {"size": scaled(20)}},
+        font={"family": FONT, "size": scaled(TEXT)},
+        legend={
+            **{"orientation": "h", "yanchor": "top", "y": -0.16, "xanchor": "center", "x": 0.5},
+            "font": {"size": scaled(14)},
+        },
+        margin=margins(80, 30, 60, 60),
+        width=pixels(width),
+        height=scaled(height),
         hoverlabel={"font": {"size": 13}},
     )
     figure.update_xaxes(showgrid=True, gridcolor="#E5E5E5")
     figure.update_yaxes(showgrid=True, gridcolor="#E5E5E5")
+    if printing():
+        _fit(figure)
+
+
+def _fit(figure: Figure) -> None:
+    """Titles of more lines and a legend below all, for a page that is narrow for the letters."""
+    layout = figure.layout
+    names = dict.fromkeys(each.name for each in figure.data if each.name and each.showlegend is not False)
+    rows = sum(name.count("<br>") + 1 for name in names) if layout.showlegend is not False else 0
+    legend = rows * scaled(LEGEND_ROW)
+    title, title_lines = _wrapped(layout.title.text, layout.width, scaled(TITLE))
+    plot = layout.height - layout.margin.t - layout.margin.b - scaled(LEGEND_ALLOWANCE)
+    for axis in figure.select_xaxes():
+        first, last = axis.domain or (0, 1)
+        axis.title.text = _wrapped(axis.title.text, (layout.width - layout.margin.l) * (last - first), scaled(TEXT))[0]
+    for axis in figure.select_yaxes():
+        first, last = axis.domain or (0, 1)
+        axis.title.text = _wrapped(axis.title.text, plot * (last - first), scaled(TEXT))[0]
+    top, bottom = scaled(TITLE) * 1.3 * (title_lines - 1), legend
+    figure.update_layout(
+        title={"text": title, "font": {"size": scaled(TITLE)}, "y": 0.98, "yanchor": "top"},
+        legend={"orientation": "v", "yref": "container", "y": 0, "yanchor": "bottom", "tracegroupgap": 0},
+        margin={"t": layout.margin.t + top, "b": layout.margin.b + bottom},
+        height=layout.height + top + bottom - (scaled(LEGEND_ALLOWANCE) if rows else 0),
+    )
+
+
+def _wrapped(text: str | None, room: float, size: float) -> tuple[str | None, int]:
+    """A title in as many lines as it takes, and their number."""
+    if not text:
+        return text, 1
+    most = max(8, int(room / (size * USUAL_LETTER)))
+    lines = [line for part in text.split("<br>") for line in textwrap.wrap(part, most, break_long_words=False) or [""]]
+    return "<br>".join(lines), len(lines)
+
+
+def minus(number: str) -> str:
+    """A number with a minus sign, where Python writes a hyphen."""
+    return number.replace("-", "−")
+
+
+def margins(left: float, right: float, top: float, bottom: float) -> dict[str, float]:
+    """Margins around a plot, from their pixels on a screen."""
+    return {"l": scaled(left), "r": scaled(right), "t": scaled(top), "b": scaled(bottom)}
 
 
 def percent_axis(
@@ -179,7 +236,7 @@ def percent_axis(
         label: What is measured.
         place: Row and column of the panel.
     """
-    ticks = percent_ticks(limits, scale)
+    ticks = percent_ticks(limits, scale, most_ticks(0.45 if place else 0.8))
     update = figure.update_xaxes if axis == "x" else figure.update_yaxes
     update(
         title_text=label,
@@ -191,25 +248,32 @@ def percent_axis(
     )
 
 
-def percent_ticks(limits: tuple[float, float], scale: str) -> list[float]:
-    """Round percentages between two places of a scale, none nearer to another than a ninth of the way.
+def most_ticks(share: float) -> int:
+    """How many ticks an axis has at most, which takes a share of the width of a page."""
+    return max(3, min(TICKS_MOST, int(pixels(900) * share / scaled(4 * TEXT)))) if printing() else TICKS_MOST
+
+
+def percent_ticks(limits: tuple[float, float], scale: str, most: int = TICKS_MOST) -> list[float]:
+    """Round percentages between two places of a scale, none nearer to another than the way divided by ``most``.
 
     All multiples of 50, 20, 10, 5, 2, 1, and so on, of the first of these that gives enough of them; on a scale where
-    these are too uneven, of several, the rounder ones first.
+    these are too uneven, or leave an end without any, the decades first: 50, 10 and 90, 1 and 99, and so on.
     """
     low, high = limits
-    apart = (high - low) / TICKS_MOST
+    apart, enough = (high - low) / most, min(TICKS_ENOUGH, most - 1)
+    decades = [(float(transform(percent / 100, scale)), percent) for percent in TICK_DECADES]
     chosen: list[tuple[float, float]] = []
     for step in TICK_STEPS:
         percents = [round(number * step, 2) for number in range(1, round(100 / step))]
         places = [float(transform(percent / 100, scale)) for percent in percents]
         here = [each for each in zip(places, percents, strict=True) if low <= each[0] <= high]
-        if len(here) >= TICKS_ENOUGH and all(b[0] - a[0] >= apart for a, b in pairwise(here)):
+        steps = [b - a for a, b in pairwise([low, *(place for place, _ in here), high])]
+        if len(here) >= enough and min(steps[1:-1]) >= apart and max(steps) <= TICKS_GAP * apart:
             return [percent for _, percent in here]
-        if len(chosen) < TICKS_ENOUGH:
-            for place, percent in here:
-                if all(abs(place - other) >= apart for other, _ in chosen):
-                    chosen.append((place, percent))
+        least = TICKS_MOST if step >= 5 else 4 if step >= 1 else 3
+        for place, percent in here if chosen else [*(each for each in decades if low <= each[0] <= high), *here]:
+            if all(abs(place - other) >= apart for other, _ in chosen) and len(chosen) < least:
+                chosen.append((place, percent))
     return sorted(percent for _, percent in chosen)
 
 

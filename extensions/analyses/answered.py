@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from testbed.db.store import Store
 from testbed.entities import Evaluation, groups_of
@@ -15,9 +15,16 @@ from testbed.errors import StoreError
 from testbed.metrics.inference import selective
 from testbed.metrics.inference.clusters import clusters_of
 from testbed.metrics.inference.selective import Area, AtRisk, Curve
-from testbed.metrics.sureness import LOG_PROBABILITY, MARGIN, MAX_LOGIT, NEGATIVE_ENTROPY, how_sure
+from testbed.metrics.sureness import LOG_ODDS, MARGIN, MAX_LOGIT, NEGATIVE_ENTROPY, how_sure
 from testbed.stored_results.predictions import viewed
-from testbed.stored_results.side_by_side import Samples, Tell, evaluation_of, matching_settings, scores_of
+from testbed.stored_results.side_by_side import (
+    Samples,
+    Tell,
+    evaluation_of,
+    matching_models,
+    matching_settings,
+    scores_of,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -25,11 +32,13 @@ CORRECT = "top1"  # the score of each sample that says whether the answer is rig
 PROBABILITY = "probability"
 # How sure a model is: the option of `testbed selective`, and the measure of `testbed.metrics.sureness`.
 MEASURED = {
-    PROBABILITY: LOG_PROBABILITY,
+    PROBABILITY: LOG_ODDS,
     "margin": MARGIN,
     "entropy": NEGATIVE_ENTROPY,
     "logit": MAX_LOGIT,
 }
+# From the scale that orders samples to the one that a reader knows, where they differ.
+_SCALES: dict[str, Callable[[Any], Any]] = {PROBABILITY: expit, "margin": lambda fine: -np.expm1(-np.asarray(fine))}
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,8 @@ class Selective:
         unread: How many of them could not be read: they are wrong, and never answered.
         error: The share of wrong answers if all samples are answered.
         clusters: The number of groups of samples that are drawn as wholes; None if each sample is one.
+        fine_threshold: The guaranteed threshold on the scale that orders the samples, which does not saturate: log odds
+            for ``probability``, −log(1 − margin) for ``margin``, else as it is. None if nothing is guaranteed.
     """
 
     model: str
@@ -52,6 +63,7 @@ class Selective:
     at_risk: AtRisk
     curve: Curve
     clusters: int | None
+    fine_threshold: float | None = None
 
 
 def selective_predictions(
@@ -68,7 +80,7 @@ def selective_predictions(
 
     Args:
         store: The results store.
-        models: Their names.
+        models: Names or patterns.
         settings: Names or patterns.
         risk: The share of wrong answers that is accepted, in (0, 1).
         by: How sure a model is: one of `MEASURED`.
@@ -81,10 +93,9 @@ def selective_predictions(
     """
     samples = Samples(store)
     found = []
+    models = matching_models(store, models)
     for setting in matching_settings(store, settings):
-        rows = [
-            _selective(store, samples, find(store, model, setting), risk, by, delta) for model in dict.fromkeys(models)
-        ]
+        rows = [_selective(store, samples, find(store, model, setting), risk, by, delta) for model in models]
         found += sorted(rows, key=lambda row: (row.area.value, row.model))
         for row in rows:
             if row.unread:
@@ -111,9 +122,10 @@ def _selective(store: Store, samples: Samples, evaluation: Evaluation, risk: flo
     groups = groups_of(samples.of(evaluation).samples)
     clusters = None if groups is None else clusters_of(groups)
     at_risk, curve = selective.at_risk(confidence, wrong, risk, clusters, delta), selective.curve(confidence, wrong)
-    if by == PROBABILITY:
-        at_risk = replace(at_risk, threshold=None if at_risk.threshold is None else math.exp(at_risk.threshold))
-        curve = replace(curve, thresholds=np.exp(curve.thresholds))
+    fine = at_risk.threshold
+    if (scale := _SCALES.get(by)) is not None:
+        at_risk = replace(at_risk, threshold=None if fine is None else float(scale(fine)))
+        curve = replace(curve, thresholds=scale(curve.thresholds))
     return Selective(
         model=evaluation.model,
         eval_setting=evaluation.eval_setting,
@@ -124,4 +136,5 @@ def _selective(store: Store, samples: Samples, evaluation: Evaluation, risk: flo
         at_risk=at_risk,
         curve=curve,
         clusters=None if clusters is None else int(clusters.max()) + 1,
+        fine_threshold=fine,
     )

@@ -80,7 +80,8 @@ def selective(
     ``unread``, ``error`` (the risk if all samples are answered), ``aurc`` with its 95 % interval ``aurc_low`` to
     ``aurc_high``, ``excess``, ``coverage`` at the accepted risk with ``coverage_low`` to ``coverage_high``,
     and the ``guaranteed`` coverage, of answers from the confidence ``threshold`` on (0 and missing if nothing is
-    guaranteed). Rates are fractions.
+    guaranteed); ``fine_threshold`` is the same on a scale that does not round to 1: log odds of a probability,
+    −log(1 − margin) of a margin. Rates are fractions.
 
     Args:
         eval_settings: Names or patterns; None means all of these results.
@@ -117,6 +118,7 @@ def selective(
         row |= {"unread": each.unread, "error": each.error, "aurc": area.value, "aurc_low": area.low}
         row |= {"aurc_high": area.high, "excess": area.excess, "coverage": at.coverage, "coverage_low": at.low}
         row |= {"coverage_high": at.high, "guaranteed": at.guaranteed, "threshold": at.threshold}
+        row["fine_threshold"] = each.fine_threshold
         rows.append(row)
     return noted(pd.DataFrame(rows), notes)
 

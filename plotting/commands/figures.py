@@ -13,6 +13,7 @@ from testbed.console.options import ManyWords, label_option, plugin_option, stor
 from testbed.console.output import count
 from testbed.errors import TestbedError
 from testbed.plotting.images import IMAGE_SUFFIXES
+from testbed.plotting.page import width_option
 
 KINDS = ("shifts", "severity", "ranking", "reliability", "coverage", "confusion", "cost", "training")
 
@@ -35,6 +36,7 @@ KINDS = ("shifts", "severity", "ranking", "reliability", "coverage", "confusion"
     type=click.Choice([suffix[1:] for suffix in IMAGE_SUFFIXES]),
     help="Images to draw besides the HTML; they need the extra figures and a browser.",
 )
+@width_option
 @plugin_option
 def command(
     out: Path,
@@ -45,6 +47,7 @@ def command(
     clean: str | None,
     labels: Sequence[str],
     formats: Sequence[str],
+    width: float | None,
     plugins: Sequence[str],
     db_url: str | None,
 ) -> int:
@@ -58,9 +61,11 @@ def command(
     from testbed.plotting.figures import collect
     from testbed.plotting.images import images_problem, write_images
     from testbed.plotting.own.source import Own, skipped
+    from testbed.plotting.page import drawn, require_images
     from testbed.plotting.picture import write
     from testbed.registry import registry
 
+    require_images(width, formats)
     problem = images_problem() if formats else None
     if problem:
         raise TestbedError(problem)
@@ -69,15 +74,16 @@ def command(
     with Store.open(db_url) as store:
         if not settings:
             note_parts(store)
-        drawn, passed = collect(Own(store, db_url, models, settings, metric, clean, labels), kinds)
-        made = [(each.draw(), out / f"{each.name}.html") for each in drawn]
-    for (figure, path), each in zip(made, drawn, strict=True):
+        found, passed = collect(Own(store, db_url, models, settings, metric, clean, labels), kinds)
+        made = [(each, each.draw(), out / f"{each.name}.html") for each in found]
+        printed = [(drawn(each.draw, width) if width and formats else figure, path) for each, figure, path in made]
+    for each, figure, path in made:
         write(figure, path, plotlyjs="directory")
         path.with_suffix(".json").write_text(json.dumps(each.numbers, indent=1, ensure_ascii=False), encoding="utf-8")
-    images = [(figure, path.with_suffix(f".{kind}")) for figure, path in made for kind in formats]
+    images = [(figure, path.with_suffix(f".{kind}")) for figure, path in printed for kind in formats]
     if images:
         write_images([figure for figure, _ in images], [path for _, path in images])
     if passed:
         click.echo(skipped(passed), err=True)
-    click.echo(f"{count(len(drawn), 'figure')} in {out}/")
-    return 0 if drawn else 1
+    click.echo(f"{count(len(found), 'figure')} in {out}/")
+    return 0 if found else 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
 MOST_MODELS = 8
 MOST_POINTS = 500  # of a curve
+MOST_TIED = 0.05  # of the samples may be tied at the top without a word
 
 
 class Line(NamedTuple):
@@ -31,7 +31,7 @@ class Line(NamedTuple):
 
 def figures(own: Own) -> Found:
     """One for each setting that departs from no other one, with a line for each model."""
-    return by_confidence(own, "coverage", MOST_MODELS, line, draw, numbers)
+    return by_confidence(own, "coverage", MOST_MODELS, line, draw, numbers, Own.log_odds)
 
 
 def line(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, Any]) -> Line:
@@ -39,7 +39,7 @@ def line(model: str, confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, 
 
     Args:
         model: The model.
-        confidence: Float array [n] in [0, 1], NaN for samples that could not be read.
+        confidence: Float array [n], NaN for samples that could not be read.
         correct: Float array [n] of 0 and 1.
     """
     known = np.isfinite(confidence) & np.isfinite(correct)
@@ -54,22 +54,19 @@ def _shown(each: Line) -> np.ndarray[Any, Any]:
 
 
 def draw(lines: list[Line], setting: str, marks: Mapping[str, Mark]) -> Figure:
-    """A line for each model in its colour; models of one colour are told apart by dashes."""
+    """A line for each model in its colour, with dashes of its own."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    before: Counter[str] = Counter()
-    for each in lines:
-        places, colour = _shown(each), marks[each.model].colour
-        dash = DASHES[before[colour] % len(DASHES)]
-        before[colour] += 1
+    for place, each in enumerate(lines):
+        places, dash = _shown(each), DASHES[place % len(DASHES)]
         figure.add_trace(
             go.Scatter(
                 x=100 * each.curve.coverage[places],
                 y=100 * each.curve.risk[places],
                 mode="lines",
-                name=short(each.model, 40),
-                line={"color": colour, "dash": dash},
+                name=_name(each),
+                line={"color": marks[each.model].colour, "dash": dash},
                 hovertemplate="coverage %{x:.1f} %<br>risk %{y:.2f} %<extra>%{fullData.name}</extra>",
             )
         )
@@ -77,6 +74,12 @@ def draw(lines: list[Line], setting: str, marks: Mapping[str, Mark]) -> Figure:
     figure.update_yaxes(rangemode="tozero", title_text="risk: wrong answers among them (%)")
     finish(figure, f"Risk by coverage on {setting}", width=800, height=560)
     return figure
+
+
+def _name(each: Line) -> str:
+    """The model, and how many samples it is equally sure of where a line begins late for that."""
+    first = round(float(each.curve.coverage[0]) * each.n)
+    return short(each.model, 40) + (f" ({first:,} equally sure)" if first > MOST_TIED * each.n else "")
 
 
 def numbers(each: Line) -> Numbers:

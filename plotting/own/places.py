@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.errors import StoreError
 from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
+from testbed.plotting.page import scaled
 from testbed.plotting.style import finish
 from testbed.stored_results.ranking import Ranked, ranking
 
@@ -78,7 +79,7 @@ def draw(rows: list[Ranked], setting: str, metric: str) -> Figure:
     figure.update_layout(
         title={"subtitle": {"text": "bars: 95 %, bootstrap over samples; ties: McNemar's or sign-flip test, Holm"}},
         legend={"yref": "container", "y": 0.02, "yanchor": "bottom"},
-        margin={"b": 110, "t": 80},
+        margin={"b": scaled(110), "t": scaled(80)},
     )
     return figure
 

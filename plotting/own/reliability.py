@@ -13,6 +13,7 @@ from testbed.metrics.classification import calibration_gaps
 from testbed.metrics.inference.statistics import wilson
 from testbed.plotting.marks import Mark
 from testbed.plotting.own.source import Found, Numbers, Own, by_confidence, short
+from testbed.plotting.page import scaled
 from testbed.plotting.style import finish
 
 if TYPE_CHECKING:
@@ -99,8 +100,9 @@ def draw(panels: list[Reliability], setting: str, marks: Mapping[str, Mark]) -> 
         )
         figure.update_xaxes(range=[-3, 103], title_text="confidence (%)" if where["row"] == rows else None, **where)
         figure.update_yaxes(range=[-3, 103], title_text="accuracy (%)" if where["col"] == 1 else None, **where)
+    figure.update_layout(showlegend=False)
     finish(figure, f"Reliability on {setting}", width=max(560, 360 * columns), height=170 + 330 * rows)
-    figure.update_layout(showlegend=False, margin={"t": 120})
+    figure.update_layout(margin={"t": scaled(120)})
     return figure
 
 

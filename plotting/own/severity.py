@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -21,7 +20,8 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 MOST_MODELS = 8
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+# As many as there are lines in a figure: whoever cannot tell colours apart reads these.
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "1px 5px", "12px 3px 3px 3px 3px 3px")
 
 
 _BAND_OF_MEANS = "95 %, from the standard error over samples"
@@ -128,15 +128,13 @@ def _frame(rows: list[tuple[str, int, float, float, float]]) -> pd.DataFrame:
 
 
 def draw(curves: Curves, marks: Mapping[str, Mark]) -> Figure:
-    """Lines with bands in the colours of the models; models with one mark are told apart by dashes."""
+    """Lines with bands in the colours of the models, each with dashes of its own."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    before: Counter[tuple[str, str]] = Counter()
-    for model, points in curves.points.groupby("model", sort=False):
+    for place, (model, points) in enumerate(curves.points.groupby("model", sort=False)):
         _, colour, _, symbol = marks[str(model)]
-        dash = DASHES[before[colour, symbol] % len(DASHES)]
-        before[colour, symbol] += 1
+        dash = DASHES[place % len(DASHES)]
         known = points.dropna()
         figure.add_trace(
             go.Scatter(

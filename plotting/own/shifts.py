@@ -12,6 +12,7 @@ from testbed.plotting.frame import Grid
 from testbed.plotting.own.source import Drawn, Found, Own, Passed, file_name
 from testbed.plotting.scatter import ScatterData, ScatterSpec, scatter_data, scatter_object
 from testbed.plotting.scatter_figure import scatter_figure
+from testbed.plotting.setting_labels import setting_label
 
 CONFIDENCE = 0.95
 
@@ -46,13 +47,13 @@ def shift(own: Own, name: str, clean: str, members: list[str]) -> ScatterData | 
         return None
     values = pd.DataFrame({clean: x["value"], name: y}).loc[models]
     sizes = pd.DataFrame({clean: x["n"], name: n}).loc[models]
-    at_the_end = bool(((values <= 0) | (values >= 1)).to_numpy().any())
+    anywhere = bool(((values > 0) & (values < 1)).all(axis=1).any())
     spec = ScatterSpec(
         x=clean,
         y=name,
-        title=f"{clean} and {name}",
-        y_label=f"{name}, mean of {len(members)} severities" if len(members) > 1 else name,
-        scale="linear" if at_the_end else "logit",  # 0 % and 100 % have no place on the other scale
+        title=f"{setting_label(clean)} and {setting_label(name)}",
+        y_label=f"{setting_label(name)}, mean of {len(members)} severities" if len(members) > 1 else "",
+        scale="logit" if anywhere else "linear",  # 0 % and 100 % stand at the edge of a logit scale
         least=0.0,
         least_on=clean,
         merge_types=False,

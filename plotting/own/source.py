@@ -15,9 +15,11 @@ from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import FRACTION, Evaluation
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
+from testbed.metrics.sureness import LOG_ODDS, how_sure
 from testbed.paths import fitting
 from testbed.plotting.frame import main_metrics, results_frame, specs_of
 from testbed.plotting.marks import Mark, model_marks
+from testbed.stored_results.predictions import has_logits, viewed
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -177,6 +179,18 @@ class Own:
 
     # Samples ------------------------------------------------------------------------------------------------------
 
+    def log_odds(self, setting: str, model: str) -> Array | None:
+        """How sure a model is of each sample, as ``testbed selective`` orders them.
+
+        Log odds of the largest probability, float64 [samples], NaN for samples that could not be read; None if no
+        logits are stored. The stored confidence is a float32, of which many may round to 1.
+        """
+        evaluation = self.evaluations.get(setting, {}).get(model)
+        if evaluation is None or not has_logits(self.store, evaluation):
+            return None
+        logits = viewed(self.store, evaluation)[1]
+        return how_sure(logits, [LOG_ODDS])[LOG_ODDS] if logits.shape[1] > 1 else None
+
     def scores(self, setting: str, model: str, name: str) -> Array | None:
         """A score of each sample, float64 [samples]; None if there is none."""
         evaluation = self.evaluations.get(setting, {}).get(model)
@@ -212,6 +226,7 @@ def by_confidence(
     of_model: Callable[[str, Array, Array], Any],
     draw: Callable[..., Figure],
     numbers: Callable[[Any], Numbers],
+    confidence_of: Callable[[Own, str, str], Array | None] | None = None,
 ) -> Found:
     """A figure for each setting that departs from no other one, of models with a confidence of each sample.
 
@@ -223,12 +238,16 @@ def by_confidence(
             is drawn, with ``model`` and ``n``, the number of samples.
         draw: Makes the figure of what is drawn, the setting and how models are marked.
         numbers: What is drawn of a model, as plain values.
+        confidence_of: How sure a model is on a setting; by default the stored confidences.
     """
     for setting in own.unperturbed:
         values = own.values(setting)
         found = []
         for model in best(values, most, own.specs[setting]):
             correct, confidence = (own.scores(setting, model, name) for name in ("top1", "confidence"))
+            if correct is not None and confidence is not None and confidence_of is not None:
+                finer = confidence_of(own, setting, model)
+                confidence = confidence if finer is None else finer
             if correct is not None and confidence is not None and len(correct):
                 found.append(of_model(model, confidence, correct))
         found = [each for each in found if each.n]

@@ -46,7 +46,7 @@ def draw(found: Sequence[Curve]) -> Figure:
 
     figure = go.Figure()
     for place, curve in enumerate(found):
-        colour, dash = COLOURS[place % len(COLOURS)], DASHES[place // len(COLOURS) % len(DASHES)]
+        colour, dash = COLOURS[place % len(COLOURS)], DASHES[place % len(DASHES)]
         steps = [each.checkpoint.step for each in curve.points]
         known = [each for each in curve.points if each.low is not None and each.high is not None]
         edge = [*known, *reversed(known)]

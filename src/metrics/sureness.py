@@ -3,9 +3,9 @@
 With the logits z of a sample, its probabilities p = softmax(z), and k the class of the largest:
 
 - ``msp``: pₖ, the maximum softmax probability (Hendrycks & Gimpel 2017).
-- ``log_probability``: log pₖ, which still tells apart what a float rounds to 1.
-- ``log_odds``: log pₖ / (1 − pₖ): the same order, still finer where pₖ is almost 1.
-- ``margin``: pₖ less the second largest probability (Scheffer, Decomain & Wrobel 2001).
+- ``log_odds``: log pₖ / (1 − pₖ): the same order, which still tells apart probabilities that a float rounds to 1.
+- ``margin``: pₖ less the second largest probability p₂ (Scheffer, Decomain & Wrobel 2001), as −log(1 − margin), which
+  still tells apart margins that a float rounds to 1.
 - ``negative_entropy``: Σ p log p, in nats (Shannon 1948).
 - ``kl_uniform``: KL(p ‖ uniform), which is log C more.
 - ``kl_matching``: minus the smallest KL(p ‖ d) over some typical probabilities d (Hendrycks et al. 2022).
@@ -25,7 +25,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-MSP, LOG_PROBABILITY, LOG_ODDS, MARGIN = "msp", "log_probability", "log_odds", "margin"
+MSP, LOG_ODDS, MARGIN = "msp", "log_odds", "margin"
 NEGATIVE_ENTROPY, KL_UNIFORM, KL_MATCHING = "negative_entropy", "kl_uniform", "kl_matching"
 MAX_LOGIT, ENERGY, GEN = "max_logit", "energy", "gen"
 GAMMA, LARGEST = 0.1, 100
@@ -77,11 +77,6 @@ class Softmax:
         return found
 
 
-def _log_probability(of: Softmax) -> Array:
-    found: Array = -np.log1p(np.exp(of.others).sum(axis=1))
-    return found
-
-
 def _log_odds(of: Softmax) -> Array:
     from scipy.special import logsumexp
 
@@ -90,8 +85,11 @@ def _log_odds(of: Softmax) -> Array:
 
 
 def _margin(of: Softmax) -> Array:
-    two = np.partition(of.probabilities, -2, axis=1)[:, -2:]
-    found: Array = two[:, 1] - two[:, 0]
+    from scipy.special import logsumexp
+
+    # 1 − margin is the sum of the other probabilities, the second largest counted twice.
+    twice = np.concatenate([of.others, of.others.max(axis=1, keepdims=True)], axis=1)
+    found: Array = np.log(of.total) - logsumexp(twice, axis=1)
     return found
 
 
@@ -109,7 +107,6 @@ def _kl_matching(of: Softmax) -> Array:
 
 MEASURES: Mapping[str, Callable[[Softmax], Array]] = {
     MSP: lambda of: np.exp(-np.log(of.total)),
-    LOG_PROBABILITY: _log_probability,
     LOG_ODDS: _log_odds,
     MARGIN: _margin,
     NEGATIVE_ENTROPY: lambda of: of.negative_entropy,

@@ -234,6 +234,28 @@ def no_score(evaluation: Evaluation, score: str, names: Iterable[str]) -> StoreE
     )
 
 
+def matching_models(store: Store, words: Iterable[str]) -> list[str]:
+    """Models with outputs by name or pattern; each once, in the given order.
+
+    Args:
+        store: The results store.
+        words: Names and patterns.
+
+    Raises:
+        UnknownNameError: If a pattern matches none.
+    """
+    words = list(words)
+    if not any(_is_pattern(word) for word in words):
+        return list(dict.fromkeys(words))
+    known = {evaluation.model for evaluation in _own(store.evaluations.find())}
+    chosen = (sorted(matching_names("model", [word], known)) if _is_pattern(word) else [word] for word in words)
+    return list(dict.fromkeys(name for names in chosen for name in names))
+
+
+def _is_pattern(word: str) -> bool:
+    return any(character in "*?[" for character in word)
+
+
 def matching_settings(store: Store, words: Iterable[str], imported: bool = False) -> list[str]:
     """Settings by name, or by pattern among those with outputs; each once, in the given order.
 
@@ -248,7 +270,7 @@ def matching_settings(store: Store, words: Iterable[str], imported: bool = False
     chosen: dict[str, None] = {}
     known: set[str] | None = None
     for word in words:
-        if any(character in "*?[" for character in word):
+        if _is_pattern(word):
             if known is None:
                 names = {each.eval_setting for each in _own(store.evaluations.find())}
                 names |= (

@@ -13,9 +13,8 @@ from testbed.metrics.sureness import MEASURES, generalised_entropy, how_sure
 TYPICAL = log_softmax(np.random.default_rng(1).normal(size=(3, 7)), axis=1)
 EXPECTED = {
     "msp": lambda z, p: p.max(axis=1),
-    "log_probability": lambda z, p: np.log(p.max(axis=1)),
     "log_odds": lambda z, p: scipy.special.logit(p.max(axis=1)),
-    "margin": lambda z, p: np.sort(p, axis=1)[:, -1] - np.sort(p, axis=1)[:, -2],
+    "margin": lambda z, p: -np.log(1 - (np.sort(p, axis=1)[:, -1] - np.sort(p, axis=1)[:, -2])),
     "negative_entropy": lambda z, p: -scipy.stats.entropy(p, axis=1),
     "kl_uniform": lambda z, p: scipy.stats.entropy(p, np.full(p.shape, 1 / p.shape[1]), axis=1),
     "kl_matching": lambda z, p: [-min(scipy.stats.entropy(each, d) for d in np.exp(TYPICAL)) for each in p],
@@ -52,7 +51,7 @@ def test_logits_far_apart_are_finite_and_told_apart():
         assert np.isfinite(values).all(), name
     assert found["msp"].tolist() == [1, 1, 1]
     assert found["log_odds"] + np.log(2) == pytest.approx([50, 60, 2000])
-    assert found["log_probability"][0] < found["log_probability"][1] < 0
+    assert found["margin"] == pytest.approx([50 - np.log(3), 60 - np.log(3), 2000 - np.log(3)])
     assert found["negative_entropy"][0] < found["negative_entropy"][1]
 
 

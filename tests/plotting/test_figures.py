@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,12 +27,13 @@ from testbed.plotting import (
 )
 from testbed.plotting.frame import Grid, load_grid
 from testbed.plotting.images import images_problem, write_images
+from testbed.plotting.page import drawn
 from testbed.plotting.paper_plots import command as paper_plots
 from testbed.plotting.paper_plots import draw_all, pictures
 from testbed.plotting.paper_shifts import PICTURES, SHIFTS
 from testbed.plotting.paper_shifts import command as paper_shifts
 from testbed.plotting.picture import Choice, picture_command, write
-from testbed.plotting.scatter import ScatterSpec, scatter_data
+from testbed.plotting.scatter import ScatterSpec, scatter_data, scatter_object
 from testbed.plotting.scatter_figure import scatter_figure
 from testbed.plotting.stats import transform
 from testbed.plotting.style import TYPES, percent_ticks, type_styles
@@ -93,6 +95,69 @@ def test_the_lines_of_imagenet_a_part_at_the_pivot(grid):
     fitted = data.models[data.models["fitted"]]
     assert data.fit.below.n == (fitted["x"] < 0.9186).sum()
     assert data.fit.above.n == (fitted["x"] > 0.9186).sum()
+
+
+def test_two_lines_are_not_joined(grid):
+    data = scatter_data(grid, SHIFTS["imagenet_a"])
+    lines = [trace for trace in scatter_figure(data).data if trace.legendgroup == "fit"]
+    assert [trace.showlegend for trace in lines] == [True, False]
+    below, above = (np.asarray(trace.x) for trace in lines)
+    assert below.max() < transform(0.9186, "logit") < above.min()
+
+
+def test_a_line_ends_where_its_models_do(grid):
+    data = scatter_data(grid, SHIFTS["appendix_low_accuracy"])
+    fitted = data.models.loc[data.models["fitted"], "x"]
+    assert fitted.min() > data.models["x"].min()
+    assert (data.band["x"].min(), data.band["x"].max()) == pytest.approx((fitted.min(), fitted.max()))
+
+
+def test_a_model_at_0_percent_stands_at_the_edge_and_changes_nothing_else(grid):
+    values = grid.values.copy()
+    values.loc["vgg19", V2] = 0.0
+    with_it, without = (
+        scatter_data(each, SHIFTS["imagenetv2"])
+        for each in (grid._replace(values=values), grid._replace(values=values.drop(index="vgg19")))
+    )
+    assert with_it.fit.slope == without.fit.slope
+    assert (with_it.fit.n, with_it.fit.left_out) == (without.fit.n, 1)
+    assert scatter_object(with_it)["at_the_edge"] == ["vgg19"]
+    figure = scatter_figure(with_it)
+    (edge,) = [trace for trace in figure.data if (trace.name or "").startswith("at 0 % or 100 %")]
+    assert list(edge.y) == [figure.layout.yaxis.range[0]]
+    assert list(edge.x) == pytest.approx([float(transform(values.loc["vgg19", "val"], "logit"))])
+    assert any("vgg19" in note.text for note in figure.layout.annotations)
+    (standard_ones,) = [trace for trace in figure.data if trace.name == "Standard training"]
+    assert min(standard_ones.y) > figure.layout.yaxis.range[0]
+
+
+def test_a_figure_that_has_too_few_models_for_a_line_says_so(grid):
+    few = grid._replace(values=grid.values.loc[["resnet50", "vgg19", "standard1", "more0"]])
+    figure = scatter_figure(scatter_data(few, SHIFTS["imagenetv2"]))
+    assert "No line: at least 5 models of standard training are needed, 3 match" in figure.layout.title.subtitle.text
+
+
+@pytest.mark.parametrize("width", [234.0, 397.0])
+def test_a_figure_for_print_has_letters_of_6_points_and_more(grid, width):
+    for name, picture in PICTURES.items():
+        figure = drawn(partial(picture.draw, picture.data(grid, Choice())), width)
+        layout, points = figure.layout, 72 / 96
+        assert layout.width * points == pytest.approx(width)
+        sizes = [
+            layout.font.size,
+            layout.legend.font.size,
+            *(note.font.size for note in layout.annotations if note.text),
+        ]
+        assert min(sizes) * points >= 5.99, name
+        longest = max(map(len, layout.title.text.split("<br>")))
+        assert longest * 0.5 * layout.title.font.size <= layout.width, name
+
+
+def test_settings_of_papers_have_their_names(grid):
+    figure = scatter_figure(scatter_data(grid, ScatterSpec("val", "imagenet-sketch")))
+    assert figure.layout.xaxis.title.text == "ImageNet (top-1, %)"
+    assert figure.layout.yaxis.title.text == "ImageNet-Sketch (top-1, %)"
+    assert figure.layout.title.text == "ImageNet-Sketch against ImageNet"
 
 
 def test_a_figure_without_a_line_has_none(grid):
@@ -284,6 +349,11 @@ def test_ticks_are_round_within_the_axis_and_apart(scale, low, high):
     assert (places >= limits[0]).all()
     assert (places <= limits[1]).all()
     assert np.diff(places).min() >= (limits[1] - limits[0]) / 9 - 1e-9
+
+
+def test_ticks_of_a_logit_scale_reach_down_to_small_shares():
+    low, high = transform([0.0007, 0.93], "logit")
+    assert percent_ticks((low, high), "logit")[:3] == [0.1, 1, 10]
 
 
 def test_types_are_told_apart_by_colour_and_by_symbol():

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from scipy.stats import binomtest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import confusion_matrix
+from stored_cells import put, samples_of
 
 from testbed.db.store import Store
 from testbed.graph.options import RunOptions
@@ -137,6 +138,25 @@ def test_a_curve_of_risk_ends_with_the_error_of_all_samples(drawn, digits):
     np.testing.assert_allclose(sample.risk, [0, 1 / 2, 2 / 3])  # the unread one is wrong, and the last
 
 
+def test_the_curve_of_risk_is_that_of_the_logits_where_confidences_round_to_one(tmp_path):
+    with Store.create(str(tmp_path / "testbed.db")) as store:
+        targets = np.zeros(200, int)
+        logits = np.zeros((200, 3))
+        logits[:, 0] = np.linspace(40, 80, 200)
+        logits[:10, 0] *= -1  # the least sure ones are wrong
+        put(store, "sure", "val", samples_of(targets.tolist()), logits)
+        found, _ = figures(str(tmp_path / "testbed.db"), kinds=["coverage"])
+    (line,) = found["coverage--val"].data
+    assert line.x[0] == pytest.approx(0.5)  # one sample, not all that a float32 rounds to 1
+    assert line.y[-1] == pytest.approx(5)
+
+
+def test_samples_that_a_model_is_equally_sure_of_are_counted():
+    tied = coverage.line("a", np.array([1.0] * 90 + [0.5] * 10), np.ones(100))
+    assert coverage._name(tied) == "a (90 equally sure)"
+    assert coverage._name(coverage.line("a", np.linspace(0, 1, 100), np.ones(100))) == "a"
+
+
 def test_bins_are_those_of_scikit_learn():
     random = np.random.default_rng(1)
     confidence = random.uniform(0.01, 0.99, 400)
@@ -220,6 +240,8 @@ def test_another_clean_setting_is_chosen_by_name(digits):
         (["--clean", "nothing"], "--clean nothing: the store has no results on it"),
         (["--models", "nobody"], "nobody"),
         (["--metric", "nothing"], "the store has no results to draw"),
+        (["--width", "wide", "--formats", "pdf"], "'wide' is neither column, text nor a number of points"),
+        (["--width", "column"], "--width is for images; ask for them with --formats pdf"),
     ],
 )
 def test_mistakes_are_said(digits, words, said, tmp_path):

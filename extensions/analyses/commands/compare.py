@@ -41,21 +41,22 @@ def command(
 ) -> int:
     """Compare models on the same samples: paired tests.
 
-    Prints every pair of models on every setting: the difference with its interval, and p-values adjusted over the
+    Models and settings are names or patterns. Prints every pair of models on
+    every setting: the difference with its interval, and p-values adjusted over the
     table.
 
     \b
     Example:
       testbed compare digits-cnn digits-mlp --on digits
     """
-    models = list(dict.fromkeys(models))
-    if len(models) < 2:
-        raise click.UsageError(f"two models or more are compared; got only {models[0]}")
     from testbed.db.store import Store
     from testbed.stored_results.paired import compare_pairs
-    from testbed.stored_results.side_by_side import matching_settings
+    from testbed.stored_results.side_by_side import matching_models, matching_settings
 
     with Store.open(db_url) as store:
+        models = matching_models(store, models)
+        if len(models) < 2:
+            raise click.UsageError(f"two models or more are compared; got only {models[0]}")
         found = compare_pairs(store, models, matching_settings(store, settings), score)
     if as_json:
         print_json([_as_object(row, found.spec) for row in found.rows])

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 BY = ("probability", "margin", "entropy", "logit")
 _POINTS = 200  # of a curve in JSON
+_FINE = {"probability": "log odds {:.4g}", "margin": "−log(1 − margin) {:.4g}"}
 
 
 @store_command
@@ -72,7 +73,7 @@ def command(
         return 0
     header = ["setting", "model", "n", "risk of all", "AURC", "95 %", "excess"]
     header += [f"answered at {risk:g} %", "95 %", "guaranteed", "from"]
-    click.echo(table(header, map(_cells, found), right=range(2, len(header))))
+    click.echo(table(header, [_cells(row, by) for row in found], right=range(2, len(header))))
     clustered = any(each.clusters for each in found)
     footnote(
         "in percent; risk: wrong answers of those given; AURC: the mean risk over all coverages; excess: AURC less that"
@@ -84,14 +85,22 @@ def command(
     return 0
 
 
-def _cells(row: Selective) -> list[str]:
+def _cells(row: Selective, by: str) -> list[str]:
     area, at = row.area, row.at_risk
     return [
         *(row.eval_setting, row.model, sample_count(row.n, row.clusters), percent(row.error)),
         *(percent(area.value), _interval(area.low, area.high), percent(area.excess)),
         *(percent(at.coverage, 1), _interval(at.low, at.high, 1)),
-        *(("nothing", "–") if at.threshold is None else (percent(at.guaranteed, 1), f"{at.threshold:.6g}")),
+        *(("nothing", "–") if at.threshold is None else (percent(at.guaranteed, 1), _threshold(row, by))),
     ]
+
+
+def _threshold(row: Selective, by: str) -> str:
+    """A threshold that can be applied: on the scale that does not saturate where the usual one rounds to 1."""
+    shown = f"{row.at_risk.threshold:.6g}"
+    if shown != "1" or row.fine_threshold is None or by not in _FINE:
+        return shown
+    return _FINE[by].format(row.fine_threshold)
 
 
 def _interval(low: float, high: float, digits: int = 2) -> str:
@@ -105,7 +114,7 @@ def _as_object(row: Selective, risk: float, by: str, delta: float) -> dict[str, 
     return {
         **{"model": row.model, "eval_setting": row.eval_setting, "n": row.n, "unread": row.unread},
         **{"clusters": row.clusters, "by": by, "error": row.error, "aurc": asdict(row.area)},
-        "at_risk": {"risk": risk / 100, "delta": delta, **asdict(row.at_risk)},
+        "at_risk": {"risk": risk / 100, "delta": delta, **asdict(row.at_risk), "fine_threshold": row.fine_threshold},
         "curve": [
             {"coverage": whole.coverage[each], "risk": whole.risk[each], "threshold": _finite(whole.thresholds[each])}
             for each in places

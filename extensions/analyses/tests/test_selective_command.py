@@ -67,6 +67,26 @@ def test_probabilities_that_a_float_rounds_to_one_are_told_apart(store, selectiv
     assert row["at_risk"]["coverage"] == pytest.approx((COUNT - len(WRONG)) / COUNT)
 
 
+def test_a_threshold_that_rounds_to_one_is_given_as_log_odds_or_as_a_margin_that_can_be_applied(store, selective):
+    put(store, "sure", "val", samples_of(TARGETS), 50 + 10 * logits(0.5) + 100 * (logits(0.5) > 0))
+    for by, what in (("probability", "log odds "), ("margin", "−log(1 − margin) ")):
+        (row,) = json.loads(selective("sure", "--on", "val", "--by", by, "--json").stdout)
+        fine = row["at_risk"]["fine_threshold"]
+        assert row["at_risk"]["threshold"] == 1
+        assert 100 < fine < 200
+        assert f"{what}{fine:.4g}" in selective("sure", "--on", "val", "--by", by).stdout
+
+
+def test_margins_that_a_float_rounds_to_one_are_told_apart(store, selective):
+    put(store, "sure", "val", samples_of(TARGETS), 50 + 10 * logits(0.5) + 100 * (logits(0.5) > 0))
+    (row,) = json.loads(selective("sure", "--on", "val", "--by", "margin", "--json").stdout)
+    assert row["at_risk"]["coverage"] == pytest.approx((COUNT - len(WRONG)) / COUNT)
+
+
+def test_models_are_names_or_patterns(selective):
+    assert set(found(selective("k*", "does-*", "--on", "val", "--json"))) == {"knows", "does-not"}
+
+
 def test_a_threshold_is_a_probability(selective):
     (row,) = json.loads(selective("knows", "--on", "val", "--json").stdout)
     threshold = row["at_risk"]["threshold"]

@@ -115,10 +115,11 @@ def estimate(models: Sequence[str], path: Path, db_url: str | None, as_json: boo
     from testbed.db.store import Store
     from testbed.eval_settings.base.anchor_file import read_anchors
     from testbed.extensions.estimates.estimating import estimate as estimated
+    from testbed.stored_results.side_by_side import matching_models
 
     file = read_anchors(path)
     with Store.open(db_url) as store:
-        found = estimated(store, list(dict.fromkeys(models)), file, path)
+        found = estimated(store, matching_models(store, models), file, path)
     if as_json:
         shared = {"eval_setting": file.eval_setting, "score": file.score, "anchors": len(file.samples), "n": file.n}
         shared["level"] = file.held_out.level
