@@ -27,6 +27,7 @@ def make_explorer(
     shown: str,
     chosen: Mapping[str, Sequence[int]] | None = None,
     parts: bool = False,
+    measured: bool = False,
 ) -> Explorer:
     """The documents of a store.
 
@@ -37,13 +38,14 @@ def make_explorer(
         shown: The store's name on the page.
         chosen: For an export, setting → the positions of its samples that are in it; None for all samples of all.
         parts: Whether parts of settings, such as ``val.random-500``, are shown that ``chosen`` does not name.
+        measured: Whether published values were measured by whom the pages are of, and are not marked.
     """
     found = store.results.sampled_settings()
     settings = sorted(name for name in found if parts or not is_part(name) or name in (chosen or ()))
     embedded = {name for name, (task, _) in store.names.tasks().items() if task == image_embedding.name}
     complete = {name for name, there in found.items() if there}
     sampled = complete - embedded if chosen is None else set(chosen)
-    overview = Overview(store, catalog, settings, shown, metric, sampled, complete - embedded)
+    overview = Overview(store, catalog, settings, shown, metric, sampled, complete - embedded, measured)
     leaders = Leaders(store, overview)
     samples = SamplesPart(store, catalog, settings, chosen)
     return Explorer(

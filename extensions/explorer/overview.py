@@ -42,6 +42,7 @@ GROUPS = (
     ("corruptions, on disk", re.compile(r"imagenet-c\..*_on-disk|stylized_imagenet")),
     ("CLIP benchmark", re.compile(r"wds/.*")),
 )
+MEASURED = "measured"  # where a value is from that its publisher has measured
 FIELDS = ("model", "value", "n", "stderr", "origin", "evaluation_id", "unit", "clusters")
 
 
@@ -69,6 +70,7 @@ class Overview:
         metric: The metric of all columns; None for each setting's main one.
         sampled: The settings whose samples are there.
         scored: The settings of which the store has samples, so that models can be ranked on them.
+        measured: Whether published values were measured by whom the pages are of.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class Overview:
         metric: str | None = None,
         sampled: Collection[str] = (),
         scored: Collection[str] = (),
+        measured: bool = False,
     ) -> None:
         self.store = store
         self.catalog = catalog
@@ -88,6 +91,7 @@ class Overview:
         self.scored = set(scored)
         self.source = source
         self.metric = metric
+        self.measured = measured
 
     def paths(self) -> Iterator[str]:
         """The index, and each column; then each metric of a setting that is no column."""
@@ -153,7 +157,7 @@ class Overview:
             "source": self.source,
             "written": datetime.now(UTC).strftime("%Y-%m-%d"),
             "measured": self.store.results.count_complete() > 0,
-            "sources": self._cited,
+            "sources": [] if self.measured else self._cited,
             "standard": STANDARD,
             "disagreements": bool(self.store.claims.order()),
             **({"training": True} if self.store.checkpoints.training_runs() else {}),
@@ -320,7 +324,9 @@ class Overview:
         about = self._about(setting, metric)
         spec = MetricSpec(metric, about["unit"], better=about["better"])
         return in_order(
-            [(row[0], row[1]) for row in rows if math.isfinite(row[1])], spec, all(row[4] == PUBLISHED for row in rows)
+            [(row[0], row[1]) for row in rows if math.isfinite(row[1])],
+            spec,
+            not self.measured and all(row[4] == PUBLISHED for row in rows),
         )
 
     def _unread(self, rows: list[tuple[Any, ...]]) -> dict[str, int]:
@@ -359,6 +365,8 @@ class Overview:
         ]
 
     def _origin(self, row: tuple[Any, ...], setting: str | None, metric: str) -> str:
+        if self.measured and row[4] == PUBLISHED:
+            return MEASURED
         source = self._sources.get((row[0], setting or "", metric)) if row[4] == PUBLISHED else None
         return str(row[4]) if source is None else f"{PUBLISHED} ({source})"
 

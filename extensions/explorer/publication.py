@@ -12,12 +12,12 @@ from testbed.stored_results.pictures import Pictures
 
 
 def write_site(store: Store, folder: Path, title: str) -> int:
-    """Writes the explorer's pages of a store of published values, and returns the number of files.
+    """Writes the explorer's pages of the values that somebody publishes, and returns the number of files.
 
     Args:
-        store: Has what was published, and nothing else.
+        store: Has these values as claims, and nothing else; who publishes them has measured them.
         folder: The folder of the pages.
         title: Their title.
     """
-    explorer = make_explorer(store, registry, None, title, {}, parts=True)
+    explorer = make_explorer(store, registry, None, title, {}, parts=True, measured=True)
     return write(folder, explorer, samples_part(explorer), Pictures(store, registry), {}).files

@@ -13,6 +13,7 @@ from testbed.console.options import plugin_option, store_command
 from testbed.console.output import count, print_json
 
 SITE = "site"
+SITE_TITLE = "Results"  # not the name of the folder: equal stores give equal files
 
 
 @store_command
@@ -58,10 +59,9 @@ def _write_sites(folder: Path) -> int:
     from testbed.db.store import Store
     from testbed.extensions.published.adding import add, read_folder
 
-    name = folder.absolute().name
     makers = extending.load_all(extending.SITE, note)
     if not makers:
         return 0
     with tempfile.TemporaryDirectory() as place, Store.create(str(Path(place) / "published.db")) as store:
-        add(store, read_folder(folder), name, own_names=True, settings=None)
-        return sum(write(store, folder / SITE, name) for write in makers.values())
+        add(store, read_folder(folder), SITE_TITLE, own_names=True, settings=None)
+        return sum(write(store, folder / SITE, SITE_TITLE) for write in makers.values())

@@ -24,8 +24,8 @@ def test_results_and_site_are_equal_each_time(made, ask, tmp_path):
     done = ask("publish", "results")
     assert done.stdout.startswith("6 values of 3 cells written to results, with a site of ")
     assert "note: 1 metrics have no value" in done.stderr
-    ask("publish", "again/results")
-    assert files(tmp_path / "results") == files(tmp_path / "again" / "results")
+    ask("publish", "again/elsewhere")  # another name of the folder changes nothing
+    assert files(tmp_path / "results") == files(tmp_path / "again" / "elsewhere")
     everything = b"".join(files(tmp_path / "results").values())
     assert str(tmp_path).encode() not in everything
     assert (tmp_path / "results" / "site" / "index.html").exists()
@@ -36,6 +36,15 @@ def test_the_site_has_what_is_published_and_nothing_else(made, ask, tmp_path):
     site = b"".join(files(tmp_path / "results" / "site").values())
     assert b"lab/net" in site
     assert QUESTION.encode() not in site
+
+
+def test_measured_values_are_not_marked_as_published_on_the_site(made, ask, tmp_path):
+    ask("publish", "results")
+    columns = [path.read_text() for path in (tmp_path / "results" / "site" / "data" / "values").glob("*.js")]
+    assert columns
+    for column in columns:
+        assert '"origins":"measured"' in column
+        assert "published (" not in column
 
 
 def test_it_is_taken_back(made, ask, tmp_path):
