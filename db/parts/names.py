@@ -48,7 +48,14 @@ def row_of(session: Session, kind: Kind, name: str, hidden: bool | None = False)
     wanted = sa.true() if hidden is None else table.hidden_at.is_not(None) if hidden else table.hidden_at.is_(None)
     known = list(session.scalars(sa.select(NAMES[kind]).where(wanted).order_by(table.name)))
     where = "the store's removed ones" if hidden else "the store"
+    other: Kind = "eval setting" if kind == "model" else "model"
+    if session.scalar(sa.select(TABLES[other]).filter_by(**key_of(other, name))) is not None:
+        raise UnknownNameError(f"{name} is {_article(other)}, not {_article(kind)}; names of models come first")
     raise unknown_name(kind, name, known, where, _LISTING[kind])
+
+
+def _article(kind: Kind) -> str:
+    return "an eval setting" if kind == "eval setting" else "a model"
 
 
 def check_name(kind: Kind, name: str) -> None:

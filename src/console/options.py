@@ -15,6 +15,7 @@ import click
 
 from testbed import __version__
 from testbed.console import streams
+from testbed.console.clearer import clearer
 from testbed.console.ending import ending_at_once
 from testbed.console.nearest import other_names
 from testbed.console.streams import visible_output
@@ -100,7 +101,17 @@ class Command(click.Command):
             if name in given and not ctx.resilient_parsing:
                 raise UnknownOption(f"there is no option {name}; {hint}")
         ctx.meta[_WORDS] = args
-        return super().parse_args(ctx, spread(args, set(self._many)))
+        try:
+            return super().parse_args(ctx, spread(args, set(self._many)))
+        except click.UsageError as error:
+            raise clearer(error, ctx.command_path, args) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command; what it finds missing is reported as what click does."""
+        try:
+            return super().invoke(ctx)
+        except click.MissingParameter as error:
+            raise clearer(error, ctx.command_path, ctx.meta.get(_WORDS, ())) from None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Completes the second word of a `ManyWords` option, too, and those after it."""

@@ -222,6 +222,8 @@ def _without_score(store: Store, found: Chosen, wanted: set[str], named: Sequenc
             if each.model in named:
                 raise no_score(each, score, names[each.id])
             lacking[each.model] = f"no per-sample score {score!r} on {each.eval_setting}"
+    if len(lacking) == len({each.model for each in cells}) > 1:
+        raise no_score(cells[0], score, names[cells[0].id])
     return lacking
 
 

@@ -146,6 +146,6 @@ def test_mistakes_are_told_before_anything_is_written(tree, tmp_path, monkeypatc
         error = run(*words, catch=True)
         assert isinstance(error, kind), error
         assert text in str(error)
-    assert "6 is not in the range" in str(run(tree, out, "--severities", "6", catch=True))
+    assert "--severities is a whole number from 1 to 5, not 6" in str(run(tree, out, "--severities", "6", catch=True))
     assert not out.exists()
     assert sorted(Path(each).name for each in tree.iterdir()) == ["astronaut.png", "deep", "notes.txt"]

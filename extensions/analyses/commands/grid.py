@@ -228,6 +228,8 @@ def _columns(loaded: Grid, patterns: Sequence[str]) -> list[str]:
         hits = loaded.matching(pattern)
         if not hits:
             known = len(loaded.values.columns)
+            if not known:
+                raise StoreError(f"the store has no results of the metric {loaded.metric!r}")
             raise StoreError(f"no column of the stored results matches {pattern!r}; there are {known}")
         found.update(dict.fromkeys(hits))
     return list(found)

@@ -111,7 +111,7 @@ def test_mistakes_are_told(program, filled):
         ("a", "b", "--on", "nothing"): "nothing",
         ("a", "b", "--on", "val", "--score", "speed"): "no per-sample score 'speed'; it has top1",
         ("a", "other", "--on", "val"): "have no samples of val in common",
-        ("a", "b"): "Missing option '--on'",
+        ("a", "b"): "--on is missing; write: testbed compare a b --on SETTING",
     }
     for words, told in cases.items():
         done = program("testbed", "compare", *words, code=None)

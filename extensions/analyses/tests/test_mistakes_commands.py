@@ -197,4 +197,4 @@ def test_mistakes_are_told_in_one_line(store, refusal, ask):
     assert "confusions need class indices as targets" in refusal("confusions", "texts")
     assert "d on scored has no stored logits" in refusal("confusions", "scored")
     assert "far restricts the logits to classes up to 9, but there are 4 logits" in refusal("confusions", "far")
-    assert "0 is not in the range" in ask("hardest", "val", "--limit", 0, code=2).stderr
+    assert "--limit is a whole number of at least 1, not 0" in ask("hardest", "val", "--limit", 0, code=2).stderr

@@ -182,7 +182,7 @@ def test_mistakes_are_told_in_one_line(store, refusal):
     assert "no outputs of model 'x*'" in refusal("rank", "val", "--models", "x*")
     assert "no outputs of lonely on val" in refusal("rank", "val", "--models", "lonely", "good")
     assert "no per-sample score 'speed'; it has top1" in refusal("rank", "val", "--models", "best", "--score", "speed")
-    assert "(no per-sample score 'speed' on val)" in refusal("rank", "val", "--score", "speed")
+    assert "no per-sample score 'speed'; it has top1" in refusal("rank", "val", "--score", "speed")
     put_scores(store, "deep", "wells", [np.inf, 0])
     put_scores(store, "flat", "wells", [1, 0])
     assert "deep on wells has an infinite top1" in refusal("rank", "wells")

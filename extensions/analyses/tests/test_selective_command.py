@@ -122,11 +122,11 @@ def test_groups_are_drawn_as_wholes_and_nothing_is_guaranteed(selective):
         (["nobody", "--on", "val"], "unknown model 'nobody' in the store; there are: does-not, knows, unread"),
         (["knows", "--on", "nowhere"], "unknown eval setting 'nowhere' in the store"),
         (["does-not", "--on", "groups"], "the store has no outputs of does-not on groups; run: testbed run"),
-        (["knows", "--on", "val", "--risk", "0"], "0.0 is not in the range 0<x<100"),
-        (["knows", "--on", "val", "--risk", "100"], "100.0 is not in the range 0<x<100"),
-        (["knows", "--on", "val", "--delta", "1"], "1.0 is not in the range 0<x<1"),
+        (["knows", "--on", "val", "--risk", "0"], "--risk is a number above 0 and below 100, not 0.0"),
+        (["knows", "--on", "val", "--risk", "100"], "--risk is a number above 0 and below 100, not 100.0"),
+        (["knows", "--on", "val", "--delta", "1"], "--delta is a number above 0 and below 1, not 1.0"),
         (["knows", "--on", "val", "--by", "hope"], "'hope' is not one of"),
-        (["knows"], "Missing option '--on'"),
+        (["knows"], "--on is missing; write: testbed selective knows --on SETTING"),
     ],
 )
 def test_wrong_words_are_told_in_a_line(selective, words, said):

@@ -188,8 +188,8 @@ def test_the_settings_name_is_that_of_the_registry():
             ["--models", "a", "--eval-settings", "b", "--base-dir", "."],
             "Error: --base-dir requires --clip-cc",
         ),
-        (["--eval-settings", "b"], "Error: Missing option '--models'"),
-        (["--models", "a"], "Error: Missing option '--eval-settings'"),
+        (["--eval-settings", "b"], "Error: --models is missing; write: "),
+        (["--models", "a"], "Error: --eval-settings is missing; write: "),
     ],
 )
 def test_mistakes_on_the_command_line(program, tmp_path, words, said):
