@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +19,7 @@ from testbed.data.language.class_vocabulary import wordnet_names
 from testbed.data.left_out import LeftOut
 from testbed.db.connection import lookup
 from testbed.db.connection.lookup import StoredCell, complete_cells_of
-from testbed.entities import NOT_FINITE, OVERALL, REMARKS, Certificate, Evaluation, Metric, current
+from testbed.entities import NOT_FINITE, OVERALL, PUBLISHED, REMARKS, Certificate, Evaluation, Metric, current
 from testbed.errors import StoreError, UnknownNameError
 from testbed.metrics.inference.intervals import interval_of
 
@@ -57,6 +58,8 @@ def command(
     cells = lookup.complete_cells(db_url, model, setting)
     if cells is None:
         cells = _ask_store(db_url, model, setting)
+    if not cells:
+        return _show_published(db_url, model, setting, as_json)
     counting = {each.id for each in current(cell.evaluation for cell in cells)}
     shown = [cell for cell in cells if everything or cell.evaluation.id in counting]
     about = _labels_and_prompts(db_url, cells) if everything or prompts else {}
@@ -172,7 +175,34 @@ def _one_word(db_url: str | None, word: str) -> str:
     return f"{both}: testbed show MODEL SETTING; testbed list results lists what is stored"
 
 
+def _show_published(db_url: str | None, model: str, eval_setting: str, as_json: bool) -> int:
+    """Prints what is published about a cell that was not measured here."""
+    from testbed.claims.agreement import source_text
+    from testbed.db.store import Store
+
+    with Store.open(db_url) as store:
+        claims = store.claims.find([model], [eval_setting])
+    if as_json:
+        print_json([asdict(claim) | {"origin": PUBLISHED} for claim in claims])
+        return 0
+    click.echo(prose(f"{model} on {eval_setting}: published, not measured here"))
+    sliced = any(claim.slice != OVERALL for claim in claims)
+    rows = [
+        [
+            claim.metric,
+            *([claim.slice] * sliced),
+            f"{metric_value(claim.value, claim.unit)} †",
+            source_text(claim),
+            claim.row,
+        ]
+        for claim in claims
+    ]
+    click.echo(table(["metric", *(["slice"] * sliced), "value", "source", "place"], rows))
+    return 0
+
+
 def _ask_store(db_url: str | None, model: str, eval_setting: str) -> list[StoredCell]:
+    """The evaluations of a cell; none if it has published values alone."""
     from testbed.db.store import Store
 
     with Store.open(db_url) as store:
@@ -192,13 +222,11 @@ def _explain_absence(store: Store, model: str, eval_setting: str) -> None:
                 " command again to resume it"
             )
         raise StoreError(f"{model} on {eval_setting} is {each.status}: {each.error}")
-    published = ""
-    if store.claims.find([model], [eval_setting]):
-        published = f"; what is published about it: testbed published show '{model}' '{eval_setting}'"
-    raise UnknownNameError(
-        f"the store has no evaluation of {model} on {eval_setting}; run: testbed run '{model}' --on '{eval_setting}'"
-        f"{published}"
-    )
+    if not store.claims.find([model], [eval_setting]):
+        raise UnknownNameError(
+            f"the store has no evaluation of {model} on {eval_setting}; run: testbed run '{model}' --on"
+            f" '{eval_setting}'"
+        )
 
 
 def _headline(cell: StoredCell, label: str) -> str:

@@ -81,6 +81,20 @@ def test_files_are_downloaded_once_and_go_on_where_they_were_cut(ask, web, tmp_p
     assert [each.source.revision for each in first] == ["c" * 40] * 11
 
 
+def test_show_prints_what_is_published_about_a_cell_that_was_not_measured(ask, tmp_path):
+    table = tmp_path / "top1s.csv"
+    table.write_text("model,val\nresnet50,76.13\n")
+    ask("import", table, "--override")
+    for words in (("show", "resnet50", "val"), ("--print-eval", "resnet50", "val")):
+        head, *lines = ask(*words).stdout.splitlines()
+        assert head == "resnet50 on val: published, not measured here"
+        assert lines[-1].startswith("top1")
+        assert "76.13 % †" in lines[-1]
+    (row,) = json.loads(ask("show", "resnet50", "val", "--json").stdout)
+    assert (row["origin"], row["metric"], row["value"]) == ("published", "top1", pytest.approx(0.7613))
+    assert "unknown model" in ask("show", "resnet51", "val", code=1).stderr
+
+
 def test_a_file_of_other_content_is_not_taken(ask, web, tmp_path):
     path = next(iter(web.files))
     web.files[path] = b"name,pretrained\n"
