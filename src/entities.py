@@ -381,7 +381,7 @@ class Certificate:
 
     def _noted(self, name: str) -> list[str]:
         found = self.environment.get(name) if isinstance(self.environment, dict) else None
-        return [str(each) for each in found] if isinstance(found, list) else []
+        return [str(value) for value in found] if isinstance(found, list) else []
 
     @property
     def flip_rate(self) -> float | None:
@@ -401,10 +401,10 @@ def current(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
     the latest imported one.
     """
     chosen: dict[bool, Evaluation] = {}
-    for each in evaluations:
-        held = chosen.get(each.origin == "imported")
-        if held is None or _precedence(each) > _precedence(held):
-            chosen[each.origin == "imported"] = each
+    for evaluation in evaluations:
+        held = chosen.get(evaluation.origin == "imported")
+        if held is None or _precedence(evaluation) > _precedence(held):
+            chosen[evaluation.origin == "imported"] = evaluation
     return [chosen[imported] for imported in (False, True) if imported in chosen]
 
 

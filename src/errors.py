@@ -27,7 +27,7 @@ class TestbedError(Exception):
     __test__ = False  # pytest would otherwise try to collect a class whose name begins with Test
 
     def __init__(self, *arguments: object) -> None:
-        super().__init__(*(redacted(each) if isinstance(each, str) else each for each in arguments))
+        super().__init__(*(redacted(argument) if isinstance(argument, str) else argument for argument in arguments))
 
     def __str__(self) -> str:
         return within(super().__str__())

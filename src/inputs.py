@@ -109,7 +109,7 @@ class OwnName:
         given: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in found.items()
         }
-        known = {each.name for each in fields(Preprocessing)}
+        known = {field.name for field in fields(Preprocessing)}
         preprocessing = Preprocessing(**{key: given.pop(key) for key in known & given.keys()})
         return cls(name, given.pop("model"), preprocessing, **given)
 

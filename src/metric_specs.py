@@ -106,7 +106,7 @@ def known_error(stderr: float | None, value: float | None = None) -> float | Non
     return float(stderr)
 
 
-DECLARED = tuple(each.name for each in fields(MetricSpec) if each.name not in ("name", "unit"))
+DECLARED = tuple(field.name for field in fields(MetricSpec) if field.name not in ("name", "unit"))
 
 
 def rate(name: str, better: Better = HIGHER, headline: int = 0, zero_one: bool = False) -> MetricSpec:
@@ -114,10 +114,10 @@ def rate(name: str, better: Better = HIGHER, headline: int = 0, zero_one: bool =
     return MetricSpec(name, FRACTION, better, 0, 1, headline, zero_one)
 
 
-def spec_of(each: Metric | Score | Result) -> MetricSpec:
+def spec_of(stored: Metric | Score | Result) -> MetricSpec:
     """What is declared about a stored value."""
-    name = each.metric if isinstance(each, Result) else each.name
-    return MetricSpec(name, each.unit, **{field: getattr(each, field) for field in DECLARED})
+    name = stored.metric if isinstance(stored, Result) else stored.name
+    return MetricSpec(name, stored.unit, **{field: getattr(stored, field) for field in DECLARED})
 
 
 def agreed(specs: Iterable[MetricSpec]) -> MetricSpec:
@@ -128,13 +128,13 @@ def agreed(specs: Iterable[MetricSpec]) -> MetricSpec:
     several = list(dict.fromkeys(specs))
     if len(several) == 1:
         return several[0]
-    units = {each.unit for each in several}
+    units = {spec.unit for spec in several}
     found: dict[str, Any] = {}
     for name in ("better", "lowest", "highest"):
-        values = {getattr(each, name) for each in several} - {None}
+        values = {getattr(spec, name) for spec in several} - {None}
         found[name] = values.pop() if len(values) == 1 else None
-    headline = max(each.headline for each in several)
-    zero_one = all(each.zero_one for each in several)
+    headline = max(spec.headline for spec in several)
+    zero_one = all(spec.zero_one for spec in several)
     unit = units.pop() if len(units) == 1 else ""
     return MetricSpec(several[0].name, unit, **found, headline=headline, zero_one=zero_one)
 
@@ -146,13 +146,13 @@ def main_metric(specs: Iterable[MetricSpec]) -> MetricSpec | None:
 
 def main_score_of(specs: Iterable[MetricSpec]) -> MetricSpec | None:
     """The main one of per-sample scores; None if none is declared as such."""
-    return next((each for each in _in_order(specs) if each.headline > 0), None)
+    return next((spec for spec in _in_order(specs) if spec.headline > 0), None)
 
 
 def right_or_wrong(specs: Iterable[MetricSpec]) -> MetricSpec | None:
     """The per-sample score that says whether a sample is right; None if there is none."""
-    return main_score_of(each for each in specs if each.zero_one)
+    return main_score_of(spec for spec in specs if spec.zero_one)
 
 
 def _in_order(specs: Iterable[MetricSpec]) -> Sequence[MetricSpec]:
-    return sorted(specs, key=lambda each: (-each.headline, each.unit != FRACTION, len(each.name), each.name))
+    return sorted(specs, key=lambda spec: (-spec.headline, spec.unit != FRACTION, len(spec.name), spec.name))

@@ -62,7 +62,7 @@ def _hidden(found: re.Match[str]) -> str:
     if at and (kind in ("http", "https") or ":" in login):
         user = "" if kind in ("http", "https") else login.partition(":")[0] + ":"
         login = f"{user}{HIDDEN}"
-    shown = "&".join(_parameter(each, kind.startswith(_DATABASE)) for each in query.split("&")) if query else ""
+    shown = "&".join(_parameter(part, kind.startswith(_DATABASE)) for part in query.split("&")) if query else ""
     return f"{scheme}://{login}{at}{place}{mark}{shown}{end[0]}"
 
 

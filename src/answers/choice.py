@@ -131,7 +131,7 @@ def _last_said(named: Options, final: str) -> Found | None:
 
 
 def _first_of(named: Options, spans: Sequence[str], method: str) -> Found | None:
-    for span in (each[:_SPAN] for each in spans[:_MOST]):
+    for span in (span[:_SPAN] for span in spans[:_MOST]):
         found = named.whole(span) or named.head(span) or named.by_text(span, _LONGEST_STATEMENT)
         if found:
             return found[0], method
@@ -158,7 +158,7 @@ def _stated(named: Options, text: str) -> Found | None:
 def _line(named: Options, text: str) -> Found | None:
     """The only line that is a letter, or a letter with its option; or the letter with which the text begins."""
     if "\n" in text:
-        found = {each[0] for line in text.split("\n") if (each := named.whole(line)) and each[1] == "letter"}
+        found = {option[0] for line in text.split("\n") if (option := named.whole(line)) and option[1] == "letter"}
         if found:
             return (found.pop() if len(found) == 1 else SEVERAL), "line"
     begins = _LEADING.match(text)
@@ -174,7 +174,7 @@ def _open(answers: Sequence[str], text: str) -> Verdict:
     answer, method = open_answer(text)
     if answer is None:
         return Verdict(None, 0.0, method)
-    return Verdict(answer, float(any(_same(each, answer) for each in answers)), method)
+    return Verdict(answer, float(any(_same(expected, answer) for expected in answers)), method)
 
 
 def _same(right: str, answer: str) -> bool:

@@ -23,8 +23,8 @@ def options(columns: Mapping[str, str]) -> dict[str, str]:
     """
     found = {letter: columns[letter] for letter in ascii_uppercase if columns.get(letter)}
     items = [] if found else listed(columns.get(OPTIONS, "")) or []
-    matches = [_LETTERED.fullmatch(each.strip()) for each in items]
-    return found or {each[1]: each[2] for each in matches if each is not None}
+    matches = [_LETTERED.fullmatch(item.strip()) for item in items]
+    return found or {match[1]: match[2] for match in matches if match is not None}
 
 
 def has_answer(columns: Mapping[str, str]) -> bool:
@@ -64,7 +64,7 @@ def listed(cell: str) -> list[str] | None:
         try:
             items: Any = read(text)
             if isinstance(items, list):
-                return [each if isinstance(each, str) else str(each) for each in items]
+                return [item if isinstance(item, str) else str(item) for item in items]
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             continue
     return None

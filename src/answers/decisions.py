@@ -102,8 +102,8 @@ def _without_row(text: str, items: Mapping[str, str]) -> str:
     rows = text.split("\n")
     for place, (first, second) in enumerate(pairwise(rows)):
         letters, texts = ([cell.strip(" *_") for cell in row.strip().strip("|").split("|")] for row in (first, second))
-        if sorted(letters) == sorted(items) and [items[each].lower() for each in letters] == [
-            each.lower() for each in texts
+        if sorted(letters) == sorted(items) and [items[letter].lower() for letter in letters] == [
+            text.lower() for text in texts
         ]:
             return "\n".join([*rows[:place], *rows[place + 2 :]])
     return text

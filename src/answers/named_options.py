@@ -89,7 +89,7 @@ class Options:
         item = _ITEM.match(text.strip().lstrip(EDGES)) if len(core) < 1000 else None
         if item and item.group(1).upper() in self.texts:
             letter, option = item.group(1).upper(), item.group(2)
-            said = self._equal(option) or [each for each, text in self._comparable.items() if text == _flat(option)]
+            said = self._equal(option) or [letter for letter, text in self._comparable.items() if text == _flat(option)]
             if letter in said:
                 return letter, "letter"
             if said and option.strip(EDGES):  # the letter of one option, and the text of another
@@ -115,8 +115,8 @@ class Options:
         """The options that are numbers which a text says."""
         if not self._quantities:
             return set()
-        said = (each.quantity for each in phrases(flat) if each.quantity is not None and not each.negated)
-        return {letter for each in said for letter in self._same(each)}
+        numbers = (phrase.quantity for phrase in phrases(flat) if phrase.quantity is not None and not phrase.negated)
+        return {letter for number in numbers for letter in self._same(number)}
 
     def head(self, text: str) -> Found | None:
         """If the text begins with a letter: ``B``, ``(B) because``, ``option B``, ``b)``; but not ``a dog``."""
@@ -195,10 +195,10 @@ class Options:
             if self._comparable[letter] in ("yes", "no") and not start and lower[end : end + 1] in tuple(",.;:!"):
                 return [(letter, start, end)]
         longest: list[tuple[str, int, int]] = []
-        for each in sorted(found, key=lambda place: (place[1], -place[2])):
-            if not longest or each[2] > longest[-1][2] or each[1:] == longest[-1][1:]:
-                longest.append(each)
-        return [each for each in longest if not NOT_BEFORE.search(lower[max(0, each[1] - 40) : each[1]])]
+        for place in sorted(found, key=lambda place: (place[1], -place[2])):
+            if not longest or place[2] > longest[-1][2] or place[1:] == longest[-1][1:]:
+                longest.append(place)
+        return [place for place in longest if not NOT_BEFORE.search(lower[max(0, place[1] - 40) : place[1]])]
 
 
 def _flat(text: str) -> str:
@@ -220,7 +220,7 @@ def _same_value(one: Quantity, other: Quantity) -> bool:
         return True
     if one.percent == other.percent or (one.unit and other.unit):
         return False
-    shares = [each.value / 100 if each.percent else each.value for each in (one, other)]
+    shares = [side.value / 100 if side.percent else side.value for side in (one, other)]
     return math.isclose(*shares, rel_tol=1e-9)
 
 

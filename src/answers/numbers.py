@@ -44,10 +44,10 @@ def sole_quantity(text: str) -> Quantity | None:
     if len(results) > 1 and results[-1].strip():
         return sole_quantity(results[-1])
     found = phrases(text)
-    said = [each.quantity for each in found if each.quantity is not None and not each.negated]
+    said = [phrase.quantity for phrase in found if phrase.quantity is not None and not phrase.negated]
     if not said or len(said) < len(found):
         return None
-    return said[0] if all(same_quantity(each, said[0]) for each in said) else None
+    return said[0] if all(same_quantity(number, said[0]) for number in said) else None
 
 
 def is_another_value(text: str) -> bool:
@@ -62,7 +62,7 @@ def is_another_value(text: str) -> bool:
     if _TIMES.search(plain):
         return False
     return bool(_POWERS.fullmatch(plain)) or (
-        _FORMULA.fullmatch(plain) is not None and any(each.isalpha() for each in plain) and len(plain) > 1
+        _FORMULA.fullmatch(plain) is not None and any(char.isalpha() for char in plain) and len(plain) > 1
     )
 
 
@@ -104,7 +104,7 @@ def relaxed(columns: Mapping[str, str], text: str) -> Verdict:
     answer, method = short_answer(text, references(columns))
     if answer is None:
         return Verdict(None, 0.0, method)
-    return Verdict(answer, float(any(_relaxed(each, answer) for each in references(columns))), method)
+    return Verdict(answer, float(any(_relaxed(reference, answer) for reference in references(columns))), method)
 
 
 def _relaxed(reference: str, answer: str) -> bool:

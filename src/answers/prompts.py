@@ -121,12 +121,12 @@ def placed_by_index(row: Row) -> list[Turn]:
     Without a number for each picture, they are where the text has ``<image>``, or before the question.
     """
     text = _column(row, "question")
-    places = [int(each) for each in as_list(row.columns.get("visual_indices", "")) if each.strip().isdecimal()]
+    places = [int(index) for index in as_list(row.columns.get("visual_indices", "")) if index.strip().isdecimal()]
     if len(places) != len(row.pictures):
         return _in_order(row, text) if _HERE_IN_ORDER in text else [[*row.pictures, text]]
     turn: Turn = []
     last = 0
-    for place, picture in sorted(zip(places, row.pictures, strict=True), key=lambda each: each[0]):
+    for place, picture in sorted(zip(places, row.pictures, strict=True), key=lambda pair: pair[0]):
         if last < place <= len(text):
             turn.append(text[last:place])
             last = place

@@ -78,7 +78,7 @@ def dyna_math(columns: Columns, text: str) -> Verdict:
     if final is None:
         return Verdict(None, 0.0, why)
     fields = _SHORT_ANSWER.findall(final)
-    said = next((each for each in fields[-1] if each), "") if fields else final
+    said = next((field for field in fields[-1] if field), "") if fields else final
     kind = columns.get("answer_type")
     if kind == "multiple choice":
         return _by_letter(*read_choice(said, dict.fromkeys("ABCDE", "")), truth(columns))
@@ -204,6 +204,6 @@ def _numbers(right: str, text: str) -> Verdict:
 
 
 def _values(items: Sequence[str]) -> list[float] | None:
-    found = [value_of(each) for each in items]
-    values = [each for each in found if each is not None]
+    found = [value_of(item) for item in items]
+    values = [value for value in found if value is not None]
     return values if len(values) == len(found) else None

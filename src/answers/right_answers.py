@@ -47,8 +47,8 @@ def letters_meant(columns: Columns, choices: Mapping[str, str], several: bool = 
     letters = len(split) > 1 and set(split) <= set(choices)
     if several and letters:
         return split
-    found = [_letter(each, choices) for each in listed(cell) or [cell]]
-    named = sorted({each for each in found if each is not None})
+    found = [_letter(item, choices) for item in listed(cell) or [cell]]
+    named = sorted({letter for letter in found if letter is not None})
     if not several and (len(named) > 1 or (letters and not named)):
         raise DataError(f"its answer {shortened(cell)} names several options, and one can be right")
     if None in found:

@@ -60,7 +60,7 @@ def final_text(text: str) -> tuple[str | None, str]:
         return None, "cut off"
     if FAILURE in final:
         return None, "failure"
-    if any(each in final for each in REFUSALS):
+    if any(refusal in final for refusal in REFUSALS):
         return None, "refusal"
     final = final if final.isascii() else final.translate(_ASCII)
     final = _HTML.sub("", final) if "</" in final else final
@@ -69,12 +69,12 @@ def final_text(text: str) -> tuple[str | None, str]:
 
 def marked(text: str) -> list[str]:
     """What is marked as the answer, last first: in ``<answer>``, in a LaTeX box, in the field ``answer`` of JSON."""
-    if not any(each in text for each in "<\\:#"):
+    if not any(mark in text for mark in "<\\:#"):
         return []
     found = [match for pattern in (_TAG, _BEGIN_BOX, _FIELD, _LAST_LINE) for match in pattern.finditer(text)]
     ended = [(match.end(), next((group for group in match.groups() if group is not None), "")) for match in found]
     ended += _boxes(text)
-    return [content.strip() for _, content in sorted(ended, key=lambda each: -each[0]) if content.strip()]
+    return [content.strip() for _, content in sorted(ended, key=lambda pair: -pair[0]) if content.strip()]
 
 
 def _boxes(text: str) -> list[tuple[int, str]]:
@@ -133,7 +133,11 @@ def short_answer(text: str, references: Sequence[str]) -> tuple[str | None, str]
         return None, method
     for lead in (_LEAD, _ABOUT):
         match = lead.match(answer)
-        if match and answer[match.end() :].strip() and not any(lead.match(each.strip()) for each in references):
+        if (
+            match
+            and answer[match.end() :].strip()
+            and not any(lead.match(reference.strip()) for reference in references)
+        ):
             answer = bare(answer[match.end() :])
     return answer, method
 

@@ -13,9 +13,9 @@ from testbed.answers.texts import ANSWER_IS, EDGES, final_text, marked, statemen
 from testbed.answers.verdict import Verdict
 
 _MEANT = {**dict.fromkeys(YES, "Yes"), **dict.fromkeys(NO, "No"), "true": "Yes", "false": "No"}
-_ANY = "|".join(re.escape(each) for each in sorted(_MEANT, key=len, reverse=True))
+_ANY = "|".join(re.escape(word) for word in sorted(_MEANT, key=len, reverse=True))
 _PARTICLES = frozenset("da ya si tak ano ne sai oo hindi benar true false".split())  # that begin other sentences, too
-_OPENING = "|".join(re.escape(each) for each in sorted(_MEANT, key=len, reverse=True) if each not in _PARTICLES)
+_OPENING = "|".join(re.escape(word) for word in sorted(_MEANT, key=len, reverse=True) if word not in _PARTICLES)
 _SAID = re.compile(
     rf"(?:{ANSWER_IS}|(?:{languages.VERB_LAST})\s+)[\"'(\[]*({_ANY})(?:(?={languages.IS_AFTER})|(?![\w-]))",
     re.IGNORECASE,
@@ -77,5 +77,5 @@ def _read(final: str) -> tuple[str | None, str]:
         if (last_clause := _BUT.search(final)) and _MEANT[last_clause[1].lower()] != _MEANT[first.group().lower()]:
             return None, "none"  # "yes, but no"
         return _MEANT[first.group().lower()], "first word"
-    words = {each.lower() for each in _WORD.findall(_DENIED.sub(" ", final))}
+    words = {word.lower() for word in _WORD.findall(_DENIED.sub(" ", final))}
     return (_MEANT[words.pop()], "word") if len(words) == 1 else (None, "none")

@@ -30,16 +30,21 @@ class _Found:
         self.network = network
         self.attributes = {name: vars(network).get(name, _MISSING) for name in attributes}
         self.number = next(_numbers)
-        self.modules = [(each, type(each), each.training) for each in network.modules()]
+        self.modules = [(module, type(module), module.training) for module in network.modules()]
         self.tensors = [
-            (each, kind, name, tensor)
-            for each in network.modules()
+            (module, kind, name, tensor)
+            for module in network.modules()
             for kind in ("_parameters", "_buffers")
-            for name, tensor in list(getattr(each, kind).items())
+            for name, tensor in list(getattr(module, kind).items())
         ]
         self.parameters = [
-            (each, each.requires_grad, each.data, None if each.grad is None else each.grad.data)
-            for each in network.parameters()
+            (
+                parameter,
+                parameter.requires_grad,
+                parameter.data,
+                None if parameter.grad is None else parameter.grad.data,
+            )
+            for parameter in network.parameters()
         ]
 
     def restore(self) -> None:
@@ -98,7 +103,7 @@ class Loan:
             return
         Loan._open.remove(self)
         mine = self._modules()
-        heir = next((each for each in Loan._open if mine & each._modules()), None)
+        heir = next((loan for loan in Loan._open if mine & loan._modules()), None)
         if heir is not None:
             heir._found = sorted([*self._found, *heir._found], key=lambda found: found.number)
         else:

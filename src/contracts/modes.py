@@ -43,5 +43,5 @@ def _trains(node: Any) -> bool:
     schema = getattr(getattr(node, "target", None), "_schema", None)
     if getattr(node, "op", "") != "call_function" or schema is None:
         return False
-    given = dict(zip((each.name for each in schema.arguments), node.args, strict=False)) | dict(node.kwargs)
+    given = dict(zip((argument.name for argument in schema.arguments), node.args, strict=False)) | dict(node.kwargs)
     return given.get("train") is True or given.get("training") is True

@@ -62,7 +62,7 @@ def widest(ranges: list[Range]) -> Range | None:
     """The range of several images; NaN counts most."""
     if not ranges:
         return None
-    broken = next((each for each in ranges if each[0] != each[0]), None)
+    broken = next((limits for limits in ranges if limits[0] != limits[0]), None)
     return broken or (min(low for low, _ in ranges), max(high for _, high in ranges))
 
 

@@ -86,7 +86,7 @@ def _float32() -> Iterator[None]:
         precision = None
     parts = [(products, ""), (convolutions, "conv"), (convolutions, "rnn"), (mkldnn, "matmul")]
     owners = [getattr(owner, name, None) if name else owner for owner, name in parts]
-    later = [(each, "fp32_precision", _told(each, "fp32_precision")) for each in owners]
+    later = [(owner, "fp32_precision", _told(owner, "fp32_precision")) for owner in owners]
     try:
         torch.set_float32_matmul_precision("highest")
         products.allow_tf32 = convolutions.allow_tf32 = convolutions.benchmark = False

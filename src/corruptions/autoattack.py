@@ -222,14 +222,14 @@ def _version() -> str:
 def _frozen(model: Any) -> Iterator[None]:
     """A model whose weights get no gradients: FAB differentiates with respect to everything."""
     parameters = list(model.parameters()) if hasattr(model, "parameters") else []
-    trained = [each for each in parameters if each.requires_grad]
-    for each in trained:
-        each.requires_grad_(False)
+    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    for parameter in trained:
+        parameter.requires_grad_(False)
     try:
         yield
     finally:
-        for each in trained:
-            each.requires_grad_(True)
+        for parameter in trained:
+            parameter.requires_grad_(True)
 
 
 @contextlib.contextmanager

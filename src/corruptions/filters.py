@@ -95,7 +95,7 @@ def convolve(images: torch.Tensor, kernel: np.ndarray[tuple[int, int], np.dtype[
     reach = kernel.shape[0] // 2
     height, width = images.shape[-2:]
     padded = pad(images, reach, "mirror")
-    size = [_fast_length(each) for each in padded.shape[-2:]]
+    size = [_fast_length(size) for size in padded.shape[-2:]]
     spectrum = sent(_spectrum(kernel.tobytes(), len(kernel), *size), images.device)
     turned: torch.Tensor = torch.fft.irfft2(torch.fft.rfft2(padded, s=size) * spectrum, s=size)
     first = 2 * reach
@@ -154,7 +154,7 @@ def move(image: torch.Tensor, radius: int, sigma: float, angle: float) -> torch.
     height, width = image.shape[-2:]
     weights, *line = _lines(radius, sigma, [angle])
     down, across = (steps[0].tolist() for steps in line)
-    reach = min(max(abs(each) for each in (*down, *across)), max(height, width))
+    reach = min(max(abs(shift) for shift in (*down, *across)), max(height, width))
     padded = pad(image, reach, "nearest")
     moved = torch.zeros_like(image)
     for weight, dy, dx in zip(weights.tolist(), down, across, strict=True):
@@ -207,7 +207,7 @@ def _lines(
     weights = np.exp(-(steps**2) / (2 * sigma**2))
     weights /= weights.sum()
     turned = [[function(math.radians(angle)) for angle in angles] for function in (math.sin, math.cos)]
-    down, across = (-np.ceil(steps * np.array(each)[:, None] - 0.5).astype(np.int64) for each in turned)
+    down, across = (-np.ceil(steps * np.array(axis)[:, None] - 0.5).astype(np.int64) for axis in turned)
     return weights, down, across
 
 
@@ -224,7 +224,7 @@ def enlarge(images: torch.Tensor, factor: float) -> torch.Tensor:
     """Enlarges bilinearly, corner on corner, as scipy.ndimage.zoom does."""
     from torch.nn import functional
 
-    size = [round(each * factor) for each in images.shape[-2:]]
+    size = [round(size * factor) for size in images.shape[-2:]]
     if size == list(images.shape[-2:]):
         return images
     return functional.interpolate(images, size=size, mode="bilinear", align_corners=True)

@@ -77,7 +77,7 @@ def _pictures(place: Path, height: int, width: int) -> tuple[torch.Tensor, ...]:
         with Image.open(place / name) as file:
             picture = torch.from_numpy(np.array(file.convert("RGB"))).permute(2, 0, 1)
         factor = MARGIN * max(1, height / picture.shape[1], width / picture.shape[2])
-        size = [math.ceil(each * factor) for each in picture.shape[1:]]
+        size = [math.ceil(size * factor) for size in picture.shape[1:]]
         enlarged = functional.interpolate(picture[None].float(), size=size, mode="bicubic", align_corners=False)[0]
         read.append(enlarged.round_().clamp_(0, 255).to(torch.uint8))
     return tuple(read)

@@ -63,7 +63,7 @@ def device_words(seeds: Sequence[int], count: int, device: torch.device, stream:
         state = _philox(counter, key, stream)
     else:
         state = kernel(counter, key, torch.full((1, 1), stream, dtype=torch.int64, device=device))
-    whole = torch.stack([each.expand(len(seeds), blocks) for each in state], dim=2)
+    whole = torch.stack([word.expand(len(seeds), blocks) for word in state], dim=2)
     return whole.view(torch.int32).flatten(1)[:, :count]
 
 
@@ -116,8 +116,8 @@ def _kernel(device: torch.device) -> Callable[..., tuple[torch.Tensor, ...]] | N
 
         kernel: Callable[..., tuple[torch.Tensor, ...]] = _create_multi_output_jit_fn(_CODE, 4)
         block, seed, stream = sent(torch.tensor([[1], [2**63 - 1], [3]]), device).unbind()
-        found = [each.item() for each in kernel(block, seed, stream)]
-        expected = [each.item() for each in _philox(block, seed, 3)]
+        found = [word.item() for word in kernel(block, seed, stream)]
+        expected = [word.item() for word in _philox(block, seed, 3)]
     except Exception as error:  # the function is not a public one of torch's
         log.debug("random words are drawn by many operations: %s", error)
         return None

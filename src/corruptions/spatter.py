@@ -92,9 +92,9 @@ def emboss(images: torch.Tensor) -> torch.Tensor:
     near = _neighbours(pad(images, 1, "mirror"))
     total = torch.zeros_like(images)
     for weights, row in zip(EMBOSS, near, strict=True):
-        for weight, each in zip(weights, row, strict=True):
+        for weight, term in zip(weights, row, strict=True):
             if weight:
-                total.add_(each, alpha=weight)
+                total.add_(term, alpha=weight)
     return total.clamp_(0, 255)
 
 

@@ -32,8 +32,8 @@ def places(names: Sequence[str], classes: Sequence[str], where: str) -> list[int
     Raises:
         DataError: If a name stands twice in one of the lists.
     """
-    for each in (names, classes):
-        twice = [name for name, number in Counter(map(composed, each)).items() if number > 1]
+    for entries in (names, classes):
+        twice = [name for name, number in Counter(map(composed, entries)).items() if number > 1]
         if twice:
             raise DataError(
                 f"{where} have different class lists, which cannot be matched by name: {printable(twice[0])} is the"
@@ -81,5 +81,5 @@ def differences(own: DatasetInfo, other: DatasetInfo) -> tuple[LeftOut, ...]:
 def _with_targets(dataset: DatasetInfo, targets: Sequence[int], classes: Sequence[str]) -> DatasetInfo:
     from testbed.data.source import dataset_of
 
-    samples = [replace(each, target=target) for each, target in zip(dataset.samples, targets, strict=True)]
+    samples = [replace(sample, target=target) for sample, target in zip(dataset.samples, targets, strict=True)]
     return dataset_of(dataset.name, samples, classes)

@@ -162,7 +162,7 @@ def _write(file: int, data: bytes, offset: int) -> None:
 
 
 def _folders() -> list[Path]:
-    return [each for each in cache_dir("decoded").iterdir() if each.is_dir()]
+    return [path for path in cache_dir("decoded").iterdir() if path.is_dir()]
 
 
 def _used(folder: Path) -> float:
@@ -175,6 +175,6 @@ def _used(folder: Path) -> float:
 
 def _size(folder: Path) -> int:
     try:
-        return sum(each.stat().st_size for each in folder.iterdir())
+        return sum(path.stat().st_size for path in folder.iterdir())
     except OSError:
         return 0

@@ -87,7 +87,7 @@ def is_hidden(name: str) -> bool:
 def printable(name: str) -> str:
     """A name as it can be printed and stored: what is no text, or would steer a terminal, is escaped."""
     text = name.encode("utf-8", "backslashreplace").decode()
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def composed(name: str) -> str:
@@ -98,13 +98,13 @@ def composed(name: str) -> str:
 def merged(found: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
     """What several parts of a data set leave out, by reason."""
     by_reason: dict[tuple[str, bool], list[LeftOut]] = {}
-    for each in found:
-        by_reason.setdefault((each.reason, each.expected), []).append(each)
+    for entry in found:
+        by_reason.setdefault((entry.reason, entry.expected), []).append(entry)
     return tuple(
-        LeftOut(reason, sum(each.count for each in parts), _first(parts), expected)
+        LeftOut(reason, sum(part.count for part in parts), _first(parts), expected)
         for (reason, expected), parts in sorted(by_reason.items())
     )
 
 
 def _first(parts: Sequence[LeftOut]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for each in parts for name in each.names))[:SHOWN]
+    return tuple(dict.fromkeys(name for part in parts for name in part.names))[:SHOWN]

@@ -35,7 +35,7 @@ def write_pictures(pictures: Sequence[Picture], folder: Path) -> list[str]:
     """
     before = sum(1 for _ in folder.iterdir())
     paths = []
-    for number, picture in enumerate((each.eight_bits() for each in pictures), start=before):
+    for number, picture in enumerate((picture.eight_bits() for picture in pictures), start=before):
         path = folder / f"{number}{_SUFFIXES[picture.mime]}"
         path.write_bytes(picture.data)
         paths.append(str(path))

@@ -89,10 +89,10 @@ class ImageSource(Source):
         places = list(digests)
         losses = losses_of(self.name, list(digests.values()), lambda index: self.encoded(places[index]))
         for position, lost in zip(places, losses, strict=True):
-            for each in lost:
-                if each == "orientation" and active().exif == TURN:
+            for kind in lost:
+                if kind == "orientation" and active().exif == TURN:
                     continue
-                noted.out(str(self.ids[position]), LOSSES[each], expected=True)
+                noted.out(str(self.ids[position]), LOSSES[kind], expected=True)
         for sample in dataset.samples:
             if first.setdefault(sample.digest, sample.id) not in ("", sample.id):
                 noted.out(sample.id, SAME_CONTENT, expected=True)
@@ -129,7 +129,10 @@ def _as_json(samples: Sequence[SampleInfo]) -> Iterator[bytes]:
     """A list of all samples, in parts: as one text it would take more memory than the samples."""
     yield b"["
     for start in range(0, len(samples), _PART):
-        part = [[each.id, each.digest, each.target, each.group, each.slices] for each in samples[start : start + _PART]]
+        part = [
+            [sample.id, sample.digest, sample.target, sample.group, sample.slices]
+            for sample in samples[start : start + _PART]
+        ]
         text = json.dumps(part, separators=(",", ":"))[1:-1]
         yield f"{',' if start else ''}{text}".encode()
     yield b"]"

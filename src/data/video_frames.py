@@ -114,8 +114,8 @@ def _shown(path: Path, _time: int, _size: int, frames: Frames, what: str) -> Sho
         raise SampleError(f"{what}: {path.name} is damaged: {len(wanted) - len(found)} of its frames cannot be decoded")
     if not numbers:
         raise SampleError(f"{what}: {path.name} is too short: no frame is chosen of {len(times):,} at {rate:g} fps")
-    pictures = [Picture(found[times[each]], f"frame {each} of {path.name}") for each in numbers]
-    return Shown(tuple(pictures), tuple(round(each * 1000 / rate) for each in numbers))
+    pictures = [Picture(found[times[number]], f"frame {number} of {path.name}") for number in numbers]
+    return Shown(tuple(pictures), tuple(round(number * 1000 / rate) for number in numbers))
 
 
 def _timeline(container: Any, stream: Any, what: str) -> tuple[list[int], list[int]]:

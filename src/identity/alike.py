@@ -35,7 +35,7 @@ class Comparison:
 
         Samples, precision and the content of weights must be equal.
         """
-        before, now = ({key: each[key] for key in each if key != "scheme"} for each in (before, now))
+        before, now = ({key: identity[key] for key in identity if key != "scheme"} for identity in (before, now))
         if before.keys() != now.keys() or any(before.get(key) != now.get(key) for key in _EXACTLY):
             return False
         if before["model"]["weights"] != now["model"]["weights"] and (

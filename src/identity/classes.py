@@ -63,7 +63,7 @@ class ClassDescriber(CodeDescriber):
         if type(member) in (staticmethod, classmethod):
             return {type(member).__name__: self._member(member.__func__)}
         if isinstance(member, property):
-            parts = [self._member(each) for each in (member.fget, member.fset, member.fdel)]
+            parts = [self._member(accessor) for accessor in (member.fget, member.fset, member.fdel)]
             own = own_code.is_own_class(type(member))
             return {"property": parts, "class": self.value(type(member))} if own else {"property": parts}
         if isinstance(member, types.FunctionType):

@@ -165,9 +165,10 @@ class CodeDescriber(ABC):
 
     def _code_object(self, code: types.CodeType) -> Any:
         constants = [
-            self._code_object(each) if isinstance(each, types.CodeType) else self.value(each) for each in code.co_consts
+            self._code_object(const) if isinstance(const, types.CodeType) else self.value(const)
+            for const in code.co_consts
         ]
-        names = [list(each) for each in (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)]
+        names = [list(names) for names in (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)]
         return {"instructions": self.value(code.co_code), "names": names, "constants": constants}
 
     def module(self, module: types.ModuleType) -> Any:

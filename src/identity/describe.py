@@ -241,7 +241,7 @@ class Describer(ClassDescriber):
         return self.named(by_name(kept), type(value).__qualname__)
 
     def _partial(self, value: functools.partial[Any]) -> Any:
-        return {f"{MARK}partial": [self.value(each) for each in (value.func, list(value.args), value.keywords)]}
+        return {f"{MARK}partial": [self.value(part) for part in (value.func, list(value.args), value.keywords)]}
 
     def _method(self, method: types.MethodType) -> Any:
         return {f"{MARK}method": self.value(method.__func__), "of": self.value(method.__self__)}

@@ -43,7 +43,7 @@ def references(code: types.CodeType) -> tuple[frozenset[Chain], frozenset[str]]:
             chain = (step.argval,) if step.opname in _VARIABLES else ()
             if step.opname == "IMPORT_NAME":
                 imports.add(step.argval)
-    for inner in (references(each) for each in code.co_consts if isinstance(each, types.CodeType)):
+    for inner in (references(const) for const in code.co_consts if isinstance(const, types.CodeType)):
         chains |= inner[0]
         imports |= inner[1]
-    return frozenset(each for each in chains if each and each[0] not in _BOOKKEEPING), frozenset(imports)
+    return frozenset(chain for chain in chains if chain and chain[0] not in _BOOKKEEPING), frozenset(imports)

@@ -245,10 +245,11 @@ def score_captions(
     values = {name: np.where(zero, 0.0, np.nan) for name in options.metrics()}
     scored = np.flatnonzero(status == SCORED)
     if len(scored):
-        each = [(given.captions[row] or "", text) for row in scored for text in given.references[row]]
+        compared = [(given.captions[row] or "", text) for row in scored for text in given.references[row]]
         counts = np.array([len(given.references[row]) for row in scored])
         best = {
-            name: np.maximum.reduceat(found, np.cumsum(counts) - counts) for name, found in pairs.score(each).items()
+            name: np.maximum.reduceat(found, np.cumsum(counts) - counts)
+            for name, found in pairs.score(compared).items()
         }
         unknown = np.any([np.isnan(found) for found in best.values()], axis=0)
         status[scored[unknown]] = ERROR
@@ -321,7 +322,7 @@ class _Texts:
         """How many sentences each caption has, and all references of its sample: float64 [n], NaN without a caption."""
         own = [np.nan if text is None else len(self.sentences(text)) for text in captions]
         others = [
-            np.nan if text is None else sum(len(self.sentences(each)) for each in several)
+            np.nan if text is None else sum(len(self.sentences(text)) for text in several)
             for text, several in zip(captions, self.references, strict=True)
         ]
         return {"sentences": np.array(own, np.float64), "reference_sentences": np.array(others, np.float64)}
@@ -346,8 +347,8 @@ class _Pairs:
             parts, others = ([self.texts.sentences(text) for text in side] for side in (captions, references))
             raw["fine_precision"], raw["fine_recall"] = match_rows(
                 self.embeddings,
-                [self._rows(each) for each in parts],
-                [self._rows(each) for each in others],
+                [self._rows(part) for part in parts],
+                [self._rows(other) for other in others],
                 self._weights(parts),
                 self._weights(others),
             )
@@ -371,7 +372,7 @@ class _Pairs:
     def _weights(self, parts: Sequence[Sequence[str]]) -> list[Array] | None:
         if self.having is None:
             return None
-        return [np.log((self.references + 1) / (np.array([self.having[each] for each in part]) + 1)) for part in parts]
+        return [np.log((self.references + 1) / (np.array([self.having[row] for row in part]) + 1)) for part in parts]
 
 
 def _baselines(pairs: _Pairs, texts: _Texts, kept: Array, options: SimilarityOptions) -> dict[str, float]:

@@ -82,7 +82,7 @@ def _texts_given(captions: Any, references: Any) -> tuple[list[str | None], list
     for name, given in (("captions", captions), ("references", references)):
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise DataError(f"{name} are a list, one for each sample, got {given!r}")
-    texts, several = list(captions), [_several(index, each) for index, each in enumerate(references, 1)]
+    texts, several = list(captions), [_several(index, reference) for index, reference in enumerate(references, 1)]
     for index, text in enumerate(texts, 1):
         if not isinstance(text, str | None):
             raise DataError(f"the caption of sample number {index} is {text!r}; expected a text, or None")

@@ -111,13 +111,13 @@ def best_ranks(logits: np.ndarray[Any, Any], labels: Sequence[Sequence[int]]) ->
     Returns:
         Integer array [n], as `target_ranks`.
     """
-    counts = np.asarray([len(each) for each in labels])
+    counts = np.asarray([len(label) for label in labels])
     if len(labels) != len(logits) or (counts == 0).any():
         raise ValueError("expected at least one label for each row of the logits")
     if not len(labels):
         return np.empty(0, dtype=np.int64)
     rows = np.repeat(np.arange(len(labels)), counts)
-    ranks = target_ranks(logits[rows], np.concatenate([np.asarray(each, dtype=np.int64) for each in labels]))
+    ranks = target_ranks(logits[rows], np.concatenate([np.asarray(label, dtype=np.int64) for label in labels]))
     best: np.ndarray[Any, Any] = np.minimum.reduceat(ranks, np.cumsum(counts) - counts)
     return best
 
@@ -134,7 +134,7 @@ def grouped(
     """
     if isinstance(groups, Mapping):
         chosen = [np.asarray(logits[:, list(group)], dtype=np.float64) for group in groups[MEAN_PROBABILITY]]
-        return np.stack([np.logaddexp.reduce(each, axis=1) - np.log(each.shape[1]) for each in chosen], axis=1)
+        return np.stack([np.logaddexp.reduce(logits, axis=1) - np.log(logits.shape[1]) for logits in chosen], axis=1)
     return np.stack([logits[:, list(group)].max(axis=1) for group in groups], axis=1)
 
 

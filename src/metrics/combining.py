@@ -31,7 +31,7 @@ def mean_probabilities(members: Sequence[Array]) -> Array:
     Returns:
         Float64 array [n, C].
     """
-    logs = np.stack([log_softmax(each) for each in members])
+    logs = np.stack([log_softmax(member) for member in members])
     largest = logs.max(axis=0)
     mean: Array = largest + np.log(np.exp(logs - largest).mean(axis=0))
     return mean
@@ -46,7 +46,7 @@ def mean_logits(members: Sequence[Array]) -> Array:
     Returns:
         Float64 array [n, C].
     """
-    mean: Array = np.mean([np.asarray(each, dtype=np.float64) for each in members], axis=0)
+    mean: Array = np.mean([np.asarray(member, dtype=np.float64) for member in members], axis=0)
     return mean
 
 
@@ -61,7 +61,7 @@ def mean_ranks(members: Sequence[Array]) -> Array:
     Returns:
         Float64 array [n, C].
     """
-    mean: Array = -np.mean([_places(np.asarray(each)) for each in members], axis=0)
+    mean: Array = -np.mean([_places(np.asarray(member)) for member in members], axis=0)
     return mean
 
 
@@ -102,7 +102,7 @@ def fit_temperature(logits: Array, targets: Array) -> float:
     if slope(low) <= 0 or slope(high) >= 0:
         how = f"above {HOTTEST:g}: its targets are no likelier than chance" if slope(low) <= 0 else f"below {COLDEST:g}"
         raise DataError(f"the temperature that fits {len(logits):,} samples would be {how}")
-    logarithm = optimize.brentq(lambda each: slope(math.exp(each)), math.log(low), math.log(high), xtol=1e-14)
+    logarithm = optimize.brentq(lambda exponent: slope(math.exp(exponent)), math.log(low), math.log(high), xtol=1e-14)
     return math.exp(-logarithm)
 
 

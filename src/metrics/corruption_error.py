@@ -86,7 +86,7 @@ def mean_ratio_interval(
         its own error of 0, so that the ratio has no bounds (Fieller 1954).
     """
     added = np.zeros(len(above[0]))
-    spreads = [mean_and_stderr(each, clusters) if isinstance(each, np.ndarray) else (each, 0.0) for each in below]
+    spreads = [mean_and_stderr(value, clusters) if isinstance(value, np.ndarray) else (value, 0.0) for value in below]
     means = [mean or 0.0 for mean, _ in spreads]
     if any(mean <= Z * (stderr or 0.0) for mean, (_, stderr) in zip(means, spreads, strict=True)):
         return None

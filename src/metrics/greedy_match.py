@@ -51,11 +51,11 @@ def greedy_match(
     Raises:
         ValueError: If shapes do not fit, or a weight is negative or not finite.
     """
-    sides = [np.asarray(each) for each in [*candidates, *references]]
+    sides = [np.asarray(candidate) for candidate in [*candidates, *references]]
     if len(candidates) != len(references):
         raise ValueError(f"expected as many candidates as references, got {len(candidates)} and {len(references)}")
-    if any(each.ndim != 2 for each in sides) or len({each.shape[1] for each in sides}) > 1:
-        shapes = sorted({each.shape for each in sides})
+    if any(side.ndim != 2 for side in sides) or len({side.shape[1] for side in sides}) > 1:
+        shapes = sorted({side.shape for side in sides})
         raise ValueError(f"expected embeddings [n, D] of one D, got the shapes {shapes[:4]}")
     if not sides:
         return np.zeros(0), np.zeros(0)
@@ -102,7 +102,7 @@ class _Side:
     """The candidates, or the references, of all pairs in a row."""
 
     def __init__(self, sets: Sequence[Array], weights: Sequence[Array] | None) -> None:
-        self.counts = np.array([len(each) for each in sets], dtype=np.int64)
+        self.counts = np.array([len(vectors) for vectors in sets], dtype=np.int64)
         self.starts = np.cumsum(self.counts) - self.counts
         self.rows = _in_a_row(sets, np.int64)
         self.pair = np.repeat(np.arange(len(sets)), self.counts)
@@ -110,7 +110,7 @@ class _Side:
         self.best = np.full(len(self.rows), -np.inf)
 
     def _checked(self, weights: Sequence[Array]) -> Array:
-        if [len(each) for each in weights] != self.counts.tolist():
+        if [len(weight) for weight in weights] != self.counts.tolist():
             raise ValueError("expected a weight for each embedding of each pair")
         given = _in_a_row(weights, np.float64)
         if not np.isfinite(given).all() or (given < 0).any():
@@ -219,4 +219,4 @@ def _value(high: Array, mixed: Array, other: Array, low: Array) -> Array:
 
 
 def _in_a_row(arrays: Sequence[Array], dtype: Any) -> Array:
-    return np.concatenate([np.zeros(0, dtype), *(np.asarray(each, dtype=dtype) for each in arrays)])
+    return np.concatenate([np.zeros(0, dtype), *(np.asarray(array, dtype=dtype) for array in arrays)])

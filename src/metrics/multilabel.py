@@ -26,8 +26,8 @@ def label_matrix(targets: Sequence[Sequence[int]], classes: int) -> Array:
     Raises:
         ValueError: If a class is out of range.
     """
-    counts = np.asarray([len(each) for each in targets], dtype=np.int64)
-    labels = np.asarray([label for each in targets for label in each], dtype=np.int64)
+    counts = np.asarray([len(row) for row in targets], dtype=np.int64)
+    labels = np.asarray([label for row in targets for label in row], dtype=np.int64)
     if len(labels) and (labels.min() < 0 or labels.max() >= classes):
         raise ValueError(f"expected classes from 0 to {classes - 1}, got {labels.min()} to {labels.max()}")
     matrix = np.zeros((len(counts), classes), dtype=bool)

@@ -35,7 +35,7 @@ def ood_scores(logits: Array, names: Sequence[str] = SCORES, typical: Array | No
     Raises:
         ValueError: If a name is none of `SCORES`, or ``typical`` is missing.
     """
-    if strange := [each for each in names if each not in SCORES]:
+    if strange := [name for name in names if name not in SCORES]:
         raise ValueError(f"there is no score {strange[0]!r}; there are {', '.join(SCORES)}")
     return {name: -sure for name, sure in how_sure(logits, names, typical=typical).items()}
 

@@ -115,7 +115,7 @@ def _ahead(
     """
     from threadpoolctl import threadpool_info, threadpool_limits
 
-    of_blas = (each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas")
+    of_blas = (pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
     threads = max(1, min(max(of_blas, default=1), block_bytes // _BYTES_PER_THREAD))
     share = block_bytes // threads
     side = min(math.isqrt(share // _BYTES_PER_PAIR), _pairs_at_once(captions.shape[1], share))

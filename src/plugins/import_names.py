@@ -110,7 +110,7 @@ def in_full(name: str, file: Path) -> str:
 
 def _tree(file: Path) -> Path | None:
     """The folder ``vlmeval`` that a file lies in."""
-    return next((each for each in file.parents if each.name == VLMEVALKIT), None)
+    return next((parent for parent in file.parents if parent.name == VLMEVALKIT), None)
 
 
 def _in_tree(rest: str, file: Path) -> str | None:

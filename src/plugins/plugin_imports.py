@@ -43,7 +43,9 @@ class _Finder(MetaPathFinder):
 
 
 def _within(folders: Sequence[str], name: str) -> Path | None:
-    places = [place for each in folders for place in (Path(each) / name / "__init__.py", Path(each) / f"{name}.py")]
+    places = [
+        place for folder in folders for place in (Path(folder) / name / "__init__.py", Path(folder) / f"{name}.py")
+    ]
     return next((place for place in places if place.is_file()), None)
 
 
@@ -148,7 +150,7 @@ def _importer(file: str) -> Callable[..., Any]:
 
 def _compiled(folder: Path, name: str) -> Path | None:
     """Compiled code in a folder, whose name is in it and cannot be another one."""
-    return next((place for each in EXTENSION_SUFFIXES if (place := folder / f"{name}{each}").is_file()), None)
+    return next((place for suffix in EXTENSION_SUFFIXES if (place := folder / f"{name}{suffix}").is_file()), None)
 
 
 def _load_compiled(name: str, place: Path) -> ModuleType:

@@ -23,7 +23,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     text = message_of(error)
-    return isinstance(error, RuntimeError) and any(each in text for each in _NO_MEMORY)
+    return isinstance(error, RuntimeError) and any(phrase in text for phrase in _NO_MEMORY)
 
 
 class DeviceError(RuntimeError):

@@ -282,7 +282,7 @@ def change(part: str, name: str, before: str, after: str) -> str:
     """How something in a part of a record has changed, for people."""
     came, went = ("is loaded as well", "is not loaded") if part == PLUGIN else ("is there now", "is gone")
     how = came if before == MISSING else went if after == MISSING else "changed"
-    old, new = ("not installed" if each == MISSING else each.partition(" ")[0] for each in (before, after))
+    old, new = ("not installed" if value == MISSING else value.partition(" ")[0] for value in (before, after))
     release = f"{name} {old} → {new}" if old != new else f"{name} {old}".strip() + " has other files"
     return _SAID[part].format(name=name, how=how, release=release)
 

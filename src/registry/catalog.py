@@ -202,7 +202,7 @@ class Catalog:
                 raise
             self._state = "loaded"
         elif self._state == "loaded" and self._failed:
-            self._load_definitions([each for each, when in self._failed.items() if discovery.changed(each) != when])
+            self._load_definitions([path for path, when in self._failed.items() if discovery.changed(path) != when])
         for plugin in plugins:
             path = expanded(plugin).resolve()
             if path not in self.plugins:

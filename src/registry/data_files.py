@@ -55,7 +55,7 @@ def form_of(path: Path) -> str | None:
 
 def separator_of(line: str) -> str:
     """What separates the fields of a table, by its first line: a tab, comma or semicolon, else spaces."""
-    return next((each for each in "\t,;" if each in line), " ")
+    return next((separator for separator in "\t,;" if separator in line), " ")
 
 
 def is_picture(field: str) -> bool:
@@ -120,7 +120,7 @@ def _shards(word: str) -> str | None:
             raise UnknownNameError(f"no file matches {os.path.abspath(word)}")
         return in_braces(found)
     paths = braces_expanded(word)
-    missing = [each for each in paths if not os.path.isfile(each)]
+    missing = [path for path in paths if not os.path.isfile(path)]
     if missing:
         raise UnknownNameError(f"{word} names {len(paths)} files, of which {len(missing)} are missing: {missing[0]}, …")
     return word
@@ -143,7 +143,7 @@ def braces_expanded(text: str) -> list[str]:
             raise UnknownNameError(f"{text}: {match[0]} is not a range of at most {_MOST_SHARDS:,} numbers")
         options = [str(number).zfill(len(numbers[1])) for number in range(first, last + 1)]
     found = [
-        each for option in options for each in braces_expanded(text[: match.start()] + option + text[match.end() :])
+        name for option in options for name in braces_expanded(text[: match.start()] + option + text[match.end() :])
     ]
     if len(found) > _MOST_SHARDS:
         raise UnknownNameError(f"{text} stands for more than {_MOST_SHARDS:,} files")
@@ -165,7 +165,9 @@ def in_braces(paths: Sequence[str]) -> str:
     while start and start[-1].isdigit():  # numbers of one width stay whole
         start = start[:-1]
     middles = [path[len(start) : len(path) - len(end)] for path in paths]
-    numbers = [int(each) if each.isascii() and each.isdigit() else -1 for each in middles]
-    whole = len({len(each) for each in middles}) == 1 and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    numbers = [int(middle) if middle.isascii() and middle.isdigit() else -1 for middle in middles]
+    whole = len({len(middle) for middle in middles}) == 1 and numbers == list(
+        range(numbers[0], numbers[0] + len(numbers))
+    )
     inner = f"{middles[0]}..{middles[-1]}" if whole and numbers[0] >= 0 else ",".join(middles)
     return f"{start}{{{inner}}}{end}"

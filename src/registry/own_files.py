@@ -20,9 +20,9 @@ def own_path(name: str) -> tuple[str, Path] | None:
 def short_names(path: Path) -> list[str]:
     """Names for a path from the shortest to the longest: the stem, then with the folders above it."""
     stem = path.name
-    while (shorter := next((stem.removesuffix(each) for each in _SUFFIXES if stem.endswith(each)), stem)) != stem:
+    while (shorter := next((stem.removesuffix(suffix) for suffix in _SUFFIXES if stem.endswith(suffix)), stem)) != stem:
         stem = shorter
-    folders = [_plain(each) for each in path.parent.parts if each != "/"]
+    folders = [_plain(part) for part in path.parent.parts if part != "/"]
     return ["/".join([*folders[len(folders) - count :], _plain(stem)]) for count in range(len(folders) + 1)]
 
 

@@ -116,7 +116,7 @@ class SettingReference:
         if some := _ANCHORS.search(name):
             found = replace(cls.parse(name[: some.start()] + name[some.end() :]), anchors=some[1])
             return found if str(found) == name else cls(name)
-        if node := next((each for each in NODES if name.endswith(f".{each}")), ""):
+        if node := next((node for node in NODES if name.endswith(f".{node}")), ""):
             name = name.removesuffix(f".{node}")
         path = _FILE.match(name)
         start = path.end() if path else 0
@@ -158,9 +158,9 @@ def among_present(settings: Settings, names: Sequence[str]) -> list[str]:
         DefinitionError: If a setting has no such view.
     """
     found = [replace(settings.reference(name) or SettingReference(name), present=True) for name in names]
-    for each in found:
+    for name in found:
         with contextlib.suppress(DataError):  # which the run reports
-            settings.get(str(each))
+            settings.get(str(name))
     return list(dict.fromkeys(map(str, found)))
 
 
@@ -240,7 +240,7 @@ class Settings(Registry["EvalSetting"]):
 
     def _judged(self, text: str) -> SettingReference | None:
         for scored, judge in self._cuts(text):
-            judges = [each if each.startswith(LABELS) else self._models.canonical(each) for each in judge.split(AND)]
+            judges = [part if part.startswith(LABELS) else self._models.canonical(part) for part in judge.split(AND)]
             if None not in judges:
                 return replace(scored, judge=AND.join(map(str, judges)))
         return self._drawn(text)

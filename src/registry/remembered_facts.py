@@ -33,8 +33,8 @@ def remembered(
     """
     known = {
         "key": list(key),
-        "libraries": [_version(each) for each in libraries],
-        "code": [_content(str(each)) for each in code],
+        "libraries": [_version(library) for library in libraries],
+        "code": [_content(str(path)) for path in code],
     }
     text = json.dumps(known, default=str)
     path = cache_dir("facts") / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
@@ -61,8 +61,8 @@ def remembered(
 def _listed(value: Any) -> Any:
     """A value with lists for tuples."""
     if isinstance(value, dict):
-        return {key: _listed(each) for key, each in value.items()}
-    return [_listed(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: _listed(item) for key, item in value.items()}
+    return [_listed(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 @cache

@@ -156,7 +156,7 @@ class Registry(Generic[T]):
     def _claims(self, name: str) -> list[tuple[Family[T], str]]:
         """The families that accept a name, with its canonical form; of those that change others' names, these alone."""
         claims = [(family, known) for family in self._families.values() if (known := family.canonical(name))]
-        return [each for each in claims if getattr(each[0], "changes_others", False)] or claims
+        return [claim for claim in claims if getattr(claim[0], "changes_others", False)] or claims
 
     def get(self, name: str) -> T:
         """The definition with this name; builds definitions of families.

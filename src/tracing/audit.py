@@ -49,7 +49,7 @@ def install() -> None:
 def _look_at_earlier() -> None:
     """Keeps the texts and versions of what the user has imported before testbed, and of the script that runs."""
     files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-    for file in (os.path.abspath(each) for each in files if isinstance(each, str) and each.endswith(".py")):
+    for file in (os.path.abspath(file) for file in files if isinstance(file, str) and file.endswith(".py")):
         if not (file.startswith(readers.STANDARD) or "-packages/" in file or _module_of(file)):
             _on_run(file, late=True)
             versions.hold(file, versions.version_of(file))
@@ -134,8 +134,8 @@ def _on_listing(arguments: tuple[Any, ...]) -> None:
 def _on_sqlite(arguments: tuple[Any, ...]) -> None:
     name = unquote(os.fsdecode(arguments[0]).removeprefix("file:").partition("?")[0])
     if name and name != ":memory:" and readers.is_users(readers.owner(through_testbed=False)):  # not a results store
-        for each in (name, f"{name}-wal"):  # what was written last may be there alone
-            _note(FILE, each)
+        for path in (name, f"{name}-wal"):  # what was written last may be there alone
+            _note(FILE, path)
 
 
 def _on_library(arguments: tuple[Any, ...]) -> None:

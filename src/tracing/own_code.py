@@ -80,7 +80,7 @@ def is_own_module(module: types.ModuleType) -> bool:
 def plain_name(module: str) -> str:
     """The name of a module, without what tells where a plug-in lies."""
     parts = module.split(".")
-    plain = (each[len(PLUGIN_PREFIX) : -9] if each.startswith(PLUGIN_PREFIX) else each for each in parts)
+    plain = (part[len(PLUGIN_PREFIX) : -9] if part.startswith(PLUGIN_PREFIX) else part for part in parts)
     return ".".join(plain)
 
 

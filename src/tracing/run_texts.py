@@ -94,7 +94,7 @@ def _split(text: str) -> tuple[str, ...]:
 
 def _defines(text: str, code: types.CodeType) -> bool:
     """Whether a text is compiled to a code object, among others."""
-    return any(each == code for each in _codes(text))
+    return any(other == code for other in _codes(text))
 
 
 @lru_cache(maxsize=64)
@@ -107,9 +107,9 @@ def _codes(text: str) -> tuple[types.CodeType, ...]:
 
 def _within(code: types.CodeType) -> Iterator[types.CodeType]:
     yield code
-    for each in code.co_consts:
-        if isinstance(each, types.CodeType):
-            yield from _within(each)
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            yield from _within(const)
 
 
 @lru_cache(maxsize=1)

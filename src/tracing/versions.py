@@ -151,5 +151,5 @@ def is_overwritten(path: str) -> bool:
 
 def forget() -> None:
     """Forgets what was read, as a new process would."""
-    for each in (_held, _read, _torn, _written, _fickle, declared):
-        each.clear()
+    for record in (_held, _read, _torn, _written, _fickle, declared):
+        record.clear()

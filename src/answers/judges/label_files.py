@@ -109,7 +109,7 @@ def verdicts_in(
     """
     found: dict[int, Verdict] = {}
     outdated = 0
-    places = {each: place for place, each in enumerate(ids)}
+    places = {sample_id: place for place, sample_id in enumerate(ids)}
     for path in paths:
         labels = read_labels(Path(path))
         if "" in labels:
@@ -119,7 +119,7 @@ def verdicts_in(
             raise DataError(
                 f"{path} labels {next(iter(given))!r} of {model}, which is no sample; these are {ids[0]!r}, …"
             )
-        for place, said in ((places[each], said) for each, said in given.items() if each in places):
+        for place, said in ((places[sample_id], said) for sample_id, said in given.items() if sample_id in places):
             scores = [label.score for label in said if label.is_of(texts[place])]
             outdated += len(said) - len(scores)
             score = _together(scores, graded)

@@ -76,13 +76,13 @@ def _extracted(columns: Columns, scoring: str, again: bool, line: str) -> Verdic
     if not answer or not (labelled or _is_answer(columns, answer)):
         return None
     core = _core(columns, answer)
-    for each in dict.fromkeys((core, answer)):
-        found = SCORINGS[scoring](columns, each)
+    for text in dict.fromkeys((core, answer)):
+        found = SCORINGS[scoring](columns, text)
         if found.extracted is not None:
             return Verdict(found.extracted, found.score, METHOD)
     if not labelled or _asks_for_letter(columns):
         return None
-    equal = any(same(truth(columns), each) for each in (core, answer))
+    equal = any(same(truth(columns), text) for text in (core, answer))
     if not equal and _DIGIT.search(core) and value_without_sign(truth(columns)) is not None and not again:
         return None  # a number, but in a form that cannot be compared
     return Verdict(core, math.nan if again and not equal else float(equal), METHOD)

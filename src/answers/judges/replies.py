@@ -106,9 +106,9 @@ def lines_of(reply: str) -> list[str]:
         if _FIELD.fullmatch(key) and isinstance(value, str | int | float)
     ]
     if said:
-        return [_unwrapped(each) for each in said]
+        return [_unwrapped(text) for text in said]
     lines = [line for line in reply.splitlines() if line.strip() and not _FENCE.fullmatch(line)]
-    return [_unwrapped(each) for each in dict.fromkeys([*lines[:1], *lines[-1:]])]
+    return [_unwrapped(line) for line in dict.fromkeys([*lines[:1], *lines[-1:]])]
 
 
 def _plain(key: str, value: str | float) -> str:
@@ -134,7 +134,7 @@ def word_in(reply: str, words: Sequence[str]) -> str | None:
 
     def read(line: str) -> str | None:
         plain = _words(unlabelled(line))
-        said = plain if plain in words else next((each for each in words if plain in _SYNONYMS.get(each, ())), None)
+        said = plain if plain in words else next((word for word in words if plain in _SYNONYMS.get(word, ())), None)
         return None if "?" in line else said
 
     return stated(reply, read)
@@ -165,14 +165,14 @@ def score_in(reply: str) -> float | None:
 
 def _contradicts(remark: str, score: float) -> bool:
     """Whether a remark says that a score is one of another scale."""
-    if any(each.isdigit() for each in remark) and not _UNIT_SCALE.fullmatch(remark):
+    if any(char.isdigit() for char in remark) and not _UNIT_SCALE.fullmatch(remark):
         return True
     return bool(_LOW.search(remark) if score > 0.5 else _HIGH.search(remark))
 
 
 def _words(text: str) -> str:
     """The words of a text in lower case, with their accents and vowel signs."""
-    kept = (each if each.isalnum() or unicodedata.category(each)[0] == "M" else " " for each in text)
+    kept = (char if char.isalnum() or unicodedata.category(char)[0] == "M" else " " for char in text)
     return " ".join("".join(kept).lower().split())
 
 

@@ -63,7 +63,7 @@ def mmmu_pro_cot(columns: Mapping[str, str], text: str) -> Verdict:
     tails = [line.removeprefix("Answer:") for line in lines if line.startswith("Answer:")]
     if not tails:
         return mmmu(columns, text)
-    capitals = {each for each in tails[-1] if each in ascii_uppercase}
+    capitals = {char for char in tails[-1] if char in ascii_uppercase}
     return mmmu(columns, capitals.pop() if len(capitals) == 1 else tails[-1])
 
 
@@ -75,7 +75,7 @@ def mme_realworld(columns: Mapping[str, str], text: str) -> Verdict:
     letter = _first(rest, "ABCDE")
     # Where there is no capital: the first of (A) … (E) that holds the text, which is (A) for an empty one.
     if letter is None and len(rest.split()) <= 10:
-        letter = next((each for each in "ABCDE" if rest.lower() in f"({each})".lower()), None)
+        letter = next((letter for letter in "ABCDE" if rest.lower() in f"({letter})".lower()), None)
     return _verdict(letter, "first capital" if letter else "none", truth(columns))
 
 
@@ -103,7 +103,7 @@ def infer(text: str, choices: Mapping[str, str]) -> tuple[str | None, str]:
 
 def by_letter(text: str, choices: Mapping[str, str]) -> tuple[str | None, str]:
     """`infer` by letters alone."""
-    if any(each in text for each in REFUSALS):
+    if any(refusal in text for refusal in REFUSALS):
         return NONE_OF_THEM, "refusal"
     pieces = text.translate(_BLANKED).split()
     held = set(pieces)
@@ -129,13 +129,13 @@ def by_text(text: str, choices: Mapping[str, str]) -> tuple[str | None, str]:
 
 def _without(prefixes: Sequence[str], text: str) -> str:
     rest = text.strip()
-    for each in prefixes:
-        rest = rest.replace(each, "")
+    for prefix in prefixes:
+        rest = rest.replace(prefix, "")
     return rest
 
 
 def _first(text: str, letters: str) -> str | None:
-    return next((each for each in text if each in letters), None)
+    return next((letter for letter in text if letter in letters), None)
 
 
 def _verdict(letter: str | None, method: str, right: str) -> Verdict:

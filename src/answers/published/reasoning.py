@@ -52,7 +52,7 @@ def math_vision(columns: Columns, text: str) -> Verdict:
     """MATH-Vision: an option, or the whole text if it equals the answer, as a text or within 1e-6 as a number."""
     if listed(columns.get("choices", "")):
         return _option(columns, text, truth(columns))
-    said, right = (each.lower().strip() for each in (text, truth(columns)))
+    said, right = (side.lower().strip() for side in (text, truth(columns)))
     if said == right:
         return Verdict(text, 1.0, "whole") if text else _UNREAD
     value, wanted = _rational(said), _rational(right)
@@ -69,7 +69,7 @@ def _rational(text: str) -> float | None:
     boxed = _WHOLE_BOX.fullmatch(text)
     plain = boxed.group(1) if boxed else text
     value = value_of(plain)
-    if value is None or any(each in plain for each in ("pi", "π", "√")) or ("\\" in plain and plain.endswith(".")):
+    if value is None or any(sign in plain for sign in ("pi", "π", "√")) or ("\\" in plain and plain.endswith(".")):
         return None
     return value if "sqrt" not in plain or (plain.startswith("\\sqrt") and value.is_integer()) else None
 
@@ -147,11 +147,11 @@ def _boxed(text: str) -> str:
 
 
 def _stated(text: str) -> str | None:
-    for each in _VISULOGIC:
-        if text.endswith((f" {each}.", f" ({each}).")):
-            return each
-        if text.startswith((f"{each}\n", f"({each})\n", f"({each}) {each}\n")):
-            return each
+    for letter in _VISULOGIC:
+        if text.endswith((f" {letter}.", f" ({letter}).")):
+            return letter
+        if text.startswith((f"{letter}\n", f"({letter})\n", f"({letter}) {letter}\n")):
+            return letter
     rest = text.lower()
     for phrase in _STATEMENTS:
         if phrase in rest:
@@ -170,8 +170,8 @@ def we_math(columns: Columns, text: str) -> Verdict:
 
 def zero_bench(columns: Columns, text: str) -> Verdict:
     """ZeroBench: the last text in braces holds the right one, ignoring case."""
-    parts = [each for line in text.strip().lower().split("\n") for each in line.split("}")[:-1]]
-    found = [each.partition("{")[2] for each in parts if "{" in each]
+    parts = [part for line in text.strip().lower().split("\n") for part in line.split("}")[:-1]]
+    found = [part.partition("{")[2] for part in parts if "{" in part]
     answer = found[-1] if found else ""
     hit = truth(columns).strip().lower() in answer
     return Verdict(answer if found else None, float(hit), "braces" if found else "none")

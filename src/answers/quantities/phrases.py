@@ -107,7 +107,7 @@ def phrases(text: str) -> list[Phrase]:
     place = 0
     while place < len(words):
         if not _begins(words, place):
-            if _FORMULA.fullmatch(words[place].text) and any(each.isdigit() for each in words[place].text):
+            if _FORMULA.fullmatch(words[place].text) and any(char.isdigit() for char in words[place].text):
                 found.append(Phrase(None))
             place += 1
             continue
@@ -177,7 +177,7 @@ def _begins(words: list[_Word], place: int) -> bool:
     if _NUMERIC.match(text):
         return not _NAME.match(text)
     parts = _parts(text)
-    if not all(each in INNER for each in parts) or parts[0] not in NUMERALS:
+    if not all(part in INNER for part in parts) or parts[0] not in NUMERALS:
         following = words[place + 1].text.lower() if place + 1 < len(words) and not words[place].ends else ""
         return text.lower() in ("a", "an") and following in WORDS - {"half", "quarter", "quarters", "halves"} - NUMERALS
     return text.lower() != "one" or not _is_pronoun(words, place)
@@ -199,7 +199,7 @@ def _end(words: list[_Word], place: int) -> int:
             if text in _DASHES and not _NUMERIC.match(words[end + 1].text):
                 break
             end += 2
-        elif all(each in INNER for each in _parts(text)) or _NUMERIC.match(text):
+        elif all(part in INNER for part in _parts(text)) or _NUMERIC.match(text):
             end += 1
         else:
             break

@@ -74,7 +74,7 @@ def mmmu(answered: Answered, scorer: str) -> list[Metric]:
         mean(reported, ACCURACY, scorer),
         *by_columns(rows, ACCURACY, scorer, (SPLIT,)),
         *by_columns(reported, ACCURACY, scorer, (ABILITY, CATEGORY)),
-        *_within_splits(rows, ACCURACY, scorer, [each for each in values_of(splits) if each != "validation"]),
+        *_within_splits(rows, ACCURACY, scorer, [split for split in values_of(splits) if split != "validation"]),
     ]
 
 
@@ -124,7 +124,7 @@ def are_rotations(ids: Sequence[str], columns: Sequence[Mapping[str, str]]) -> b
 
 
 def _rotated(row: Mapping[str, str], other: Mapping[str, str]) -> bool:
-    first, second = (list(options(each).values()) for each in (row, other))
+    first, second = (list(options(question).values()) for question in (row, other))
     return row.get("question") == other.get("question") and first != second and sorted(first) == sorted(second)
 
 
@@ -210,7 +210,7 @@ def mmt(answered: Answered, scorer: str) -> list[Metric]:
     rows = Scored.of(answered)
     metrics = _by_parts(rows, ACCURACY, scorer)
     splits = values_of(rows.labels(SPLIT))
-    for within in ((), *((SPLIT, each) for each in (splits if len(splits) > 1 else ()))):
+    for within in ((), *((SPLIT, split) for split in (splits if len(splits) > 1 else ()))):
         own = rows.where(rows.labels(SPLIT), within[1]) if within else rows
         for ability in values_of(own.labels(ABILITY)):
             part = own.where(own.labels(ABILITY), ability)
@@ -226,7 +226,7 @@ def mm_sci(answered: Answered, scorer: str) -> list[Metric]:
     category, and their averages.
     """
     rows = Scored.of(answered)
-    rows = rows.take(index for index, each in enumerate(rows.labels(_SETTING)) if each in _MM_SCI)
+    rows = rows.take(index for index, label in enumerate(rows.labels(_SETTING)) if label in _MM_SCI)
     metrics = _mm_sci(rows, scorer)
     for column in ("subject", CATEGORY):
         for label in values_of(rows.labels(column)):
@@ -247,7 +247,7 @@ def mme_realworld(answered: Answered, scorer: str) -> list[Metric]:
     ``category`` is ``TASK/SUB-TASK``. The kind is ``l2-category`` in lower case, of attributes without its last part.
     """
     rows = Scored.of(answered)
-    tasks = [each and each.split("/")[0] for each in rows.labels(CATEGORY)]
+    tasks = [label and label.split("/")[0] for label in rows.labels(CATEGORY)]
     kinds = [
         category and kind and f"{category}/{_kind(kind)}"
         for category, kind in zip(rows.labels(CATEGORY), rows.labels(ABILITY), strict=True)

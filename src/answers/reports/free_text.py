@@ -53,12 +53,12 @@ def anls(answered: Answered, scorer: str) -> list[Metric]:
 
 def captions(answered: Answered, scorer: str) -> list[Metric]:
     """BLEU-1 to BLEU-4, ROUGE-L and CIDEr-D of captions, with the tokenizer that the verdicts name."""
-    named = (each.method for each in answered.verdicts if each is not None)
+    named = (verdict.method for verdict in answered.verdicts if verdict is not None)
     tokenizer = next((method for method in named if method in (PTB, NONE)), PTB)
     references = [references_of(columns) for columns in answered.columns]
     _, metrics = overlap_rows(answered.texts, references, OverlapOptions(tokenizer))
     nothing = [CIDER.metric(None, 0)]
-    return [replace(each, scorer=scorer) for each in metrics or nothing]
+    return [replace(metric, scorer=scorer) for metric in metrics or nothing]
 
 
 def mtvqa(answered: Answered, scorer: str) -> list[Metric]:
@@ -76,7 +76,10 @@ def ocrbench(answered: Answered, scorer: str) -> list[Metric]:
     rows = Scored.of(answered)
     categories = rows.labels(CATEGORY)
     metrics = _points(rows, scorer, OVERALL)
-    for what, labels in (("group", [OCR_GROUPS.get(each or "") for each in categories]), (CATEGORY, categories)):
+    for what, labels in (
+        ("group", [OCR_GROUPS.get(category or "") for category in categories]),
+        (CATEGORY, categories),
+    ):
         for label in values_of(labels):
             metrics += _points(rows.where(labels, label), scorer, slice_name(what, label))
     return metrics
@@ -102,7 +105,7 @@ def math_vista(answered: Answered, scorer: str) -> list[Metric]:
     for spec, scored in ((ACCURACY, rows), (PREFETCH, prefetch)):
         metrics.append(mean(scored, spec, scorer))
         metrics += by_columns(scored, spec, scorer, ("task",))
-        for skill in values_of([each for own in skills for each in own]):
+        for skill in values_of([skill for own in skills for skill in own]):
             has: Labels = [skill if skill in own else None for own in skills]
             metrics += sliced(scored, spec, scorer, "skill", has)
     return metrics
@@ -111,8 +114,8 @@ def math_vista(answered: Answered, scorer: str) -> list[Metric]:
 def prefetched(answered: Answered) -> Scored:
     """The rows with 1 as score where a rule read the answer, 0 where none did."""
     by_rule = [
-        np.nan if each is None else float(each.extracted is not None and not each.method.startswith(JUDGED))
-        for each in answered.verdicts
+        np.nan if verdict is None else float(verdict.extracted is not None and not verdict.method.startswith(JUDGED))
+        for verdict in answered.verdicts
     ]
     return replace(Scored.of(answered), scores=np.array(by_rule, dtype=np.float64))
 
@@ -124,4 +127,4 @@ def _skills(cell: str | None) -> list[str]:
         listed = ast.literal_eval(cell)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return [cell]
-    return [str(each) for each in listed] if isinstance(listed, list | tuple) else [cell]
+    return [str(item) for item in listed] if isinstance(listed, list | tuple) else [cell]

@@ -60,9 +60,9 @@ def math_verse(answered: Answered, scorer: str) -> list[Metric]:
     version, parts = "problem_version", ("subject", "subfield")
     metrics = [mean(rows, ACCURACY, scorer), *by_columns(rows, ACCURACY, scorer, (version, *parts))]
     versions = values_of(rows.labels(version))
-    for each in versions if len(versions) > 1 else ():
-        own = rows.where(rows.labels(version), each)
-        metrics += by_columns(own, ACCURACY, scorer, parts, version, each)
+    for value in versions if len(versions) > 1 else ():
+        own = rows.where(rows.labels(version), value)
+        metrics += by_columns(own, ACCURACY, scorer, parts, version, value)
     return metrics
 
 
@@ -86,7 +86,7 @@ def dyna_math(answered: Answered, scorer: str) -> list[Metric]:
     subject and level of knowledge. A part of the set may lack variants.
     """
     rows = Scored.of(answered)
-    rows = rows.clustered([each if each is not None else index for index, each in enumerate(rows.labels("qid"))])
+    rows = rows.clustered([label if label is not None else index for index, label in enumerate(rows.labels("qid"))])
     metrics = []
     for spec, scored in ((ACCURACY, rows), (WORST_CASE, rows.all_right(rows.labels("qid")))):
         metrics.append(mean(scored, spec, scorer))
@@ -100,7 +100,7 @@ def logic_vista(answered: Answered, scorer: str) -> list[Metric]:
     A question counts in each of its skills and capabilities.
     """
     rows = Scored.of(answered)
-    skills = [[each for each in _SKILLS if each in (cell or "")] for cell in rows.labels("skill")]
+    skills = [[skill for skill in _SKILLS if skill in (cell or "")] for cell in rows.labels("skill")]
     capabilities = [_names(cell) for cell in rows.labels("capability")]
     return [
         mean(rows, ACCURACY, scorer),
@@ -140,7 +140,7 @@ def mmvet(answered: Answered, scorer: str) -> list[Metric]:
     """
     rows = Scored.of(answered)
     cells = rows.labels(CATEGORY)
-    held = [[each for each in _CAPABILITIES if each in (cell or "")] for cell in cells]
+    held = [[capability for capability in _CAPABILITIES if capability in (cell or "")] for cell in cells]
     return [
         mean(rows, MEAN_GRADE, scorer),
         *_by_each(rows, MEAN_GRADE, scorer, "capability", held),
@@ -157,7 +157,7 @@ def simple_vqa(answered: Answered, scorer: str) -> list[Metric]:
     rows = Scored.of(answered)
     kept = rows.take(np.flatnonzero(rows.counted))
     right = kept.scores == 1
-    silent = np.array([each in (None, "not attempted") for each in kept.extracted], dtype=bool) & ~right
+    silent = np.array([answer in (None, "not attempted") for answer in kept.extracted], dtype=bool) & ~right
     attempted, attempted_error = ratio_and_stderr(right, ~silent, kept.clusters)
     of = cluster_count(kept.clusters[~silent])
     accuracy = mean(kept, ACCURACY, scorer)
@@ -168,8 +168,8 @@ def simple_vqa(answered: Answered, scorer: str) -> list[Metric]:
     return [
         accuracy,
         *(
-            mean(replace(kept, scores=each.astype(np.float64)), spec, scorer)
-            for spec, each in ((INCORRECT, ~right & ~silent), (NOT_ATTEMPTED, silent))
+            mean(replace(kept, scores=flags.astype(np.float64)), spec, scorer)
+            for spec, flags in ((INCORRECT, ~right & ~silent), (NOT_ATTEMPTED, silent))
         ),
         GIVEN_ATTEMPTED.metric(attempted, int((~silent).sum()), attempted_error, scorer=scorer, clusters=of),
         F1.metric(f1, len(kept), scorer=scorer),
@@ -185,14 +185,14 @@ def erqa(answered: Answered, scorer: str) -> list[Metric]:
 
 
 def _names(cell: str | None) -> list[str]:
-    return [] if cell is None else [each for part in cell.strip("[]").split(",") if (each := part.strip(" '\""))]
+    return [] if cell is None else [name for part in cell.strip("[]").split(",") if (name := part.strip(" '\""))]
 
 
 def _by_each(rows: Scored, spec: MetricSpec, scorer: str, what: str, held: Sequence[Sequence[str]]) -> list[Metric]:
     """The mean of the rows that have each label, of which a row may have several."""
     return [
         mean(rows.take(index for index, own in enumerate(held) if label in own), spec, scorer, slice_name(what, label))
-        for label in values_of([each for own in held for each in own])
+        for label in values_of([capability for own in held for capability in own])
     ]
 
 

@@ -185,15 +185,15 @@ def extras(
             ``expected_of_draw``.
     """
     rows, verdicts = Scored.of(answered), answered.verdicts
-    there = [each is not None for each in verdicts]
-    unparsed = [np.nan if each is None else float(each.extracted is None) for each in verdicts]
+    there = [verdict is not None for verdict in verdicts]
+    unparsed = [np.nan if verdict is None else float(verdict.extracted is None) for verdict in verdicts]
     found: dict[MetricSpec, Sequence[float] | Array] = {
-        COVERAGE: [float(each) for each in there],
+        COVERAGE: [float(flag) for flag in there],
         rate("unparsed", LOWER, NEVER): unparsed,
     }
     if cut_off is not None:
         found[rate("cut_off", LOWER, NEVER)] = [
-            np.nan if each is None or not has else float(each) for has, each in zip(there, cut_off, strict=True)
+            np.nan if flag is None or not has else float(flag) for has, flag in zip(there, cut_off, strict=True)
         ]
     if other_verdicts is not None:
         found[rate("rules_differ", NEITHER, NEVER)] = [

@@ -46,8 +46,8 @@ class Scored:
         return cls(
             ids=answered.ids,
             columns=answered.columns,
-            scores=np.array([np.nan if each is None else each.score for each in verdicts], dtype=np.float64),
-            extracted=[None if each is None else each.extracted for each in verdicts],
+            scores=np.array([np.nan if verdict is None else verdict.score for verdict in verdicts], dtype=np.float64),
+            extracted=[None if verdict is None else verdict.extracted for verdict in verdicts],
             clusters=_clusters(answered),
         )
 
@@ -61,7 +61,7 @@ class Scored:
 
     def labels(self, column: str) -> Labels:
         """The cells of a column; None where it is empty."""
-        return [each.get(column) for each in self.columns]
+        return [row.get(column) for row in self.columns]
 
     def take(self, positions: Iterable[int]) -> Scored:
         """The rows at some positions, in this order; a row may be taken several times."""
@@ -80,7 +80,7 @@ class Scored:
 
     def where(self, labels: Labels, label: str) -> Scored:
         """The rows with a label."""
-        return self.take(index for index, each in enumerate(labels) if each == label)
+        return self.take(index for index, other in enumerate(labels) if other == label)
 
     def all_right(self, keys: Sequence[Hashable | None]) -> Scored:
         """The groups of rows with the same key: 1 if all are right, else 0, NaN if one has no answer.
@@ -95,15 +95,17 @@ class Scored:
             if key is not None:
                 groups.setdefault(key, []).append(index)
         members = list(groups.values())
-        right = [np.nan if np.isnan(self.scores[each]).any() else (self.scores[each] == 1).all() for each in members]
-        firsts = self.take(each[0] for each in members)
+        right = [
+            np.nan if np.isnan(self.scores[member]).any() else (self.scores[member] == 1).all() for member in members
+        ]
+        firsts = self.take(member[0] for member in members)
         return replace(firsts, scores=np.array(right, dtype=np.float64), extracted=[None] * len(members))
 
 
 def _clusters(answered: Answered) -> Array:
     groups = answered.groups
     if groups is None:
-        column = next((each for each in _GROUPS if any(each in row for row in answered.columns)), None)
+        column = next((group for group in _GROUPS if any(group in row for row in answered.columns)), None)
         groups = [None if column is None else row.get(column) for row in answered.columns]
     return _numbered(groups)
 

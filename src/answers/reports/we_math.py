@@ -66,8 +66,8 @@ def we_math(answered: Answered, scorer: str) -> list[Metric]:
         mean(rows, ACCURACY, scorer),
     ]
     steps = [None if key is None else "1" if not key.endswith("_multi") else key[:1] for key in keys]
-    parts = [(each, rows.where(steps, each)) for each in ("1", *map(str, _STEPS))]
-    return metrics + [mean(own, ACCURACY, scorer, slice_name("steps", each)) for each, own in parts]
+    parts = [(step, rows.where(steps, step)) for step in ("1", *map(str, _STEPS))]
+    return metrics + [mean(own, ACCURACY, scorer, slice_name("steps", part)) for part, own in parts]
 
 
 def _problems(rows: Scored) -> _Problems:
@@ -85,8 +85,8 @@ def _problems(rows: Scored) -> _Problems:
                 steps.append([bool(scores[key, name]) for key in wanted[:-1]])
                 whole.append(bool(scores[wanted[-1], name]))
     return _Problems(
-        all_steps=np.array([all(each) for each in steps], dtype=bool),
-        any_step=np.array([any(each) for each in steps], dtype=bool),
+        all_steps=np.array([all(step) for step in steps], dtype=bool),
+        any_step=np.array([any(step) for step in steps], dtype=bool),
         whole=np.array(whole, dtype=bool),
     )
 

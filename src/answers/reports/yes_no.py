@@ -61,7 +61,7 @@ def mme(answered: Answered, scorer: str) -> list[Metric]:
         DataError: If it is not known which rows share a picture.
     """
     rows = Scored.of(answered)
-    if len(rows) and answered.groups is None and not any("image_path" in each for each in rows.columns):
+    if len(rows) and answered.groups is None and not any("image_path" in row for row in rows.columns):
         raise DataError("MME counts pictures with all questions right, but the table has no column image_path")
     metrics = [mean(rows, ACCURACY, scorer), mean(_pictures(rows), _PLUS, scorer)]
     scores: dict[str, Metric] = {}
@@ -71,9 +71,11 @@ def mme(answered: Answered, scorer: str) -> list[Metric]:
         single, plus = mean(own, ACCURACY, scorer, part), mean(_pictures(own), _PLUS, scorer, part)
         scores[category] = _points(own, single, plus)
         metrics += [single, plus, scores[category]]
-    sums = [_sum(name, [scores.get(each) for each in wanted], scorer) for name, wanted in _SUMS]
-    missing = [each for each in (*PERCEPTION, *REASONING) if each not in scores or scores[each].value is None]
-    gaps = [_MISSING.metric(1.0, 0, slice=slice_name(CATEGORY, each), scorer=scorer) for each in missing]
+    sums = [_sum(name, [scores.get(name) for name in wanted], scorer) for name, wanted in _SUMS]
+    missing = [
+        category for category in (*PERCEPTION, *REASONING) if category not in scores or scores[category].value is None
+    ]
+    gaps = [_MISSING.metric(1.0, 0, slice=slice_name(CATEGORY, category), scorer=scorer) for category in missing]
     return [*sums, *metrics, *gaps]
 
 
@@ -98,14 +100,14 @@ def _points(rows: Scored, single: Metric, plus: Metric) -> Metric:
 
 def _sum(name: str, parts: Sequence[Metric | None], scorer: str) -> Metric:
     """The sum of categories, which are independent; None if all are missing."""
-    known = [each for each in parts if each is not None and each.value is not None]
-    value = sum(each.value or 0.0 for each in known) if known else None
+    known = [part for part in parts if part is not None and part.value is not None]
+    value = sum(metric.value or 0.0 for metric in known) if known else None
     # A category of several pictures with equal points adds no known error.
-    errors = [each.stderr or 0.0 for each in known if each.stderr is not None or (each.n or 0) > 2]
+    errors = [metric.stderr or 0.0 for metric in known if metric.stderr is not None or (metric.n or 0) > 2]
     stderr = math.sqrt(sum(error**2 for error in errors)) if known and len(errors) == len(known) else None
     headline = PREFERRED if name == "total" else 0
     spec = MetricSpec(name, "points", HIGHER, 0, _MOST * len(parts), headline)
-    return spec.metric(value, sum(each.n or 0 for each in known), stderr, scorer=scorer)
+    return spec.metric(value, sum(metric.n or 0 for metric in known), stderr, scorer=scorer)
 
 
 def pope(answered: Answered, scorer: str) -> list[Metric]:
@@ -120,7 +122,7 @@ def pope(answered: Answered, scorer: str) -> list[Metric]:
     repeated: list[int] = []
     categories: list[str | None] = []
     for index, cell in enumerate(rows.labels(CATEGORY)):
-        own = [None] if cell is None else [each.strip() for each in cell.split(",")]
+        own = [None] if cell is None else [part.strip() for part in cell.split(",")]
         repeated += [index] * len(own)
         categories += own
     rows = rows.take(repeated)
@@ -134,7 +136,7 @@ def pope(answered: Answered, scorer: str) -> list[Metric]:
 def vsr(answered: Answered, scorer: str) -> list[Metric]:
     """VSR (arXiv 2205.00363), zero-shot: accuracy, and precision, recall and F1 of "yes", as in `pope`."""
     found = _yes(Scored.of(answered), scorer, OVERALL, answered.published)
-    return [replace(each, name="f1_score", headline=0) if each.name == "f1" else each for each in found]
+    return [replace(metric, name="f1_score", headline=0) if metric.name == "f1" else metric for metric in found]
 
 
 def amber(answered: Answered, scorer: str) -> list[Metric]:
@@ -144,7 +146,7 @@ def amber(answered: Answered, scorer: str) -> list[Metric]:
     the accuracy of all rows, by kind and category.
     """
     rows = Scored.of(answered)
-    kinds = [None if each is None else AMBER_KINDS.get(each, each) for each in rows.labels(CATEGORY)]
+    kinds = [None if label is None else AMBER_KINDS.get(label, label) for label in rows.labels(CATEGORY)]
     return [
         mean_of_means(rows, AVERAGE, scorer, kinds),
         mean(rows, ACCURACY, scorer),
@@ -163,9 +165,9 @@ def _yes(rows: Scored, scorer: str, part: str, exactly: bool = False) -> list[Me
         exactly: Whether only "Yes" is a right answer that is yes, as in VLMEvalKit, not "yes".
     """
     rows = rows.take(np.flatnonzero(rows.counted))
-    said = np.array([each is not None and each.strip().lower() == "yes" for each in rows.extracted], dtype=bool)
-    answers = [each or "" for each in rows.labels("answer")]
-    true = np.array([each == "Yes" if exactly else each.strip().lower() == "yes" for each in answers], dtype=bool)
+    said = np.array([answer is not None and answer.strip().lower() == "yes" for answer in rows.extracted], dtype=bool)
+    answers = [label or "" for label in rows.labels("answer")]
+    true = np.array([answer == "Yes" if exactly else answer.strip().lower() == "yes" for answer in answers], dtype=bool)
     ones = np.ones(len(rows))
     shares: tuple[tuple[MetricSpec, Array, Array], ...] = (
         (_F1, 2 * (true & said), true.astype(int) + said),
@@ -206,20 +208,20 @@ def hallusion(answered: Answered, scorer: str) -> list[Metric]:
 
 
 def _hallusion(rows: Scored, scorer: str, part: str) -> list[Metric]:
-    numbers = [_numbers(each) for each in rows.ids]
+    numbers = [_numbers(sample_id) for sample_id in rows.ids]
     topics = list(zip(rows.labels(CATEGORY), rows.labels(ABILITY), strict=True))
     single = mean(rows, rate("aacc"), scorer, part)
     metrics = [single]
     kinds: tuple[tuple[str, Sequence[object]], ...] = (("", topics), ("_vlmevalkit", rows.labels(ABILITY)))
     for suffix, own in kinds:
         keys = list(zip(own, numbers, strict=True))
-        figures = rows.all_right([(key, each[0], each[1]) for key, each in keys])
-        questions = rows.all_right([(key, each[0], each[2]) for key, each in keys])
+        figures = rows.all_right([(key, numbers[0], numbers[1]) for key, numbers in keys])
+        questions = rows.all_right([(key, numbers[0], numbers[2]) for key, numbers in keys])
         both = [
             mean(figures, rate(f"facc{suffix}"), scorer, part),
             mean(questions, rate(f"qacc{suffix}"), scorer, part),
         ]
-        values = [each.value for each in (single, *both) if each.value is not None]
+        values = [metric.value for metric in (single, *both) if metric.value is not None]
         average = sum(values) / 3 if len(values) == 3 else None
         spec = rate(f"average{suffix}", headline=0 if suffix else PREFERRED)
         metrics += [*both, spec.metric(average, single.n, slice=part, scorer=scorer)]

@@ -107,7 +107,7 @@ def _take(member: _Member, path: Path, number: int | None, writer: Writer, found
 
 def _class_folders(name: str, found: _Found, leaving: Leaving) -> Listing:
     """Images below one folder for each class, in torchvision's order; the folder that has these may be anywhere."""
-    folders = [PurePosixPath(each).parent.parts for each in found.images]
+    folders = [PurePosixPath(image).parent.parts for image in found.images]
     root = 0
     while len({parts[root] if len(parts) > root else None for parts in folders}) == 1 and len(folders[0]) > root:
         root += 1

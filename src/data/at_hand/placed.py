@@ -46,13 +46,13 @@ class Listing:
 
     def as_object(self) -> dict[str, Any]:
         """For JSON."""
-        return {**self.__dict__, "left_out": [each.as_object() for each in self.left_out]}
+        return {**self.__dict__, "left_out": [entry.as_object() for entry in self.left_out]}
 
     @classmethod
     def from_object(cls, stored: dict[str, Any]) -> Listing:
         """The result of `as_object` read again."""
-        left_out = [LeftOut.from_object(each) for each in stored["left_out"]]
-        return cls(**{**stored, "left_out": left_out, "places": [tuple(each) for each in stored["places"]]})
+        left_out = [LeftOut.from_object(entry) for entry in stored["left_out"]]
+        return cls(**{**stored, "left_out": left_out, "places": [tuple(place) for place in stored["places"]]})
 
 
 class PlacedImages(ImageSource):
@@ -78,7 +78,7 @@ class PlacedImages(ImageSource):
         if not self.ids:
             raise DataError(f"data set {name!r} has no images")
         seen: set[str] = set()
-        twice = next((each for each in self.ids if each in seen or seen.add(each)), None)  # type: ignore[func-returns-value]
+        twice = next((sample_id for sample_id in self.ids if sample_id in seen or seen.add(sample_id)), None)  # type: ignore[func-returns-value]
         if twice is not None:
             raise DataError(f"data set {name!r} lists the image {twice} twice")
         self._stats = {

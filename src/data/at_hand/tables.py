@@ -106,7 +106,7 @@ def picture_in(value: Any, where: str, base: Path | None) -> Any:
 def _chosen(names: Sequence[str], usual: Sequence[str], only: bool) -> str | None:
     """The first name in the order of the usual ones; else the only name there is, if that will do."""
     by_name = {re.sub(r"[^a-z0-9]", "", str(name).lower()): name for name in reversed(names)}
-    found = next((by_name[each] for each in usual if each in by_name), None)
+    found = next((by_name[name] for name in usual if name in by_name), None)
     return names[0] if found is None and only and len(names) == 1 else found
 
 
@@ -244,7 +244,7 @@ def _declared(metadata: Mapping[bytes, bytes]) -> dict[str, list[str]]:
     try:
         features = json.loads(metadata[b"huggingface"])["info"]["features"]
         return {
-            name: [str(each) for each in feature["names"]]
+            name: [str(name) for name in feature["names"]]
             for name, feature in features.items()
             if isinstance(feature, dict) and feature.get("_type") == "ClassLabel"
         }

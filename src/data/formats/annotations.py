@@ -128,9 +128,9 @@ def texts(value: Any, where: str) -> list[str]:
     Raises:
         DataError: If it is something else.
     """
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise DataError(f"{where} should be a list of texts; it is {_shown(value)}")
-    return [checked_text(each, where) for each in value]
+    return [checked_text(text, where) for text in value]
 
 
 def checked_text(value: str, where: str) -> str:

@@ -67,7 +67,7 @@ def coco_captions(root: Path, split: str, name: str = "mscoco_captions") -> Capt
     """
     official = split.startswith(_OFFICIAL)
     names = [f"{split}.json"] if official else _karpathy_names("coco", split)
-    candidates = [f"{folder}{each}" for each in names for folder in ("", "annotations/")]
+    candidates = [f"{folder}{name}" for name in names for folder in ("", "annotations/")]
     path = find_file(root, candidates, name, COCO_IMAGES if official else KARPATHY_FILES)
     captions = read_caption_json(
         path, split, lambda file: _coco_folder(file, split.removeprefix(_OFFICIAL) if official else None)
@@ -183,7 +183,7 @@ def _of_karpathy(data: dict[str, Any], path: Path, split: str) -> Iterator[tuple
             file = value_of(entry, "filename", str, where)
             folder = entry.get("filepath")
             sentences = value_of(entry, "sentences", list, where)
-            captions = [value_of(each, "raw", str, f"{where}.sentences") for each in sentences]
+            captions = [value_of(sentence, "raw", str, f"{where}.sentences") for sentence in sentences]
             yield (f"{folder}/{file}" if isinstance(folder, str) and folder else file, captions)
 
 

@@ -66,7 +66,9 @@ class ImageFolder(FileImages):
         self.left_out = leaving.found()
         if not ids:
             raise DataError(f"data set {name!r}: {root} has {self._instead(here)}")
-        odd = next((each for each in ids if any("\ud800" <= character <= "\udfff" for character in each)), None)
+        odd = next(
+            (sample_id for sample_id in ids if any("\ud800" <= character <= "\udfff" for character in sample_id)), None
+        )
         if odd is not None:
             raise DataError(f"data set {name!r}: the file name {os.fsencode(odd)!r} is not UTF-8; rename the file")
         self.ids = ids
@@ -75,10 +77,10 @@ class ImageFolder(FileImages):
     def _instead(self, folders: Sequence[str]) -> str:
         """What there is in place of samples, for a message."""
         found = f"{len(folders)} folders without images" if folders else "no folders"
-        left = [str(each) for each in self.left_out if each.reason != NO_IMAGES]
+        left = [str(entry) for entry in self.left_out if entry.reason != NO_IMAGES]
         return (
             f"{found}; it should contain one folder per class with the images in it (CLASS/IMAGE.jpg; extensions"
-            f" {' '.join(IMAGE_EXTENSIONS)}){''.join(f'; {each}' for each in left)}"
+            f" {' '.join(IMAGE_EXTENSIONS)}){''.join(f'; {text}' for text in left)}"
         )
 
 

@@ -65,7 +65,7 @@ class ListedImages(FileImages):
         if not self.ids:
             raise DataError(f"data set {name!r}: {root} lists no images")
         if len(set(self.ids)) != len(self.ids):
-            twice = next(each for index, each in enumerate(self.ids) if each in self.ids[:index])
+            twice = next(sample_id for index, sample_id in enumerate(self.ids) if sample_id in self.ids[:index])
             raise DataError(f"data set {name!r}: the image {twice} is listed twice")
 
     def path_of(self, position: int) -> str:

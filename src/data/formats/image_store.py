@@ -112,8 +112,10 @@ class ImagesInZip:
             KeyError: If there is none.
         """
         archive = _archive(self.path)
-        for each in (name, self._inner(name)):
-            if (own := each if each in archive.NameToInfo else _members(archive).get(composed(each))) is not None:
+        for spelling in (name, self._inner(name)):
+            if (
+                own := spelling if spelling in archive.NameToInfo else _members(archive).get(composed(spelling))
+            ) is not None:
                 return archive.getinfo(own)
         raise KeyError(name)
 

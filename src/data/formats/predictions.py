@@ -73,14 +73,14 @@ class Predictions:
 
         One text that stands for all questions, as VLMEvalKit writes it where they are in the pictures, says nothing.
         """
-        questions = [each[QUESTION] for each in self.asked.values() if QUESTION in each]
+        questions = [row[QUESTION] for row in self.asked.values() if QUESTION in row]
         told = [name for name in ASKED if name != QUESTION or len(set(questions)) > 1 or len(questions) == 1]
         pairs = [
             (sample, {name: self.asked[sample][name] for name in told if name in self.asked[sample]}, target)
             for sample, target in zip(ids, targets, strict=False)
             if sample in self.asked and isinstance(target, Mapping)
         ]
-        others = [each for each in pairs if _are_others(each[1], each[2])]
+        others = [pair for pair in pairs if _are_others(pair[1], pair[2])]
         if 2 * len(others) > len(pairs):
             sample, asked, target = others[0]
             raise DataError(

@@ -116,7 +116,7 @@ class CaptionSelection(ImageSource):
 def _check(instances: Sequence[Instance], name: str) -> None:
     if not instances:
         raise DataError(f"data set {name!r}: the annotation file has no instances")
-    twice = [each for each, count in Counter(instance.id for instance in instances).items() if count > 1]
+    twice = [instance_id for instance_id, count in Counter(instance.id for instance in instances).items() if count > 1]
     if twice:
         raise DataError(f"data set {name!r}: two instances are named {twice[0]!r}; names are unique")
     for instance in instances:
@@ -219,14 +219,14 @@ def _by_answer(captions: list[str], answer: Any, images: int, where: str) -> lis
         return captions
     answers = answer if isinstance(answer, list) else [answer]
     fits = len(answers) == images and all(
-        isinstance(each, int) and not isinstance(each, bool) and 0 <= each < len(captions) for each in answers
+        isinstance(answer, int) and not isinstance(answer, bool) and 0 <= answer < len(captions) for answer in answers
     )
     if not fits or len(set(answers)) < len(answers):
         raise DataError(
             f"{where}: 'answer' should give each of the {images} images a different caption, by index (0 to"
             f" {len(captions) - 1}); it is {answer!r}"
         )
-    return [captions[each] for each in answers] + [
+    return [captions[answer] for answer in answers] + [
         caption for index, caption in enumerate(captions) if index not in answers
     ]
 
@@ -235,7 +235,12 @@ def _boxes(boxes: Any, images: int, where: str) -> tuple[Box, ...]:
     """Checked boxes."""
     fits = isinstance(boxes, list) and len(boxes) in (0, images)
     for box in boxes if fits else ():
-        fits = fits and isinstance(box, list | tuple) and len(box) == 4 and all(is_pixels(each) for each in box)
+        fits = (
+            fits
+            and isinstance(box, list | tuple)
+            and len(box) == 4
+            and all(is_pixels(coordinate) for coordinate in box)
+        )
     if not fits:
         raise DataError(
             f"{where}: a box is [left, top, width, height] in pixels, one for each of the {images} images;"
@@ -276,7 +281,7 @@ def _csv_entry(row: dict[Any, Any], images: list[str], captions: list[str], wher
         entry["id"] = row["id"]
     if row.get("answer"):
         try:
-            answers = [int(each) for each in row["answer"].split()]
+            answers = [int(part) for part in row["answer"].split()]
         except ValueError:
             raise DataError(
                 f"{where}: 'answer' should be indices separated by spaces; it is {row['answer']!r}"

@@ -42,7 +42,9 @@ def read_srt(text: str) -> list[Subtitle]:
 
 def said_at(subtitles: Sequence[Subtitle], times: Sequence[int]) -> list[str]:
     """The first subtitle at each time that has one; the same one again where it is shown for longer."""
-    found = (next((each.text for each in subtitles if each.start < time < each.end), "") for time in times)
+    found = (
+        next((subtitle.text for subtitle in subtitles if subtitle.start < time < subtitle.end), "") for time in times
+    )
     return [text for text in found if text.strip()]
 
 

@@ -82,7 +82,7 @@ def languages_beside(folder: Path) -> list[str]:
 def lookup_keys(name: str) -> list[str]:
     """What a data set is looked up by: ``wds/vtab/x``, ``vtab/x``, ``x``."""
     keys = [name]
-    while prefix := next((each for each in PREFIXES if keys[-1].startswith(each)), None):
+    while prefix := next((prefix for prefix in PREFIXES if keys[-1].startswith(prefix)), None):
         keys.append(keys[-1].removeprefix(prefix))
     return keys
 
@@ -141,7 +141,7 @@ def _find_class_names(keys: Sequence[str], language: str, folders: Sequence[Path
             return read_lines(beside), str(beside)
     for file in _packaged(language, "classnames"):
         content = _read(file)
-        for packaged in [each for key in keys for each in (_PACKAGED_AS.get(key, key), key)]:
+        for packaged in [spelling for key in keys for spelling in (_PACKAGED_AS.get(key, key), key)]:
             if packaged in content:
                 return _strings(file, packaged, content[packaged]), str(file)
     if IMAGENET in keys and language == "en":
@@ -200,7 +200,7 @@ def find_templates(
     if found := _given_templates(keys, classes):
         return found
     for folder in folders:
-        for file in [folder / in_language(each, language) for each in TEMPLATE_FILES]:
+        for file in [folder / in_language(name, language) for name in TEMPLATE_FILES]:
             if file.is_file():
                 return template_lines(file)
     for packaged in _packaged(language, "zeroshot_classification_templates"):
@@ -242,8 +242,10 @@ def _given_templates(keys: Sequence[str], classes: Sequence[str] | None) -> Temp
 
 def _is_by_class(content: Mapping[str, Any]) -> bool:
     """Whether a file is ``{class: [prompts]}``: whole prompts, none of them to be filled in."""
-    texts = [each for prompts in content.values() if isinstance(prompts, list) for each in prompts]
-    return all(isinstance(each, list) for each in content.values()) and not any(has_place(str(each)) for each in texts)
+    texts = [prompt for prompts in content.values() if isinstance(prompts, list) for prompt in prompts]
+    return all(isinstance(value, list) for value in content.values()) and not any(
+        has_place(str(text)) for text in texts
+    )
 
 
 # Babel-ImageNet ---------------------------------------------------------------------------------------------------
@@ -371,7 +373,7 @@ def _texts(path: Path, key: str, value: Any) -> Templates:
 
 
 def _strings(path: Path, key: str, value: Any) -> list[str]:
-    if not isinstance(value, list) or not value or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
         raise DataError(f"{path}: {key!r} should have a list of texts, not {_kind(value)}")
     return list(value)
 
@@ -385,7 +387,7 @@ def _kind(value: Any) -> str:
 
 def _own_or_packaged(path: Path) -> Path:
     if not path.is_file() and len(path.parts) == 1:
-        return next((each for each in _package_files(path.name) if each.is_file()), path)
+        return next((file for file in _package_files(path.name) if file.is_file()), path)
     return path
 
 

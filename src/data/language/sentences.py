@@ -79,7 +79,7 @@ class SentenceSplitter:
         stripped = plain(text)
         if not stripped:
             return []
-        return [piece for piece in (each.strip() for each in self.cut(stripped)) if piece] or [stripped]
+        return [piece for piece in (sentence.strip() for sentence in self.cut(stripped)) if piece] or [stripped]
 
 
 def plain(text: str) -> str:

@@ -33,7 +33,7 @@ def with_places(templates: Sequence[str], where: Callable[[int], str]) -> list[s
                 f"{where(index)} has the place {_written(place)} for the class name where others have"
                 f" {_written(common)}: {templates[index]!r}; write {{c}} in all of them"
             )
-    return list(templates) if common == PLACE else [each.replace(_written(common), "{c}") for each in templates]
+    return list(templates) if common == PLACE else [template.replace(_written(common), "{c}") for template in templates]
 
 
 def has_place(text: str) -> bool:

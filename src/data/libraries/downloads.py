@@ -142,7 +142,7 @@ def _merge(source: Path, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     for entry in sorted(source.iterdir()):
         place = target / entry.name
-        if entry.is_dir() and (place.is_dir() or any(each.name.endswith(_ARCHIVES) for each in entry.iterdir())):
+        if entry.is_dir() and (place.is_dir() or any(path.name.endswith(_ARCHIVES) for path in entry.iterdir())):
             _merge(entry, place)
         elif not place.exists() and not entry.name.endswith(_ARCHIVES):
             os.replace(entry, place)
@@ -171,8 +171,8 @@ def _webdataset(name: str, split: str, data: Path, url: str, say: Say) -> bool:
             f"{remote.url_of(f'{split}/{NSHARDS}')} does not exist; {WDS}{name} may have no split {split!r}"
         )
     shards = [f"{split}/{number}.tar" for number in range(read_nshards(part))]
-    missing = [each for each in shards if not (part / Path(each).name).is_file()]
-    sizes = [size_of(remote.url_of(each)) for each in missing]
+    missing = [shard for shard in shards if not (part / Path(shard).name).is_file()]
+    sizes = [size_of(remote.url_of(name)) for name in missing]
     total = None if None in sizes else sum(size for size in sizes if size is not None)
     say(f"downloading {len(missing)} of {len(shards)} shards of {name} {split} from {remote.url} ({_megabytes(total)})")
     for shard in missing:
@@ -232,12 +232,14 @@ def _hugging_face(name: str, data: Path, say: Say) -> bool:
     part = folder.with_name(f".{folder.name}.part")
     try:
         about = HfApi().dataset_info(repository, files_metadata=True)
-        files = {each.rfilename: each.size for each in about.siblings or () if not each.rfilename.endswith(".py")}
+        files = {
+            sibling.rfilename: sibling.size for sibling in about.siblings or () if not sibling.rfilename.endswith(".py")
+        }
         for file in files:
             if file.startswith("/") or "\\" in file or ".." in file.split("/"):
                 raise DataError(f"data set {name!r}: the hub has a file {file!r}, whose name leads elsewhere")
-        if configuration is not None and any(each.startswith(f"{configuration}/") for each in files):
-            files = {each: size for each, size in files.items() if each.startswith(f"{configuration}/")}
+        if configuration is not None and any(file.startswith(f"{configuration}/") for file in files):
+            files = {file: size for file, size in files.items() if file.startswith(f"{configuration}/")}
         total = sum(size or 0 for size in files.values())
         say(f"downloading {len(files)} files of {name} from the Hugging Face hub ({_megabytes(total)})")
         for file in sorted(files):

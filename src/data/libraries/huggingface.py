@@ -53,7 +53,7 @@ class HuggingFaceImages(ImageSource):
         self.name = name
         self.folder = local_folder(name)
         found = _splits(name)
-        theirs = next((each for each in (split, *(_VALIDATION if split == "val" else ())) if each in found), None)
+        theirs = next((name for name in (split, *(_VALIDATION if split == "val" else ())) if name in found), None)
         if theirs is None:
             raise DataError(f"data set {name!r} has no split {split!r}; it has {', '.join(sorted(found))}")
         rows = found[theirs]
@@ -123,8 +123,8 @@ def local_folder(name: str) -> Path | None:
 def split_names(name: str) -> tuple[str, ...]:
     """The splits of a data set in testbed's words, first the one to evaluate."""
     found = _splits(name)
-    ours = ["val" if each in _VALIDATION else each for each in found]
-    return tuple(sorted(set(ours), key=lambda each: (SPLITS.index(each) if each in SPLITS else len(SPLITS), each)))
+    ours = ["val" if name in _VALIDATION else name for name in found]
+    return tuple(sorted(set(ours), key=lambda name: (SPLITS.index(name) if name in SPLITS else len(SPLITS), name)))
 
 
 def columns(name: str, features: Mapping[str, Any]) -> tuple[str, str]:
@@ -242,11 +242,11 @@ def _from_folder(datasets: Any, folder: Path) -> dict[str, Any]:
 def _is_image_folder(folder: Path) -> bool:
     """Whether a folder is read as ``<split>/<class>/<image>``."""
     saved = any((folder / name).is_file() for name in ("dataset_dict.json", "state.json"))
-    return not saved and not _parquet_files(folder) and any(each.is_dir() for each in folder.iterdir())
+    return not saved and not _parquet_files(folder) and any(path.is_dir() for path in folder.iterdir())
 
 
 def _parquet_files(folder: Path) -> list[Path]:
-    return sorted(each for each in folder.rglob("*.parquet") if not _hidden(each.relative_to(folder)))
+    return sorted(path for path in folder.rglob("*.parquet") if not _hidden(path.relative_to(folder)))
 
 
 def _unread(folder: Path, splits: Mapping[str, Any]) -> Sequence[LeftOut]:
@@ -255,8 +255,8 @@ def _unread(folder: Path, splits: Mapping[str, Any]) -> Sequence[LeftOut]:
     for rows in splits.values():
         column, _ = columns(str(folder), rows.features)
         images = rows.select_columns([column]).cast_column(column, _datasets().Image(decode=False))
-        read |= {os.path.realpath(each["path"]) for each in images[column] if each and each.get("path")}
-    for file in sorted(each for each in folder.rglob("*") if each.is_file()):
+        read |= {os.path.realpath(image["path"]) for image in images[column] if image and image.get("path")}
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = file.relative_to(folder)
         if os.path.realpath(file) not in read and not name.name.startswith("metadata."):
             leaving.out(str(name), HIDDEN if _hidden(name) else OTHER_EXTENSION)

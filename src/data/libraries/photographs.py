@@ -61,7 +61,7 @@ class Photographs(ImageSource):
     def __init__(self) -> None:
         self.name = NAME
         self.ids = [photograph.file for photograph in PHOTOGRAPHS]
-        self.targets = [[synsets().index(each) for each in photograph.classes] for photograph in PHOTOGRAPHS]
+        self.targets = [[synsets().index(class_) for class_ in photograph.classes] for photograph in PHOTOGRAPHS]
         self.class_names = list(synsets())
         self._paths = [_checked(photograph) for photograph in PHOTOGRAPHS]
 

@@ -96,17 +96,17 @@ def roots_of(known: TorchvisionSet) -> tuple[Path, Path]:
 
 def is_there(known: TorchvisionSet, split: str) -> bool:
     """Whether the files of a split are below the data root."""
-    return any(all((root / each).exists() for each in known.needs[split]) for root in roots_of(known))
+    return any(all((root / need).exists() for need in known.needs[split]) for root in roots_of(known))
 
 
 def _find_root(known: TorchvisionSet, split: str) -> Path:
     needs = known.needs[split]
     roots = roots_of(known)
     for root in roots:
-        if all((root / each).exists() for each in needs):
+        if all((root / need).exists() for need in needs):
             return root
-    missing = next(each for each in needs if not (roots[0] / each).exists())
-    others = f", beside {', '.join(each for each in needs if each != missing)}" if len(needs) > 1 else ""
+    missing = next(need for need in needs if not (roots[0] / need).exists())
+    others = f", beside {', '.join(need for need in needs if need != missing)}" if len(needs) > 1 else ""
     raise DataError(
         f"data set {known.name!r}, split {split!r}: {roots[0] / missing} is missing{others} (they may also be below"
         f" {roots[1]}). {_how_to_get(known, roots[0])}"
@@ -141,7 +141,7 @@ def _cifar(known: TorchvisionSet, root: Path, split: str) -> ImageSource:
 
 def _mnist(known: TorchvisionSet, root: Path, split: str) -> ImageSource:
     begin = "train" if split == "train" else "t10k"
-    files = [each for each in _reader(known).resources if each[0].startswith(begin)]
+    files = [resource for resource in _reader(known).resources if resource[0].startswith(begin)]
     found = _reader(known, resources=files)(root, train=split == "train")
     return ImageArrays(known.name, split, found.data.numpy(), found.targets, found.classes)
 
@@ -201,7 +201,7 @@ def _sst2(known: TorchvisionSet, root: Path, split: str) -> ImageSource:
 
 def _each(splits: str, *needs: str) -> Needs:
     """The same files for each split, with ``{s}`` for its name."""
-    return {split: [each.replace("{s}", split) for each in needs] for split in splits.split()}
+    return {split: [need.replace("{s}", split) for need in needs] for split in splits.split()}
 
 
 _PCAM = "pcam/camelyonpatch_level_2_split_{}_{}.h5"
@@ -209,8 +209,8 @@ _SST2 = "rendered-sst2/{}/{}"
 _CARS = "stanford_cars"
 
 SETS: dict[str, TorchvisionSet] = {
-    each.name: each
-    for each in (
+    dataset.name: dataset
+    for dataset in (
         TorchvisionSet(
             "cifar10",
             "CIFAR10",

@@ -159,7 +159,7 @@ def read_config(path: str | Path) -> ClipCcConfig:
     path = expanded(path).absolute()
     top = _Section(_parsed(path), "", path)
     top.only(*SECTIONS, "processing", "data_paths", "models_to_evaluate", "logging")
-    given = [each for each in SECTIONS if top.content.get(each) is not None]
+    given = [section for section in SECTIONS if top.content.get(section) is not None]
     if len(given) > 1:
         raise top.fault(given[1], f"not be there beside {given[0]!r}: both describe the text embedder")
     section = given[0] if given else SECTIONS[0]
@@ -212,7 +212,7 @@ def _processing(section: _Section) -> Processing:
 
 def _logging(section: _Section) -> Logging:
     section.only("level", "log_prefix")
-    level = section.get("level", _one_of((*LEVELS, *(each.lower() for each in LEVELS))), Logging.level)
+    level = section.get("level", _one_of((*LEVELS, *(level.lower() for level in LEVELS))), Logging.level)
     return Logging(level.upper(), section.get("log_prefix", _file_name, None))
 
 

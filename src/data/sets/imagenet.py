@@ -83,14 +83,14 @@ class ImageNetFolder(ImageFolder):
         by_number = {str(index): index for index in range(len(wanted))}
         found = list(self.class_names or ())
         fits = set.issubset if part else set.__eq__
-        places = next((each for each in (by_name, by_number) if fits(set(found), set(each))), None)
+        places = next((labels for labels in (by_name, by_number) if fits(set(found), set(labels))), None)
         if places is None:
             raise DataError(self._difference(found, by_name))
         missing = [name for name in places if name not in set(found)]
         if missing:
             leaving = Leaving()
-            for each in missing:
-                leaving.out(each, NO_IMAGES, expected=True)
+            for absent in missing:
+                leaving.out(absent, NO_IMAGES, expected=True)
             self.left_out = merged([*self.left_out, *leaving.found()])
         self.targets = [places[found[target]] for target in self.targets]
         self.class_names = list(by_name)

@@ -53,7 +53,9 @@ class WithUnknown(ImageSource):
         self.parts = (unknown, known)
         self.name = unknown.name
         self.left_out = merged((*unknown.left_out, *known.left_out))
-        self.ids = [f"{name}/{each}" for name, part in zip(names, self.parts, strict=True) for each in part.ids]
+        self.ids = [
+            f"{name}/{sample_id}" for name, part in zip(names, self.parts, strict=True) for sample_id in part.ids
+        ]
         self.targets = [UNKNOWN] * len(unknown) + list(known.targets)
         self.class_names = known.class_names
 

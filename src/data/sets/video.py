@@ -153,7 +153,7 @@ def _vid_robust(root: Path, name: str) -> FrameSets:
     labels = {
         frame.removeprefix(prefix): classes.places(right) for frame, right in read_json(root, "labels.json").items()
     }
-    unlabelled = next((each for anchor in sets for each in (anchor, *sets[anchor]) if each not in labels), None)
+    unlabelled = next((member for anchor in sets for member in (anchor, *sets[anchor]) if member not in labels), None)
     if unlabelled is not None:
         raise DataError(f"data set {name!r}: labels.json lacks the frame {unlabelled}")
     return FrameSets(frames, name, sets, labels, [str(label) for label in sorted(classes.place)])
@@ -210,10 +210,10 @@ def _annotations(given: Any) -> dict[str, set[str]]:
     """Maps frames, or anchors and frames, to their rating; the last of several reviews counts."""
     words = given["labels"]
     return {
-        ",".join("/".join(Path(part).parts[-2:]) for part in each["key"].split(",")): {
-            words[number] for number in each["labels"]
+        ",".join("/".join(Path(part).parts[-2:]) for part in annotation["key"].split(",")): {
+            words[number] for number in annotation["labels"]
         }
-        for each in given["annotations"]
+        for annotation in given["annotations"]
     }
 
 

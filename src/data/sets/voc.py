@@ -54,7 +54,7 @@ class VOCImages(ListedImages):
 
     def __init__(self, root: Path, name: str, split: str) -> None:
         images = read_split(root, name, split)
-        labels = [sorted({each.label for each in read_objects(root, name, image)}) for image in images]
+        labels = [sorted({box.label for box in read_objects(root, name, image)}) for image in images]
         super().__init__(root, name, [_file(image) for image in images], labels, CLASSES)
 
 

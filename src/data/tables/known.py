@@ -89,7 +89,7 @@ def find_table(name: str, shared: str = "") -> Path:
     names = [f"{name}.tsv", *([f"{shared}.tsv"] if shared else [])]
     if known is not None and known.url.endswith(".tsv"):
         names.append(known.url.rpartition("/")[2])
-    found = next((path for each in names if (path := root / each).is_file()), None)
+    found = next((path for name in names if (path := root / name).is_file()), None)
     local = root / f"{name}_local.tsv"
     if local.is_file() and (found is None or found.stat().st_size > _LARGE):
         return local
@@ -169,11 +169,11 @@ class QuestionTable:
             return TableSource(path, tsv_reading=self.tsv_reading, required=self.required)
         path, known = find_table(self.name, self.shared), known_tables().get(self.name)
         local = path.name == f"{self.name}_local.tsv"
-        folders = [picture_folder(each) for each in (self.name, self.shared) if each]
+        folders = [picture_folder(name) for name in (self.name, self.shared) if name]
         return TableSource(
             path,
             self.shared or self.name,
-            next((each for each in folders if each.is_dir()), folders[-1]),
+            next((folder for folder in folders if folder.is_dir()), folders[-1]),
             self.tsv_reading,
             known.md5 if known is not None and not local else "",
             self.required,

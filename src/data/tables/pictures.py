@@ -37,9 +37,9 @@ def parts_of(cell: str, what: str) -> list[str]:
         found = json.loads(text)
     except (ValueError, RecursionError):
         found = _python_list(text)
-    if not isinstance(found, list) or not all(isinstance(each, str | int) for each in found):
+    if not isinstance(found, list) or not all(isinstance(value, str | int) for value in found):
         raise SampleError(f"{what} holds {shortened(text)}; expected a list of texts")
-    return [str(each) for each in found]
+    return [str(value) for value in found]
 
 
 def _python_list(text: str) -> list[str | int] | None:

@@ -124,11 +124,11 @@ def _matches(rows: Sequence[Mapping[str, str]]) -> dict[str, list[float]]:
     """The numbers in the column `MATCHES` of each row that has a list of numbers there."""
     cells = {row[INDEX]: row.get(MATCHES, "").strip() for row in rows}
     found = {
-        index: [_score(each) for each in cell[1:-1].split(",")]
+        index: [_score(part) for part in cell[1:-1].split(",")]
         for index, cell in cells.items()
         if cell.startswith("[") and cell.endswith("]")
     }
-    numbers = {index: [each for each in values if isinstance(each, float)] for index, values in found.items()}
+    numbers = {index: [value for value in values if isinstance(value, float)] for index, values in found.items()}
     return {index: own for index, own in numbers.items() if own and len(own) == len(found[index])}
 
 

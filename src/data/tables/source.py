@@ -78,7 +78,7 @@ class TableSource(RowSource):
         if self.without_picture:
             _tell(logging.INFO, f"{self.path}: left out {self.without_picture:,} of {len(cells):,} rows: no picture")
         self._fill(index, kept, cells)
-        if self.targets and not any("answer" in each or "answers" in each for each in self.targets):
+        if self.targets and not any("answer" in target or "answers" in target for target in self.targets):
             _tell(
                 logging.WARNING,
                 f"{self.path}: no row has a right answer in its column 'answer', as in hidden test splits; what models"
@@ -152,7 +152,7 @@ class TableSource(RowSource):
         if len(set(self.ids)) < len(self.ids):
             twice = next(name for position, name in enumerate(self.ids) if name in self.ids[:position])
             raise DataError(f"{self.path}: read as VLMEvalKit does, two rows have the index {shortened(twice)}")
-        named = [each for each in enumerate(index.columns) if each[1] in self.columns]
+        named = [column for column in enumerate(index.columns) if column[1] in self.columns]
         self.targets = [{column: cells[row][at] for at, column in named if cells[row][at]} for row in kept]
         if GROUP in self.columns:
             self.groups = [row.get(GROUP, name) for name, row in zip(self.ids, self.targets, strict=True)]
@@ -193,7 +193,7 @@ class TableSource(RowSource):
         for part in self._parts(position):
             if is_reference(part):
                 other = self._owner(position, part)
-                found += [decoded(each, f"{self._where(other)}: {IMAGE}") for each in self._parts(other)]
+                found += [decoded(part, f"{self._where(other)}: {IMAGE}") for part in self._parts(other)]
             else:
                 found.append(decoded(part, f"{self._where(position)}: {IMAGE}"))
         return found

@@ -69,7 +69,7 @@ class VideoSource(TableSource):
         how = [asdict(self.frames), self.decoder, RENDERING, self.subtitles]
         found = []
         names = [[self._below(name) for name in self._names(position)] for position in positions]
-        known = ContentDigests(self.pictures).digests(files := sorted({each for own in names for each in own if each}))
+        known = ContentDigests(self.pictures).digests(files := sorted({name for own in names for name in own if name}))
         content = dict(zip(files, known, strict=True))
         for position, own in zip(positions, names, strict=True):
             marks = [content.get(name, MISSING) for name in own]

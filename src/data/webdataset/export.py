@@ -85,7 +85,7 @@ def export(
     target = out / split
     if target.exists() and not overwrite:
         raise DataError(f"{target} already exists; give another folder or split, or --overwrite to replace it")
-    others = [each for each in splits(out) if each != split]
+    others = [other for other in splits(out) if other != split]
     if others:
         _check_agreement(out, others, kind, names, templates)
     temporary = out / f".{split}.{os.getpid()}.part"

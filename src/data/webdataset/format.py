@@ -205,14 +205,14 @@ def write_label(kind: str, target: Any, num_classes: int | None) -> bytes:
         ValueError: If the target does not have this kind; says what it is.
     """
     if kind == "retrieval":
-        if not isinstance(target, list | tuple) or not all(isinstance(each, str) for each in target):
+        if not isinstance(target, list | tuple) or not all(isinstance(text, str) for text in target):
             raise ValueError(f"its target is {target!r}; it should be a list of captions")
         return join_captions(target).encode()
     import operator
 
     indices = [target] if kind == "classification" else target
     try:
-        numbers = [operator.index(each) for each in indices]
+        numbers = [operator.index(index) for index in indices]
     except TypeError as error:
         wanted = "the index of a class" if kind == "classification" else "a list of indices of classes"
         raise ValueError(f"its target is {target!r}; it should be {wanted}") from error

@@ -116,15 +116,15 @@ def read_shard(path: Path, kind: str, stop: Stop | None = None) -> ShardIndex:
             _add(index, key, sample, kind)
         else:
             leaving.out(f"{key}.{sample.others[0]}".removesuffix("."), NO_SAMPLE)
-    index.left_out = [each.as_object() for each in leaving.found()]
+    index.left_out = [entry.as_object() for entry in leaving.found()]
     return index
 
 
 def _check_dots(path: Path, key: str, sample: _Sample, kind: str) -> None:
     """Refuses names with dots in front of their extension, which would be samples if a key could have a dot."""
-    images = [each for each in sample.others if each.rpartition(".")[2] in IMAGE_EXTENSIONS]
-    labels = [each for each in sample.others if each.rpartition(".")[2] == LABEL_EXTENSION[kind]]
-    whole = any(each in sample.places for each in IMAGE_EXTENSIONS)
+    images = [other for other in sample.others if other.rpartition(".")[2] in IMAGE_EXTENSIONS]
+    labels = [other for other in sample.others if other.rpartition(".")[2] == LABEL_EXTENSION[kind]]
+    whole = any(extension in sample.places for extension in IMAGE_EXTENSIONS)
     if images and (labels or not whole):
         raise DataError(
             f"the shard {path} has a member {key}.{images[0]}: a key ends at the first dot of the file's name, so this"
@@ -226,14 +226,14 @@ def _take(
 
 def _add(index: ShardIndex, key: str, sample: _Sample, kind: str) -> None:
     wanted = LABEL_EXTENSION[kind]
-    image = next((each for each in IMAGE_EXTENSIONS if each in sample.places), None)
+    image = next((extension for extension in IMAGE_EXTENSIONS if extension in sample.places), None)
     if image is None or wanted not in sample.places:
         lacking = f"image ({', '.join(IMAGE_EXTENSIONS)})" if image is None else f"label .{wanted}"
-        fitting = [each for each, extension in LABEL_EXTENSION.items() if extension in sample.places]
+        fitting = [kind for kind, extension in LABEL_EXTENSION.items() if extension in sample.places]
         hint = f"; dataset_type.txt should say {fitting[0]}?" if image is not None and fitting else ""
         raise DataError(
             f"the shard {index.path}: sample {key!r} has no {lacking}, which a {kind} data set needs; it has"
-            f" {', '.join(f'.{each}' for each in sample.places)}{hint}"
+            f" {', '.join(f'.{place}' for place in sample.places)}{hint}"
         )
     offset, size = sample.places[image]
     target, width = sample.content[wanted]

@@ -58,7 +58,7 @@ class WebDataset(ImageSource):
             raise DataError(f"data set {self.name!r}: {error}") from error
         self.ids = [f"{split}/{key}" for shard in found for key in shard.keys]
         self.targets = [label for shard in found for label in shard.labels]
-        self.left_out = merged(LeftOut.from_object(each) for shard in found for each in shard.left_out)
+        self.left_out = merged(LeftOut.from_object(entry) for shard in found for entry in shard.left_out)
         self._check_ids(found)
         self._paths = [shard.path for shard in found]
         self._stats = [(shard.size, shard.mtime_ns) for shard in found]

@@ -151,14 +151,14 @@ def _checked(given: dict[str, Any]) -> AnchorFile:
     parts: dict[str, Any] = {
         "held_out": Errors(**given.pop("held_out")),
         "random": Errors(**given.pop("random")),
-        "models": [KnownModel(**each) for each in given.pop("models")],
-        "samples": [Anchor(**each) for each in given.pop("samples")],
+        "models": [KnownModel(**model) for model in given.pop("models")],
+        "samples": [Anchor(**sample) for sample in given.pop("samples")],
     }
     found = AnchorFile(**given, **parts)
     if not 0 < len(found.samples) <= found.n:
         raise ValueError(f"{len(found.samples)} anchors of {found.n} samples")
-    for each in found.samples:
-        if not (isinstance(each.id, str) and isinstance(each.digest, str)):
-            raise ValueError(f"a sample is named {each.id!r}, {each.digest!r}")
-        float(each.weight)
+    for sample in found.samples:
+        if not (isinstance(sample.id, str) and isinstance(sample.digest, str)):
+            raise ValueError(f"a sample is named {sample.id!r}, {sample.digest!r}")
+        float(sample.weight)
     return found

@@ -108,10 +108,10 @@ def _as_metric(name: str, value: Any, n: int, scorer: str, what: str) -> Metric:
 
 def _with_main(metrics: list[Metric]) -> list[Metric]:
     """The metrics with the first of all samples as the main one, unless one is declared as such."""
-    first = next((each for each in metrics if each.slice == OVERALL), None)
-    if first is None or any(each.headline > 0 for each in metrics):
+    first = next((metric for metric in metrics if metric.slice == OVERALL), None)
+    if first is None or any(metric.headline > 0 for metric in metrics):
         return metrics
-    return [replace(each, headline=MAIN) if each is first else each for each in metrics]
+    return [replace(metric, headline=MAIN) if metric is first else metric for metric in metrics]
 
 
 AnyValue = TypeVar("AnyValue", Metric, Score)

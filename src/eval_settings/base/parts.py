@@ -59,7 +59,7 @@ class Samples:
         positions = None if subset is None else [int(position) for position in subset]
         if positions is not None and (not positions or min(positions) < 0):
             raise DefinitionError(f"eval setting {setting!r}: idx_subsample_list must be a list of numbers from 0")
-        return cls(setting, number, [_count(setting, each) for each in other_sizes], positions)
+        return cls(setting, number, [_count(setting, size) for size in other_sizes], positions)
 
     def positions(self, source: Source, limit: int | None = None) -> Sequence[int]:
         """The positions of the data set that are evaluated, checked against the size.
@@ -86,7 +86,7 @@ class Samples:
         """The positions of the samples that a file names, in the order of the data set."""
         from testbed.eval_settings.base.anchor_file import read_anchors
 
-        wanted = {each.id for each in read_anchors(Path(self.anchors)).samples}
+        wanted = {sample.id for sample in read_anchors(Path(self.anchors)).samples}
         found = [position for position in positions if source.ids[position] in wanted]
         if lacking := wanted - {source.ids[position] for position in found}:
             raise DataError(

@@ -107,16 +107,16 @@ class Scoring:
     @property
     def judges(self) -> list[str]:
         """The judges: one, or those of a panel; none if there are files of labels alone."""
-        return [each for each in self._parts if not each.startswith(LABELS)]
+        return [part for part in self._parts if not part.startswith(LABELS)]
 
     @property
     def labels(self) -> list[str]:
         """The paths of the files of labels."""
-        return [each.removeprefix(LABELS) for each in self._parts if each.startswith(LABELS)]
+        return [part.removeprefix(LABELS) for part in self._parts if part.startswith(LABELS)]
 
     @property
     def _parts(self) -> list[str]:
-        return [each.strip() for each in self.by.split(AND)]
+        return [part.strip() for part in self.by.split(AND)]
 
 
 class EvalSetting:
@@ -261,7 +261,7 @@ class EvalSetting:
         if not self.full_targets or self.class_sublist is None:
             return target
         if isinstance(target, list):
-            return [self.target(sample, each) for each in target]
+            return [self.target(sample, item) for item in target]
         if target not in self.class_sublist:
             raise DataError(
                 f"{self.name}: the sample {sample} has the class {target!r}, which is not in class_sublist; choose"

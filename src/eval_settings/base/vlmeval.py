@@ -52,7 +52,7 @@ class VLMEvalBenchmark(EvalSetting):
         generation: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        lacking = [each for each in ("build_prompt", "evaluate") if not callable(getattr(cls, each, None))]
+        lacking = [name for name in ("build_prompt", "evaluate") if not callable(getattr(cls, name, None))]
         if not isinstance(cls, type) or lacking:
             raise DefinitionError(
                 f"eval setting {name!r}: a class with build_prompt(line) and evaluate(eval_file, **judge_kwargs) is"
@@ -129,9 +129,11 @@ class Benchmark:
     def _make(self) -> Any:
         """The object: the class is told the set as ``dataset=…``, as by VLMEvalKit, or by position if it cannot be."""
         parameters = list(inspect.signature(self.cls).parameters.values())
-        kinds = {each.kind for each in parameters}
-        places = [each for each in parameters if each.kind in _PLACES and each.name not in self.arguments]
-        if any(each.name == "dataset" for each in parameters) or (
+        kinds = {parameter.kind for parameter in parameters}
+        places = [
+            parameter for parameter in parameters if parameter.kind in _PLACES and parameter.name not in self.arguments
+        ]
+        if any(parameter.name == "dataset" for parameter in parameters) or (
             not places and inspect.Parameter.VAR_KEYWORD in kinds
         ):
             return self.cls(**{"dataset": self.data_set, **self.arguments})
@@ -200,8 +202,8 @@ def asking(cls: type) -> Any:
         members = [vars(base)[name] for base in own if name in vars(base)] if name not in found else []
         if not members:
             continue
-        found[name] = [[_alone(each) for each in _functions(member)] or member for member in members]
-        names = {each for member in members for part in _functions(member) for each in _names(part.__code__)}
+        found[name] = [[_alone(function) for function in _functions(member)] or member for member in members]
+        names = {name for member in members for part in _functions(member) for name in _names(part.__code__)}
         if names & _DYNAMIC:
             return cls
         waiting += sorted(names)
@@ -220,9 +222,9 @@ def _functions(member: Any) -> list[types.FunctionType]:
 
 def _names(code: types.CodeType) -> Iterator[str]:
     yield from code.co_names
-    for each in code.co_consts:
-        if isinstance(each, types.CodeType):
-            yield from _names(each)
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            yield from _names(const)
 
 
 def _alone(function: types.FunctionType) -> types.FunctionType:

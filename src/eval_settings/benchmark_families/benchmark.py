@@ -152,7 +152,7 @@ def _own_task(dataset: BenchmarkDataset, name: BenchmarkName) -> EvalSetting:
         raise DefinitionError(f"{name}: {name.task} is for data sets with captions; {dataset.name} is {dataset.kind}")
     split = _split(dataset, name.split)
     language = name.language or dataset.languages[0]
-    language = next((each for each in spellings(language) if each in dataset.languages), language)
+    language = next((spelling for spelling in spellings(language) if spelling in dataset.languages), language)
     if language not in dataset.languages and not dataset.any_language:
         raise DefinitionError(f"{dataset.name} has the languages {', '.join(dataset.languages)}, not {language!r}")
     options: dict[str, Any] = {}

@@ -219,7 +219,7 @@ def _read_place(name: BenchmarkName, word: str, dataset: BenchmarkDataset | None
         return replace(name, split=word) if known else None
     if word in dataset.splits and name.split is None:
         return replace(name, split=word)
-    spelled = next((each for each in spellings(word) if each in dataset.languages), None)
+    spelled = next((spelling for spelling in spellings(word) if spelling in dataset.languages), None)
     if spelled is not None and name.language is None:
         return replace(name, language=spelled)
     return None

@@ -53,7 +53,7 @@ class FolderPrompts(Prompts):
         words, given, found = self._words(), super().class_names(language), self._found(language)
         if not words.folders:
             return []
-        place = next((str(each) for each in self._folders()), "")
+        place = next((str(folder) for folder in self._folders()), "")
         where = f"{place}/{CLASS_NAMES_FILE}, " if place else ""
         files = f"{place}/{TEMPLATE_FILES[-1]}, {where}" if place else ""
         if found is None:

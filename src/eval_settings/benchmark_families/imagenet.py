@@ -50,7 +50,7 @@ def imagenet_setting(name: str, dataset: Dataset, sizes: Sequence[int | None], *
         name=name,
         dataset=dataset,
         size=sizes[0],
-        other_sizes=[each for each in sizes[1:] if each],
+        other_sizes=[size for size in sizes[1:] if size],
         **{**usual, **options},
     )
 

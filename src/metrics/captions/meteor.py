@@ -35,14 +35,14 @@ def meteor(captions: Sequence[str], references: Sequence[Sequence[str]]) -> tupl
         try:
             counts = []
             for text, several in zip(captions, references, strict=True):
-                parts = [each.replace(_MARK, "").replace("  ", " ") for each in (*several, text)]
+                parts = [sentence.replace(_MARK, "").replace("  ", " ") for sentence in (*several, text)]
                 process.stdin.write(f" {_MARK} ".join(["SCORE", *parts]) + "\n")
                 process.stdin.flush()
                 counts.append(process.stdout.readline().strip())
             process.stdin.write(f" {_MARK} ".join(["EVAL", *counts]) + "\n")
             process.stdin.flush()
-            each = [float(process.stdout.readline()) for _ in counts]
-            return float(process.stdout.readline()), each
+            scores = [float(process.stdout.readline()) for _ in counts]
+            return float(process.stdout.readline()), scores
         except (OSError, ValueError) as error:
             raise TestbedError(f"METEOR's program in {folder} ended early: {error}; run java -version") from error
         finally:

@@ -98,8 +98,8 @@ def caption_overlap(
     scores = {name: np.full(len(captions), np.nan) for name in names}
     if not scored:
         return Overlap(None, scores)
-    together, each = bleu(own, theirs)
-    scores["Bleu_4"][scored] = each[:, -1]
+    together, single = bleu(own, theirs)
+    scores["Bleu_4"][scored] = single[:, -1]
     scores["ROUGE_L"][scored] = [rouge_l(text, several) for text, several in zip(own, theirs, strict=True)]
     scores["CIDEr"][scored] = cider_d(own, theirs, [several for several in others if several])
     total = mean = None
@@ -153,11 +153,11 @@ def bleu(captions: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[
 
 def _matches(text: str, references: Sequence[str]) -> list[int]:
     """The phrases that match, for each order; all phrases; the words, and those of the reference closest in length."""
-    own, others = phrases(text), [phrases(each) for each in references]
+    own, others = phrases(text), [phrases(reference) for reference in references]
     length = sum(own[0].values())
-    closest = min((abs(sum(each[0].values()) - length), sum(each[0].values())) for each in others)[1]
+    closest = min((abs(sum(other[0].values()) - length), sum(other[0].values())) for other in others)[1]
     matched = [
-        sum(min(count, max(each[order][phrase] for each in others)) for phrase, count in own[order].items())
+        sum(min(count, max(other[order][phrase] for other in others)) for phrase, count in own[order].items())
         for order in range(ORDERS)
     ]
     return [*matched, *(max(0, length - order) for order in range(ORDERS)), length, closest]
@@ -178,10 +178,10 @@ def _bleu(counts: Array) -> Array:
 
 def rouge_l(text: str, references: Sequence[str]) -> float:
     """ROUGE-L (Lin 2004): the F-measure of the longest common subsequence, its best precision and best recall."""
-    own, others = text.split(" "), [each.split(" ") for each in references]
-    common = [_longest_common(own, each) for each in others]
+    own, others = text.split(" "), [reference.split(" ") for reference in references]
+    common = [_longest_common(own, other) for other in others]
     precision = max(length / len(own) for length in common)
-    recall = max(length / len(each) for length, each in zip(common, others, strict=True))
+    recall = max(length / len(other) for length, other in zip(common, others, strict=True))
     if precision == 0 or recall == 0:
         return 0.0
     return (1 + BETA**2) * precision * recall / (recall + BETA**2 * precision)
@@ -222,7 +222,9 @@ def cider_d(
     found = []
     for text, several in zip(captions, references, strict=True):
         own = _Weighted(text, rarity, most)
-        found.append(10 * math.fsum(own.likeness(_Weighted(each, rarity, most)) for each in several) / len(several))
+        found.append(
+            10 * math.fsum(own.likeness(_Weighted(reference, rarity, most)) for reference in several) / len(several)
+        )
     return found
 
 

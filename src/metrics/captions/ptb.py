@@ -120,7 +120,7 @@ def _soft(text: str) -> str:
 def _quotes(text: str, left: bool = False) -> str:
     text = re.sub("&apos;|'", "`" if left else "'", text)
     text = re.sub('"|&quot;', "``" if left else "''", text)
-    return "".join(_QUOTES.get(each, each) for each in text)
+    return "".join(_QUOTES.get(char, char) for char in text)
 
 
 def _left_quotes(text: str) -> str:
@@ -128,7 +128,7 @@ def _left_quotes(text: str) -> str:
 
 
 def _brackets(text: str) -> str:
-    return "".join(_BRACKETS.get(each, each) if each in "()" else each for each in text)
+    return "".join(_BRACKETS.get(char, char) if char in "()" else char for char in text)
 
 
 def _spaces(text: str) -> str:

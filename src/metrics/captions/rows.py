@@ -22,8 +22,8 @@ log = logging.getLogger("testbed")
 OVERLAP = "overlap@2"  # what these scores and metrics carry as their scorer
 CIDER = MetricSpec("CIDEr", "", HIGHER, 0, 10, headline=MAIN)
 SPECS = {
-    each.name: each
-    for each in (
+    metric.name: metric
+    for metric in (
         *(rate(f"Bleu_{order}", headline=MAIN - 1 if order == ORDERS else 0) for order in range(1, ORDERS + 1)),
         *(rate(name) for name in ("METEOR", "ROUGE_L", "SPICE")),
         CIDER,
@@ -112,7 +112,7 @@ def _tell(message: str) -> None:
 
 def _exact(captions: Sequence[str | None], references: Sequence[Sequence[str]]) -> np.ndarray[Any, Any]:
     """1 for a caption that equals a reference, 0 for another, NaN without a caption or a reference; float [n]."""
-    words = [[canonical(each).lower().split() for each in several] for several in references]
+    words = [[canonical(text).lower().split() for text in several] for several in references]
     return np.array(
         [
             np.nan if text is None or not several else float(canonical(text).lower().split() in several)

@@ -67,7 +67,7 @@ def spice(captions: Sequence[str], references: Sequence[Sequence[str]]) -> tuple
         given.write_text(json.dumps(asked), encoding="utf-8")
         _run([*_COMMAND, str(given), "-out", str(found), "-silent"])
         scores = _read(found, len(asked))
-    defined = [each for each in scores if not math.isnan(each)]
+    defined = [score for score in scores if not math.isnan(score)]
     return (math.fsum(defined) / len(defined) if defined else None), scores
 
 

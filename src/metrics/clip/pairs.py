@@ -135,7 +135,7 @@ def ref_clip_score(image_cosines: Array, reference_cosines: Sequence[Array] | Ar
         raise ValueError(
             f"expected image cosines [n] and as many arrays, got {image.shape} and {len(reference_cosines)}"
         )
-    best = [np.max(np.asarray(each, dtype=np.float64)) if len(each) else np.nan for each in reference_cosines]
+    best = [np.max(np.asarray(values, dtype=np.float64)) if len(values) else np.nan for values in reference_cosines]
     reference = np.maximum(np.asarray(best, dtype=np.float64).reshape(-1), 0)
     total = image + reference
     either = (image == 0) | (reference == 0)

@@ -302,7 +302,7 @@ class _Scorer:
         Raises:
             ValueError: If the network is that of no scorer, or of one with another model or truncation.
         """
-        other = next((each for each in list(_SCORERS) if each.encoder.network is network), None)
+        other = next((scorer for scorer in list(_SCORERS) if scorer.encoder.network is network), None)
         if other is None or other.setup() != self.setup():
             raise ValueError(
                 f"the network of {self.model!r} can be replaced by that of a CLIPScore with the same model and options"

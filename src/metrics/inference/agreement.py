@@ -121,7 +121,7 @@ def _kappa(counts: Array) -> tuple[float, Array]:
         counts: How many samples both get right, only the first, only the second, none: float array [4].
     """
     same, first, second = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [1, 0, 1, 0]])
-    observed, right, other = (float(counts @ each / counts.sum()) for each in (same, first, second))
+    observed, right, other = (float(counts @ share / counts.sum()) for share in (same, first, second))
     by_chance = right * other + (1 - right) * (1 - other)
     moved = (2 * other - 1) * (first - right) + (2 * right - 1) * (second - other)
     added: Array = ((same - observed) - (1 - observed) / (1 - by_chance) * moved) / (1 - by_chance)
@@ -158,7 +158,7 @@ def mean_consistencies(
     """
     rng = np.random.Generator(np.random.Philox(seed))
     parts = (
-        [np.arange(len(right))] if groups is None else [np.flatnonzero(groups == each) for each in np.unique(groups)]
+        [np.arange(len(right))] if groups is None else [np.flatnonzero(groups == group) for group in np.unique(groups)]
     )
     places = np.arange(len(right)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
     number, at_once = int(places.max()) + 1, max(1, _BLOCK // len(right))
@@ -240,7 +240,7 @@ def hardest_first(wrong: Array, nll: Array) -> Array:
 
 def most_common(classes: Sequence[int]) -> tuple[int, int] | None:
     """The class that most models predict (ties: the lowest), and how many do; None if no model predicts one."""
-    said = Counter(int(each) for each in classes if each >= 0)
+    said = Counter(int(class_) for class_ in classes if class_ >= 0)
     return min(said.items(), key=lambda item: (-item[1], item[0])) if said else None
 
 
@@ -257,9 +257,9 @@ def confusions(predicted: Array, labels: Sequence[Sequence[int]]) -> tuple[Count
         (right class, predicted class) → number of samples, wrong predictions alone; and right class → number of samples
         that were predicted at all.
     """
-    sizes = np.array([len(each) for each in labels], dtype=np.int64)
+    sizes = np.array([len(row) for row in labels], dtype=np.int64)
     rows = np.repeat(np.arange(len(labels)), sizes)
-    flat = np.array([label for each in labels for label in each], dtype=np.int64)
+    flat = np.array([label for row in labels for label in row], dtype=np.int64)
     said = predicted[rows]
     right = np.zeros(len(labels), dtype=bool)
     right[rows[said == flat]] = True

@@ -145,14 +145,14 @@ def estimate(
             None: each is alone.
         negative_clusters: Integer array [negative], with the same numbers for the same clusters.
     """
-    value = float(np.mean([each.value for each in found]))
-    errors = [each.positive / (len(each.positive) * len(found)) for each in found]
-    errors.append(np.mean([each.negative for each in found], axis=0) / len(found[0].negative))
+    value = float(np.mean([number.value for number in found]))
+    errors = [number.positive / (len(number.positive) * len(found)) for number in found]
+    errors.append(np.mean([number.negative for number in found], axis=0) / len(found[0].negative))
     stderr = _stderr(errors, [*positive_clusters, negative_clusters])
     if stderr is None or math.isnan(stderr):
         return Estimate(value, None, None, None)
     if found[0].of is not None:
-        ends = interval(_SHARE, value, stderr, sum(each.of or 0 for each in found))
+        ends = interval(_SHARE, value, stderr, sum(number.of or 0 for number in found))
         return Estimate(value, stderr, *(ends or (None, None)))
     if stderr == 0 or not 0 < value < 1:
         return Estimate(value, stderr, None, None)
@@ -181,15 +181,15 @@ def _to_the_end(values: Array) -> Array:
 
 def _stderr(errors: Sequence[Array], clusters: Sequence[Array | None]) -> float | None:
     """The standard error of a sum of means of independent clusters, given what each sample adds to the error."""
-    free = max((int(each.max()) for each in clusters if each is not None), default=-1) + 1
+    free = max((int(cluster.max()) for cluster in clusters if cluster is not None), default=-1) + 1
     labels: list[Array] = []
-    for each, of in zip(errors, clusters, strict=True):
-        labels.append(np.arange(free, free + len(each)) if of is None else of)
-        free += len(each) if of is None else 0
+    for error, of in zip(errors, clusters, strict=True):
+        labels.append(np.arange(free, free + len(error)) if of is None else of)
+        free += len(error) if of is None else 0
     total = np.zeros(free)
-    for each, of in zip(errors, labels, strict=True):
+    for error, of in zip(errors, labels, strict=True):
         count = np.count_nonzero(np.bincount(of))
         if count < 2:
             return None
-        total += math.sqrt(count / (count - 1)) * np.bincount(of, each, free)
+        total += math.sqrt(count / (count - 1)) * np.bincount(of, error, free)
     return math.sqrt(float(total @ total))

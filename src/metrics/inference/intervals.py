@@ -18,9 +18,9 @@ _CLOSED = 100  # degrees of freedom up to which Student's distribution is invert
 _STEPS = 80  # of bisection
 
 
-def interval_of(each: Metric | Result) -> tuple[float, float] | None:
+def interval_of(stored: Metric | Result) -> tuple[float, float] | None:
     """The 95 % interval of a stored value; see `interval`."""
-    return interval(spec_of(each), each.value, each.stderr, each.n, each.clusters)
+    return interval(spec_of(stored), stored.value, stored.stderr, stored.n, stored.clusters)
 
 
 def interval(

@@ -128,19 +128,19 @@ def rank_models(
     Raises:
         ValueError: If there are no strata, no samples, or not the same number of models in each.
     """
-    tables = [np.asarray(each, dtype=np.float64) for each in strata]
-    if not tables or any(each.ndim != 2 or not len(each) for each in tables):
-        raise ValueError(f"expected scores [n, models] with n > 0, got {[each.shape for each in tables]}")
-    if len({each.shape[1] for each in tables}) > 1:
-        raise ValueError(f"expected the same models in all strata, got {[each.shape for each in tables]}")
+    tables = [np.asarray(stratum, dtype=np.float64) for stratum in strata]
+    if not tables or any(table.ndim != 2 or not len(table) for table in tables):
+        raise ValueError(f"expected scores [n, models] with n > 0, got {[table.shape for table in tables]}")
+    if len({table.shape[1] for table in tables}) > 1:
+        raise ValueError(f"expected the same models in all strata, got {[table.shape for table in tables]}")
     rng = np.random.Generator(np.random.Philox(seed))
-    values = np.sum([each.mean(axis=0) for each in tables], axis=0)
+    values = np.sum([table.mean(axis=0) for table in tables], axis=0)
     draws = np.zeros((RESAMPLES, len(values)))
     pairs = zip(tables, clusters or [None] * len(tables), strict=True)
-    sums, sizes = zip(*(cluster_sums(each, of) for each, of in pairs), strict=True)
-    for index, (each, of) in enumerate(zip(sums, sizes, strict=True)):
+    sums, sizes = zip(*(cluster_sums(pair, of) for pair, of in pairs), strict=True)
+    for index, (total, of) in enumerate(zip(sums, sizes, strict=True)):
         progress("resampling", index / len(tables))
-        draws += bootstrap_means(each, rng, drawn=drawn, sizes=of)
+        draws += bootstrap_means(total, rng, drawn=drawn, sizes=of)
     progress("ranking resamples", 0.0)
     tail = 50 * (1 - LEVEL)
     spec = spec or MetricSpec("score", "", zero_one=len(tables) == 1 and bool(np.isin(tables[0], (0, 1)).all()))
@@ -181,14 +181,14 @@ def value_intervals(
     Returns:
         For each model the lower and the upper end, or None twice.
     """
-    n = _kish([len(each) for each in strata], shares)
+    n = _kish([len(stratum) for stratum in strata], shares)
     counts = [cluster_count(of) for of in clusters]
     together = None
     if any(of is not None for of in counts):
-        together = _kish([of or len(each) for each, of in zip(strata, counts, strict=True)], shares)
+        together = _kish([of or len(stratum) for stratum, of in zip(strata, counts, strict=True)], shares)
     found: list[tuple[float, float] | tuple[None, None]] = []
     for model in range(strata[0].shape[1]):
-        parts = [mean_and_stderr(each[:, model], of) for each, of in zip(strata, clusters, strict=True)]
+        parts = [mean_and_stderr(stratum[:, model], of) for stratum, of in zip(strata, clusters, strict=True)]
         value = sum(mean or 0.0 for mean, _ in parts)
         value = min(value, 1.0) if spec.zero_one else value  # the weights may add up to a little more than 1
         error = math.sqrt(sum((stderr or 0.0) ** 2 for _, stderr in parts))
@@ -291,14 +291,14 @@ def pair_p_values(
             drawing random signs for most tables of many models.
         sizes: Integer arrays [n]: the number of samples in each cluster; None: one.
     """
-    sizes = sizes or [np.ones(len(each), dtype=np.int64) for each in strata]
+    sizes = sizes or [np.ones(len(stratum), dtype=np.int64) for stratum in strata]
     first = strata[0]
     if len(strata) == 1 and np.isin(first, (0, 1)).all() and (sizes[0] == 1).all():
         only = (first.T @ (1 - first)).astype(np.int64)  # samples that the one gets right and the other wrong
         one, other = np.triu_indices(first.shape[1], 1)
         found: list[float] = mcnemar_p_values(only[one, other], only[other, one]).tolist()
         return found
-    shares = [each / of.sum() for each, of in zip(strata, sizes, strict=True)]
+    shares = [stratum / of.sum() for stratum, of in zip(strata, sizes, strict=True)]
     return _sign_flips(np.concatenate(shares), rng, progress, only_ties)
 
 

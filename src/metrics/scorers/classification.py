@@ -65,11 +65,11 @@ def score_classes(
     classes = logits.shape[1]
     given, groups = targets_of(samples), groups_of(samples)
     clusters = None if groups is None else clusters_of(groups)
-    if given and all(type(each) is int and 0 <= each < classes for each in given):
+    if given and all(type(label) is int and 0 <= label < classes for label in given):
         return _one_class_each(logits, np.asarray(given, dtype=np.int64), class_names, clusters)
     labels = [right_classes(sample, classes, what) for sample in samples]
-    counted = np.asarray([bool(each) for each in labels], dtype=bool)
-    ranks = best_ranks(logits[counted], [each for each in labels if each])
+    counted = np.asarray([bool(label) for label in labels], dtype=bool)
+    ranks = best_ranks(logits[counted], [label for label in labels if label])
     return _top_k(ranks, counted, classes, clusters)
 
 
@@ -173,9 +173,9 @@ def _per_class(
     number = sizes
     if clusters is not None:
         rows = [np.flatnonzero(targets == label) for label in present]
-        errors = [clustered_mean_and_stderr(correct[each], clusters[each])[1] for each in rows]
+        errors = [clustered_mean_and_stderr(correct[row], clusters[row])[1] for row in rows]
         variances = np.square(np.asarray([error or 0.0 for error in errors]))
-        number = np.asarray([len(np.unique(clusters[each])) for each in rows])
+        number = np.asarray([len(np.unique(clusters[row])) for row in rows])
     slices = [
         top(1).metric(
             *(value, size, float(np.sqrt(variance)) if several > 1 else None),

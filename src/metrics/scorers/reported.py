@@ -88,7 +88,7 @@ def _rank(name: str) -> int:
     for index, word in enumerate(_MAIN):
         if word in name:
             ends = name == word or name.endswith(f"|{word}")
-            split = next((len(_SPLITS) - at for at, each in enumerate(_SPLITS) if f"split={each}" in name), 0)
+            split = next((len(_SPLITS) - at for at, split in enumerate(_SPLITS) if f"split={split}" in name), 0)
             return 100 * (len(_MAIN) - index) + (20 if name == word else 10 if ends else 0) + split
     return 0
 
@@ -104,12 +104,12 @@ def _entries(report: Any) -> Iterator[tuple[str, str, float | None]]:
         columns = list(report.values())
         if (
             not columns
-            or not all(isinstance(each, list | tuple) for each in columns)
+            or not all(isinstance(column, list | tuple) for column in columns)
             or len(set(map(len, columns))) > 1
         ):
             yield from _nested(report, "")
             return
-        yield from _table({str(name): list(each) for name, each in report.items()})
+        yield from _table({str(name): list(column) for name, column in report.items()})
     elif hasattr(report, "columns") and hasattr(report, "to_dict"):
         yield from _table({str(name): list(report[name]) for name in report.columns})
     else:
@@ -134,9 +134,9 @@ def _nested(report: Mapping[Any, Any], before: str) -> Iterator[tuple[str, str, 
         if isinstance(value, Mapping):
             yield from _nested(value, f"{name}.")
         elif isinstance(value, list | tuple):
-            for number, each in enumerate(value, start=1):
-                if _is_number(each):
-                    yield f"{name}_{number}" if len(value) > 1 else name, OVERALL, _number(each)
+            for number, item in enumerate(value, start=1):
+                if _is_number(item):
+                    yield f"{name}_{number}" if len(value) > 1 else name, OVERALL, _number(item)
         elif _is_number(value):
             yield name, OVERALL, _number(value)
 

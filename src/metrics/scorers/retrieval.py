@@ -37,7 +37,7 @@ def flat_captions(samples: Sequence[SampleInfo], what: str) -> tuple[list[str], 
         DataError: If a target is invalid.
     """
     for sample in samples:
-        if not isinstance(sample.target, list) or not all(isinstance(each, str) for each in sample.target):
+        if not isinstance(sample.target, list) or not all(isinstance(text, str) for text in sample.target):
             raise DataError(f"{what}: expected a list of captions as the target of {sample.id}, got {sample.target!r}")
     counts = [len(sample.target) for sample in samples]
     owners = np.repeat(np.arange(len(counts)), np.asarray(counts, dtype=np.int64))

@@ -73,7 +73,7 @@ def find_instances(samples: Sequence[SampleInfo], what: str) -> list[Instance]:
 def _check_target(sample: SampleInfo, what: str) -> None:
     target = sample.target
     captions = target.get("captions") if isinstance(target, dict) else None
-    if not isinstance(captions, list) or not captions or not all(isinstance(each, str) for each in captions):
+    if not isinstance(captions, list) or not captions or not all(isinstance(caption, str) for caption in captions):
         raise DataError(
             f"{what}: {{'captions': [text, …], 'answer': index or None}} is expected as the target of {sample.id}, got"
             f" {target!r}"
@@ -128,7 +128,7 @@ def _correct(images: Array, texts: Array, instances: Sequence[Instance]) -> Sele
     found = Selection(*(np.zeros(len(instances), dtype=bool) for _ in range(3)))
     for (_, captions), places in shapes.items():
         positions = np.asarray([instances[index].positions for index in places])
-        answers = [[-1 if each is None else each for each in instances[index].answers] for index in places]
+        answers = [[-1 if answer is None else answer for answer in instances[index].answers] for index in places]
         rows = starts[places][:, None] + np.arange(captions)
         correct = selection_correct(instance_similarities(images[positions], texts[rows]), np.asarray(answers))
         for column, values in zip(found, correct, strict=True):

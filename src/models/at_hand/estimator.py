@@ -37,13 +37,13 @@ class EstimatorNetwork:
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
         name = type(estimator).__name__
-        self.method = next((each for each in METHODS if hasattr(estimator, each)), "")
+        self.method = next((method for method in METHODS if hasattr(estimator, method)), "")
         if not self.method:
             raise DefinitionError(
                 f"{name} has neither predict_proba nor decision_function; a model here is a classifier of scikit-learn"
             )
         try:
-            self.classes = [each.item() if hasattr(each, "item") else each for each in estimator.classes_]
+            self.classes = [class_.item() if hasattr(class_, "item") else class_ for class_ in estimator.classes_]
         except (AttributeError, TypeError):
             raise DefinitionError(f"{name} is not fitted: it has no classes_; call its fit method first") from None
 
@@ -53,7 +53,7 @@ class EstimatorNetwork:
         if self.classes == list(range(len(self.classes))):
             return ClassOrder()
         name = type(self.estimator).__name__
-        return ClassOrder(LISTED, f"classes_ of {name}", tuple(str(each) for each in self.classes))
+        return ClassOrder(LISTED, f"classes_ of {name}", tuple(str(class_) for class_ in self.classes))
 
     @property
     def features(self) -> int | None:

@@ -41,7 +41,7 @@ class OfPictures(nn.Module):
 
     def forward(self, images: torch.Tensor) -> Any:
         """Images [B, 3, H, W] in [0, 1] to logits [B, C]; no gradients."""
-        rows = torch.stack([self._input(each) for each in images])
+        rows = torch.stack([self._input(image) for image in images])
         return self.network(rows.to(images.device))
 
     def _input(self, image: torch.Tensor) -> torch.Tensor:

@@ -214,9 +214,9 @@ def of_processor(processor: Any, owner: str, where: str) -> Preparation:
 def _plain(value: Any) -> Any:
     """A field of a processor as JSON has it, so that a processor in memory and one from a file are the same."""
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     return int(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -228,6 +228,6 @@ def processor_normalization(given: dict[str, Any]) -> StandardNormalization:
     mean = [0.0] * 3 if plainly else given["image_mean"]
     std = [1.0] * 3 if plainly else given["image_std"]
     if given.get("include_top"):  # EfficientNet's processor, ALIGN's, divides once more
-        std, mean = [each * each for each in std], list(mean)
+        std, mean = [value * value for value in std], list(mean)
     space = "BGR" if given.get("do_flip_channel_order") else "RGB"
-    return StandardNormalization([(each + offset) / scale for each in mean], [each / scale for each in std], space)
+    return StandardNormalization([(value + offset) / scale for value in mean], [value / scale for value in std], space)

@@ -57,7 +57,7 @@ def facts_of(shape: Sequence[Any], output: Sequence[Any] | None, what: str) -> F
     Raises:
         WeightsError: If the input is not a batch of images with three channels.
     """
-    sizes = [each if isinstance(each, int) and each > 0 else None for each in shape]
+    sizes = [size if isinstance(size, int) and size > 0 else None for size in shape]
     last = len(sizes) == 4 and sizes[3] == CHANNELS and sizes[1] != CHANNELS
     channels, *sides = [sizes[3], *sizes[1:3]] if last else sizes[1:] or [None]
     if len(sizes) != 4 or channels not in (CHANNELS, None):
@@ -105,16 +105,16 @@ class OnnxNetwork:
     def _one_input(self, path: Path) -> Any:
         inputs = self.session.get_inputs()
         if len(inputs) != 1 or inputs[0].type not in NUMPY_TYPES:
-            told = ", ".join(f"{each.name} ({each.type})" for each in inputs)
+            told = ", ".join(f"{argument.name} ({argument.type})" for argument in inputs)
             raise WeightsError(f"the ONNX graph {path} takes {told}; one batch of images of float numbers is expected")
         return inputs[0]
 
     def _one_output(self, path: Path) -> Any:
         outputs = self.session.get_outputs()
-        named = [each for each in outputs if each.name == "logits"]
-        fitting = named or [each for each in outputs if len(each.shape or ()) == 2]
+        named = [output for output in outputs if output.name == "logits"]
+        fitting = named or [output for output in outputs if len(output.shape or ()) == 2]
         if len(fitting) != 1:
-            told = ", ".join(f"{each.name} {each.shape}" for each in outputs)
+            told = ", ".join(f"{output.name} {output.shape}" for output in outputs)
             raise WeightsError(f"the ONNX graph {path} gives {told}; one output of logits [batch, classes] is expected")
         return fitting[0]
 

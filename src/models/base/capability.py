@@ -76,9 +76,9 @@ class GenerationConfig:
 
     def spec(self) -> dict[str, Any]:
         """What is part of an identity: the first three fields, and others that are not at their defaults."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        given = {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}
         always = ("max_new_tokens", "temperature", "stop")
-        usual = {each.name: each.default for each in fields(self) if each.name not in always}
+        usual = {attribute.name: attribute.default for attribute in fields(self) if attribute.name not in always}
         return {name: value for name, value in given.items() if name in always or value != usual[name]}
 
 

@@ -59,7 +59,7 @@ def request_of(
     if config.num_beams != 1:
         raise UnsupportedError(f"a served model has no beam search, but num_beams is {config.num_beams}; leave it out")
     system = [{"role": "system", "content": config.system}] if config.system else []
-    turns = [{"role": each.role, "content": _content(each.parts, image_detail)} for each in message.turns]
+    turns = [{"role": turn.role, "content": _content(turn.parts, image_detail)} for turn in message.turns]
     body: dict[str, Any] = {
         "messages": [*system, *turns],
         "temperature": config.temperature,
@@ -78,7 +78,7 @@ def _content(parts: Sequence[Any], image_detail: str | None) -> str | list[dict[
     """The parts of a message; a single text as it is, since servers of text models take nothing else."""
     if len(parts) == 1 and isinstance(parts[0], str):
         return parts[0]
-    return [_part(each, image_detail) for each in parts if each != ""]
+    return [_part(part, image_detail) for part in parts if part != ""]
 
 
 def _part(part: Any, image_detail: str | None) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def tokens(reply: Mapping[str, Any]) -> tuple[int, int]:
     """The numbers of tokens of prompt and answer; 0 where the server does not say."""
     usage = reply.get("usage")
     counts = [usage.get(name) if isinstance(usage, dict) else 0 for name in ("prompt_tokens", "completion_tokens")]
-    read, written = (each if isinstance(each, int) else 0 for each in counts)
+    read, written = (count if isinstance(count, int) else 0 for count in counts)
     return read, written
 
 
@@ -208,8 +208,8 @@ def blocked(value: Any, key: str = "", depth: int = 0) -> str:
     A field whose name says so has a true value, or a field with a code or a reason says so.
     """
     if isinstance(value, dict | list):
-        parts = value.items() if isinstance(value, dict) else ((key, each) for each in value)
-        deeper = (blocked(each, str(name), depth + 1) for name, each in parts if depth < _DEEPEST)
+        parts = value.items() if isinstance(value, dict) else ((key, item) for item in value)
+        deeper = (blocked(part, str(name), depth + 1) for name, part in parts if depth < _DEEPEST)
         return next(filter(None, deeper), "")
     named = _WITHHELD_FIELD.search(key) and (value is True or (isinstance(value, str) and bool(_plain(value))))
     coded = _REASON_FIELD.search(key) and isinstance(value, str) and WITHHELD.search(_plain(value))
@@ -259,7 +259,7 @@ def text_and_thoughts(message: Mapping[str, Any]) -> tuple[str, str]:
         elif isinstance(part, dict) and part.get("type", "text") in _TEXTS and isinstance(part.get("text"), str):
             texts.append(part["text"])
     given = [_flat(message[name]) or HIDDEN for name in _THOUGHTS if message.get(name)]
-    return "".join(texts), "".join(thoughts) or next((each for each in given if each.strip()), "")
+    return "".join(texts), "".join(thoughts) or next((text for text in given if text.strip()), "")
 
 
 def _flat(part: Any) -> str:

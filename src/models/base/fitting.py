@@ -55,7 +55,7 @@ def under_own_names(own: Iterable[str], state: Mapping[str, Any], what: str) -> 
         return Named(today)
     if len(best) > 1:
         raise WeightsError(
-            f"{what} holds the network several times, under the names {', '.join(f'{each}*' for each in sorted(best))};"
+            f"{what} holds the network several times, under the names {', '.join(f'{name}*' for name in sorted(best))};"
             " save the state dict of the one that is meant"
         )
     prefix = best[0]
@@ -82,14 +82,14 @@ def prefixes_of(own: Iterable[str], state: Mapping[str, Any]) -> set[str]:
     """What may stand before the network's own names: nothing, or what stands before one of them."""
     names, found = list(own), {""}
     for name in names[:1] + names[-1:]:
-        found.update(each.removesuffix(name) for each in state if each.endswith(f".{name}"))
+        found.update(key.removesuffix(name) for key in state if key.endswith(f".{name}"))
     return found
 
 
 def renamed(own: set[str], state: Mapping[str, Any]) -> Any:
     """A state dict whose names of an older library are today's, if it has any."""
     renames = {}
-    for name in [each for each in state if each not in own]:
+    for name in [key for key in state if key not in own]:
         for pattern, today in OLD_NAMES:
             if (changed := pattern.sub(today, name)) != name:
                 renames[name] = changed

@@ -31,7 +31,7 @@ def parameters_of(loaded: Any) -> int | None:
     """
     parts = loaded if isinstance(loaded, tuple) else (loaded,)
     modules = [found for part in parts if (found := _module(part)) is not None]
-    return sum(each.numel() for module in modules for each in module.parameters()) or None
+    return sum(parameter.numel() for module in modules for parameter in module.parameters()) or None
 
 
 def _module(given: Any, depth: int = 3) -> Any:
@@ -43,4 +43,4 @@ def _module(given: Any, depth: int = 3) -> Any:
         return None
     held = getattr(given, "__dict__", {})
     found = (_module(held.get(name), depth - 1) for name in ("network", "encoder", "generator", "model"))
-    return next((each for each in found if each is not None), None)
+    return next((count for count in found if count is not None), None)

@@ -161,7 +161,7 @@ class LoadedTextEncoder:
         """Embeddings as a float32 tensor on the device."""
         try:
             if isinstance(given, list | tuple):
-                given = torch.stack([torch.as_tensor(each) for each in given])
+                given = torch.stack([torch.as_tensor(value) for value in given])
             embeddings = torch.as_tensor(given)
         except (TypeError, ValueError, RuntimeError) as error:
             if is_out_of_memory(error):

@@ -82,7 +82,7 @@ def final_part(text: str, begun: bool = False) -> str | None:
         place = mark.end
     if thinks:
         return None
-    return next((plain for each in (text[place:], *reversed(said)) if (plain := _plain(each))), None)
+    return next((plain for passage in (text[place:], *reversed(said)) if (plain := _plain(passage))), None)
 
 
 def opens_thoughts(prompt: str) -> bool:
@@ -112,7 +112,7 @@ def hidden_tokens(tokenizer: Any) -> set[int] | None:
 def decoded(tokenizer: Any, tokens: Sequence[int]) -> str:
     """Tokens as text, without special tokens other than marks of thoughts."""
     hidden = hidden_tokens(tokenizer)
-    kept = tokens if hidden is None else [each for each in tokens if each not in hidden]
+    kept = tokens if hidden is None else [token for token in tokens if token not in hidden]
     return str(tokenizer.decode(kept, skip_special_tokens=hidden is None))
 
 
@@ -139,7 +139,7 @@ def _marks(text: str, whole: bool = True) -> list[_Mark]:
         text: The text.
         whole: Whether all of the text is there, so that what opens nothing if it is not closed can be told.
     """
-    if not any(each in text for each in _HINTS):
+    if not any(hint in text for hint in _HINTS):
         return []
     found = list(_tags(text))
     closed, kept = not whole, []

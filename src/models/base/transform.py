@@ -122,5 +122,5 @@ class StandardNormalization:
             images = images.flip(1)
         from testbed.devices import like
 
-        mean, std = (like(images, each).view(3, 1, 1) for each in (self.mean, self.std))
+        mean, std = (like(images, values).view(3, 1, 1) for values in (self.mean, self.std))
         return (images - mean) / std

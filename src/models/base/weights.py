@@ -123,8 +123,8 @@ def of_network(network: Any) -> Weights:
 
     if isinstance(network, tuple) and type(network) is tuple and network:
         first, *rest = [_of_part(part, index) for index, part in enumerate(network)]
-        content = digest([first.id, *(each.id for each in rest)])
-        states, structures = ([getattr(each, name) for each in (first, *rest)] for name in ("state", "structure"))
+        content = digest([first.id, *(holder.id for holder in rest)])
+        states, structures = ([getattr(holder, name) for holder in (first, *rest)] for name in ("state", "structure"))
         return Weights(f"{first.id.partition(':')[0]}:{content}", first.size_bytes, digest(states), structures)
     if _has_state(network):
         state, structure = of_state(network.state_dict()), structure_of(network)

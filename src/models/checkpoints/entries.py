@@ -80,14 +80,14 @@ def _walk(value: Any, keys: tuple[str, ...], deepest: int) -> Iterator[Entry]:
     if isinstance(value, Mapping):
         if is_state(value):
             yield Entry(".".join(keys), value)
-        inner = [(str(key), each) for key, each in value.items()]
+        inner = [(str(key), item) for key, item in value.items()]
     elif isinstance(value, list | tuple):
-        inner = [(str(index), each) for index, each in enumerate(value)]
+        inner = [(str(index), item) for index, item in enumerate(value)]
     else:
         return
-    for key, each in inner if deepest else ():
-        if isinstance(each, Mapping | list | tuple):
-            yield from _walk(each, (*keys, key), deepest - 1)
+    for key, item in inner if deepest else ():
+        if isinstance(item, Mapping | list | tuple):
+            yield from _walk(item, (*keys, key), deepest - 1)
 
 
 def is_state(value: Any) -> bool:
@@ -97,7 +97,7 @@ def is_state(value: Any) -> bool:
     return (
         isinstance(value, Mapping)
         and all(isinstance(key, str) for key in value)
-        and any(isinstance(each, torch.Tensor) for each in value.values())
+        and any(isinstance(item, torch.Tensor) for item in value.values())
     )
 
 
@@ -119,18 +119,18 @@ def found_in(
     if not isinstance(loaded, Mapping) and not (isinstance(loaded, list | tuple) and entries_in(loaded)):
         raise _none(what, f"it holds {_kind(loaded)}")
     entries = entries_in(loaded)
-    weights = [each for each in entries if not each.of_optimizer]
+    weights = [entry for entry in entries if not entry.of_optimizer]
     holders = _holders(weights, own, heads)
     if wanted:
         return _wanted(entries, holders, what, wanted, loaded)
     if not weights:
-        kept = f", and {_listed([each.path for each in entries])} are of an optimizer" if entries else ""
+        kept = f", and {_listed([entry.path for entry in entries])} are of an optimizer" if entries else ""
         held = f"it has the entries {', '.join(map(repr, list(loaded)[:6]))}{kept}" if loaded else "it is empty"
         raise _none(what, held)
-    best = min(_faults(each) for each in holders)
-    fitting = [each for each in holders if _faults(each) == best]
+    best = min(_faults(holder) for holder in holders)
+    fitting = [holder for holder in holders if _faults(holder) == best]
     chosen, rule = _preferred(fitting, what)
-    others = tuple(each.path or "the file itself" for each in holders if each is not chosen)
+    others = tuple(holder.path or "the file itself" for holder in holders if holder is not chosen)
     if others and not rule:
         rule = "it fits the architecture best"
     return FoundState(copied(chosen.state), chosen.path, others, rule, chosen.path == _earlier(loaded))
@@ -142,17 +142,17 @@ def _faults(entry: Entry) -> int:
 
 def _holders(entries: list[Entry], own: Mapping[str, Any] | None, heads: Sequence[str]) -> list[Entry]:
     """The entries that hold the network: those with most of its tensors, else those with many or a usual name."""
-    found = [held for each in entries for held in _networks_in(each, own, heads)] if own is not None else []
+    found = [held for entry in entries for held in _networks_in(entry, own, heads)] if own is not None else []
     if found or not entries:
         return found
-    sizes = {id(each): _size(each) for each in entries}
+    sizes = {id(entry): _size(entry) for entry in entries}
     most = max(sizes.values())
     known = (*AVERAGED, *PLAIN)
-    return [each for each in entries if sizes[id(each)] >= most * HALF or each.path.rpartition(".")[2] in known]
+    return [entry for entry in entries if sizes[id(entry)] >= most * HALF or entry.path.rpartition(".")[2] in known]
 
 
 def _size(entry: Entry) -> int:
-    return sum(hasattr(each, "shape") for each in entry.state.values())
+    return sum(hasattr(item, "shape") for item in entry.state.values())
 
 
 def _networks_in(entry: Entry, own: Mapping[str, Any], heads: Sequence[str]) -> Iterator[Entry]:
@@ -184,7 +184,7 @@ def _joined(*parts: str) -> str:
 
 def _below(state: Mapping[str, Any], prefix: str, prefixes: Mapping[str, int]) -> Mapping[str, Any]:
     """The tensors below a prefix; for the empty one, those below none of the others."""
-    others = tuple(each for each in prefixes if each)
+    others = tuple(prefix for prefix in prefixes if prefix)
     chosen: Any = OrderedDict(
         (name, value)
         for name, value in state.items()
@@ -202,13 +202,13 @@ def _preferred(entries: list[Entry], what: str) -> tuple[Entry, str]:
     """The entry that is taken among those that fit equally well, and by which rule."""
     if len(entries) == 1:
         return entries[0], ""
-    averaged = [each for each in entries if is_averaged(each.path)]
+    averaged = [entry for entry in entries if is_averaged(entry.path)]
     for group, names in ((averaged, AVERAGED), (entries if not averaged else [], PLAIN)):
-        ranked = sorted(group, key=lambda each: _rank(each.path, names))
+        ranked = sorted(group, key=lambda entry: _rank(entry.path, names))
         if len(group) == 1 or (len(group) > 1 and _rank(ranked[0].path, names) < _rank(ranked[1].path, names)):
             return ranked[0], "averaged" if averaged else "timm's order"
     raise WeightsError(
-        f"{what} has several state dicts: {_listed([each.path for each in entries], len(entries))}, and no rule says"
+        f"{what} has several state dicts: {_listed([entry.path for entry in entries], len(entries))}, and no rule says"
         f" which of them is meant; choose by {OPTION} NAME, or weights_entry= of checkpoint_model"
     )
 
@@ -231,20 +231,20 @@ def _earlier(loaded: Any) -> str | None:
 
 def _wanted(entries: list[Entry], holders: list[Entry], what: str, wanted: str, loaded: Any) -> FoundState:
     """The entry that was asked for, by its path or by one that leads to no other."""
-    known = {each.path: each for each in [*entries, *holders]}
+    known = {entry.path: entry for entry in [*entries, *holders]}
     paths = [path for path in known if path == wanted or path.startswith(f"{wanted}.")]
-    paths = [path for path in paths if any(each.path == path for each in holders)] or paths
+    paths = [path for path in paths if any(holder.path == path for holder in holders)] or paths
     paths = [wanted] if wanted in paths else paths
     if len(paths) > 1:
         raise WeightsError(f"{what}: {wanted!r} stands for several entries: {_listed(paths, 6)}; name one of them")
     if not paths:
-        weights = [each for each in known.values() if not each.of_optimizer]
-        held = ", ".join(repr(each.path or "the file itself") for each in weights)
+        weights = [entry for entry in known.values() if not entry.of_optimizer]
+        held = ", ".join(repr(holder.path or "the file itself") for holder in weights)
         raise _none(what, f"{wanted!r} is none of its entries with weights ({held or 'none'})")
     chosen = known[paths[0]]
     if chosen.of_optimizer:
         raise _none(what, f"{chosen.path!r} belongs to an optimizer: its tensors are not weights")
-    others = tuple(each.path or "the file itself" for each in holders if each.path != chosen.path)
+    others = tuple(holder.path or "the file itself" for holder in holders if holder.path != chosen.path)
     usual = chosen.path == _earlier(loaded)
     return FoundState(copied(chosen.state), chosen.path, others, f"as {OPTION} says", usual)
 
@@ -261,7 +261,7 @@ def said_of(found: FoundState) -> str:
 
 def _listed(paths: list[str], most: int = SHOWN, last: str = ", ") -> str:
     shown = [path or "the file itself" for path in paths[:most]]
-    words = shown if last != ", " else [repr(each) for each in shown]
+    words = shown if last != ", " else [repr(name) for name in shown]
     more = f" and {len(paths) - most} more" if len(paths) > most else ""
     return f"{last.join(words)}{more}"
 

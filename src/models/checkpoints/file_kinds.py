@@ -86,7 +86,7 @@ def _safetensors(path: Path, head: bytes) -> str | None:
         whole = (
             8
             + length
-            + max((each["data_offsets"][1] for name, each in header.items() if name != "__metadata__"), default=0)
+            + max((entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"), default=0)
         )
     except (ValueError, TypeError, KeyError, IndexError, RecursionError):
         return f"it is a safetensors file whose header is damaged; {AGAIN}"
@@ -171,7 +171,7 @@ def _text(path: Path, head: bytes) -> str | None:
     except UnicodeDecodeError as error:
         text = head[: error.start].decode("utf-8-sig") if error.start >= _HEAD - 4 else ""  # cut within a character
     start = text.lstrip()
-    if not start or not all(each.isprintable() or each.isspace() for each in text):
+    if not start or not all(char.isprintable() or char.isspace() for char in text):
         return None
     if any(head.startswith(signature) for signature, _ in _SIGNATURES):
         return None

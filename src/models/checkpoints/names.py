@@ -209,7 +209,7 @@ def _in_order(wanted: Wanted, tensors: Mapping[str, Any], asked: bool) -> Matche
 
 def is_by_option(found: Matched) -> bool:
     """Whether only `OPTION` let a file be matched."""
-    return any(OPTION in each for each in found.said)
+    return any(OPTION in line for line in found.said)
 
 
 def _leaf(name: str) -> str:

@@ -24,7 +24,7 @@ def fixed_side(network: Any) -> int | None:
     else:
         size = getattr(network, "image_size", None)
     sides = list(size[-2:]) if isinstance(size, list | tuple) else [size]
-    return int(sides[0]) if isinstance(sides[0], int) and all(each == sides[0] for each in sides) else None
+    return int(sides[0]) if isinstance(sides[0], int) and all(side == sides[0] for side in sides) else None
 
 
 def argument_of(build: Callable[[dict[str, Any]], Any], side: int) -> dict[str, Any] | None:

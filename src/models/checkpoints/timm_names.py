@@ -87,7 +87,7 @@ def padding_doubt(name: str, stem: str, state: Mapping[str, Any]) -> str:
     other = f"{TENSORFLOW}{name}"
     if name.startswith(TENSORFLOW) or not timm.is_model(other):
         return ""
-    if any(_AS_TENSORFLOW.search(each) for each in state):
+    if any(_AS_TENSORFLOW.search(key) for key in state):
         origin = "its names are EfficientNet-PyTorch's"
     elif stem.startswith(other):
         origin = f"the file is called {stem}"

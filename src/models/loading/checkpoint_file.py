@@ -113,7 +113,7 @@ def _reason(path: Path, error: Exception) -> str:
 
 def _of_folder(path: Path) -> str:
     """What to name instead of a folder: a checkpoint in it, if there is any."""
-    held = sorted(each.name for each in path.iterdir() if each.suffix in SUFFIXES and each.is_file())
+    held = sorted(entry.name for entry in path.iterdir() if entry.suffix in SUFFIXES and entry.is_file())
     if not held:
         return "it is a folder"
     more = f" or another of {len(held)}" if len(held) > 1 else ""

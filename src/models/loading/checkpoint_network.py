@@ -266,10 +266,10 @@ def _fitted(sketch: _Sketch, state: Mapping[str, Any], what: str, asked: Asked) 
 def _misfit(what: str, sketch: _Sketch, state: Mapping[str, Any], result: Matched) -> WeightsError:
     """The error for a file that does not fit: what differs, and what can be done."""
     own, heads, given = sketch.own, sketch.heads, result.state
-    tensors = {name: each for name, each in state.items() if hasattr(each, "shape")}
+    tensors = {name: tensor for name, tensor in state.items() if hasattr(tensor, "shape")}
     hint = f"; {part}" if (part := part_of(Path(what))) else ""
     kinds = kinds_of_faults(
-        *({name: each for name, each in some.items() if name not in heads} for some in (own, given))
+        *({name: tensor for name, tensor in some.items() if name not in heads} for some in (own, given))
     )
     if not (kinds[0] or kinds[1]) and fixed_side(sketch.network) is not None:
         hint += "; of a network for images of another size say it: --image-size"
@@ -284,8 +284,8 @@ def _misfit(what: str, sketch: _Sketch, state: Mapping[str, Any], result: Matche
         more = f"; left over: {left[0]}{f' and {len(left) - 1} more' if len(left) > 1 else ''}" if left else ""
         missing = ", ".join(f"missing {name}" for name in lacking)
         return WeightsError(f"{what} does not fit the architecture: it has no head, {missing}{more}{hint}")
-    here = {name: each for name, each in own.items() if name not in heads or _is_wrong(sketch, name, given)}
-    return misfit(what, here, {name: each for name, each in given.items() if name in here or name not in own}, hint)
+    here = {name: tensor for name, tensor in own.items() if name not in heads or _is_wrong(sketch, name, given)}
+    return misfit(what, here, {name: tensor for name, tensor in given.items() if name in here or name not in own}, hint)
 
 
 def _is_wrong(sketch: _Sketch, name: str, given: Mapping[str, Any]) -> bool:
@@ -316,7 +316,7 @@ def _sketch(architecture: str, classes: int | None, arguments: Mapping[str, Any]
 def _pooling(sketch: _Sketch, state: Mapping[str, Any]) -> dict[str, Any]:
     """MAE's and BEiT's fine-tuned networks average the tokens and normalize then, as the names of the file show."""
     names = ("fc_norm.weight", "norm.weight")
-    after, before = (any(f".{each}".endswith(f".{name}") for each in state) for name in names)
+    after, before = (any(f".{key}".endswith(f".{name}") for key in state) for name in names)
     takes = "global_pool" in inspect.signature(type(sketch.network).__init__).parameters
     averages = after and names[0] not in sketch.own and names[1] in sketch.own and not before
     return {"global_pool": "avg"} if averages and takes and sketch.architecture.startswith(PREFIX) else {}

@@ -89,7 +89,7 @@ class ClassOrder:
         candidates = [_plain(names) for names in (folders, class_names) if names]
         if self.rule == LISTED:
             listed = _plain(self.names)
-            labels = next((each for each in candidates if sorted(each) == sorted(listed)), None)
+            labels = next((candidate for candidate in candidates if sorted(candidate) == sorted(listed)), None)
             if labels is None:
                 if (folders and whole) or listed != sorted(listed):
                     raise DataError(self._unmatched(model, setting, candidates[0] if candidates else None))
@@ -180,7 +180,7 @@ def listed(names: Any, where: str, classes: int | None) -> ClassOrder:
         DataError: If it does not give each output one name.
     """
     found = in_order(names)
-    if not found or not all(isinstance(each, str) and each for each in found) or _has_twins(tuple(found)):
+    if not found or not all(isinstance(name, str) and name for name in found) or _has_twins(tuple(found)):
         raise DataError(
             f"{where} should have a name for each class, in the order of the outputs or with their numbers from 0;"
             f" found {str(names)[:60]!r}"

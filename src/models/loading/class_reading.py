@@ -68,7 +68,7 @@ class Reading:
             among_present: Whether only these count, not all.
         """
         present = set(self.outputs)
-        others = () if among_present else (each for each in range(len(self.known.vocabulary)) if each not in present)
+        others = () if among_present else (index for index in range(len(self.known.vocabulary)) if index not in present)
         return [*self.outputs, *others]
 
     @property
@@ -115,7 +115,7 @@ def reading(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[
     Raises:
         UnsupportedError: If there are fewer or more classes than outputs, and one of them is unknown or ambiguous.
     """
-    candidates = [list(each) for each in (_folders(setting), class_names) if each]
+    candidates = [list(names) for names in (_folders(setting), class_names) if names]
     if not candidates or model.num_classes is None or not _is_open(setting):
         return None
     known = known_outputs(model)
@@ -226,22 +226,24 @@ def matched(names: Sequence[str], known: Known, setting: str, model: str) -> tup
     found = [set(vocabulary.candidates(name)) for name in names]
     _refuse_own_numbers(names, known, setting)
     while True:
-        sure = {next(iter(each)) for each in found if len(each) == 1}
-        left = [each - sure if len(each) > 1 else each for each in found]
+        sure = {next(iter(candidates)) for candidates in found if len(candidates) == 1}
+        left = [candidates - sure if len(candidates) > 1 else candidates for candidates in found]
         if left == found:
             break
         found = left
-    unknown = [name for name, each in zip(names, found, strict=True) if not each]
+    unknown = [name for name, candidates in zip(names, found, strict=True) if not candidates]
     if unknown:
         counts = f"{setting} has {len(names):,} classes; {model} returns {len(vocabulary)} logits"
         raise UnsupportedError(f"{counts}, and {_unknown(unknown, known)}")
-    several = next(((name, each) for name, each in zip(names, found, strict=True) if len(each) > 1), None)
+    several = next(
+        ((name, candidates) for name, candidates in zip(names, found, strict=True) if len(candidates) > 1), None
+    )
     if several is not None:
-        may = " or ".join(f"{vocabulary.display(each)!r} ({vocabulary.wnid(each)})" for each in sorted(several[1]))
+        may = " or ".join(f"{vocabulary.display(index)!r} ({vocabulary.wnid(index)})" for index in sorted(several[1]))
         raise UnsupportedError(
             f"{setting}: the class {_short(several[0])} may be {may}, of {known.words}; name it by what is meant"
         )
-    outputs = tuple(next(iter(each)) for each in found)
+    outputs = tuple(next(iter(candidates)) for candidates in found)
     first: dict[int, str] = {}
     for name, output in zip(names, outputs, strict=True):
         if output in first:
@@ -288,7 +290,7 @@ def ways_out() -> str:
 
 def _example(known: Known) -> str:
     vocabulary = known.vocabulary
-    shown = ", ".join(repr(vocabulary.display(each)) for each in range(min(SHOWN, len(vocabulary))))
+    shown = ", ".join(repr(vocabulary.display(index)) for index in range(min(SHOWN, len(vocabulary))))
     first = vocabulary.wnid(0)
     return shown if first == vocabulary.display(0) else f"{shown}, or WordNet ids such as {first}"
 

@@ -102,7 +102,7 @@ def _folder(config: ClipCcConfig) -> str | None:
     base = config.base_dir()
     path = expanded(written)
     candidates = dict.fromkeys([base.parent / path, base / path, config.path.parent / path])
-    found = next((each for each in candidates if each.is_dir()), None)
+    found = next((candidate for candidate in candidates if candidate.is_dir()), None)
     kind = _kind(config.decoder)
     hub = KINDS[kind].hub if kind in KINDS else KALM_HUB if kind == KALM else source_of(written)
     if found is None and config.decoder.type != MINILM and REPOSITORY.fullmatch(hub):

@@ -27,7 +27,7 @@ CONFIGURATIONS = ("config.json", "config_sentence_transformers.json", "sentence_
 def trusted_by_user(name: str) -> bool:
     """Whether the user lets a model's repository run code, see `Inputs.trusted_code`."""
     said = active().trusted_code.strip()
-    return said == "1" or name in [each.strip() for each in said.split(",")]
+    return said == "1" or name in [part.strip() for part in said.split(",")]
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,11 @@ class HubFolder:
     def _lacks_code(self, found: Path) -> bool:
         """Whether code to run was not downloaded, because it was not trusted before."""
         references = code_references(found) if self.code else ()
-        return any(not (found / f"{each.rpartition('.')[0]}.py").is_file() for each in references if "--" not in each)
+        return any(
+            not (found / f"{reference.rpartition('.')[0]}.py").is_file()
+            for reference in references
+            if "--" not in reference
+        )
 
     def _fetched(self, found: Path | None, weights: bool) -> Path:
         from huggingface_hub import constants, snapshot_download
@@ -90,7 +94,9 @@ class HubFolder:
             f"the Hugging Face cache, {constants.HF_HUB_CACHE}{lacking} ('hf download {self.source}' does both), or put"
             " config.json, the tokenizer's files and *.safetensors into a folder, and name that"
         )
-        patterns = [each for each in WANTED if weights or each != "*.safetensors"] + (["*.py"] if self.code else [])
+        patterns = [pattern for pattern in WANTED if weights or pattern != "*.safetensors"] + (
+            ["*.py"] if self.code else []
+        )
         try:
             require_host(self.name, url, place)
             folder = snapshot_download(self.source, allow_patterns=patterns, ignore_patterns=list(UNWANTED))
@@ -117,7 +123,7 @@ class HubFolder:
                 " transformers, model.save_pretrained(FOLDER) writes them)"
             )
         files = weight_files(folder)
-        files += [path for part in parts(folder) for each in TOKENIZER_FILES if (path := part / each).is_file()]
+        files += [path for part in parts(folder) for name in TOKENIZER_FILES if (path := part / name).is_file()]
         return [*files, *sorted(folder.glob("*.py"))] if self.code else files
 
     def configuration(self) -> dict[str, Any]:
@@ -215,8 +221,8 @@ class PackageFolder(HubFolder):
 def parts(folder: Path) -> list[Path]:
     """The folder, and those below it that sentence-transformers' list of modules names."""
     named = [str(module.get("path", "")) for module in _modules(folder)]
-    found = [folder / each for each in named if each and _is_within(each)]
-    return [folder, *(each for each in found if each.is_dir())]
+    found = [folder / name for name in named if name and _is_within(name)]
+    return [folder, *(path for path in found if path.is_dir())]
 
 
 def _is_within(path: str) -> bool:
@@ -233,7 +239,7 @@ def content_of(path: Path) -> Any:
 
 def _modules(folder: Path) -> list[dict[str, Any]]:
     modules = content_of(folder / MODULES)
-    return [each for each in modules if isinstance(each, dict)] if isinstance(modules, list) else []
+    return [module for module in modules if isinstance(module, dict)] if isinstance(modules, list) else []
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -273,4 +279,4 @@ def code_references(folder: Path) -> Iterator[str]:
             content = content_of(part / file)
             named = content.get("auto_map") if isinstance(content, dict) else None
             for reference in named.values() if isinstance(named, dict) else [named]:
-                yield from (str(each) for each in (reference if isinstance(reference, list) else [reference]) if each)
+                yield from (str(text) for text in (reference if isinstance(reference, list) else [reference]) if text)

@@ -68,7 +68,7 @@ def _split(transform: Any) -> tuple[Any, list[float], list[float]] | None:
 
 def _kind(step: Any) -> str:
     """The name of the class of torch or torchvision that says what a step does; empty for all others."""
-    doing = next((each for each in type(step).__mro__ if _DOING & vars(each).keys()), None)
+    doing = next((base for base in type(step).__mro__ if _DOING & vars(base).keys()), None)
     known = doing is not None and (
         f"{doing.__module__}.".startswith((f"{_LIBRARY}.", "timm.data.transforms.", "torch.nn.modules."))
     )
@@ -96,9 +96,9 @@ def _with(transform: Any, steps: Iterable[Any]) -> Any:
 
 def _preset(transform: Any) -> Any:
     """torchvision's preset of a classifier, without normalization."""
-    sizes = [list(each) for each in (transform.resize_size, transform.crop_size)]
+    sizes = [list(size) for size in (transform.resize_size, transform.crop_size)]
     interpolation = getattr(transform.interpolation, "value", None)
-    if all(len(each) == 1 for each in sizes) and interpolation in INTERPOLATIONS:
+    if all(len(size) == 1 for size in sizes) and interpolation in INTERPOLATIONS:
         return StandardTransform(sizes[0][0], sizes[1][0], interpolation)
     other = copy.copy(transform)
     other.mean, other.std = [0.0] * 3, [1.0] * 3
@@ -113,8 +113,8 @@ def _numbers(step: Any) -> tuple[list[float], list[float]] | None:
 
 def _three(given: Any) -> list[float] | None:
     if hasattr(given, "tolist"):
-        given = [_decimal(each) for each in given.reshape(-1)]
-    values = [float(each) for each in (given if isinstance(given, Sequence) else [given])]
+        given = [_decimal(value) for value in given.reshape(-1)]
+    values = [float(value) for value in (given if isinstance(given, Sequence) else [given])]
     return values * 3 if len(values) == 1 else values if len(values) == 3 else None
 
 

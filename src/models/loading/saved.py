@@ -140,7 +140,7 @@ def saved_class_order(path: Path, architecture: str, classes: int | None) -> Cla
             value = options.get(name)
             if not isinstance(value, Mapping | list | tuple):
                 continue
-            if any(isinstance(each, str) and not each.isdigit() for each in _flat(value)):
+            if any(isinstance(item, str) and not item.isdigit() for item in _flat(value)):
                 place = f"{name} in {where.removeprefix('entries in ')}"
                 if where.startswith("pretrained_cfg") and len(value) != classes:
                     continue  # of the weights that it was fine-tuned from
@@ -175,7 +175,7 @@ def _readers_order(options: Mapping[str, Any], where: str, path: Path, classes: 
     if given:
         root = str(options.get("data_dir") or options.get("data") or "")
         places = [Path(str(given)), Path(root) / str(given), path.parent / Path(str(given)).name]
-        file = next((each for each in places if each.is_file() and each.suffix == ".txt"), None)
+        file = next((place for place in places if place.is_file() and place.suffix == ".txt"), None)
         if file is None:
             raise DataError(
                 f"{where} says that it was trained with the class map {given}, a file which is not here or not text;"
@@ -264,7 +264,7 @@ def _by_architecture(options: Mapping[str, Any], what: str) -> bool:
 def _crop(options: Mapping[str, Any], what: str) -> int | None:
     size = options.get("val_crop_size") or options.get("input_size") or options.get("img_size")
     sides = list(size[-2:]) if isinstance(size, list | tuple) else [size]
-    side = sides[0] if sides and all(each == sides[0] for each in sides) else 0
+    side = sides[0] if sides and all(side == sides[0] for side in sides) else 0
     if size is None or _is_side(side):
         return side or None
     raise WeightsError(f"{what} size {size!r}; expected one side of a square, or [3, side, side]")
@@ -293,7 +293,7 @@ def _three(values: Any, what: str) -> tuple[float, float, float] | None:
         return None
     numbers = list(values) if isinstance(values, list | tuple) else []
     numbers = numbers * 3 if len(numbers) == 1 else numbers
-    if len(numbers) != 3 or not all(isinstance(each, int | float) and 0 <= each <= 1 for each in numbers):
+    if len(numbers) != 3 or not all(isinstance(number, int | float) and 0 <= number <= 1 for number in numbers):
         raise WeightsError(f"{what} {values!r}; expected three numbers from 0 to 1")
     return numbers[0], numbers[1], numbers[2]
 
@@ -306,7 +306,7 @@ def _name_lists(loaded: Any, classes: int | None) -> list[tuple[str, list[str]]]
     return [
         (place, names)
         for place, names in _lists(loaded)
-        if len(names) == classes and all(isinstance(each, str) and each for each in names)
+        if len(names) == classes and all(isinstance(name, str) and name for name in names)
     ]
 
 
@@ -340,7 +340,7 @@ def _lists(value: Any, place: str = "", depth: int = 0) -> Iterator[tuple[str, l
         if (
             _TELLING.search(place)
             and len(value) >= FEWEST
-            and all(isinstance(each, str) for each in value)
+            and all(isinstance(item, str) for item in value)
             and len(set(value)) == len(value)
         ):
             yield place, list(value)

@@ -53,7 +53,7 @@ class VLMEvalModel(Generator):
         eval_batch_size: int | None = None,
         **arguments: Any,
     ) -> None:
-        if not isinstance(cls, type) or not any(callable(getattr(cls, each, None)) for each in _ASKS):
+        if not isinstance(cls, type) or not any(callable(getattr(cls, name, None)) for name in _ASKS):
             raise DefinitionError(f"model {name!r}: a class with generate_inner(message, dataset=None) is expected")
         served = _derives(cls, "BaseAPI")
         super().__init__(
@@ -73,7 +73,11 @@ class VLMEvalModel(Generator):
     def _made(self) -> Any:
         """The object, after the modules of torch that it holds, if any."""
         made = self.cls(**self.arguments)
-        modules = [each for each in getattr(made, "__dict__", {}).values() if callable(getattr(each, "state_dict", 0))]
+        modules = [
+            attribute
+            for attribute in getattr(made, "__dict__", {}).values()
+            if callable(getattr(attribute, "state_dict", 0))
+        ]
         return (*modules, made) if modules and not callable(getattr(made, "state_dict", None)) else made
 
     def load(self, options: LoadOptions) -> LoadedVLMEvalModel:
@@ -143,7 +147,9 @@ class _Asked:
     def _method(self, outer: str, inner: str) -> Callable[..., Any]:
         """The method of VLMEvalKit's base class if the object has it, else the one that it leads to."""
         names = (outer, inner) if _derives(type(self.model), "BaseModel", "BaseAPI") else (inner, outer)
-        found: Callable[..., Any] = next(each for name in names if callable(each := getattr(self.model, name, None)))
+        found: Callable[..., Any] = next(
+            method for name in names if callable(method := getattr(self.model, name, None))
+        )
         return found
 
     def _generation(self, answer: Any) -> Generation:
@@ -181,7 +187,7 @@ def line_of(row: Row) -> Any:
     """
     import pandas as pd
 
-    pictures = [base64.b64encode(each.eight_bits().data).decode() for each in row.pictures]
+    pictures = [base64.b64encode(picture.eight_bits().data).decode() for picture in row.pictures]
     image = {"image": pictures[0] if len(pictures) == 1 else pictures} if pictures else {}
     index = int(row.index) if row.index.isdecimal() else row.index
     return pd.Series({"index": index, **row.columns, **image}, dtype=object)

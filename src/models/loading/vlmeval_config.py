@@ -86,7 +86,7 @@ def read_config(path: Path) -> VLMEvalConfig:
         raise DefinitionError(f"{path} is not JSON: {error}") from error
     parts = [content.get(part) if isinstance(content, dict) else None for part in ("model", "data")]
     for part, found in zip(("model", "data"), parts, strict=True):
-        if not isinstance(found, dict) or not found or not all(isinstance(each, dict) for each in found.values()):
+        if not isinstance(found, dict) or not found or not all(isinstance(value, dict) for value in found.values()):
             form = '{"model": {NAME: {…}}, "data": {NAME: {…}}}'
             raise DefinitionError(f"{path}: expected {form}; {part!r} is missing, empty or no such object")
     models, data = parts
@@ -139,7 +139,7 @@ def _model(path: Path, name: str, given: Mapping[str, Any]) -> ModelDefinition:
         DefinitionError: If there is none for its class, or it has an option that would be dropped.
     """
     where = f"{path}: the model {name!r}"
-    secret = next((each for each in _SECRETS if given.get(each)), None)
+    secret = next((secret for secret in _SECRETS if given.get(secret)), None)
     if secret is not None:
         raise DefinitionError(
             f"{where} has {secret!r} in the file; set the variable OPENAI_API_KEY, which is never stored"

@@ -38,9 +38,9 @@ class DerivedModel(ModelDefinition):
         self.members = tuple(members)
         self.rule = rule
         self.fitted_on = fitted_on
-        self.made_of = tuple(each.name for each in members)
+        self.made_of = tuple(member.name for member in members)
         self.capabilities = frozenset({LOGITS})
-        known = {each.num_classes for each in members}
+        known = {member.num_classes for member in members}
         self.num_classes = known.pop() if len(known) == 1 else None
         self.model_type = members[0].model_type if len(members) == 1 else None
 

@@ -109,8 +109,8 @@ def made_in(name: str, model: Known, setting: Known) -> Iterator[Made]:
     except NotMadeError:  # a definition's own name
         return
     if made is not None:
-        for each in made.of:
-            yield from made_in(each, model, setting)
+        for part in made.of:
+            yield from made_in(part, model, setting)
         yield made
 
 
@@ -158,14 +158,14 @@ def _members(how: str, text: str, model: Known) -> Made:
 
     found = after(0)
     if found is None:
-        unknown = next((each for each in pieces if model(each) is None), text)
+        unknown = next((piece for piece in pieces if model(piece) is None), text)
         if f"{_MARK}{GREEDY}=" in unknown:
             raise NotMadeError(f"{GREEDY}= is about the whole soup: write @@{GREEDY}=SETTING after its last member")
         raise NotMadeError(f"there is no model {unknown!r}; {how}:A+B has names of models with + between them")
     if len(found) < 2:
         raise NotMadeError(f"{how}:A+B takes two models or more; got {len(found)}")
     if len(set(found)) < len(found):
-        twice = next(each for each in found if found.count(each) > 1)
+        twice = next(name for name in found if found.count(name) > 1)
         raise NotMadeError(f"it names {twice} twice")
     return Made(how, tuple(sorted(found, key=natural_key)))
 

@@ -49,15 +49,15 @@ class ImageBaseDataset:
         self.skip_noimg = skip_noimg
         data = self.load_data(dataset)
         self.meta_only = "image" not in data
-        data["index"] = [str(each) for each in data["index"]]
+        data["index"] = [str(sample_id) for sample_id in data["index"]]
         if not self.meta_only:
             data = _with_pictures(data, skip_noimg, dataset)
         if "image_path" in data:
             data["image_path"] = [
-                each if pd.isna(each) else _one_or_all(toliststr(each)) for each in data["image_path"]
+                cell if pd.isna(cell) else _one_or_all(toliststr(cell)) for cell in data["image_path"]
             ]
-        if all(each.isdecimal() and str(int(each)) == each for each in data["index"]):
-            data["index"] = [int(each) for each in data["index"]]
+        if all(sample_id.isdecimal() and str(int(sample_id)) == sample_id for sample_id in data["index"]):
+            data["index"] = [int(sample_id) for sample_id in data["index"]]
         self.data = data
         self.post_build(dataset)
 

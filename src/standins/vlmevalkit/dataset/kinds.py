@@ -32,10 +32,10 @@ def _known(dataset: str | None) -> KnownTable | None:
 
 def class_of(dataset: str | None) -> type[ImageBaseDataset] | None:
     """The class that names a set among those that it supports."""
-    return next((each for each in _classes(ImageBaseDataset) if dataset in each.supported_datasets()), None)
+    return next((class_ for class_ in _classes(ImageBaseDataset) if dataset in class_.supported_datasets()), None)
 
 
 def _classes(base: type[ImageBaseDataset]) -> Iterator[type[ImageBaseDataset]]:
-    for each in base.__subclasses__():
-        yield from _classes(each)
-        yield each
+    for subclass in base.__subclasses__():
+        yield from _classes(subclass)
+        yield subclass

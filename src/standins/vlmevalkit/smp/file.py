@@ -73,7 +73,7 @@ def dump(data: Any, f: str | os.PathLike[str], **kwargs: Any) -> None:
         if kind == "json":
             text = json.dumps(content, indent=4, ensure_ascii=False, default=_plain)
         else:
-            text = "\n".join(json.dumps(each, ensure_ascii=False, default=_plain) for each in content)
+            text = "\n".join(json.dumps(item, ensure_ascii=False, default=_plain) for item in content)
         path.write_text(text, encoding="utf-8")
     elif kind == "xlsx":
         write_workbook(data, path)
@@ -177,7 +177,7 @@ def typed(table: pd.DataFrame) -> pd.DataFrame:
 def _whole(table: pd.DataFrame) -> pd.DataFrame:
     """A table in which each prediction is a text."""
     if _PREDICTION in table:
-        table[_PREDICTION] = ["" if pd.isna(each) else str(each) for each in table[_PREDICTION]]
+        table[_PREDICTION] = ["" if pd.isna(cell) else str(cell) for cell in table[_PREDICTION]]
     return table
 
 

@@ -29,7 +29,7 @@ def toliststr(cell: str | Sequence[Any]) -> list[str]:
     if isinstance(cell, str):
         return as_list(cell)
     if isinstance(cell, list | tuple):
-        return [str(each) for each in cell]
+        return [str(item) for item in cell]
     raise DataError(f"a text or a list was expected, got {type(cell).__name__} ({cell!r:.60})")
 
 
@@ -165,7 +165,7 @@ def dict_merge(dct: dict[Any, Any], merge_dct: Mapping[Any, Any]) -> None:
 def get_cuda_visible_devices() -> list[int] | None:
     """The numbers of the GPUs that this process may use; None without a limit."""
     devices = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return None if devices is None else [int(each) for each in devices.split(",") if each.strip().isdecimal()]
+    return None if devices is None else [int(part) for part in devices.split(",") if part.strip().isdecimal()]
 
 
 def githash(fallback: str = "unknown", digits: int = 8) -> str:

@@ -75,17 +75,17 @@ def concat_images_vlmeval(
     across = mode == "h"
     if target_size != -1:
         opened = [
-            each.resize(
-                (round(each.width * target_size / each.height), target_size)
+            image.resize(
+                (round(image.width * target_size / image.height), target_size)
                 if across
-                else (target_size, round(each.height * target_size / each.width))
+                else (target_size, round(image.height * target_size / image.width))
             )
-            for each in opened
+            for image in opened
         ]
-    widths, heights = [each.width for each in opened], [each.height for each in opened]
+    widths, heights = [image.width for image in opened], [image.height for image in opened]
     whole = Image.new("RGB", (sum(widths), max(heights)) if across else (max(widths), sum(heights)))
-    for number, each in enumerate(opened):
-        whole.paste(each, (sum(widths[:number]), 0) if across else (0, sum(heights[:number])))
+    for number, image in enumerate(opened):
+        whole.paste(image, (sum(widths[:number]), 0) if across else (0, sum(heights[:number])))
     if return_image:
         return whole
     with tempfile.NamedTemporaryFile(suffix=".png", dir=Path(images[0]).parent, delete=False) as file:

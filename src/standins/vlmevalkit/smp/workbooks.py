@@ -54,8 +54,8 @@ def write_workbook(table: pd.DataFrame, path: Path) -> None:
         ]
     if rest:
         other = book.create_sheet(_REST)
-        for each in rest:
-            other.append(each)
+        for part in rest:
+            other.append(part)
     book.save(path)
 
 
