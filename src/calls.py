@@ -23,7 +23,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def takes(function: Callable[..., Any], argument: str) -> bool:
-    """Whether a function has an argument of that name."""
+    """Checks whether a function has an argument of that name."""
     try:
         return argument in inspect.signature(function).parameters
     except (TypeError, ValueError):  # some of those that are written in C

@@ -24,16 +24,16 @@ Better = Literal["higher", "lower", "neither"]
 
 OVERALL = "overall"
 FRACTION = "fraction"
-JUDGE_SLICE = "judge"  # what slices of the metric `unread` begin with that say why a judge gave no verdict
-# The metric that says for which share of the outputs a model gave no finite numbers; absent where all are finite.
+JUDGE_SLICE = "judge"  # prefix of the slices of the metric `unread` that give the reasons of a judge without a verdict
+# The share of the outputs for which a model gave no finite numbers; absent where all are finite.
 NOT_FINITE = "not_finite"
-# The metric that says which share of the samples a model refused, absent where it refused none; and what its slices
-# begin with that say why.
+# The share of the samples that a model refused, absent where it refused none; and the prefix of its slices, which give
+# the reasons.
 REFUSED, REASON_SLICE = "refused", "reason"
 REMARKS = "remarks"  # in the environment of an evaluation: lines about its outputs
 DIFFERING = "differing_samples"  # in the environment of a certificate: the ids of samples that differ
-MAY_DIFFER = "may_differ"  # there, too: the largest share of all samples that may differ though those compared do not
-NEW_METRICS, METRIC_CHANGES = "new_metrics", "metric_changes"  # there, too: names of metrics, and how others differ
+MAY_DIFFER = "may_differ"  # also there: the largest share of all samples that may differ though those compared do not
+NEW_METRICS, METRIC_CHANGES = "new_metrics", "metric_changes"  # also there: names of metrics, and how others differ
 MEAN_PROBABILITY = "mean_probability"  # how a group of classes has one logit, other than by its largest
 TEXTS = "texts"  # its slice for the embeddings of texts
 REFERENCE = "reference"  # in the environment of an evaluation: the file that its model's short name stands for
@@ -46,7 +46,7 @@ class Checkpoint:
 
     Attributes:
         run: The folder of the training run.
-        step: How far it was, counted in ``unit``.
+        step: Its progress, counted in ``unit``.
         unit: ``"step"``, or ``"epoch"`` where only these are known.
         epoch: The epoch, if it is known.
     """
@@ -151,13 +151,13 @@ class ClaimSource:
         repository: ``owner/name``; empty if it is not known, as are further fields.
         revision: The commit.
         path: In the repository, or the file's name.
-        sha256: Of the file.
+        sha256: The digest of the file.
         licence: As SPDX names it.
         date: Of the commit, as ``2026-06-27``.
-        form: What the file was recognised as.
+        form: The recognised form of the file.
         rows: The rows or records in the file.
-        left_out: Column → how many of its values are no claims, such as numbers of parameters.
-        place: Among the sources: of claims about one number, that of the first one stands in the results.
+        left_out: Column → the number of its values that are not claims, such as numbers of parameters.
+        place: The position among the sources: for several claims about one number, results show the first one's.
     """
 
     name: str
@@ -193,11 +193,11 @@ class Claim:
         row: Where in the file it is: the row or the record.
         column: Its column or key.
         slice: As `Metric.slice`.
-        n: The number of samples, if the file tells it.
-        stderr: The standard error of the value, in its unit, if the file tells it.
+        n: The number of samples, if the file has it.
+        stderr: The standard error of the value, in its unit, if the file has it.
         better: As the further fields to ``zero_one``, what the metric declares.
-        protocol: What the file tells of how it was measured: image size, crop, split, revision, …
-        why: Why the model or the setting is none of testbed's; None if both are.
+        protocol: The conditions of the measurement in the file: image size, crop, split, revision, …
+        why: The reason why the model or the setting is not one of testbed's; None if both are.
         source: The file; None before it is stored.
     """
 
@@ -236,11 +236,11 @@ class Named:
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What the store knows about a model.
+    """The store's facts about a model.
 
     Attributes:
-        parameters: Of its network, once it was loaded here.
-        since: When it came into the store.
+        parameters: The number of its network's parameters, once it was loaded here.
+        since: The time when it came into the store.
     """
 
     name: str
@@ -251,11 +251,11 @@ class ModelFacts:
 
 @dataclass(frozen=True)
 class CellRecord:
-    """What the store records when an evaluation begins.
+    """The record that the store writes when an evaluation begins.
 
     Attributes:
-        identity: The content of the fingerprint. Parts that are dictionaries (the model, how outputs are computed, how
-            they are scored) are stored once and shared by evaluations.
+        identity: The content of the fingerprint. Parts that are dictionaries (the model, the computation of outputs,
+            the scoring) are stored once and shared by evaluations.
     """
 
     model: str
@@ -355,7 +355,7 @@ class Certificate:
 
     @property
     def equal(self) -> bool:
-        """Whether the stored outputs and metrics equal the recomputed ones."""
+        """True if the stored outputs and metrics equal the recomputed ones."""
         return not self.differing and self.same_metrics is not False
 
     @property
@@ -370,7 +370,7 @@ class Certificate:
 
     @property
     def metric_changes(self) -> list[str]:
-        """How stored metrics differ from those that are computed from the same outputs; for people."""
+        """The differences of stored metrics from those computed from the same outputs; for people."""
         return self._noted(METRIC_CHANGES)
 
     @property

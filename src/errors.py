@@ -1,6 +1,6 @@
 """The errors that testbed raises on purpose.
 
-All of them derive from `TestbedError`; the command line prints their message without a traceback. A message says what
+All of them derive from `TestbedError`; the command line prints their message without a traceback. A message states what
 was found, what was expected, and what to do.
 """
 
@@ -23,7 +23,7 @@ class TestbedError(Exception):
     The URLs in its message show no passwords; of a long message `str` gives the beginning and the end.
     """
 
-    report: Any = None  # of a run that it ended: how far that had come
+    report: Any = None  # the progress of the run that it ended
     __test__ = False  # pytest would otherwise try to collect a class whose name begins with Test
 
     def __init__(self, *arguments: object) -> None:
@@ -84,7 +84,7 @@ class RefusedError(TestbedError):
 
 
 class UnsupportedError(TestbedError):
-    """A model lacks what a setting needs."""
+    """A model does not have what a setting needs."""
 
 
 class RunError(TestbedError):
@@ -117,7 +117,7 @@ class StoreUnreachableError(StoreError):
 
 
 class StoreDamagedError(StoreError):
-    """The database itself says that a part of it is corrupt.
+    """The database itself reports that a part of it is corrupt.
 
     Attributes:
         what: The damage, without the advice that follows it in the message.
@@ -141,7 +141,7 @@ class CorruptOutputError(StoreError):
 
 
 class UnreadOutputError(CorruptOutputError):
-    """A stored payload cannot be read now, which says nothing of its bytes."""
+    """A stored payload cannot be read now; its bytes may be intact."""
 
 
 class LostOutputError(UnreadOutputError):
@@ -199,7 +199,7 @@ def unknown_name(noun: str, name: str, known: Sequence[str], where: str, command
     if near:
         message += "; did you mean " + " or ".join(repr(candidate) for candidate in near) + "?"
     if not known:
-        return UnknownNameError(f"{message}; there is none at all ({command} lists them)")
+        return UnknownNameError(f"{message}; none are registered ({command} lists them)")
     if len(known) <= 12:
         return UnknownNameError(f"{message}; there are: {', '.join(known)}")
     return UnknownNameError(f"{message}; there are {len(known)}, which {command} lists")

@@ -1,4 +1,4 @@
-"""Where testbed is extended: all kinds of entry points of the group ``testbed.extensions``.
+"""Entry points that extend testbed, all of the group ``testbed.extensions``.
 
 An installed package extends testbed by entry points of this group, which are named ``KIND.NAME``. Testbed's own
 extensions, the packages in `testbed.extensions` and `testbed.plotting`, come in the same way, and the rest of testbed

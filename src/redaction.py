@@ -29,7 +29,7 @@ _SAID = frozenset("host hostaddr port dbname user service sslmode".split())  # w
 def redacted(text: str) -> str:
     """A text whose URLs have no passwords and no values of parameters.
 
-    Of the URL of a database, the parameters stay that say where it is.
+    A database's URL keeps the parameters that locate it.
     """
     return _URL.sub(_hidden, text) if "://" in text or _PASSWORD.search(text) else text
 
@@ -56,7 +56,7 @@ def _hidden(found: re.Match[str]) -> str:
     if kind.partition("+")[0] in _PATHS:
         return found[0]
     end = _END.search(rest)
-    assert end is not None  # it matches an empty end, too
+    assert end is not None  # it also matches an empty end
     place, mark, query = rest[: end.start()].partition("?")
     login, at, place = place.rpartition("@")
     if at and (kind in ("http", "https") or ":" in login):

@@ -1,4 +1,4 @@
-"""Samples of data sets without their content: what a store and a run know of them."""
+"""Samples of data sets without their content, as a store and a run keep them."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def visible(text: str) -> str:
 
 
 def visible_line(text: str) -> str:
-    """A text for one line, such as a name in a table: line feeds and tabs are spelled out, too."""
+    """Returns a text for one line, such as a name in a table: line feeds and tabs are also spelled out."""
     return _BREAKS.sub(_spelled, visible(text))
 
 

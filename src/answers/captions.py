@@ -17,7 +17,7 @@ def references_of(columns: Mapping[str, str]) -> list[str]:
 
 
 def tokenized(columns: Mapping[str, str], text: str) -> Verdict:
-    """ROUGE-L with COCO's tokenizer, as the score of a single caption; its method says which tokenizer."""
+    """ROUGE-L with COCO's tokenizer, as the score of a single caption; its method names the tokenizer."""
     return _verdict(columns, text, PTB)
 
 

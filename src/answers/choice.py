@@ -1,9 +1,9 @@
-"""Multiple choice, as the rules `default` read it.
+"""Multiple choice, read by the rules `default`.
 
-In order: the whole answer; what is marked as the answer; the last "answer is", or "I would say"; a line that is a
-letter; the only letter; the only option whose text is in a short answer; the only option that is not ruled out. What
-an answer takes back ("B. Wait, that is wrong.") does not count, and a list of all options that it repeats is no part of
-it. Whatever names two options is unparsed.
+They try, in order: the whole answer; what is marked as the answer; the last "answer is", or "I would say"; a line that
+is a letter; the only letter; the only option whose text is in a short answer; the only option that is not ruled out.
+What an answer takes back ("B. Wait, that is wrong.") does not count, nor does a list of all options that it repeats. An
+answer that names two options is unparsed.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _read(named: Options, final: str) -> Found | None:
 
 
 def _last_said(named: Options, final: str) -> Found | None:
-    """What an answer says after it took something back; `_NOTHING` if it only took back; None if it did not."""
+    """Returns the rest of an answer after it took something back; `_NOTHING` if there is none; None if it did not."""
     taken = last_word(final)
     if taken is None:
         return None

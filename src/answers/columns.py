@@ -1,4 +1,4 @@
-"""What the columns of a row say of its question: the options, the answer, lists in cells."""
+"""Reads the columns of a row that describe its question: the options, the answer, lists in cells."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_LIST = 1 << 16  # characters of a cell that is read as a list; a longer
 
 
 def options(columns: Mapping[str, str]) -> dict[str, str]:
-    """The letters of the options → their texts, from the columns A to Z. An empty cell is no option.
+    """Returns the letters of the options → their texts, from the columns A to Z. An empty cell is not an option.
 
     A table without these columns may have a list such as ``["(A) cat", "(B) dog"]`` in the column `OPTIONS`.
     """
@@ -28,7 +28,7 @@ def options(columns: Mapping[str, str]) -> dict[str, str]:
 
 
 def has_answer(columns: Mapping[str, str]) -> bool:
-    """Whether a row says what is right: hidden test splits do not."""
+    """Checks whether a row has a right answer: hidden test splits do not."""
     return "answer" in columns or "answers" in columns
 
 
@@ -56,7 +56,7 @@ def as_list(cell: str) -> list[str]:
 
 
 def listed(cell: str) -> list[str] | None:
-    """The items of a cell that is a list, in Python's notation or JSON's; None if it is none. Nothing is evaluated."""
+    """Returns the items of a cell that is a list, in Python's notation or JSON's; else None. Nothing is evaluated."""
     text = cell.strip()
     if not (text.startswith("[") and text.endswith("]")) or len(text) > _LONGEST_LIST:
         return None

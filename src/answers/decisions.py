@@ -1,4 +1,4 @@
-"""What an answer decides: without the options that it only repeats, those that it rules out, and "N/A"."""
+"""Finds the deciding part of an answer: without repeated options, options that it rules out, and "N/A"."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def without_list(text: str, choices: Mapping[str, str]) -> str:
 
 
 def _lists(text: str, items: Sequence[tuple[str, str]]) -> list[tuple[int, int]]:
-    """Where a text has each of the items once, with nothing but markup between them."""
+    """Finds the places where a text has each of the items once, with nothing but markup between them."""
     longest: dict[int, tuple[int, str]] = {}
     for letter, option in items:
         for match in _item(letter, option).finditer(text):
@@ -117,7 +117,7 @@ def _item(letter: str, text: str) -> re.Pattern[str]:
 
 
 def last_word(text: str) -> tuple[str, bool] | None:
-    """What an answer says after it last took something back ("Wait, that is wrong."); None if it takes nothing back.
+    """Returns the text after an answer last took something back ("Wait, that is wrong."); None if it does not.
 
     Returns:
         The rest, and whether what was before is surely taken back: after "Actually, …" it may stand.
@@ -129,7 +129,7 @@ def last_word(text: str) -> tuple[str, bool] | None:
 
 
 def without_talk_of_options(text: str, choices: Mapping[str, str]) -> str:
-    """A text without phrases such as "none of the options", which name no option, unless an option says so."""
+    """Removes phrases such as "none of the options", which name no option, unless an option is worded like that."""
 
     def crossed(match: re.Match[str]) -> str:
         said = match[0].lower()

@@ -1,4 +1,4 @@
-"""What answers say in many languages: yes and no, "the answer is", "not", and what changes the value of a number.
+"""Words of answers in many languages: yes and no, "the answer is", "not", and modifiers of numbers.
 
 A table with a row for each language; words are in lower case and NFC, ``|`` separates those of one sense.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-# language: yes; no; "(the) answer"; words after it that say "is" or "right"
+# language: yes; no; "(the) answer"; words after it for "is" or "right"
 _TABLE = """
 en: yes|yeah|yep; no|nope; answer|ans|result|solution; is|are|was|would be|should be|must be|will be
 de: ja; nein; antwort|lösung; ist|lautet|wäre

@@ -112,7 +112,7 @@ class Options:
         return []
 
     def _numbers(self, flat: str) -> set[str]:
-        """The options that are numbers which a text says."""
+        """Returns the options that are numbers in a text."""
         if not self._quantities:
             return set()
         numbers = (phrase.quantity for phrase in phrases(flat) if phrase.quantity is not None and not phrase.negated)
@@ -135,7 +135,7 @@ class Options:
         return (SEVERAL if several and other and other.group(1) != letter else letter), "letter"
 
     def by_text(self, text: str, longest: int) -> Found | None:
-        """If the text of exactly one option is in a text of so many words at most."""
+        """Returns the option if the text of exactly one is in a text of at most `longest` words."""
         flat = without_talk_of_options(" ".join(text.split()), self.texts)
         found = self._named(flat) if flat.count(" ") < longest else set()
         return (found.pop(), "option text") if len(found) == 1 else None
@@ -215,7 +215,7 @@ def _same_measure(one: Quantity, other: Quantity) -> bool:
 
 
 def _same_value(one: Quantity, other: Quantity) -> bool:
-    """Whether two are equal, one of them without a unit; or one is the other in percent: 25% and 0.25."""
+    """Checks whether two are equal, one of them without a unit; or one is the other in percent: 25% and 0.25."""
     if same_quantity(one, other):
         return True
     if one.percent == other.percent or (one.unit and other.unit):
@@ -230,19 +230,19 @@ def _tight(text: str) -> str:
 
 
 def _in_formula(start: int, end: int, text: str) -> bool:
-    """Whether a part of a text belongs to a longer formula: ``x^2`` in ``x^2 + 1``."""
+    """Checks whether a part of a text belongs to a longer formula: ``x^2`` in ``x^2 + 1``."""
     return bool(_TERM_BEFORE.search(text[max(0, start - 3) : start]) or _TERM_AFTER.match(text[end : end + 3]))
 
 
 def _is_word(letter: str, after: str) -> bool:
-    """Whether a letter is the article A or the pronoun I, by what follows it."""
+    """Checks whether a letter is the article A or the pronoun I, by what follows it."""
     usual = _AFTER_LETTER.get(letter)
     following = _NEXT_WORD.match(after) if usual else None
     return following is not None and usual is not None and following.group(1) not in usual
 
 
 def _prominent(match: re.Match[str], text: str) -> bool:
-    """Whether a letter follows "option" or "is", is in brackets, stars or quotes, or is among the last four words."""
+    """Checks whether a letter follows "option" or "is", is in brackets, stars or quotes, or in the last four words."""
     before, after = text[: match.start()], text[match.end() :]
     if _KEYWORD.search(before) or before[-1:] + after[:1] in ("()", "[]", "**", "``", "''", '""'):
         return True

@@ -33,7 +33,7 @@ _POWERS = re.compile(r"\d+\s*\^[\d{(^\s)}]+")
 
 
 def sole_quantity(text: str) -> Quantity | None:
-    """The quantity that a text says; of a calculation the one after the last ``=``.
+    """Returns the only quantity in a text; for a calculation the one after the last ``=``.
 
     None unless it is exactly one, and all the words that say it are understood.
     """
@@ -51,9 +51,9 @@ def sole_quantity(text: str) -> Quantity | None:
 
 
 def is_another_value(text: str) -> bool:
-    """Whether a text says for certain that it is no number: a comparison, a denial, or a formula with variables.
+    """Checks whether a text is certainly not a number: a comparison, a denial, or a formula with variables.
 
-    "less than 5" and ``x^2`` are not 5 and 2; no judge needs to tell.
+    "less than 5" and ``x^2`` are not 5 and 2; no judge is needed for that.
     """
     plain = bare(plain_notation(text).strip())
     compared, bounded = _COMPARED.match(plain), _BOUNDED.search(plain)
@@ -67,7 +67,7 @@ def is_another_value(text: str) -> bool:
 
 
 def same_quantity(one: Quantity, other: Quantity, close: float = _EQUAL) -> bool:
-    """Whether two quantities are equal, in units that measure the same, or where one has none."""
+    """Checks whether two quantities are equal, in units that measure the same, or where one has none."""
     value = value_in(one, other)
     return value is not None and math.isclose(value, other.value, rel_tol=close, abs_tol=close)
 

@@ -64,12 +64,12 @@ def exact(columns: Mapping[str, str], text: str) -> Verdict:
 
 
 def contains(columns: Mapping[str, str], text: str, as_written: bool = False) -> Verdict:
-    """A reference is in the answer as whole words; a number is not if the phrase around it says another one.
+    """A reference is in the answer as whole words; a number is not if the phrase around it means another one.
 
     Args:
         columns: The columns of the row.
         text: The answer.
-        as_written: Whether numbers count as they are written, whatever is around them.
+        as_written: True if numbers count as they are written, whatever is around them.
     """
     final, why = final_text(text)
     if not final:

@@ -1,7 +1,7 @@
 """Benchmarks of mathematics and reasoning, as the rules `default` read their answers.
 
-Where a rule could say that an answer is right but not that it is wrong (of texts and formulas, say), it reads nothing:
-the answer is left to a judge.
+Where a rule could only recognise right answers but not wrong ones (for texts and formulas, say), it reads nothing: the
+answer is left to a judge.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def in_braces(columns: Columns, text: str) -> Verdict:
 
 
 def _in_braces(text: str) -> list[str]:
-    """What is in braces, with the braces in it."""
+    """Returns the content of braces, including inner braces."""
     found, depth, start = [], 0, 0
     for match in re.finditer("[{}]", text):
         if match.group() == "{":
@@ -124,7 +124,7 @@ def _in_braces(text: str) -> list[str]:
 
 
 def same(right: str, answer: str) -> bool:
-    """Whether two answers are the same number, or the same words or formula."""
+    """Checks whether two answers are the same number, or the same words or formula."""
     wanted, value = value_without_sign(right), value_without_sign(answer)
     if wanted is not None and value is not None and not _scaled(right, answer):
         return abs(value - wanted) < _CLOSE
@@ -132,7 +132,7 @@ def same(right: str, answer: str) -> bool:
 
 
 def _scaled(right: str, answer: str) -> bool:
-    """Whether two numbers cannot be compared as they are: percentages with others, degrees with multiples of π."""
+    """Checks whether two numbers cannot be compared directly: percentages with others, degrees with multiples of π."""
     if ("%" in right) != ("%" in answer):
         return True
     return any(_DEGREES.search(one) and _RADIANS.search(other) for one, other in ((right, answer), (answer, right)))
@@ -184,7 +184,7 @@ def _number(text: str) -> tuple[Quantity | None, str, str]:
 
 
 def _unread(answer: str, method: str) -> Verdict:
-    """The verdict on an answer without a number: wrong if it says something else for certain, else unread."""
+    """Returns the verdict on an answer without a number: wrong if it certainly means something else, else unread."""
     if answer and is_another_value(answer):
         return Verdict(answer, 0.0, method)
     return Verdict(None, 0.0, "none" if answer else method)

@@ -34,13 +34,13 @@ def yes_or_no(columns: Columns) -> Mapping[str, str]:
 
 
 def letters_meant(columns: Columns, choices: Mapping[str, str], several: bool = False) -> str:
-    """The letter of the right option of a row; of several, where the scoring takes these, all of them in order.
+    """Returns the letter of the right option of a row; all of them in order if the scoring takes several.
 
     A capital that is the letter of an option is that option. Anything else must be meant in one way only: a letter with
     something around it, an option's text, both, or a list of one.
 
     Raises:
-        DataError: If it is none of the options, may be several of them, or is several and one is wanted.
+        DataError: If it is not an option, may be several of them, or is several and one is wanted.
     """
     cell = truth(columns)
     split = letters_of(cell)
@@ -53,7 +53,7 @@ def letters_meant(columns: Columns, choices: Mapping[str, str], several: bool = 
         raise DataError(f"its answer {shortened(cell)} names several options, and one can be right")
     if None in found:
         counted = " (it may count from 0 or from 1)" if cell.strip().isdecimal() else ""
-        raise DataError(f"its answer {shortened(cell)} is none of its options {', '.join(choices)}{counted}")
+        raise DataError(f"its answer {shortened(cell)} is not one of its options {', '.join(choices)}{counted}")
     return "".join(named)
 
 

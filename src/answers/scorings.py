@@ -26,16 +26,16 @@ Reading = Callable[[Mapping[str, str], str], Verdict]
 
 @dataclass(frozen=True)
 class Scoring:
-    """How answers to one kind of question are read and scored.
+    """A way to read and score answers to one kind of question.
 
     Attributes:
         default: The rules `default`.
         vlmevalkit: The published rules.
-        draws: Whether VLMEvalKit, with a judge that does not help, draws an option at random for an answer that its
+        draws: True if VLMEvalKit, with a judge that does not help, draws an option at random for an answer that its
             rules cannot read; see `drawn`.
-        judged: Whether an answer that rules cannot read is left to a judge: its score is NaN, and not 0.
+        judged: True if an answer that rules cannot read is left to a judge: its score is NaN, and not 0.
         choices: The options of a row whose right answer is one of them; None if right answers are something else.
-        several: Whether several options may be right.
+        several: True if several options may be right.
     """
 
     default: Reading
@@ -82,7 +82,7 @@ _CUT_OFF = Verdict(None, 0.0, "cut off")
 
 
 def unsaid(verdict: Verdict) -> Verdict:
-    """What rules say of an answer that is blank, or has no final part: what they cannot read in it is wrong."""
+    """Returns the rules' verdict on an answer that is blank, or has no final part: wrong."""
     return replace(verdict, score=0.0, method="cut off") if math.isnan(verdict.score) else verdict
 
 

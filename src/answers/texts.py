@@ -1,4 +1,4 @@
-"""What every rule of `default` begins with: the final part of an answer, without markup."""
+"""The first step of every rule of `default`: the final part of an answer, without markup."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _COMPARED = re.compile(r"[\s\"'`*_$(]*([<>]=?)\s*[-$€£]?\d[^<>]*$")
 _LEAD = re.compile(r"[A-Za-z](?:_\{?\w+\}?)?'?\s*=\s*(?=[^=]+$)|[AR]:\s+|(?:→|⇒|=>|∴|•|\\therefore)\s*")
 _ABOUT = re.compile(r"(?:≈|∼|~|=|\\approx|\\sim)\s*")
 
-# What stands around an answer and is no part of it.
+# Characters around an answer that do not belong to it.
 EDGES = " \t\r\n\"'`*_.,;:!?()[]{}<>$|/\\"
 
 
 def final_text(text: str) -> tuple[str | None, str]:
-    """The final part of an answer, with ASCII punctuation and without styles of LaTeX.
+    """Returns the final part of an answer, with ASCII punctuation and without styles of LaTeX.
 
     Returns:
         The text, or None; and why it is None: ``"cut off"`` if there are only thoughts, ``"failure"`` if the text is
@@ -68,7 +68,7 @@ def final_text(text: str) -> tuple[str | None, str]:
 
 
 def marked(text: str) -> list[str]:
-    """What is marked as the answer, last first: in ``<answer>``, in a LaTeX box, in the field ``answer`` of JSON."""
+    """Returns the marked answers, last first: in ``<answer>``, in a LaTeX box, in the field ``answer`` of JSON."""
     if not any(mark in text for mark in "<\\:#"):
         return []
     found = [match for pattern in (_TAG, _BEGIN_BOX, _FIELD, _LAST_LINE) for match in pattern.finditer(text)]
@@ -78,7 +78,7 @@ def marked(text: str) -> list[str]:
 
 
 def _boxes(text: str) -> list[tuple[int, str]]:
-    """What is in LaTeX boxes, with the braces in it; and where each ends. A box that does not end is none."""
+    """Returns the contents of LaTeX boxes, including inner braces, and their ends. Unclosed boxes do not count."""
     found = []
     for match in [*_BOX.finditer(text)][-_MOST_BOXES:]:
         depth = 0
@@ -127,7 +127,7 @@ def open_answer(text: str) -> tuple[str | None, str]:
 
 
 def short_answer(text: str, references: Sequence[str]) -> tuple[str | None, str]:
-    """`open_answer` without what leads up to a value (``x = 42``, ``≈ 42``), unless a reference has that, too."""
+    """`open_answer` without what leads up to a value (``x = 42``, ``≈ 42``), unless a reference also has that."""
     answer, method = open_answer(text)
     if answer is None:
         return None, method
@@ -172,12 +172,12 @@ def comparable(text: str) -> str:
 
 
 def _joined(left: str, right: str) -> bool:
-    """Whether two characters belong to one word or number. Scripts without blanks have no words here."""
+    """Checks whether two characters belong to one word or number. Scripts without blanks have no words here."""
     return left.isalnum() and right.isalnum() and left < "\u2e80" and right < "\u2e80"
 
 
 def places(needle: str, text: str) -> list[tuple[int, int]]:
-    """Where a text occurs in another as whole words and numbers: ``1`` is not in ``10``, ``-1`` or ``1.5``."""
+    """Finds the places of a text in another as whole words and numbers: ``1`` is not in ``10``, ``-1`` or ``1.5``."""
     found, start = [], text.find(needle) if needle else -1
     while start >= 0:
         end = start + len(needle)

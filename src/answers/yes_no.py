@@ -14,7 +14,7 @@ from testbed.answers.verdict import Verdict
 
 _MEANT = {**dict.fromkeys(YES, "Yes"), **dict.fromkeys(NO, "No"), "true": "Yes", "false": "No"}
 _ANY = "|".join(re.escape(word) for word in sorted(_MEANT, key=len, reverse=True))
-_PARTICLES = frozenset("da ya si tak ano ne sai oo hindi benar true false".split())  # that begin other sentences, too
+_PARTICLES = frozenset("da ya si tak ano ne sai oo hindi benar true false".split())  # that also begin other sentences
 _OPENING = "|".join(re.escape(word) for word in sorted(_MEANT, key=len, reverse=True) if word not in _PARTICLES)
 _SAID = re.compile(
     rf"(?:{ANSWER_IS}|(?:{languages.VERB_LAST})\s+)[\"'(\[]*({_ANY})(?:(?={languages.IS_AFTER})|(?![\w-]))",
@@ -32,7 +32,7 @@ _FIRST = re.compile(rf"({_OPENING})(?=[^\w'-]|$)|({_ANY})(?=[\"'*]*(?:[.,!:;]|\s
 
 
 def yes_no(columns: Mapping[str, str], text: str) -> Verdict:
-    """Whether the answer is yes or no."""
+    """Returns the answer as yes or no."""
     said, method = read_yes_no(text)
     right = truth(columns).strip().lower()
     return Verdict(said, float(said is not None and said in (right.capitalize(), _MEANT.get(right))), method)
@@ -53,7 +53,7 @@ def read_yes_no(text: str) -> tuple[str | None, str]:
 
 
 def _short(text: str) -> tuple[str | None, str]:
-    """What is marked, or the only word."""
+    """Returns the marked word, or the only one."""
     for content in marked(text):
         if (word := content.strip(EDGES).lower()) in _MEANT:
             return _MEANT[word], "marked"

@@ -59,7 +59,7 @@ class _Found:
             if module.training != training:
                 module.training = training
         for module, held, name, tensor in self.tensors:
-            there = getattr(module, held)  # of a scripted module it is no dictionary
+            there = getattr(module, held)  # in a scripted module it is not a dictionary
             if name not in there or there[name] is not tensor:
                 there[name] = tensor
         for parameter, wanted, data, grad in self.parameters:
@@ -116,7 +116,7 @@ class Loan:
 
 
 def _moved(now: Any, before: Any) -> bool:
-    """Whether a tensor lies on another device, or in another order in memory."""
+    """Checks whether a tensor lies on another device, or in another order in memory."""
     return bool(now.device != before.device or now.stride() != before.stride())
 
 

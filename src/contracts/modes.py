@@ -39,7 +39,7 @@ def refuse_training_programs(network: Any) -> None:
 
 
 def _trains(node: Any) -> bool:
-    """Whether a step of a graph is one that computes something else in training, and does."""
+    """Checks whether a step of a graph computes something else in training, and is in training mode."""
     schema = getattr(getattr(node, "target", None), "_schema", None)
     if getattr(node, "op", "") != "call_function" or schema is None:
         return False

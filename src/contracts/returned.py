@@ -1,4 +1,4 @@
-"""What the user's functions return: whether it keeps their contract, and what to do if it does not."""
+"""Checks the results of the user's functions against their contract, and explains what to change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def transformed(image: Any) -> torch.Tensor:
     """The result of a model's transform: a float32 tensor [3, H, W].
 
     Raises:
-        RunError: If it is something else; says what to change.
+        RunError: If it is something else; the message explains what to change.
     """
     if isinstance(image, torch.Tensor) and image.ndim == 3 and len(image) == 3 and image.is_floating_point():
         return image if image.dtype == torch.float32 else image.float()
@@ -67,7 +67,7 @@ def widest(ranges: list[Range]) -> Range | None:
 
 
 def outside(found: Range | None, slack: float = SLACK) -> bool:
-    """Whether numbers leave [0, 1] by more than that; NaN does."""
+    """Checks whether numbers leave [0, 1] by more than that; NaN does."""
     return found is not None and not (found[0] >= -slack and found[1] <= 1 + slack)
 
 
@@ -78,7 +78,7 @@ def in_words(found: Range) -> str:
 
 
 def how_to_stay(found: Range) -> str:
-    """What to change in a transform whose images leave [0, 1]."""
+    """Explains what to change in a transform whose images leave [0, 1]."""
     low, high = found
     if low != low:
         return "find out which step divides by 0"
@@ -112,7 +112,7 @@ def perturbed(function: str, returned: Any, images: torch.Tensor) -> torch.Tenso
 
 
 def far_outside(function: str, found: Range) -> str:
-    """Why the images of a perturbation are of another unit; empty if they are in [0, 1], or noise has moved them."""
+    """Explains why the images of a perturbation are of another unit; empty if they are in [0, 1], or moved by noise."""
     if not (math.isfinite(found[0]) and math.isfinite(found[1])):
         return f"{function} returned values that are not finite"
     return f"{function} returned {in_words(found)}; expected images in [0, 1]" if outside(found, FAR) else ""
@@ -156,7 +156,7 @@ def _told(returned: Any) -> str:
 
 
 def doubts_about_logits(values: torch.Tensor) -> str:
-    """What outputs [B, C] on the host seem to be instead of logits; empty if they may be logits."""
+    """Describes what outputs [B, C] on the host seem to be instead of logits; empty if they may be logits."""
     rows = values[values.isfinite().all(dim=1)].double()
     if len(rows) == 0 or rows.shape[1] < 2 or bool((rows < 0).any()):
         return ""

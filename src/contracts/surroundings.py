@@ -1,4 +1,4 @@
-"""What a run in the user's process changes there beside its networks: random numbers and settings of torch."""
+"""Restores what a run changes in the user's process besides its networks: random numbers and settings of torch."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def configured(device: str, threads: int) -> Iterator[None]:
 
     Args:
         device: Such as ``"cuda:0"`` or ``"cpu"``.
-        threads: Of the CPU, unless the variable OMP_NUM_THREADS says how many.
+        threads: The number of CPU threads, unless the variable OMP_NUM_THREADS sets it.
     """
     import torch
 
@@ -100,7 +100,7 @@ def _float32() -> Iterator[None]:
 
 
 def _told(owner: Any, name: str) -> Any:
-    """A setting of torch; None where it has none, or does not say: of settings made in its old and new way at once."""
+    """Returns a setting of torch; None if it has none, or raises, as for settings made in its old and new ways."""
     try:
         return getattr(owner, name, None)
     except RuntimeError:

@@ -98,7 +98,7 @@ def corrupt(images: torch.Tensor, corruption: str, severity: int, seeds: Sequenc
             raise ValueError(f"expected seeds from 0 to 2^63 - 1, got {seed!r} for image {index}")
     if len(images):
         least, most = images.aminmax()
-        if not (least >= 0 and most <= 1):  # so for NaN, too
+        if not (least >= 0 and most <= 1):  # also for NaN
             raise ValueError(f"expected values in [0, 1], got {least:.4g} to {most:.4g}")
     return chosen(images, seeds)
 
@@ -139,7 +139,7 @@ class Corruption:
         """Checks that what the corruption reads beside the images is there.
 
         Raises:
-            UnsupportedError: If it is not; says where it was looked for.
+            UnsupportedError: If it is not; the message names the places searched.
         """
         if self._reads is not None:
             self._reads()
@@ -166,7 +166,7 @@ class Corruption:
 
 
 def _at_once(function: Function, images: torch.Tensor) -> int:
-    """How many images to corrupt at once: on a CPU no more than its caches hold, with what is computed on the way.
+    """Returns the number of images per batch: on a CPU no more than its caches hold, with the intermediate results.
 
     Those that a module lists as ``ONE_BY_ONE`` see to that themselves; to cut and join their batches is a copy more.
     """
@@ -176,7 +176,7 @@ def _at_once(function: Function, images: torch.Tensor) -> int:
 
 
 def _own(function: Function, name: str, default: Any) -> Any:
-    """What the module of a corruption says about its corruptions under some name."""
+    """Returns the attributes of a corruption's module under some name."""
     return vars(sys.modules[function.__module__]).get(name, default)
 
 

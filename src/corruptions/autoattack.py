@@ -204,7 +204,7 @@ class AutoAttack:
     def _fooled(
         self, found: torch.Tensor, images: torch.Tensor, targets: torch.Tensor, logits_of: Logits
     ) -> torch.Tensor:
-        """Which of the images that an attack made count: of another class, within the ball, in [0, 1]."""
+        """Marks the images of an attack that count: of another class, within the ball, in [0, 1]."""
         inside = self._lengths(found - images) <= self.eps * (1 + ROUNDING)
         inside &= ((found >= 0) & (found <= 1)).flatten(1).all(dim=1)
         fooled: torch.Tensor = inside & (logits_of(found).argmax(dim=1) != targets)

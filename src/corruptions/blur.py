@@ -101,11 +101,11 @@ def _displaced(
 
 
 def follow(source: torch.Tensor, visited: torch.Tensor) -> torch.Tensor:
-    """Where each pixel's value stood before a round in which pixels, from the last to the first, copy from others.
+    """Finds each pixel's source before a round in which pixels, from the last to the first, copy from others.
 
     Args:
-        source: From which pixel each copies: integer tensor [B, N].
-        visited: Which pixels copy at all: boolean tensor [N].
+        source: The pixel that each copies from: integer tensor [B, N].
+        visited: True for the pixels that copy: boolean tensor [N].
 
     Returns:
         Integer tensor [B, N].

@@ -1,6 +1,6 @@
-"""Linear filters on batches of images: Gaussians, discs, movements, zooms, with the borders that scipy and OpenCV know.
+"""Linear filters on batches of images: Gaussians, discs, movements, zooms, with the borders of scipy and OpenCV.
 
-All take and return float tensors [B, C, H, W], or one image [C, H, W] where they say so.
+All take and return float tensors [B, C, H, W], or one image [C, H, W] where that is stated.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def move_at_once(images: torch.Tensor, radius: int, sigma: float, angles: Sequen
 def _lines(
     radius: int, sigma: float, angles: Sequence[float]
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """The steps of `move`: their weights [steps], and how far each goes down and across, int64 [len(angles), steps]."""
+    """Returns the steps of `move`: their weights [steps], and shifts down and across, int64 [len(angles), steps]."""
     steps = np.arange(2 * radius + 1)
     weights = np.exp(-(steps**2) / (2 * sigma**2))
     weights /= weights.sum()

@@ -44,7 +44,7 @@ def folder() -> Path:
 
 
 def _places() -> list[Path]:
-    """Where the pictures may lie; the packages are looked up, not imported."""
+    """Returns the possible folders of the pictures; the packages are looked up, not imported."""
     root = data_root()
     places = [root / FOLDER] if root else []
     for package in PACKAGES:

@@ -226,7 +226,7 @@ def poisson(rates: torch.Tensor, normals: torch.Tensor) -> torch.Tensor:
 
 
 def _small_poisson(rates: torch.Tensor, normals: torch.Tensor) -> torch.Tensor:
-    """How many terms of the distribution function stay below each number's rank: float tensors [n]."""
+    """Counts the terms of the distribution function below each number's rank: float tensors [n]."""
     import torch
 
     drawn = torch.zeros_like(rates)

@@ -56,7 +56,7 @@ def spatter(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.
 
 
 def _water(liquid: torch.Tensor) -> torch.Tensor:
-    """How much light drops add, from 0 to 1: their thickness times an embossed map of the distances from their edges.
+    """Returns the light of drops, from 0 to 1: their thickness times an embossed map of the distances from their edges.
 
     Takes the liquid [B, 1, H, W], 0 where there is none.
     """

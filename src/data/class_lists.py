@@ -12,13 +12,13 @@ from testbed.errors import DataError
 
 
 def lacking(names: Sequence[str], other: Sequence[str]) -> list[str]:
-    """The names of another list that a list lacks, in their order; names that look the same are the same."""
+    """Returns the names of another list that are missing in a list, in order; names that look the same are equal."""
     there = set(map(composed, names))
     return [name for name in other if composed(name) not in there]
 
 
 def union(lists: Sequence[Sequence[str]]) -> list[str]:
-    """The names of several lists: those of the longest in their order, then those that it lacks."""
+    """Merges several lists: the names of the longest in their order, then those missing in it."""
     longest = max(range(len(lists)), key=lambda place: len(lists[place]))
     found = list(lists[longest])
     for names in lists:
@@ -68,7 +68,7 @@ def in_classes_of(own: DatasetInfo, others: Mapping[str, DatasetInfo]) -> dict[s
 
 
 def differences(own: DatasetInfo, other: DatasetInfo) -> tuple[LeftOut, ...]:
-    """The classes that only one of two data sets has, to be said of the other one."""
+    """Describes the classes that only one of two data sets has."""
     leaving = Leaving()
     if own.class_names and other.class_names:
         for name in lacking(own.class_names, other.class_names):

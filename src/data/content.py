@@ -33,8 +33,8 @@ def file_digest(path: Path, stop: Stop | None = None) -> str:
     """A 32-digit hexadecimal digest of a regular file's content.
 
     Raises:
-        OSError: If it cannot be read, or is no regular file.
-        StoppedError: If it is told to stop.
+        OSError: If it cannot be read, or is not a regular file.
+        StoppedError: If it is stopped.
     """
     hasher = hashlib.sha256()
     with open_regular(path) as file:
@@ -151,7 +151,7 @@ class ImageDigests(ContentDigests):
 
 
 def losses_of(name: str, digests: Sequence[str], encoded: Callable[[int], Path | bytes | None]) -> list[list[str]]:
-    """What decoding images loses, remembered for each content; see `testbed.data.decode.losses`.
+    """Returns what decoding images loses, cached by content; see `testbed.data.decode.losses`.
 
     Args:
         name: The data set's name. Each has its own file in the cache folder.

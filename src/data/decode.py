@@ -95,12 +95,12 @@ def _turned(image: Image.Image) -> Image.Image:
     from PIL import ImageOps
 
     turned = ImageOps.exif_transpose(image) if _orientation(image) else image
-    turned.format = image.format  # which says how 16-bit grey is read
+    turned.format = image.format  # which decides how 16-bit grey is read
     return turned
 
 
 def _orientation(image: Image.Image) -> bool:
-    """Whether the header of a file says that an image has to be turned or mirrored.
+    """Checks whether a file's header requires turning or mirroring the image.
 
     Asking a PNG file without EXIF in its header for it would decode the file.
     """
@@ -109,23 +109,23 @@ def _orientation(image: Image.Image) -> bool:
 
 
 def as_rgb(image: Image.Image, what: str) -> Image.Image:
-    """An image as RGB with 8 bits per channel; of 16-bit grey, the upper 8 bits, as Pillow reads 16-bit colour.
+    """Converts an image to RGB with 8 bits per channel; of 16-bit grey, the upper 8 bits, as Pillow does for colour.
 
     Raises:
-        SampleError: If its pixels are 32-bit integers or floats: such files do not say which value is white.
+        SampleError: If its pixels are 32-bit integers or floats: such files do not define which value is white.
     """
     bits = _grey_bits(image)
     if bits is None and _is_deep(image):
         kind = "floats" if image.mode == "F" else "signed or 32-bit integers"
         raise SampleError(
-            f"{what} is not decoded: its pixels are {kind}, and the file does not say which value is white; save it"
+            f"{what} is not decoded: its pixels are {kind}, and the file does not define which value is white; save it"
             " with 8 or 16 bits per channel"
         )
     return image.convert("RGB") if bits is None else _upper_bits(image, bits).convert("RGB")
 
 
 def _is_deep(image: Image.Image) -> bool:
-    """Whether a channel has more than 8 bits in Pillow's memory: convert() would cut what exceeds 255."""
+    """Checks whether a channel has more than 8 bits in Pillow's memory: convert() would cut what exceeds 255."""
     return image.mode == "F" or image.mode.startswith("I")
 
 
@@ -147,7 +147,7 @@ def _upper_bits(image: Image.Image, bits: int) -> Image.Image:
 
 
 def is_deep(file: BinaryIO) -> bool:
-    """Whether an image file is not read as Pillow's ``convert`` would, but by `as_rgb`.
+    """Checks whether an image file is read by `as_rgb`, not as Pillow's ``convert`` would.
 
     Args:
         file: The file, open at its beginning; only its header is read.
@@ -163,9 +163,9 @@ def is_deep(file: BinaryIO) -> bool:
 
 
 def losses(file: BinaryIO) -> list[str]:
-    """What decoding an image file loses or ignores, by the names of `LOSSES`; see docs/datasets.md.
+    """Returns what decoding an image file loses or ignores, by the names of `LOSSES`; see docs/datasets.md.
 
-    Only the header is read, except for grey images with 16 bits: whether they use the range, their pixels say.
+    Only the header is read, except for grey images with 16 bits: only their pixels show whether they use the range.
 
     Args:
         file: The file, open at its beginning.

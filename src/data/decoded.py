@@ -50,7 +50,7 @@ class DecodedImages:
         self._files: tuple[int, int] | None = None  # pixels and index, opened when they are first used
         self._known: dict[bytes, tuple[int, tuple[int, int, int], int]] = {}
         self._read = 0  # bytes of the index that have been read
-        self._useless = False  # nothing can be stored: no room, or images that are no bytes
+        self._useless = False  # nothing can be stored: no room, or images that are not bytes
 
     def __del__(self) -> None:  # each pass has one of these
         for file in self._files or ():
@@ -111,7 +111,7 @@ class DecodedImages:
         self._learn(index)
 
     def _make_room(self, needed: int) -> bool:
-        """Whether there is room; images of transforms that have not been used since this run began are deleted."""
+        """Checks whether there is room; deletes images of transforms that have not been used since this run began."""
         folders = sorted(_folders(), key=_used)
         taken = sum(map(_size, folders))
         while taken + needed > self.limit and folders and _used(folders[0]) < self._began:

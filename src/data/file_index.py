@@ -17,7 +17,7 @@ from testbed.paths import cache_dir, write_atomically
 
 @dataclass
 class FileIndex:
-    """What is in a file, in columns of the same length.
+    """The content of a file, in columns of the same length.
 
     Attributes:
         path: The file.

@@ -1,4 +1,4 @@
-"""What is left out while the samples of a data set are listed: counted by reason, named, and never ignored."""
+"""Files and entries left out while the samples of a data set are listed: counted by reason, named, never ignored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 SHOWN = 5  # names for each reason
 
-# What systems and programs put into folders besides what a user puts there: names that begin with a dot
+# Files that systems and programs put into folders beside the user's: names that begin with a dot
 # (".DS_Store", "._photo.jpg", ".ipynb_checkpoints"), and these.
 _OF_SYSTEMS = frozenset({"__macosx", "@eadir", "thumbs.db", "desktop.ini", "$recycle.bin", "lost+found"})
 
@@ -26,13 +26,13 @@ NOT_EVALUATED = "classes that the evaluated split lacks"
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What is left out for one reason.
+    """Entries that are left out for one reason.
 
     Attributes:
-        reason: Why.
-        count: How many.
+        reason: The reason.
+        count: Their number.
         names: The first few, printable.
-        expected: Whether it is of no account: ``--strict`` does not object.
+        expected: True if it does not matter: ``--strict`` accepts it.
     """
 
     reason: str
@@ -72,7 +72,7 @@ class Leaving:
             del names[SHOWN:]
 
     def found(self) -> tuple[LeftOut, ...]:
-        """What was left out, sorted by reason."""
+        """Returns what was left out, sorted by reason."""
         return tuple(
             LeftOut(reason, count, tuple(map(printable, self._names[reason, expected])), expected)
             for (reason, expected), count in sorted(self._counts.items())
@@ -80,12 +80,12 @@ class Leaving:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a file or folder of this name is none of the user's: hidden, or made by a system or program."""
+    """Checks whether a file or folder of this name is not the user's: hidden, or made by a system or program."""
     return name.startswith(".") or name.lower() in _OF_SYSTEMS
 
 
 def printable(name: str) -> str:
-    """A name as it can be printed and stored: what is no text, or would steer a terminal, is escaped."""
+    """Returns a name that can be printed and stored: invalid text and terminal control characters are escaped."""
     text = name.encode("utf-8", "backslashreplace").decode()
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
@@ -96,7 +96,7 @@ def composed(name: str) -> str:
 
 
 def merged(found: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
-    """What several parts of a data set leave out, by reason."""
+    """Merges what several parts of a data set leave out, by reason."""
     by_reason: dict[tuple[str, bool], list[LeftOut]] = {}
     for entry in found:
         by_reason.setdefault((entry.reason, entry.expected), []).append(entry)

@@ -1,4 +1,4 @@
-"""How perturbations are called, and the seeds of their random numbers."""
+"""Calls of perturbations, and the seeds of their random numbers."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def check_cpu_call(function: Callable[..., Any]) -> None:
 
 @dataclass(frozen=True)
 class GpuCall:
-    """How a ``perturbation_fn_gpu`` is called.
+    """The way to call a ``perturbation_fn_gpu``.
 
     Attributes:
-        arguments: What it gets, in order: names out of `GPU_ARGUMENTS`.
-        by_name: Whether they are keyword arguments rather than positional.
+        arguments: Its arguments, in order: names out of `GPU_ARGUMENTS`.
+        by_name: True if they are keyword arguments rather than positional.
     """
 
     arguments: tuple[str, ...]
@@ -71,7 +71,7 @@ class GpuCall:
 
 
 def gpu_call(function: Callable[..., Any]) -> GpuCall:
-    """How a perturbation is to be called: by name when it uses the names of `GPU_ARGUMENTS`, else as ImageNet-testbed.
+    """Determines how to call a perturbation: by name if it uses the names of `GPU_ARGUMENTS`, else as ImageNet-testbed.
 
     A parameter with a default is filled only if it has a known name.
 

@@ -83,7 +83,7 @@ class ImageSource(Source):
         return None
 
     def remarks(self, positions: Sequence[int], dataset: DatasetInfo) -> tuple[LeftOut, ...]:
-        """What is lost of the images at these positions, and which have the same content, counted."""
+        """Returns remarks on what is lost of the images at these positions, and on duplicates, counted."""
         noted, first = Leaving(), {"": "", MISSING: ""}
         digests = {place: sample.digest for place, sample in zip(positions, dataset.samples, strict=True)}
         places = list(digests)

@@ -24,11 +24,11 @@ _one_at_a_time = threading.Lock()
 
 @dataclass(frozen=True)
 class Frames:
-    """Which frames of a video are shown, as VLMEvalKit chooses them.
+    """The frames of a video that are shown, as VLMEvalKit chooses them.
 
     Attributes:
-        count: So many, at equal distances, neither the first nor the last; 0 if `fps` says how many.
-        fps: So many for each second, from the first on.
+        count: The number of frames, at equal distances, neither the first nor the last; 0 if `fps` determines it.
+        fps: The number of frames for each second, from the first on.
 
     Raises:
         DefinitionError: If not exactly one of them is positive.
@@ -83,7 +83,7 @@ def shown(path: Path, frames: Frames, what: str) -> Shown:
     """The chosen frames of a file. One file is decoded at a time, and only chosen frames are kept.
 
     Raises:
-        SampleError: If the file is no video, is damaged, or has none of the frames.
+        SampleError: If the file is not a video, is damaged, or has none of the frames.
     """
     stat = path.stat()
     with _one_at_a_time:  # the questions about a video follow each other, so that the last one is kept

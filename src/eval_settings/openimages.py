@@ -31,7 +31,7 @@ class OpenImagesDataset(StandardDataset):
         super().__init__(name="openimages-test")
 
     def spec(self) -> dict[str, Any]:
-        """Where the folder is."""
+        """Returns the folder."""
         return {"openimages": str(self.get_root().absolute())}
 
     def open(self) -> ImageSource:

@@ -1,4 +1,4 @@
-"""Which caption belongs to which image: tests of compositionality; docs/datasets.md says which files each needs."""
+"""Tests of compositionality: which caption belongs to which image; docs/datasets.md lists the files of each."""
 
 from __future__ import annotations
 

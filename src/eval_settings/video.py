@@ -29,7 +29,7 @@ class FramesDataset(StandardDataset):
     """
 
     def spec(self) -> dict[str, Any]:
-        """Where the folder is."""
+        """Returns the folder."""
         return {"frames": str(self.get_root().absolute())}
 
     def open(self) -> ImageSource:

@@ -1,4 +1,4 @@
-"""Which digests a cell is found by, and what they are digests of."""
+"""Digests by which a cell is found, and their contents."""
 
 from __future__ import annotations
 

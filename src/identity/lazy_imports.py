@@ -1,6 +1,6 @@
-"""What a function takes from the user's modules by imports in its body, read from their sources without running them.
+"""Finds what a function imports from the user's modules in its body, read from their sources without running them.
 
-An import at the top of a file has run when a function is described, and what it has brought is described as it is. One
+An import at the top of a file has run when a function is described, and what it imported is described as it is. One
 in a body may not have run yet, and is not run to describe it. The definitions that it leads to count as they are
 written, with all that these refer to in turn.
 """
@@ -31,7 +31,7 @@ _libraries: set[str] = set()  # top-level modules that are not the user's
 
 @dataclass
 class Reached:
-    """What an import leads to.
+    """Definitions that an import leads to.
 
     Attributes:
         texts: Module → name → the statements that define it.
@@ -254,7 +254,7 @@ def _defined(statement: ast.stmt) -> Iterator[str]:
 
 
 def _may_change(statement: ast.stmt) -> bool:
-    """Whether what a statement reads may be other than before: ``TABLE.update(…)``, ``TABLE["a"] = 1``, a loop."""
+    """Checks whether a statement may change what it reads: ``TABLE.update(…)``, ``TABLE["a"] = 1``, a loop."""
     simple = isinstance(statement, ast.Assign | ast.AnnAssign) and all(
         isinstance(target, ast.Name) for target in getattr(statement, "targets", [getattr(statement, "target", None)])
     )

@@ -1,4 +1,4 @@
-"""What code refers to, read from its instructions: variables, the attributes taken from them, imports."""
+"""Finds what code refers to, from its instructions: variables, the attributes taken from them, imports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Chain = tuple[str, ...]
 
 @lru_cache(maxsize=_KEPT)
 def references(code: types.CodeType) -> tuple[frozenset[Chain], frozenset[str]]:
-    """What a code object and the functions within it refer to.
+    """Finds what a code object and the functions within it refer to.
 
     Returns:
         Each variable that is not local, with the attributes taken from it: ``("helper", "K")``, or ``("helper",)``

@@ -1,9 +1,9 @@
-"""How similar captions are to reference captions, by embeddings of the whole texts and of their sentences.
+"""Similarity of captions to reference captions, by embeddings of the whole texts and of their sentences.
 
 Coarse similarity is the cosine of the whole texts; precision and recall match sentences greedily (`greedy_match`);
-hm_cf joins the coarse similarity and F1. On the unit scale, that of CLIP-CC-Bench's documentation, n(x) = (x + 1) / 2
-is taken of the coarse similarity, of precision and of recall, and F1 and hm_cf follow from these. On the raw scale,
-that of its published leaderboard, cosines stay as they are (names with ``_raw``). An F1 or hm_cf of one scale does not
+hm_cf joins the coarse similarity and F1. On the unit scale, that of CLIP-CC-Bench's documentation, the coarse
+similarity, precision and recall become n(x) = (x + 1) / 2, and F1 and hm_cf follow from these. On the raw scale, that
+of its published leaderboard, cosines stay as they are (names with ``_raw``). An F1 or hm_cf of one scale does not
 follow from that of the other. A harmonic mean is 0 unless both values are positive.
 
 By hand: precision 0.7234 and recall 0.7456 give F1 0.7343; with a coarse similarity of 0.7654 hm_cf is 0.7495. Another
@@ -71,20 +71,21 @@ _CHOICES = {
 
 @dataclass(frozen=True)
 class SimilarityOptions:
-    """How captions are scored.
+    """Options for scoring captions.
 
     Attributes:
-        fine: Whether sentences are matched; without, only the coarse similarity is computed.
-        chunking: How texts are cut into sentences: a method of `testbed.data.language.sentences.get_splitter`.
-        weights: Of sentences: ``"uniform"``; or ``"idf"``, log((N + 1) / (c + 1)) of a sentence that c of all N
-            reference captions have, as BERTScore weighs tokens. Where all weights of a text are 0 they are uniform.
-        combine: How the coarse similarity C and F1 become hm_cf: the ``"harmonic"`` mean, the ``"mean"`` as of
-            EMScore, or ``"none"``.
+        fine: True to match sentences; else only the coarse similarity is computed.
+        chunking: The method that cuts texts into sentences, as of `testbed.data.language.sentences.get_splitter`.
+        weights: The weights of sentences: ``"uniform"``; or ``"idf"``, log((N + 1) / (c + 1)) of a sentence that c of
+            all N reference captions have, as BERTScore weighs tokens. Where all weights of a text are 0 they are
+            uniform.
+        combine: The combination of the coarse similarity C and F1 into hm_cf: the ``"harmonic"`` mean, the ``"mean"``
+            as of EMScore, or ``"none"``.
         rescale: ``"baseline"`` turns each value x into (x − b) / (1 − b) as BERTScore does, b being the mean of the
             same metric over random pairs of a caption and a reference of another sample.
         missing: ``"skip"`` leaves out missing captions and errors; ``"zero"`` scores them 0.
-        baseline_pairs: How many random pairs.
-        seed: Of the random pairs.
+        baseline_pairs: The number of random pairs.
+        seed: The seed of the random pairs.
 
     Raises:
         DefinitionError: If a value is not one of the known ones.
@@ -113,7 +114,7 @@ class SimilarityOptions:
                 raise DefinitionError(f"caption similarity: {name} is {value!r}, expected a whole number ≥ {least}")
 
     def spec(self) -> dict[str, Any]:
-        """What decides about the numbers, as plain values, but for how texts are cut: that is the splitter's ``id``."""
+        """Returns what determines the numbers, as plain values, except the splitter, which has an ``id``."""
         described: dict[str, Any] = {"fine": self.fine, "missing": self.missing, "rescale": self.rescale}
         if self.fine:
             described |= {"weights": self.weights, "combine": self.combine}
@@ -133,11 +134,11 @@ class SimilarityScores:
 
     Attributes:
         scores: By name, float64 arrays [n], NaN where a sample is not scored: those that `SimilarityOptions.metrics`
-            names; with sentences also ``sentences`` and ``reference_sentences``, how many there are (NaN without a
+            names; with sentences also ``sentences`` and ``reference_sentences``, their numbers (NaN without a
             caption; the sentences of several references are added up). Then ``status``: 0 scored, 1 missing, 2 empty,
             3 error, also where an embedding is not finite.
         baselines: By name the mean of random pairs, where scores are rescaled.
-        splitter: The id of what cut the texts; empty where none did.
+        splitter: The id of the sentence splitter; empty where none was used.
         coverage: The share of samples with a caption that is neither missing nor an error; None without samples.
         empty: The share of samples whose caption is blank.
     """
@@ -153,7 +154,7 @@ class SimilarityScores:
         return [self.spec(name).score(values, SCORER) for name, values in self.scores.items()]
 
     def spec(self, name: str) -> MetricSpec:
-        """What is declared about a score; values that are rescaled by a baseline may lie below the range."""
+        """Returns a score's declaration; values that are rescaled by a baseline may lie below the range."""
         return replace(SPECS[name], lowest=None) if name in self.baselines else SPECS[name]
 
 
@@ -184,16 +185,16 @@ def texts_of(
     options: SimilarityOptions,
     ids: Sequence[str] | None = None,
 ) -> list[str]:
-    """What has to be embedded to score captions: each different text once, in the order in which they come.
+    """Returns the texts to embed for scoring captions: each different text once, in order.
 
     Texts are without white space at their ends. A text of one sentence is one text, not two.
 
     Args:
-        captions: Of n samples; None where there is none.
+        captions: The captions of n samples; None where there is none.
         references: The reference captions of each sample, at least one, none blank.
         splitter: Cuts texts into sentences; may be None where ``options.fine`` is False.
-        options: How captions are scored.
-        ids: Of the samples, for messages.
+        options: The scoring options.
+        ids: The ids of the samples, for messages.
 
     Raises:
         DataError: If a sample has no reference or a blank one.
@@ -221,14 +222,14 @@ def score_captions(
     sentences are weighed by IDF or scores rescaled.
 
     Args:
-        captions: Of n samples; None where there is none.
+        captions: The captions of n samples; None where there is none.
         references: The reference captions of each sample, at least one, none blank.
-        rows: The row of each text among the embeddings; of all that `texts_of` names.
+        rows: The row of each text of `texts_of` among the embeddings.
         embeddings: Float array [R, D] of any scale.
         splitter: Cuts texts into sentences; may be None where ``options.fine`` is False.
-        options: How captions are scored.
+        options: The scoring options.
         errors: Booleans [n]: where there is no caption because of an error.
-        ids: Of the samples, for messages.
+        ids: The ids of the samples, for messages.
 
     Raises:
         DataError: If a sample has no reference or a blank one, a text has no embedding, or scores cannot be rescaled.
@@ -319,7 +320,7 @@ class _Texts:
         return self._sentences[text]
 
     def counts(self, captions: Sequence[str | None]) -> dict[str, Array]:
-        """How many sentences each caption has, and all references of its sample: float64 [n], NaN without a caption."""
+        """Counts the sentences of each caption, and of all references of its sample: float64 [n]; NaN if none."""
         own = [np.nan if text is None else len(self.sentences(text)) for text in captions]
         others = [
             np.nan if text is None else sum(len(self.sentences(text)) for text in several)

@@ -39,30 +39,31 @@ def caption_similarity(
         found["hm_cf"], found["per_sample"]["hm_cf"]
 
     Args:
-        captions: Of n samples; None where there is none.
+        captions: The captions of n samples; None where there is none.
         references: For each sample one text or several.
-        scorer: What embeds texts: the name of a model that embeds texts, its definition, a loaded model, or a function
+        scorer: The text embedder: the name of a model, its definition, a loaded model, or a function
             of a list of B different texts that returns embeddings [B, D] of any scale (tensor or array).
-        language: ISO 639-1: of the texts; how they are cut into sentences, and what a model may want to know.
+        language: The language of the texts (ISO 639-1), for cutting them into sentences and for models that depend on
+            it.
         device: For a model that is loaded here, such as ``"cuda:0"``; None takes the first GPU, where there is one.
-        dtype: For a model that is loaded here: its precision, as of `testbed.models.base.definition.LoadOptions`.
+        dtype: The precision of a model that is loaded here, as of `testbed.models.base.definition.LoadOptions`.
         **options: As of `testbed.metrics.caption_similarity.SimilarityOptions`.
 
     Returns:
         The means under their names (None where no sample is scored), ``coverage`` and ``empty`` among them;
-        ``per_sample``: arrays [n] by name; ``baselines``, where scores are rescaled; ``splitter``: the id of what cut
-        the texts into sentences; ``truncated``: how many different texts and sentences have more tokens than the scorer
-        takes, None where it does not tell, as a function. The names are explained at
+        ``per_sample``: arrays [n] by name; ``baselines``, where scores are rescaled; ``splitter``: the id of the
+            sentence splitter; ``truncated``: the number of different texts and sentences with more tokens than the
+            scorer takes, None where it does not report it, such as a function. The names are explained at
         `testbed.metrics.caption_similarity.SimilarityScores`.
 
-    A warning says how many texts are cut, if any are.
+    A warning reports the number of cut texts, if there are any.
 
     Raises:
         DataError: If something else is given than lists of texts, a sample has no reference or a blank one, or
             embeddings do not fit the texts.
-        DefinitionError: If an option has a value that is not known.
+        DefinitionError: If an option has an unknown value.
         UnknownNameError: If there is no model of that name.
-        UnsupportedError: If the model embeds no texts.
+        UnsupportedError: If the model does not embed texts.
     """
     chosen = SimilarityOptions(**options)
     captions, several = _texts_given(captions, references)

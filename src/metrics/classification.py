@@ -70,7 +70,7 @@ def _ranks_given(
 
 
 def _count(true: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """How many are true in each row: as sums of bytes, which numpy computes faster than it counts rows."""
+    """Counts the true values in each row: as sums of bytes, which numpy computes faster than it counts rows."""
     counts: np.ndarray[Any, Any] = np.add.reduce(true.view(np.uint8), axis=1, dtype=np.int32).astype(np.int64)
     return counts
 
@@ -97,7 +97,7 @@ def _blockwise(function: Callable[..., Part], *columns: np.ndarray[Any, Any]) ->
 
 
 def topk_correct(ranks: np.ndarray[Any, Any], k: int) -> np.ndarray[Any, Any]:
-    """Whether each target is among the k best: boolean array [n]."""
+    """Marks the targets that are among the k best: boolean array [n]."""
     return ranks < k
 
 
@@ -212,11 +212,11 @@ def f1_of_classes(predicted: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]
 
 
 class SampleScores(NamedTuple):
-    """What logits are worth, sample by sample.
+    """Per-sample values derived from logits.
 
     Attributes:
-        rank: The place of the target among the logits, as `target_ranks`: integer array [n].
-        known: Whether all logits are finite, so that there are probabilities: boolean array [n].
+        rank: The rank of the target among the logits, as `target_ranks`: integer array [n].
+        known: True where all logits are finite, so that there are probabilities: boolean array [n].
         nll: Negative log-likelihood of the target, in nats: float64 array [known], as the ones that follow.
         brier: Brier score (1950): squared distance of the probabilities from the target's indicator, in [0, 2].
         confidence: The largest probability.

@@ -84,7 +84,7 @@ def fit_temperature(logits: Array, targets: Array) -> float:
         targets: Integer array [n] with values in [0, C).
 
     Raises:
-        DataError: If there are no samples, or T would be 0 or infinite: all are right, or no likelier than chance.
+        DataError: If there are no samples, or T would be 0 or infinite: all are right, or not likelier than chance.
     """
     if not len(logits):
         raise DataError("a temperature cannot be fitted to no samples")
@@ -100,7 +100,9 @@ def fit_temperature(logits: Array, targets: Array) -> float:
 
     low, high = 1 / HOTTEST, 1 / COLDEST
     if slope(low) <= 0 or slope(high) >= 0:
-        how = f"above {HOTTEST:g}: its targets are no likelier than chance" if slope(low) <= 0 else f"below {COLDEST:g}"
+        how = (
+            f"above {HOTTEST:g}: its targets are not likelier than chance" if slope(low) <= 0 else f"below {COLDEST:g}"
+        )
         raise DataError(f"the temperature that fits {len(logits):,} samples would be {how}")
     logarithm = optimize.brentq(lambda exponent: slope(math.exp(exponent)), math.log(low), math.log(high), xtol=1e-14)
     return math.exp(-logarithm)
@@ -150,7 +152,7 @@ def shares_of(targets: Array, classes: int) -> Array:
 
 
 def with_prior(logits: Array, shares: Array) -> Array:
-    """The logits of a classifier that knows how frequent the classes are, if it was trained with equal shares.
+    """Returns the logits for known class frequencies, of a classifier that was trained with equal shares.
 
     Args:
         logits: Float array [n, C].

@@ -44,10 +44,10 @@ ALEXNET_CLEAN = 0.435  # on ImageNet's validation set, as table 1 of the paper h
 
 
 def corruption_error(errors: Sequence[float], baseline: float) -> float:
-    """CE of a corruption.
+    """Computes the CE of a corruption.
 
     Args:
-        errors: Of the model at each severity, fractions.
+        errors: The model's errors at each severity, fractions.
         baseline: The mean of the baseline's errors at these severities, above 0.
     """
     return float(np.mean(errors)) / baseline
@@ -56,10 +56,10 @@ def corruption_error(errors: Sequence[float], baseline: float) -> float:
 def relative_corruption_error(
     errors: Sequence[float], clean: float, baseline: float, baseline_clean: float
 ) -> float | None:
-    """Relative CE of a corruption; None where the baseline loses nothing by it.
+    """Computes the relative CE of a corruption; None where the baseline loses nothing by it.
 
     Args:
-        errors: Of the model at each severity, fractions.
+        errors: The model's errors at each severity, fractions.
         clean: Its error without corruption.
         baseline: The mean of the baseline's errors at these severities.
         baseline_clean: Its error without corruption.

@@ -213,7 +213,7 @@ def _cosines(left: _Vectors, right: _Vectors) -> Array:
 
 
 def _value(high: Array, mixed: Array, other: Array, low: Array) -> Array:
-    """What the four exact sums of products stand for, always rounded alike."""
+    """Returns the value of the four exact sums of products, always rounded alike."""
     value: Array = (high + ((mixed + other) + low / _LOW) / _LOW) / _HIGH**2
     return value
 

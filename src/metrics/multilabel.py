@@ -17,11 +17,11 @@ _BLOCK = 2**22  # scores at a time, to bound memory
 
 
 def label_matrix(targets: Sequence[Sequence[int]], classes: int) -> Array:
-    """The classes that apply to each sample as a boolean array [n, classes].
+    """Returns the classes that apply to each sample as a boolean array [n, classes].
 
     Args:
         targets: For each of n samples its classes; there may be none.
-        classes: How many there are.
+        classes: The number of classes.
 
     Raises:
         ValueError: If a class is out of range.

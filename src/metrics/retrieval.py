@@ -87,7 +87,7 @@ def _own_similarities(captions: Array, gallery: Array, answer: Array, block_byte
 
 
 def _best_captions(own: Array, answer: Array, images: int) -> tuple[Array, Array]:
-    """Of each image the similarity of its best caption, and which that is: the first of equal ones; −1 for none."""
+    """Returns for each image the similarity and index of its best caption: the first of equal ones; −1 for none."""
     best, first = np.full(images, np.inf), np.full(images, -1, dtype=np.int64)
     rows = np.flatnonzero(answer >= 0)
     order = rows[np.lexsort((rows, -own[rows], answer[rows]))]
@@ -99,19 +99,19 @@ def _best_captions(own: Array, answer: Array, images: int) -> tuple[Array, Array
 def _ahead(
     captions: Array, gallery: Array, of_text: tuple[Array, Array], of_image: tuple[Array, Array], block_bytes: int
 ) -> tuple[Array, Array]:
-    """How many images are ahead of each caption's own, and how many captions of each image's own best.
+    """Counts the images ahead of each caption's own, and the captions ahead of each image's own best.
 
-    In as many threads as numpy's BLAS has.
+    Runs in as many threads as numpy's BLAS has.
 
-    A float32 product decides about nearly all pairs. What is as near to the right answer as its rounding error is
-    computed again, exactly.
+    A float32 product decides nearly all pairs. Those within its rounding error of the right answer are computed again,
+    exactly.
 
     Args:
         captions: Fixed point [M, D].
         gallery: Images, fixed point [N, D].
         of_text: For each caption the exact similarity and the index of its right image.
         of_image: For each image those of its best caption.
-        block_bytes: About how much memory to use.
+        block_bytes: The approximate memory to use.
     """
     from threadpoolctl import threadpool_info, threadpool_limits
 

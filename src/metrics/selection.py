@@ -18,7 +18,7 @@ _BLOCK = 2**22  # components at a time, to bound memory
 
 
 class Selection(NamedTuple):
-    """What is right in each instance: boolean arrays [n].
+    """The right parts of each instance: boolean arrays [n].
 
     Attributes:
         text: Every image that has a right caption is most similar to it.
@@ -66,11 +66,11 @@ def _fixed_point(embeddings: Array) -> tuple[Array, Array]:
 
 
 def selection_correct(similarities: Array, answers: Array) -> Selection:
-    """Which instances are right.
+    """Marks the instances that are right.
 
-    An image without a right caption is not asked for one; it still competes for the captions of others. Where several
-    images have the same right caption, each of them must beat the images that do not. What has no competitor is right
-    unless it is NaN.
+    An image without a right caption need not have one; it still competes for the captions of others. Where several
+    images have the same right caption, each of them must beat the images that do not. A pair without competitors is
+    right unless it is NaN.
 
     Args:
         similarities: Float array [n, I, C], larger for what fits better.
@@ -96,5 +96,5 @@ def selection_correct(similarities: Array, answers: Array) -> Selection:
 
 
 def _beats(similarities: Array, rivals: Array, right: Array) -> Array:
-    """Whether all right pairs of an instance are above their best rival; nothing is above NaN."""
+    """Checks whether all right pairs of an instance are above their best rival; nothing is above NaN."""
     return np.asarray(((similarities > rivals) | ~right).all(axis=(1, 2)))

@@ -50,9 +50,9 @@ def fixed_point(embeddings: Array) -> tuple[Array, Array]:
 
 
 def tolerance(width: int) -> float:
-    """How far a float32 product of two embeddings in fixed point is at most from the exact one, in UNIT⁻².
+    """Returns the largest error of a float32 product of two embeddings in fixed point, in UNIT⁻².
 
-    Of the standard bound of a sum's rounding error in any order, D · 2⁻²⁴ · ‖x‖ · ‖y‖, with room for rounding the
+    It is the standard bound of a sum's rounding error in any order, D · 2⁻²⁴ · ‖x‖ · ‖y‖, with room for rounding the
     borders of a comparison to float32.
 
     Args:

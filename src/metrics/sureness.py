@@ -1,9 +1,9 @@
-"""How sure a model is of its answer, from its logits alone: each measure once, larger is surer.
+"""Confidence measures of a model's answers, from logits alone; larger means surer.
 
 With the logits z of a sample, its probabilities p = softmax(z), and k the class of the largest:
 
 - ``msp``: pₖ, the maximum softmax probability (Hendrycks & Gimpel 2017).
-- ``log_probability``: log pₖ, which still tells apart what a float rounds to 1.
+- ``log_probability``: log pₖ, which still distinguishes what a float rounds to 1.
 - ``log_odds``: log pₖ / (1 − pₖ): the same order, still finer where pₖ is almost 1.
 - ``margin``: pₖ less the second largest probability (Scheffer, Decomain & Wrobel 2001).
 - ``negative_entropy``: Σ p log p, in nats (Shannon 1948).
@@ -33,7 +33,7 @@ _BLOCK = 2**20  # logits at a time, to bound memory
 
 
 class Softmax:
-    """What measures have in common; each part is computed when it is first asked for.
+    """Common parts of the measures; each is computed when first needed.
 
     Args:
         logits: Float64 array [n, C] of finite numbers.
@@ -60,7 +60,7 @@ class Softmax:
 
     @cached_property
     def logarithms(self) -> Array:
-        """Of the probabilities, [n, C]."""
+        """The logarithms of the probabilities, [n, C]."""
         logarithms: Array = self.rest - np.log(self.total)[:, None]
         return logarithms
 
@@ -124,12 +124,12 @@ MEASURES: Mapping[str, Callable[[Softmax], Array]] = {
 def how_sure(
     logits: Array, names: Sequence[str], temperature: float = 1.0, typical: Array | None = None
 ) -> dict[str, Array]:
-    """How sure logits are.
+    """Computes how confident logits are.
 
     Args:
         logits: Float array [n, C].
-        names: Of `MEASURES`.
-        temperature: What the logits are divided by.
+        names: Names in `MEASURES`.
+        temperature: The divisor of the logits.
         typical: The logarithms of typical probabilities [m, C], for ``kl_matching``.
 
     Returns:

@@ -22,7 +22,7 @@ from testbed.models.model_base import Model, ModelDefinition, StandardNormalizat
 from testbed.models.networks.imagenet_testbed_table import ROWS, Preprocessing, Row
 from testbed.registry import registry
 
-# resnext101_32x48d is no architecture of torchvision's, only a size of one.
+# resnext101_32x48d is not an architecture of torchvision's, only a size of one.
 RESNEXT_SIZES = {"resnext101_32x48d": {"layers": [3, 4, 23, 3], "groups": 32, "width_per_group": 48}}
 RESNEXT_NORMALIZATION = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 RESNEXT_BATCH_SIZE = 32
@@ -47,7 +47,7 @@ class UrlWeights:
 
 
 class ImageNetTestbedFamily:
-    """The published names that are no library's own."""
+    """The published names that no library has."""
 
     name = "imagenet-testbed"
 
@@ -83,7 +83,7 @@ def _transform(preprocessing: Preprocessing) -> StandardTransform:
     return StandardTransform(preprocessing.resize, preprocessing.crop, preprocessing.interpolation)
 
 
-# Weights that no library knows of any more --------------------------------------------------------------------------
+# Weights that no library has any more -----------------------------------------------------------------------------
 
 
 def _of_file(base: ModelDefinition, name: str, url: str) -> ModelDefinition:

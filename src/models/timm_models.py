@@ -102,7 +102,7 @@ def pretrained_config(name: str) -> Any:
 
 
 def _facts(plain: str, size: str) -> dict[str, Any]:
-    """What a definition takes from timm's configuration of a name, at a size in pixels or its own."""
+    """Returns the fields that a definition takes from timm's configuration, at a size in pixels or its own."""
     from timm.data.config import resolve_data_config
 
     config = pretrained_config(plain)

@@ -104,7 +104,7 @@ class TorchvisionFamily:
 
 
 def _facts(name: str) -> dict[str, Any]:
-    """What a definition takes from torchvision's weights of a name."""
+    """Returns the fields that a definition takes from torchvision's weights of a name."""
     weights = weights_of(name)
     preset = weights.transforms()
     return {

@@ -1,4 +1,4 @@
-"""Runs the files of plug-ins so that their imports mean what `testbed.plugins.import_names` says."""
+"""Runs the files of plug-ins so that `testbed.plugins.import_names` resolves their imports."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _spec(name: str, file: Path) -> ModuleSpec:
 
 
 def install() -> None:
-    """Lets the modules beside plug-ins be imported by their names while testbed runs code."""
+    """Makes the modules beside plug-ins importable by their names while testbed runs code."""
     find_by(_Finder(), first=True)
     find_by(OwnSources())  # for what plug-ins import from elsewhere
 

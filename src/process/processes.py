@@ -23,7 +23,7 @@ LIBRARIES = ("torch", "torchvision.transforms", "PIL.Image")  # what all process
 
 
 def process_context(modules: Sequence[str]) -> Any:
-    """How processes are started here: a context of multiprocessing.
+    """Returns the context of multiprocessing for starting processes.
 
     Args:
         modules: What the processes import, besides torch.
@@ -36,7 +36,7 @@ def process_context(modules: Sequence[str]) -> Any:
 
 
 def data_processes() -> Any:
-    """How data workers are started: a context of multiprocessing."""
+    """Returns the context of multiprocessing for starting data workers."""
     return process_context(["testbed.workers.data_process"])
 
 

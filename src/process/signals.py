@@ -33,7 +33,7 @@ def _pass_on(unraisable: Any) -> None:
 
 
 def ignore_all() -> None:
-    """Ignores them in this process: they reach all processes of a run, which itself tells its workers to stop."""
+    """Ignores them in this process: they reach all processes of a run, which itself stops its workers."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
 

@@ -1,6 +1,6 @@
 """The installed distributions: their versions, their content, and which of them have a module that is imported.
 
-The content is a digest of what a distribution's ``RECORD`` says of its files, without those that an installer writes
+The content is a digest of a distribution's ``RECORD`` of its files, without those that an installer writes
 (scripts, compiled code, the metadata), which differ from environment to environment.
 """
 
@@ -29,7 +29,7 @@ NUMERIC = """
 
 @cache
 def installed() -> Mapping[str, tuple[str, str]]:
-    """Each distribution's version, and the folder or file that says so: nothing is imported."""
+    """Returns each distribution's version, and the folder or file that declares it: nothing is imported."""
     import sys
 
     found: dict[str, tuple[str, str]] = {}

@@ -1,4 +1,4 @@
-"""What code depends on, of all that was read: sorted by whom it belongs to."""
+"""Finds what code depends on among all reads, sorted by owner."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Uses:
 
     Args:
         plugins: The definition files that are loaded.
-        declared: Whether files whose content is a part of identities count, too.
+        declared: True to include files whose content is a part of identities.
     """
 
     def __init__(self, plugins: Sequence[str], declared: bool = False) -> None:
@@ -26,11 +26,11 @@ class Uses:
         self._shared: set[Use] = set()
 
     def of(self, files: Iterable[str], owners: Iterable[str]) -> set[Use]:
-        """What was read for some definitions, and the files that their code names.
+        """Returns the reads of some definitions, and the files that their code names.
 
         Args:
             files: The source files of the definitions.
-            owners: For whom else something was read; see `testbed.tracing.access_log`.
+            owners: Further owners of reads; see `testbed.tracing.access_log`.
         """
         self._refresh()
         whole = set(files)
@@ -38,7 +38,7 @@ class Uses:
         return self._shared | _with_named_files(found | {(FILE, file) for file in whole})
 
     def _refresh(self) -> None:
-        """Sorts what was read. What a module that is no plug-in reads belongs to all; a plug-in itself to none."""
+        """Sorts the reads by owner. Those of a module that is not a plug-in belong to all; a plug-in's own to none."""
         if (counted := access_log.counted()) == self._reads:
             return
         owned: dict[str, set[Use]] = {SHARED: set()}

@@ -102,7 +102,7 @@ class Catalog:
         """Registers an eval setting under its name, and in the given collections.
 
         Raises:
-            DefinitionError: If its task does not know one of its task options.
+            DefinitionError: If its task does not have one of its task options.
             DuplicateNameError: If another definition has this name; the message names both places.
         """
         _expect(eval_setting, "dataset", "add_eval_setting", "an EvalSetting")
@@ -152,12 +152,12 @@ class Catalog:
         return self.eval_settings.names()
 
     def contains_model(self, name: str) -> bool:
-        """Whether a model with this name is registered."""
+        """Checks whether a model with this name is registered."""
         self.load()
         return name in self.models
 
     def contains_eval_setting(self, name: str) -> bool:
-        """Whether an eval setting with this name is registered."""
+        """Checks whether an eval setting with this name is registered."""
         self.load()
         return name in self.eval_settings
 
@@ -184,8 +184,8 @@ class Catalog:
     def load(self, plugins: Iterable[str | Path] = ()) -> Catalog:
         """Loads the definition files and installed plug-ins once, then the given plug-in files that are not loaded yet.
 
-        A definition file in testbed's packages that cannot be loaded defines nothing: a line says so, and again where
-        a name is unknown. It is loaded again once it has changed.
+        A definition file in testbed's packages that cannot be loaded defines nothing: it is reported in one line, and
+        again when an unknown name is looked up. It is loaded again once it has changed.
 
         Raises:
             PluginError: If a plug-in cannot be loaded, with its name and the reason.
@@ -227,7 +227,7 @@ class Catalog:
             except DefinitionError as error:
                 self._failed[module] = discovery.changed(module)
                 self.faults[module] = str(error)
-                if multiprocessing.parent_process() is None:  # which says it once
+                if multiprocessing.parent_process() is None:  # which reports it once
                     log.warning("%s; it defines nothing", error)
 
     def _load_entry_points(self) -> None:

@@ -1,4 +1,4 @@
-"""Files of data among the words of a command, told from lists of names by their content."""
+"""Distinguishes data files from lists of names among the words of a command, by their content."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ def form_of(path: Path) -> str | None:
 
 
 def separator_of(line: str) -> str:
-    """What separates the fields of a table, by its first line: a tab, comma or semicolon, else spaces."""
+    """Returns the separator of a table's fields, by its first line: a tab, comma or semicolon, else spaces."""
     return next((separator for separator in "\t,;" if separator in line), " ")
 
 
 def is_picture(field: str) -> bool:
-    """Whether a field names a file of an image, by its extension."""
+    """Checks whether a field names an image file, by its extension."""
     return (mimetypes.guess_type(field.strip(), strict=False)[0] or "").startswith("image/")
 
 
 def _is_table(text: str, suffix: str) -> bool:
-    """Whether the first lines have several fields each, and the name or a field shows that they are about images."""
+    """Checks whether the first lines have several fields each, and the name or a field shows that they list images."""
     lines = [line for line in itertools.islice(text.splitlines(), 2) if line.strip()]
     if not lines:
         return False
@@ -78,10 +78,10 @@ def _is_table(text: str, suffix: str) -> bool:
 
 
 def data_path(word: str) -> str | None:
-    """The path that a word gives of a data file, of a folder of shards, or of shards by ``{…}``; None for any other.
+    """Returns the path if a word names a data file, a folder of shards, or shards by ``{…}``; else None.
 
     Raises:
-        UnknownNameError: If a word says that it is a table, and is none; or names shards, of which some are missing.
+        UnknownNameError: If a word is marked as a table but is not one, or names shards of which some are missing.
     """
     explicit = word.startswith(EXPLICIT)
     path = expanded(word.removeprefix(EXPLICIT))
@@ -93,7 +93,7 @@ def data_path(word: str) -> str | None:
             return str(path) if form is not None else None
         if path.is_dir():
             return str(path) if _holds_shards(path) else None
-    except OSError:  # for example a name that is too long, or no permission; others say so
+    except OSError:  # for example a name that is too long, or no permission; other code reports these
         return None
     if explicit:
         raise UnknownNameError(f"there is no file {path}")
@@ -101,7 +101,7 @@ def data_path(word: str) -> str | None:
 
 
 def _holds_shards(folder: Path) -> bool:
-    """Whether a folder has tar files, and no folders of classes."""
+    """Checks whether a folder has tar files, and no folders of classes."""
     there = [entry for entry in os.scandir(folder) if not entry.name.startswith(".")]
     return any(_is_shard(entry.name) for entry in there) and not any(entry.is_dir() for entry in there)
 

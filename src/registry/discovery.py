@@ -116,7 +116,7 @@ def load_plugin(path: Path, catalog: Catalog) -> None:
 
 
 def load_plugin_file(path: Path) -> ModuleType:
-    """Runs a definition file; `testbed.plugins.import_names` says what its imports mean.
+    """Runs a definition file; `testbed.plugins.import_names` resolves its imports.
 
     Raises:
         PluginError: If the file is missing or fails; names the line.

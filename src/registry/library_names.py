@@ -112,7 +112,7 @@ def _read(distribution: str) -> tuple[Names, Names]:
 
 
 class _UnexpectedError(Exception):
-    """What a file defines is not a table of constants."""
+    """A file does not define a table of constants as expected."""
 
 
 def _folder(package: str) -> Path:
@@ -153,7 +153,7 @@ def _weights_class(function: ast.FunctionDef, path: Path) -> str:
 
 
 def _enumerated(module: StaticModule, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The members of an enumeration of weights, with their URL and what they say."""
+    """Returns the members of an enumeration of weights, with their URL and metadata."""
     for statement in module.classes[name].body if name in module.classes else []:
         if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
             continue  # such as DEFAULT, another name of a member

@@ -12,7 +12,7 @@ _UNUSUAL = re.compile(r"[^\w.-]+")
 
 
 def own_path(name: str) -> tuple[str, Path] | None:
-    """What stands before the path in a name, and the path; None for a name without one."""
+    """Splits a name into the part before the path, and the path; None for a name without one."""
     found = _OWN.fullmatch(name)
     return None if found is None else (found["before"], Path(found["path"]))
 

@@ -3,9 +3,9 @@
     NAME[.vlmevalkit][.part][.among-present][+CORRUPTION][.anchors:FILE.json|.random-K][[.WORD…]@JUDGE[&JUDGE…]][.NODE]
 
 NAME is registered: a definition, or one of a family, whose own words (``cifar10.linear_probe.k5``) belong to it. The
-rest says what is made of it: other rules for the answers, the part of a data set that is there, only the classes of the
-data to choose from, perturbed images, some of the samples (those that a file chooses, or the first K in random order),
-a judge, a node of its graph.
+rest derives a setting from it: other rules for the answers, the part of a data set that is there, only the classes of
+the data to choose from, perturbed images, some of the samples (those that a file chooses, or the first K in random
+order), a judge, a node of its graph.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class SettingReference:
 
     Attributes:
         name: What is registered.
-        rules: Whether VLMEvalKit's published rules read the answers.
-        part: Whether it is what is there of a data set, which is less than the whole.
-        present: Whether a classifier chooses from the classes of the data alone, not from all that it knows.
+        rules: True if VLMEvalKit's published rules read the answers.
+        part: True for the available part of an incomplete data set.
+        present: True if a classifier chooses only among the classes in the data, not among all its classes.
         corruption: The setting whose perturbation changes the images; empty for none.
         words: How the judge scores, in the order of `WORDS`.
         judge: The model that scores captions or answers, or several with ``&`` between them; empty for none.
@@ -94,7 +94,7 @@ class SettingReference:
 
     @property
     def is_part(self) -> bool:
-        """Whether it is only some of the samples of a setting."""
+        """True if this is a subset of the samples of a setting."""
         return self.first > 0 or self.anchors != ""
 
     @property
@@ -109,9 +109,9 @@ class SettingReference:
 
     @classmethod
     def parse(cls, name: str) -> SettingReference:
-        """The parts of a name in its one spelling, such as one in a store, by the grammar alone.
+        """Parses a name in its canonical spelling, such as one in a store, by the grammar alone.
 
-        Where a name has a mark of the grammar in a place of its own, only `Settings.reference` is sure to know.
+        Where a name has a mark of the grammar in a place of its own, only `Settings.reference` is certain.
         """
         if some := _ANCHORS.search(name):
             found = replace(cls.parse(name[: some.start()] + name[some.end() :]), anchors=some[1])
@@ -137,17 +137,17 @@ class SettingReference:
 
 
 def is_part(name: str) -> bool:
-    """Whether a name in its one spelling, such as one in a store, is that of some of the samples of a setting."""
+    """Checks whether a name in its canonical spelling, such as one in a store, is a subset of a setting's samples."""
     return says_parts(name) and SettingReference.parse(name).is_part
 
 
 def says_parts(pattern: str) -> bool:
-    """Whether a pattern, or a name, is about parts of settings."""
+    """Checks whether a pattern, or a name, is about subsets of settings."""
     return RANDOM in pattern or ANCHORS in pattern
 
 
 def anchored(name: str, path: Path) -> str:
-    """The name of those samples of a setting that a file of anchors chooses."""
+    """The name of those samples of a setting that an anchor file chooses."""
     return str(replace(SettingReference.parse(name), anchors=str(expanded(path).absolute())))
 
 
@@ -228,7 +228,7 @@ class Settings(Registry["EvalSetting"]):
         return super().source(name if reference is None else reference.name)
 
     def explain(self, name: str) -> str | None:
-        """Why a name is unknown: its setting is known, its judge or its file of anchors is not."""
+        """Explains an unknown name whose setting is known: its judge or its anchor file is not."""
         if ANCHORS in name and self.reference(name.partition(ANCHORS)[0]) is not None:
             return f"after {ANCHORS} comes the path of a file that testbed anchors choose wrote, which ends in .json"
         for _, judge in self._cuts(name):

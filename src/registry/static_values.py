@@ -121,7 +121,7 @@ class StaticModule:
     def _rows(
         self, generators: Sequence[ast.comprehension], local: Mapping[str, Any], depth: int
     ) -> list[dict[str, Any]] | None:
-        """What the names of a comprehension stand for, turn by turn; None if that is not known."""
+        """Yields the values of a comprehension's names, turn by turn; None if that is not known."""
         rows = [dict(local)]
         for generator in generators:
             longer = []
@@ -177,7 +177,7 @@ def _assignments(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _changes(node: ast.AST, name: str) -> bool:
-    """Whether a node changes what a name stands for: an item that is assigned, or a method that is called for it."""
+    """Checks whether a node changes what a name stands for: an assignment to an item, or a method call on it."""
     if isinstance(node, ast.Assign | ast.AugAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         return any(isinstance(target, ast.Subscript) and getattr(target.value, "id", "") == name for target in targets)

@@ -171,7 +171,7 @@ class Registry(Generic[T]):
             raise self.unknown(name)
         if canonical in self._items:
             return self._items[canonical]()
-        key = (canonical, active())  # a family may look at the data to know what a definition is like
+        key = (canonical, active())  # a family may have to read the data to build a definition
         if key not in self._built:
             family = next(family for family, known in self._claims(name) if known == canonical)
             if getattr(family, "reads_files", False):  # which may change while this program runs, as in a notebook
@@ -188,7 +188,7 @@ class Registry(Generic[T]):
             return None
 
     def explain(self, name: str) -> str | None:
-        """Why a family does not accept a name that looks like one of its own; None if there is nothing to say."""
+        """Explains why a family does not accept a name that looks like one of its own; None without a reason."""
         for family in self._families.values():
             explain = getattr(family, "explain", None)
             if explain is not None and (reason := explain(name)) is not None:
@@ -229,11 +229,11 @@ class Registry(Generic[T]):
         return ((name, self.get(name)) for name in self.names())
 
     def defines(self, name: str) -> bool:
-        """Whether there is an explicit definition of a name."""
+        """Checks whether there is an explicit definition of a name."""
         return name in self._items
 
     def replaces(self, name: str) -> bool:
-        """Whether an explicit definition stands in place of a family's of the same name."""
+        """Checks whether an explicit definition replaces a family's of the same name."""
         return name in self._items and any(family.canonical(name) == name for family in self._families.values())
 
     def source(self, name: str) -> str:
@@ -247,7 +247,7 @@ class Registry(Generic[T]):
         raise unknown_name(self.noun, name, self.names(), "the registry", self.listing)
 
     def in_main(self) -> set[str]:
-        """The names of the definitions that the program itself has registered, which no other process knows."""
+        """Returns the names of the definitions that the program itself has registered; other processes lack them."""
         return {name for name, source in self._sources.items() if source.main}
 
     def origin(self, name: str) -> str | None:
@@ -261,7 +261,7 @@ class Registry(Generic[T]):
         return None
 
     def snapshot(self) -> tuple[dict[str, Callable[[], T]], dict[str, Source], dict[str, Family[T]]]:
-        """What is registered now, for `restore`."""
+        """Returns the registered definitions, for `restore`."""
         return dict(self._items), dict(self._sources), dict(self._families)
 
     def restore(self, snapshot: tuple[dict[str, Callable[[], T]], dict[str, Source], dict[str, Family[T]]]) -> None:

@@ -22,7 +22,7 @@ from testbed.tracing.variables import chosen_variables, named_variables
 
 _IGNORED = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/lib/", "/lib/")
 _OWN_TEMPORARY = f"{os.sep}{OWN_TEMPORARY}"
-_MEMORY = "/dev/shm/"  # where people keep data, too
+_MEMORY = "/dev/shm/"  # where people also keep data
 _PACKAGE = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"
 
 _PACKAGES = ("testbed", "testbed.db", "testbed.plotting", "testbed.extensions")  # which need not lie in one another
@@ -186,7 +186,7 @@ def _on_fork(_: tuple[Any, ...]) -> None:
 
 
 def _is_apart(file: str) -> bool:
-    """Whether a file is none of those that definitions depend on.
+    """Checks whether a file is one that definitions cannot depend on.
 
     These are files of the system, of a library, of testbed's cache and of its own temporary folders.
     """
@@ -229,7 +229,7 @@ def _on_variable(arguments: tuple[Any, ...]) -> None:
 
 
 def _on_all_variables(_: tuple[Any, ...]) -> None:
-    """The user's code goes through all variables or copies them; which of them it looks for, its text must say."""
+    """The user's code iterates over or copies all variables; its text shows which of them it looks for."""
     if readers.is_users(owner := readers.owner(through_testbed=False)):
         for name in chosen_variables(run_texts.newest(str(owner).removeprefix(code("")))):
             add(str(owner), VARIABLE, name)

@@ -1,6 +1,6 @@
-"""What stands in the interpreter while testbed runs code of the user's, for what Python does not audit.
+"""Patches of the interpreter while testbed runs the user's code, for what Python does not audit.
 
-`tracing` puts it there and takes it away: a program that imports testbed finds everything as it was, before and after.
+`tracing` installs and removes them: a program that imports testbed finds everything unchanged, before and after.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class _Absent:
     """The last finder of modules: notes those that no other one finds, such as an optional helper or library."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        """Is asked for a module that is not there."""
+        """Called for a module that does not exist."""
         audit.on_event(audit.MISSING_MODULE, (name, path))
 
 
@@ -192,7 +192,7 @@ def _watched(kind: type[Any]) -> type[Any]:
 
 
 def _is_copied(key: Any) -> bool:
-    """Whether a variable is looked up as the next one of all, by code that copies them and asks for none."""
+    """Checks whether a variable is looked up by code that copies all of them and asks for none."""
     names, at = getattr(now, "listed", ()), getattr(now, "at", 0)
     copied = at < len(names) and names[at] == key
     now.at = at + 1 if copied else len(names)

@@ -64,22 +64,22 @@ def function() -> str:
 
 
 def is_running() -> bool:
-    """Whether the code of a definition runs, rather than a script or a cell of a notebook."""
+    """Checks whether the code of a definition runs, rather than a script or a cell of a notebook."""
     return getattr(now, "frame", None) is not None
 
 
 def is_users(reader: str | None) -> bool:
-    """Whether code of the user's reads."""
+    """Checks whether the reading code is the user's."""
     return reader is not None and reader.startswith(code(""))
 
 
 def asks_for_paths(frame: types.FrameType | None) -> bool:
-    """Whether the code that asks about a path is the user's, maybe by way of `os.path` or `pathlib`."""
+    """Checks whether the code that asks about a path is the user's, maybe by way of `os.path` or `pathlib`."""
     return _is_users_behind(_PATHS, frame)
 
 
 def lists_variables(frame: types.FrameType | None) -> bool:
-    """Whether the code that goes through all variables is the user's, maybe by way of their items or a copy."""
+    """Checks whether the code that goes through all variables is the user's, maybe by way of their items or a copy."""
     return _is_users_behind(_MAPPINGS, frame)
 
 

@@ -1,7 +1,7 @@
-"""The text of a user's file as it was when Python ran it, which may differ from what the file says now.
+"""The text of a user's file as it was when Python ran it, which may differ from the file's current text.
 
-A notebook stays open for days while its modules are edited. What is in memory is the text that was run, until the
-module is reloaded or Python is restarted.
+A notebook stays open for days while its modules are edited. The text that was run stays in memory until the module is
+reloaded or Python is restarted.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 def _defines(text: str, code: types.CodeType) -> bool:
-    """Whether a text is compiled to a code object, among others."""
+    """Checks whether a text compiles to a code object, among others."""
     return any(other == code for other in _codes(text))
 
 
@@ -114,7 +114,7 @@ def _within(code: types.CodeType) -> Iterator[types.CodeType]:
 
 @lru_cache(maxsize=1)
 def _process_began() -> float:
-    """When this process began, in seconds since the epoch; now, where the system does not say."""
+    """Returns when this process began, in seconds since the epoch; now, if the system does not report it."""
     try:
         ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
         return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")

@@ -99,8 +99,8 @@ def test_the_base_folder(tmp_path, monkeypatch):
         ('"internvl"', "7", "'models_to_evaluate' should be a list of names; number 1 is 7"),
         ('"internvl"', "llava_next_video", "each captioner once; 'llava_next_video' is there twice"),
         ("batch_size: 8", "batch_size: 8\n  batch_size: 9", r"batch_size is given twice \(line 7\)"),
-        ("batch_size: 8", "batch_size: {", r"is no YAML: .* \(line \d+\)"),
-        ("batch_size: 8", "batch_size: !!python/object/apply:os.getcwd []", "is no YAML: could not determine"),
+        ("batch_size: 8", "batch_size: {", r"is not YAML: .* \(line \d+\)"),
+        ("batch_size: 8", "batch_size: !!python/object/apply:os.getcwd []", "is not YAML: could not determine"),
     ],
 )
 def test_faults(tmp_path, found, instead, said):
@@ -120,7 +120,7 @@ def test_faults(tmp_path, found, instead, said):
         ("decoder: nvembed", "'decoder' should be a mapping of keys to values; it is 'nvembed'"),
         (f"{LEAST}models_to_evaluate: internvl", "'models_to_evaluate' should be a list of names; it is 'internvl'"),
         (f"{LEAST}#{'x' * 1_000_000}", "at most 1000000 bytes"),
-        ("[" * 5000, "is no YAML"),
+        ("[" * 5000, "is not YAML"),
     ],
 )
 def test_other_files(tmp_path, text, said):

@@ -91,7 +91,7 @@ def test_listings_count_the_complete_visible_evaluations(store: Store, build: An
 
 
 def test_an_unknown_name_suggests_the_nearest(store: Store) -> None:
-    with pytest.raises(UnknownNameError, match="there is none at all"):
+    with pytest.raises(UnknownNameError, match="none are registered"):
         store.names.require(MODEL, "net")
     for name in ("resnet50", "resnet18", "vgg16"):
         store.names.add(MODEL, name)

@@ -166,7 +166,7 @@ def test_many_names_are_counted_and_the_command_is_told(registry: Registry[str])
 
 
 def test_an_unknown_name_of_an_empty_registry_says_that_there_is_none(registry: Registry[str]) -> None:
-    with pytest.raises(UnknownNameError, match="none at all"):
+    with pytest.raises(UnknownNameError, match="none are registered"):
         registry.get("hammer")
 
 

@@ -1,4 +1,4 @@
-"""What judges are asked about benchmarks of mathematics, reasoning and open knowledge, and how their replies are read.
+"""Questions for judges in benchmarks of mathematics, reasoning and open knowledge, and readings of their replies.
 
 Each function is a question, or a reading, of `testbed.answers.judges.questions.Judging`. The prompts are our own;
 VLMEvalKit's are worded differently. Only CharXiv's are in its table.
@@ -68,7 +68,7 @@ def extraction_read(scoring: str, again: bool = False) -> Callable[[Columns, str
 
 
 def _extracted(columns: Columns, scoring: str, again: bool, line: str) -> Verdict | None:
-    """What a line of a reply says that the answer is."""
+    """Returns the answer that a line of a reply states."""
     labelled = _EXTRACTED.fullmatch(line)
     answer = (labelled[1] if labelled else unlabelled(line)).strip("\"'`* \r\t")
     if answer.rstrip(".").upper() == NO_ANSWER:
@@ -97,7 +97,7 @@ def _core(columns: Columns, answer: str) -> str:
 
 
 def _is_answer(columns: Columns, line: str) -> bool:
-    """Whether a line is nothing but an answer: a number, a list, letters or an option."""
+    """Checks whether a line is nothing but an answer: a number, a list, letters or an option."""
     choices = listed_options(columns) or dict.fromkeys("ABCDE", "")
     return (
         value_without_sign(line) is not None
@@ -192,6 +192,6 @@ def attempt_question(columns: Columns, text: str) -> str:
 
 
 def attempt_read(columns: Columns, reply: str) -> Verdict | None:
-    """Which of the three grades a judge gives."""
+    """Returns the one of the three grades that a judge gives."""
     grade = word_in(reply, ("correct", "incorrect", "not attempted"))
     return None if grade is None else Verdict(grade, float(grade == "correct"), METHOD)

@@ -1,7 +1,7 @@
-"""Where a judge's verdict stands in its reply: alone, or on a line of its own that opens or ends the reply.
+"""Finds a judge's verdict in its reply: alone, or on a line of its own that opens or ends the reply.
 
-Nothing else counts as a verdict. "INCORRECT. The correct answer is Paris." and "not correct" hold both words of which
-one is meant; whoever picks one of them makes verdicts up.
+Nothing else counts as a verdict. "INCORRECT. The correct answer is Paris." and "not correct" contain both words;
+choosing one of them would be a guess.
 """
 
 from __future__ import annotations
@@ -112,25 +112,25 @@ def lines_of(reply: str) -> list[str]:
 
 
 def _plain(key: str, value: str | float) -> str:
-    """The value of a field as a line would say it: of ``"is_correct": true`` the word."""
+    """Returns the value of a field as a line would state it: of ``"is_correct": true`` the word."""
     if isinstance(value, bool) and "correct" in key.lower():
         return "correct" if value else "incorrect"
     return str(value)
 
 
 def stated(reply: str, read: Callable[[str], Said | None]) -> Said | None:
-    """What the first or the last line of a reply says; None if neither says anything, or they differ.
+    """Returns the statement of the first or the last line of a reply; None if there is none, or they differ.
 
     Args:
         reply: The reply.
-        read: What a line says by itself; None if it says nothing.
+        read: Returns the statement of a line by itself; None if there is none.
     """
     found = {said for line in lines_of(reply) if (said := read(line)) is not None}
     return found.pop() if len(found) == 1 else None
 
 
 def word_in(reply: str, words: Sequence[str]) -> str | None:
-    """The one of some words, in lower case, that a reply states, in whatever language."""
+    """Returns which of the given words, in lower case, a reply states, in whatever language."""
 
     def read(line: str) -> str | None:
         plain = _words(unlabelled(line))
@@ -164,7 +164,7 @@ def score_in(reply: str) -> float | None:
 
 
 def _contradicts(remark: str, score: float) -> bool:
-    """Whether a remark says that a score is one of another scale."""
+    """Checks whether a remark gives a score on another scale."""
     if any(char.isdigit() for char in remark) and not _UNIT_SCALE.fullmatch(remark):
         return True
     return bool(_LOW.search(remark) if score > 0.5 else _HIGH.search(remark))

@@ -129,7 +129,7 @@ def visu_logic(columns: Columns, text: str) -> Verdict:
 
 
 def _boxed(text: str) -> str:
-    """What is in the last box; the whole text where that is long, or there is none."""
+    """Returns the content of the last box; the whole text where that is long, or there is none."""
     if len(text) < 3:
         return text
     starts: list[int] = []

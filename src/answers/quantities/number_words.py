@@ -39,12 +39,12 @@ def factor_of(words: Sequence[str]) -> float | None:
 
 
 def part_of(word: str) -> float | None:
-    """The value of a fraction's name: ``thirds``; None if it is none."""
+    """Returns the value of a fraction's name: ``thirds``; None if it is not one."""
     return _PARTS.get(word)
 
 
 def value_of_words(words: Sequence[str]) -> float | None:
-    """The number that lower-case words say; None unless all of them together are one number."""
+    """Returns the number that lower-case words mean; None unless all of them together are one number."""
     for split, word in enumerate(words):
         if word == "and" and split and (part := _part(words[split + 1 :])) is not None:
             whole = _cardinal(words[:split])

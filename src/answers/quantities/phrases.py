@@ -1,7 +1,7 @@
-"""The quantities that a sentence says: each number with all the words that change its value.
+"""Finds the quantities in a sentence: each number with all the words that change its value.
 
-A phrase that is not understood ("at least five", ``x^2``, "3 or more") is there, but has no quantity: whoever reads the
-sentence knows that a number was said and not read.
+A phrase that is not understood ("at least five", ``x^2``, "3 or more") is kept without a quantity, so that
+callers see that the sentence has an unread number.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ _ENGLISH = re.compile(
 
 @dataclass(frozen=True)
 class Phrase:
-    """A number that a text says.
+    """A number in a text.
 
     Attributes:
         quantity: Its value and unit; None if the phrase was not understood.
-        negated: Whether the sentence denies it.
+        negated: True if the sentence denies it.
     """
 
     quantity: Quantity | None
@@ -99,7 +99,7 @@ class _Word:
 
 
 def phrases(text: str) -> list[Phrase]:
-    """The numbers that a text says, in order."""
+    """Returns the numbers in a text, in order."""
     if len(text) > _LONGEST:
         return []
     words = _words(plain_notation(text))
@@ -119,7 +119,7 @@ def phrases(text: str) -> list[Phrase]:
 
 
 def is_part(text: str, start: int, end: int) -> bool:
-    """Whether a number at a place of a text is a part of a phrase that says another one: 3 in "3 million"."""
+    """Checks whether a number at a place of a text is a part of a phrase with another value: 3 in "3 million"."""
     before, after = text[max(0, start - 60) : start], text[end : end + 40]
     if _CHANGED_BEFORE.search(before):
         return True
@@ -172,7 +172,7 @@ def _parts(word: str) -> list[str]:
 
 
 def _begins(words: list[_Word], place: int) -> bool:
-    """Whether a phrase begins with a word."""
+    """Checks whether a phrase begins with a word."""
     text = words[place].text
     if _NUMERIC.match(text):
         return not _NAME.match(text)
@@ -184,7 +184,7 @@ def _begins(words: list[_Word], place: int) -> bool:
 
 
 def _is_pronoun(words: list[_Word], place: int) -> bool:
-    """Whether "one" stands for a thing: "the red one", "one can see"."""
+    """Checks whether "one" stands for a thing: "the red one", "one can see"."""
     before = "" if words[place].begins else words[place - 1].text.lower()
     after = "" if words[place].ends else words[place + 1].text.lower()
     return (before and before not in _COUNTS) or after in _AFTER_PRONOUN
@@ -249,12 +249,12 @@ def _in_context(words: list[_Word], start: int, end: int, read: Quantity | None,
 
 
 def _is_operand(before: list[str]) -> bool:
-    """Whether what is before a dash is a variable or a number, so that the dash is a minus."""
+    """Checks whether a variable or a number precedes a dash, so that the dash is a minus."""
     return len(before) > 1 and (len(before[-2]) == 1 or bool(_NUMERIC.match(before[-2])))
 
 
 def _is_foreign(before: list[str], after: list[_Word], text: str) -> bool:
-    """Whether the words around a number are of a language in which they could change it."""
+    """Checks whether the words around a number are of a language in which they could change it."""
     near = {word.lower() for word in before[-3:]} | {word.text.lower() for word in after[:2]}
     if near & COMPARISONS or (after and after[0].text.lower() in SCALES):
         return True

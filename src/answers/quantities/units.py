@@ -93,7 +93,7 @@ def unit_of(text: str) -> Unit | None:
 
 
 def is_percent(unit: Unit | None) -> bool:
-    """Whether a unit is a share of a whole."""
+    """Checks whether a unit is a share of a whole."""
     return unit is not None and not unit.measures
 
 

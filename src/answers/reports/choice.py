@@ -64,7 +64,7 @@ def _within_splits(rows: Scored, spec: MetricSpec, scorer: str, splits: Iterable
 def mmmu(answered: Answered, scorer: str) -> list[Metric]:
     """MMMU (arXiv 2311.16502): accuracy on the validation split, by subject (category) and group (l2-category).
 
-    Of a table without that split, all rows count. VLMEvalKit's table also has the development split, which is given
+    In a table without that split, all rows count. VLMEvalKit's table also has the development split, which is given
     as a slice, with its own subjects and groups.
     """
     rows = Scored.of(answered)
@@ -107,11 +107,11 @@ def circular(answered: Answered, scorer: str) -> list[Metric]:
 
 
 def are_rotations(ids: Sequence[str], columns: Sequence[Mapping[str, str]]) -> bool:
-    """Whether rows ask questions again with their options in another order.
+    """Checks whether rows repeat questions with their options in another order.
 
     Such rows have the same base row (see `base_index`), the same question and the same options. Neither ``g_index`` nor
-    numbers above 1,000,000 are evidence by themselves: where most rows of one base are no rotations of each other, they
-    mean something else.
+    numbers above 1,000,000 are evidence by themselves: where most rows of one base are not rotations of each other,
+    they mean something else.
     """
     groups: dict[int, list[Mapping[str, str]]] = {}
     for row_id, row in zip(ids, columns, strict=True):

@@ -96,7 +96,7 @@ def math_vista(answered: Answered, scorer: str) -> list[Metric]:
     """MathVista (arXiv 2310.02255): ``accuracy`` and ``prefetch``, over all, by task and by skill.
 
     ``prefetch`` is the share of answers that rules could read, so that no judge was asked. A question counts in each of
-    its skills, which ``skills`` lists; a cell that is no list is one skill. VLMEvalKit has one row for a task and a
+    its skills, which ``skills`` lists; a cell that is not a list is one skill. VLMEvalKit has one row for a task and a
     skill of the same name.
     """
     rows, prefetch = Scored.of(answered), prefetched(answered)

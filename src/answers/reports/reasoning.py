@@ -112,7 +112,7 @@ def logic_vista(answered: Answered, scorer: str) -> list[Metric]:
 def charxiv(answered: Answered, scorer: str) -> list[Metric]:
     """CharXiv (arXiv 2406.18521): accuracy by kind of question, and of descriptive questions by each of the 19.
 
-    The kind is ``inst_category`` (1 to 4) of reasoning questions; of descriptive ones, ``qid`` (1 to 19) tells it.
+    The kind is ``inst_category`` (1 to 4) of reasoning questions; for descriptive ones, ``qid`` (1 to 19) gives it.
     """
     rows = Scored.of(answered)
     kinds = [

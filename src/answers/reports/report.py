@@ -21,10 +21,10 @@ VERSION = 1  # of all reports; raised when numbers change
 
 @dataclass(frozen=True)
 class Report:
-    """What a benchmark reports.
+    """A benchmark's report.
 
     Attributes:
-        compute: From answered questions and the name of the scorer to the metrics.
+        compute: Maps answered questions and the name of the scorer to the metrics.
         primary: The metric that a table shows, of all rows.
         published: The names that VLMEvalKit gives to the metrics, where they differ.
     """
@@ -144,14 +144,14 @@ def report(
     Args:
         name: A key of `REPORTS`.
         answered: The answered questions.
-        scorer: What computed the metrics, with its version.
+        scorer: The scorer that computed the metrics, with its version.
         cut_off: See `extras`, as for the rest.
         other_verdicts: See there.
         expected: See there.
 
     Raises:
         UnknownNameError: If there is no such report.
-        DataError: If the rows lack what the report needs.
+        DataError: If the rows do not have what the report needs.
     """
     if name not in REPORTS:
         raise unknown_name("report", name, sorted(REPORTS), "testbed.answers.reports", f"{__name__}.REPORTS")
@@ -167,7 +167,7 @@ def extras(
     other_verdicts: Sequence[Verdict | None] | None = None,
     expected: Array | None = None,
 ) -> list[Metric]:
-    """What a reader should know of any score.
+    """Returns metrics that qualify any score.
 
     - ``coverage``: the share of the rows with an answer; the others count nowhere.
     - ``unparsed``: the share of the answers in which nothing could be read.
@@ -177,10 +177,10 @@ def extras(
 
     Args:
         answered: The n answered questions.
-        scorer: What computed the metrics.
-        cut_off: For each row whether the answer was cut off; None where there is none. Without it there is no
+        scorer: The scorer that computed the metrics.
+        cut_off: For each row, True if the answer was cut off; None where there is none. Without it there is no
             ``cut_off``.
-        other_verdicts: What other rules say of each answer. Without it there is no ``rules_differ``.
+        other_verdicts: The verdicts of other rules on each answer. Without it there is no ``rules_differ``.
         expected: Float array [n]: the score to expect of each answer with a draw; NaN for none. Without it there is no
             ``expected_of_draw``.
     """

@@ -17,7 +17,7 @@ from testbed.metrics.inference.statistics import clustered_mean_and_stderr
 Array = np.ndarray[Any, Any]
 Labels = Sequence[str | None]
 
-_GROUPS = ("image_path", "video")  # columns that say what rows share; the first that is there counts
+_GROUPS = ("image_path", "video")  # columns of what rows share; the first existing one counts
 _LONGEST = 256  # characters of a slice
 
 
@@ -56,7 +56,7 @@ class Scored:
 
     @property
     def counted(self) -> Array:
-        """Which rows count: boolean array [n]."""
+        """The rows that count: boolean array [n]."""
         return ~np.isnan(self.scores)
 
     def labels(self, column: str) -> Labels:

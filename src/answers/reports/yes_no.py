@@ -142,7 +142,7 @@ def vsr(answered: Answered, scorer: str) -> list[Metric]:
 def amber(answered: Answered, scorer: str) -> list[Metric]:
     """AMBER's questions (arXiv 2311.07397): ``average`` of the accuracies of its kinds, which weigh the same.
 
-    The kinds are attribute, existence and relation; a ``category`` that is none of AMBER's is a kind of its own. Also
+    The kinds are attribute, existence and relation; a ``category`` that is not AMBER's is a kind of its own. Also
     the accuracy of all rows, by kind and category.
     """
     rows = Scored.of(answered)
@@ -191,7 +191,7 @@ def hallusion(answered: Answered, scorer: str) -> list[Metric]:
     and l2-category. Figures and questions are numbered in the index, whose parts 4 to 6 between underscores are set,
     figure and question.
 
-    The authors' code tells figures apart by category, l2-category and these numbers. VLMEvalKit, whose numbers boards
+    The authors' code distinguishes figures by category, l2-category and these numbers. VLMEvalKit, whose numbers boards
     show, leaves the category out, so that figures of both categories with the same topic and numbers count as one:
     ``facc_vlmevalkit``, ``qacc_vlmevalkit``, ``average_vlmevalkit``.
 

@@ -1,7 +1,7 @@
 """Archives of images: class folders in a zip or tar file, and shards as the package webdataset writes them.
 
-Nothing is unpacked under the names in an archive. Of a plain tar file, images are read in place; those of all others
-are written into the cache folder once.
+Nothing is unpacked under the names in an archive. Images in a plain tar file are read in place; those in all other
+archives are written into the cache folder once.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ def _tarred(path: Path, leaving: Leaving) -> Iterator[_Member]:
                 continue
             name = _checked(member.name, member.size, path)
             if not member.isfile() or member.issparse():
-                leaving.out(name, "links and other members that are no plain files left out")
+                leaving.out(name, "links and other members that are not plain files left out")
                 continue
             file = archive.extractfile(member) if _is_read(name, leaving) else None
             if file is not None:

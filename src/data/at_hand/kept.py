@@ -46,7 +46,7 @@ class Items:
         count: Their number.
         read: From a position to the image (a `Path`, encoded bytes, or a picture in memory) and its label.
         class_names: The name of each class, if the object has them.
-        on_disk: Whether every image is a file.
+        on_disk: True if every image is a file.
     """
 
     label: str
@@ -178,7 +178,7 @@ def _samples(items: Items) -> Iterator[tuple[int, bytes | Image.Image, Any, bool
 
 
 def _digest(image: bytes | Image.Image) -> str:
-    """Of pixels, not of the file that is made of them, which another encoder would write otherwise."""
+    """Hashes pixels, not the file made of them, which depends on the encoder."""
     if isinstance(image, bytes):
         return image_digest(image)
     return digest_bytes(f"{image.width} {image.height}\n".encode(), image.tobytes())

@@ -21,14 +21,14 @@ _CHANNELS = (1, 3)
 
 
 def items_of(value: Any, label: str | None = None) -> Items | None:
-    """The samples of an object; None for an object of another kind.
+    """Returns the samples of an object; None for an object of another kind.
 
     Args:
         value: The object.
         label: A name for people; default one for the kind of object.
 
     Raises:
-        DataError: If it is nearly such an object; says what to pass.
+        DataError: If it is almost such an object; the message explains what to pass.
     """
     for find in (_of_torch, _of_hub, _of_frame, _of_arrays, _of_pairs):
         found = find(value)
@@ -39,7 +39,7 @@ def items_of(value: Any, label: str | None = None) -> Items | None:
 
 
 def is_pairs(value: Any) -> bool:
-    """Whether a value is a list of (image, label): of pairs, the first of each being a path or a picture."""
+    """Checks whether a value is a list of (image, label) pairs, the first of each being a path or a picture."""
     return (
         isinstance(value, list | tuple)
         and len(value) > 0
@@ -49,7 +49,7 @@ def is_pairs(value: Any) -> bool:
 
 
 def is_arrays(value: Any) -> bool:
-    """Whether a value is (X, y), images and labels."""
+    """Checks whether a value is (X, y), images and labels."""
     return isinstance(value, tuple) and len(value) == 2 and is_array(value[0]) and not _is_single(value[0])
 
 

@@ -175,7 +175,7 @@ def _separated(path: Path) -> Table:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The number of each line and its fields; blank lines are no rows."""
+    """Yields the number of each line and its fields; blank lines are not rows."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         separator = separator_of(file.readline())
         file.seek(0)

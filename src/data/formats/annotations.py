@@ -140,7 +140,7 @@ def checked_text(value: str, where: str) -> str:
         DataError: If it contains an unpaired surrogate or NUL.
     """
     if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-        raise DataError(f"{where} holds half of a surrogate pair, which is no text: {shortened(value, 200)}")
+        raise DataError(f"{where} holds half of a surrogate pair, which is not text: {shortened(value, 200)}")
     if "\0" in value:
         raise DataError(f"{where} holds the character NUL: {shortened(value, 200)}")
     return value

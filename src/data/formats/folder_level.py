@@ -89,7 +89,7 @@ def _meant(root: Path, splits: Collection[str]) -> tuple[Path, tuple[str, ...]] 
 
 
 def _are_splits(folder: Path) -> bool:
-    """Whether all folders of images are called like splits, and one or more have folders instead of images."""
+    """Checks whether all folders of images have names of splits, and one or more have folders instead of images."""
     first = list(islice(_with_images(folder), len(SPLIT_WORDS) + 1))
     named = all(name.lower() in SPLIT_WORDS for name in first)
     return named and any(not _own_images(folder / name) for name in first)
@@ -117,7 +117,7 @@ def _with_images(folder: Path) -> Iterator[str]:
 
 
 def _own_images(folder: Path) -> bool:
-    """Whether a folder has images itself."""
+    """Checks whether a folder has images itself."""
     return any(
         entry.name.lower().endswith(IMAGE_EXTENSIONS) and not is_hidden(entry.name) and not entry.is_dir()
         for entry in entries(folder)

@@ -32,7 +32,7 @@ class ImageFolder(FileImages):
     """The images below ``root/CLASS/…``; a sample's id is its path relative to the root, its target the class's index.
 
     Classes are the folders sorted by name, samples are sorted by path within their class, and image files are found by
-    their extension, as in torchvision's ImageFolder. Hidden folders are no classes, and hidden files no samples.
+    their extension, as in torchvision's ImageFolder. Hidden folders are not classes, and hidden files are not samples.
 
     Args:
         root: The folder with a folder for each class.
@@ -75,7 +75,7 @@ class ImageFolder(FileImages):
         self.targets = targets
 
     def _instead(self, folders: Sequence[str]) -> str:
-        """What there is in place of samples, for a message."""
+        """Describes what the folder has in place of samples, for a message."""
         found = f"{len(folders)} folders without images" if folders else "no folders"
         left = [str(entry) for entry in self.left_out if entry.reason != NO_IMAGES]
         return (
@@ -100,10 +100,10 @@ def image_files(
 
     Args:
         folder: The folder.
-        leaving: Is told what is left out: hidden files and folders, other extensions, what is no file.
+        leaving: Collects what is left out: hidden files and folders, other extensions, what is not a file.
         relative: The prefix of the paths.
         above: The folders above it that have been entered.
-        through_link: Whether one of them is a link; without links there are no cycles.
+        through_link: True if one of them is a link; without links there are no cycles.
 
     Raises:
         DataError: If a folder cannot be read.
@@ -126,7 +126,7 @@ def image_files(
 
 
 def entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What is in a folder.
+    """Returns the entries of a folder.
 
     Raises:
         DataError: If it cannot be read.
@@ -154,6 +154,6 @@ def class_folders(root: Path) -> list[str]:
 
 
 def _is_circle(path: str, entered: tuple[str, ...]) -> bool:
-    """Whether a path leads back to a folder that it lies in."""
+    """Checks whether a path leads back to a folder that it lies in."""
     real = os.path.realpath(path)
     return any(os.path.realpath(folder) == real for folder in entered)

@@ -250,7 +250,7 @@ def _boxes(boxes: Any, images: int, where: str) -> tuple[Box, ...]:
 
 
 def is_pixels(value: Any) -> bool:
-    """Whether a value is a number of pixels that an image can have."""
+    """Checks whether a value is a number of pixels that an image can have."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9
 
 

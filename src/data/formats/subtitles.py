@@ -1,4 +1,4 @@
-"""Subtitles in SubRip's form (srt): what is said at a time."""
+"""Subtitles in SubRip's form (srt): the speech at a time."""
 
 from __future__ import annotations
 

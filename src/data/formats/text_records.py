@@ -49,7 +49,7 @@ def read_text_records(path: Path, keys: Sequence[str]) -> dict[str, Any]:
 
 
 def fault_of(value: Any) -> str | None:
-    """Why a value is not a text that can be stored and embedded; None if it is."""
+    """Explains why a value is not a text that can be stored and embedded; None if it is."""
     if not isinstance(value, str):
         return f"a text was expected, {_kind(value)} was found"
     if len(value) > MAX_CHARACTERS:

@@ -35,14 +35,14 @@ _NEAR = 0.75
 
 
 class Vocabulary:
-    """What each output of a network stands for, and by which names it is known.
+    """The class of each output of a network, and its names.
 
     Args:
-        title: Of the set of classes, for messages.
+        title: The title of the set of classes, for messages.
         ids: A unique name of each class, such as its WordNet id: what is stored.
         names: The names of each class that come first, the one to show first.
         synonyms: Further names of each class; they give way to other classes' first names.
-        numbered: Whether a number stands for the class at that place.
+        numbered: True if a number stands for the class at that place.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Vocabulary:
 
     @property
     def published(self) -> bool:
-        """Whether it is one of `SUBSETS`, which its title names."""
+        """True if it is one of `SUBSETS`, which its title names."""
         return self.title in SUBSETS
 
     def __len__(self) -> int:

@@ -1,6 +1,6 @@
 """Class names and prompt templates of named data sets, found in files: nothing of other people's is kept here.
 
-Where they are looked for, first to last:
+They are looked for in this order:
 
 1. the files that the user names (``--classnames-file``, ``--templates-file``), in CLIP benchmark's JSON formats:
    ``{data set: [class names]}``; ``{data set: [templates with {c}]}``, ``{data set: {class: [prompts]}}`` or, as CuPL
@@ -10,7 +10,7 @@ Where they are looked for, first to last:
 3. the JSON files of an installed clip-benchmark package, of which no code is run;
 4. for ImageNet's classes in English, open_clip's.
 
-A data set is looked up under its full name, then without the prefix that says where it comes from.
+A data set is looked up under its full name, then without the prefix of its origin.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def class_names_file(given: Path) -> Path:
 def templates_file(given: Path) -> Path:
     """A file of templates that comes before all others, checked.
 
-    A file that is none is taken from the installed clip-benchmark package if it has one of that name
+    A file that does not exist is taken from the installed clip-benchmark package if it has one of that name
     (``cupl_prompts.json``).
 
     Raises:
@@ -80,7 +80,7 @@ def languages_beside(folder: Path) -> list[str]:
 
 
 def lookup_keys(name: str) -> list[str]:
-    """What a data set is looked up by: ``wds/vtab/x``, ``vtab/x``, ``x``."""
+    """Returns the names under which a data set is looked up: ``wds/vtab/x``, ``vtab/x``, ``x``."""
     keys = [name]
     while prefix := next((prefix for prefix in PREFIXES if keys[-1].startswith(prefix)), None):
         keys.append(keys[-1].removeprefix(prefix))
@@ -106,14 +106,14 @@ def class_names(
         language: Its code.
         folders: Where the data may be, with files beside them.
         count: The number of classes.
-        same_as: Another data set whose names these are too, such as ``imagenet1k``.
-        own: Whether the data set's own names will do, in English, where no file has others.
+        same_as: Another data set with the same names, such as ``imagenet1k``.
+        own: Accepts the data set's own names, in English, where no file has others.
 
     Returns:
         A name for each class, or None for the data set's own names.
 
     Raises:
-        DataError: If there are none, or another number of them; says where they can come from.
+        DataError: If there are none, or another number of them; the message lists the possible sources.
     """
     keys = [*lookup_keys(name), *([same_as] if same_as else [])]
     found = _find_class_names(keys, language, folders)
@@ -188,7 +188,7 @@ def find_templates(
         language: Its code.
         folders: As `class_names`.
         same_as: As `class_names`.
-        classes: The class names, where they are known: what tells whether a file of ``{class: [prompts]}`` is meant.
+        classes: The class names, where they are known; they identify a file of ``{class: [prompts]}``.
 
     Returns:
         Templates with ``{c}``, or a dictionary of class name to prompts; None if there are none.
@@ -241,7 +241,7 @@ def _given_templates(keys: Sequence[str], classes: Sequence[str] | None) -> Temp
 
 
 def _is_by_class(content: Mapping[str, Any]) -> bool:
-    """Whether a file is ``{class: [prompts]}``: whole prompts, none of them to be filled in."""
+    """Checks whether a file is ``{class: [prompts]}``: whole prompts, none of them to be filled in."""
     texts = [prompt for prompts in content.values() if isinstance(prompts, list) for prompt in prompts]
     return all(isinstance(value, list) for value in content.values()) and not any(
         has_place(str(text)) for text in texts
@@ -319,7 +319,7 @@ def read_lines(path: Path) -> list[str]:
         raise DataError(f"{path} cannot be read: {error}") from error
     lines = text.split("\n")
     if lines[-1].strip() == "":
-        lines.pop()  # what follows the last newline is no entry
+        lines.pop()  # what follows the last newline is not an entry
     return [line.strip() for line in lines]
 
 
@@ -345,7 +345,7 @@ def _parse(path: Path, size: int, changed: int) -> Mapping[str, Any]:
 
 
 def template_lines(path: Path) -> list[str]:
-    """The templates of a text file, one per line; blank lines are none.
+    """Returns the templates of a text file, one per line; blank lines are skipped.
 
     Raises:
         DataError: If the file cannot be read, has none, or a line has no place for the class name.
@@ -400,7 +400,7 @@ def _packaged(language: str, what: str) -> list[Path]:
 
 
 def _package_files(name: str) -> list[Path]:
-    """Where the installed package would have a file; it is found without being imported."""
+    """Returns where the installed package would have a file; it is found without being imported."""
     found = importlib.util.find_spec(_PACKAGE)
     if found is None or not found.submodule_search_locations:
         return []

@@ -45,7 +45,7 @@ def download(name: str, split: str, url: str, say: Say) -> bool:
         name: The data set's name.
         split: The split.
         url: Where webdatasets are, with ``{dataset}`` or ``{dataset_cleaned}``; empty for CLIP benchmark's on the hub.
-        say: Called with what is downloaded, before it is.
+        say: Called with a description of each download before it starts.
 
     Returns:
         False if testbed cannot download this data set.
@@ -100,7 +100,7 @@ def _torchvision(known: torchvision_sets.TorchvisionSet, split: str, data: Path,
 
 @contextlib.contextmanager
 def _our_downloads(say: Say) -> Iterator[None]:
-    """Lets torchvision fetch files as testbed does (sizes, resuming, no detour over http) and unpack them safely."""
+    """Makes torchvision fetch files as testbed does (sizes, resuming, no detour over http) and unpack them safely."""
     from torchvision.datasets import utils
 
     failed = set()
@@ -112,7 +112,7 @@ def _our_downloads(say: Say) -> Iterator[None]:
         say(f"  {url} ({_megabytes(size)})")
         try:
             if not download_file(url, Path(filename), "its server may be down"):
-                raise urllib.error.URLError(f"{url} does not exist (the server says 404)")
+                raise urllib.error.URLError(f"{url} does not exist (HTTP 404)")
         except DataError as error:
             failed.add(url)
             raise urllib.error.URLError(str(error)) from error
@@ -138,7 +138,7 @@ def _remove_extracted(folder: Path) -> None:
 
 
 def _merge(source: Path, target: Path) -> None:
-    """Moves what a folder holds, except archives, into another one; what is there already stays."""
+    """Moves the content of a folder, except archives, into another one; existing files there stay."""
     target.mkdir(parents=True, exist_ok=True)
     for entry in sorted(source.iterdir()):
         place = target / entry.name
@@ -177,7 +177,7 @@ def _webdataset(name: str, split: str, data: Path, url: str, say: Say) -> bool:
     say(f"downloading {len(missing)} of {len(shards)} shards of {name} {split} from {remote.url} ({_megabytes(total)})")
     for shard in missing:
         if not _fetch(remote, shard, part / Path(shard).name, _published_digest(remote, shard, part)):
-            raise DataError(f"{remote.url_of(shard)} does not exist (the server says 404)")
+            raise DataError(f"{remote.url_of(shard)} does not exist (HTTP 404)")
     os.replace(part, folder / split)
     return True
 
@@ -211,7 +211,7 @@ def _published_digest(remote: RemoteFolder, shard: str, part: Path) -> str | Non
 
 
 def _megabytes(size: int | None) -> str:
-    return "the server does not say how large" if size is None else f"{size / 1e6:,.1f} MB"
+    return "the server does not report its size" if size is None else f"{size / 1e6:,.1f} MB"
 
 
 # Hugging Face -----------------------------------------------------------------------------------------------------

@@ -131,7 +131,7 @@ def columns(name: str, features: Mapping[str, Any]) -> tuple[str, str]:
     """The image and the label column, found by type, and by name if there are several.
 
     Raises:
-        DataError: If there is none, or several; says which columns there are.
+        DataError: If there is none, or several; the message lists the columns.
     """
     kinds = {column: type(feature).__name__ for column, feature in features.items()}
     images = [column for column, kind in kinds.items() if kind == "Image"]
@@ -189,7 +189,7 @@ def _class_list(splits: Mapping[str, Any], column: str) -> list[str] | None:
 
 
 def _absent(targets: Sequence[int], classes: Sequence[str] | None) -> Sequence[LeftOut]:
-    """The classes of other splits that no row here has, to be said."""
+    """Returns the classes of other splits without a row here, for the report."""
     leaving, here = Leaving(), set(targets)
     for number, name in enumerate(classes or ()):
         if number not in here:
@@ -240,7 +240,7 @@ def _from_folder(datasets: Any, folder: Path) -> dict[str, Any]:
 
 
 def _is_image_folder(folder: Path) -> bool:
-    """Whether a folder is read as ``<split>/<class>/<image>``."""
+    """Checks whether a folder is read as ``<split>/<class>/<image>``."""
     saved = any((folder / name).is_file() for name in ("dataset_dict.json", "state.json"))
     return not saved and not _parquet_files(folder) and any(path.is_dir() for path in folder.iterdir())
 

@@ -99,7 +99,7 @@ class RemoteFolder:
             raise DataError(
                 f"{self.url_of(name)} cannot be saved in {self.local}: {error.strerror or error}"
             ) from error
-        raise DataError(f"{self.url_of(name)} does not exist (the server says 404)")
+        raise DataError(f"{self.url_of(name)} does not exist (HTTP 404)")
 
     def require_online(self, url: str) -> None:
         """Checks that the user does not forbid downloads from the hub.
@@ -112,7 +112,7 @@ class RemoteFolder:
 
 
 def offline() -> bool:
-    """Whether HF_HUB_OFFLINE forbids downloads from the Hugging Face hub."""
+    """Checks whether HF_HUB_OFFLINE forbids downloads from the Hugging Face hub."""
     return os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
 
 
@@ -160,7 +160,7 @@ def download_file(url: str, path: Path, remedy: str, sha256: str | None = None) 
 
 
 def size_of(url: str) -> int | None:
-    """The size of a file in bytes, as its server says without sending it; None if it does not say."""
+    """Returns the size of a file in bytes, from the server's headers; None if it does not report it."""
     request = urllib.request.Request(
         url, headers={"User-Agent": "testbed", "Accept-Encoding": "identity"}, method="HEAD"
     )
@@ -244,7 +244,7 @@ def _opener() -> urllib.request.OpenerDirector:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Lets one process at a time download files into a folder, if the system supports locks."""
+    """Gives one process at a time the right to download files into a folder, if the system supports locks."""
     try:
         import fcntl
     except ImportError:  # Windows

@@ -95,7 +95,7 @@ def roots_of(known: TorchvisionSet) -> tuple[Path, Path]:
 
 
 def is_there(known: TorchvisionSet, split: str) -> bool:
-    """Whether the files of a split are below the data root."""
+    """Checks whether the files of a split are below the data root."""
     return any(all((root / need).exists() for need in known.needs[split]) for root in roots_of(known))
 
 

@@ -26,11 +26,11 @@ DEVICE = re.compile(r"cpu|mps|cuda(:\d+)?")
 
 @dataclass(frozen=True)
 class FineGrained:
-    """How captions are compared sentence by sentence.
+    """Options of the sentence-by-sentence comparison of captions.
 
     Attributes:
-        enabled: Whether they are.
-        chunking_method: What splits them into sentences, one of `CHUNKING_METHODS`.
+        enabled: True to compare sentences.
+        chunking_method: The method that splits them into sentences, one of `CHUNKING_METHODS`.
     """
 
     enabled: bool = True
@@ -42,18 +42,18 @@ class Decoder:
     """A text embedder.
 
     Attributes:
-        name: Under which it is registered.
-        type: What kind it is, such as ``"nvembed"``.
+        name: Its registered name.
+        type: Its kind, such as ``"nvembed"``.
         path: The folder of its files as written, None for the hub's.
-        batch_size: Texts at once; None for the kind's own.
-        max_length: The most tokens of a text, instruction and all; None for the kind's own.
+        batch_size: The number of texts per batch; None for the kind's own.
+        max_length: The maximum number of tokens of a text, including the instruction; None for the kind's own.
         device_map: One of `SHARDED`, or a device; None for the device that a run gives it.
-        trust_remote_code: Whether the code in its folder may be run.
-        instruction: What it is told to do with a text; None for the kind's own, ``""`` for nothing. Under the key
-            ``embedding_model`` nothing is the default, as in CLIP-CC-Bench's code.
+        trust_remote_code: Allows running the code in its folder.
+        instruction: The instruction in front of a text; None for the kind's own, ``""`` for none. Under the key
+            ``embedding_model`` the default is none, as in CLIP-CC-Bench's code.
         torch_dtype: The precision of its weights, one of `TORCH_DTYPES`; None for the run's.
-        attention: How attention is computed, one of `ATTENTION`; None for the library's choice.
-        fine_grained: How captions are compared sentence by sentence.
+        attention: The implementation of attention, one of `ATTENTION`; None for the library's choice.
+        fine_grained: Options of the sentence-by-sentence comparison.
     """
 
     name: str
@@ -71,12 +71,12 @@ class Decoder:
 
 @dataclass(frozen=True)
 class Processing:
-    """How an evaluation is run.
+    """Options of running an evaluation.
 
     Attributes:
         device: ``"cpu"``, ``"cuda"``, ``"cuda:N"``, ``"mps"``; None leaves it to the command.
-        clear_cache_interval: After how many samples a GPU's unused memory is given back; None never.
-        progress_interval: After how many samples a line tells how far it is; None leaves it to the command.
+        clear_cache_interval: The number of samples after which a GPU's unused memory is freed; None for never.
+        progress_interval: The number of samples between lines of progress; None leaves it to the command.
     """
 
     device: str | None = None
@@ -86,7 +86,7 @@ class Processing:
 
 @dataclass(frozen=True)
 class DataPaths:
-    """Where things lie, as written: relative to the base folder."""
+    """Paths of files and folders, as written: relative to the base folder."""
 
     ground_truth_file: str = "data/ground_truth/clip_cc_dataset.json"
     predictions_dir: str = "data/models"
@@ -108,16 +108,16 @@ class Logging:
 
 @dataclass(frozen=True)
 class ClipCcConfig:
-    """What a configuration file says.
+    """The content of a configuration file.
 
     Attributes:
         path: The file, absolute.
         decoder: The text embedder that compares captions.
-        processing: How it is run.
-        data_paths: Where things lie; see `resolved`.
+        processing: The options of the run.
+        data_paths: The paths of files and folders; see `resolved`.
         models_to_evaluate: The names of captioners.
         logging: The log file.
-        section: Which of `SECTIONS` has the text embedder; it decides which form the result files have.
+        section: The one of `SECTIONS` with the text embedder; it decides the form of the result files.
     """
 
     path: Path
@@ -154,7 +154,7 @@ def read_config(path: str | Path) -> ClipCcConfig:
     """Reads a configuration file. The section ``decoder`` or ``embedding_model`` must be there, the others may.
 
     Raises:
-        DefinitionError: If the file is missing, is no YAML, or has a key that is unknown or of another type.
+        DefinitionError: If the file is missing, is not YAML, or has a key that is unknown or of another type.
     """
     path = expanded(path).absolute()
     top = _Section(_parsed(path), "", path)
@@ -341,7 +341,7 @@ def _parsed(path: Path) -> Mapping[str, Any]:
     try:
         content = from_yaml(text)
     except YamlError as error:
-        raise DefinitionError(f"{path} is no YAML: {error}") from error
+        raise DefinitionError(f"{path} is not YAML: {error}") from error
     if not isinstance(content, Mapping):
         raise DefinitionError(
             f"{path} should be a mapping with the key 'decoder' or 'embedding_model', as CLIP-CC-Bench's; it is"

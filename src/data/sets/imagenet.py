@@ -176,7 +176,7 @@ def with_real_labels(source: ImageSource) -> Selected:
     """ImageNet's validation images with all their true classes instead of the one of their folder.
 
     Raises:
-        DataError: If a file's name does not say which validation image it is.
+        DataError: If a file's name does not identify the validation image.
     """
     labels = real_labels()
     targets = []

@@ -1,4 +1,4 @@
-"""model-vs-human's images (Geirhos et al. 2021): 16 classes, and what people said to each.
+"""model-vs-human's images (Geirhos et al. 2021): 16 classes, and people's answers to each.
 
 The archives of https://github.com/bethgelab/model-vs-human/releases hold a folder for each set: with a folder for each
 class, or with ``dnn/session-1`` and files named ``NUMBER_SET_SUBJECT_CONDITION_CLASS_…``.
@@ -26,10 +26,10 @@ class ModelVsHuman(ListedImages):
     Args:
         root: The set's folder.
         name: The data set's name, for messages.
-        textures: Whether the names of the files tell the class of the texture (``cat1-dog2.png``).
+        textures: True if the names of the files have the class of the texture (``cat1-dog2.png``).
 
     Raises:
-        DataError: If the folder is missing, or an image is of none of the classes.
+        DataError: If the folder is missing, or an image belongs to none of the classes.
     """
 
     def __init__(self, root: Path, name: str, textures: bool) -> None:
@@ -51,7 +51,7 @@ class ModelVsHuman(ListedImages):
 
 
 def short_name(file: str) -> str:
-    """What tells an image of a set, without the number of a trial: its name as people's responses have it."""
+    """Returns the name of an image in people's responses, without the number of a trial."""
     parts = file.rpartition("/")[2].split("_")
     return "_".join(parts[-2:]) if len(parts) > 1 and parts[-2].startswith("n0") else parts[-1]
 
@@ -69,7 +69,7 @@ def _of_session(file: str, name: str) -> tuple[str, str]:
 
 def _class(label: str, file: str, name: str) -> str:
     if label not in CLASSES:
-        raise DataError(f"data set {name!r}: {file} is of {label!r}, which is none of {', '.join(CLASSES)}")
+        raise DataError(f"data set {name!r}: {file} is of {label!r}, which is not one of {', '.join(CLASSES)}")
     return label
 
 

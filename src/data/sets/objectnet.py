@@ -60,7 +60,9 @@ def read_mapping(root: Path) -> Mapping:
     except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
         raise DataError(f"ObjectNet's mappings in {folder} are inconsistent: {error!r}") from error
     if not shared or len({label for group in classes for label in group}) != sum(map(len, classes)):
-        raise DataError(f"ObjectNet's mappings in {folder} give {len(shared)} shared classes that overlap or are none")
+        raise DataError(
+            f"ObjectNet's mappings in {folder} give {len(shared)} shared classes that overlap or are unknown"
+        )
     for place, _ in shared:
         checked_path(place, str(folder / "folder_to_objectnet_label.json"))
     return Mapping([place for place, _ in shared], [label for _, label in shared], classes)

@@ -57,7 +57,7 @@ def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path} is no JSON: {error}") from error
+        raise DataError(f"{path} is not JSON: {error}") from error
 
 
 @contextmanager

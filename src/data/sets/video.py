@@ -1,7 +1,7 @@
 """Frames of videos in sets around anchors: ImageNet-Vid-Robust and YTBB-Robust (Shankar et al., "Do image classifiers
 generalize across time?", 2019).
 
-A sample is a frame; its target are the classes that are right for it. Its slices say to which anchor's set it belongs,
+A sample is a frame; its target is the set of right classes. Its slices name the anchor's set that it belongs to,
 ``{"set": …, "anchor": whether it is the anchor itself}``, so that the metrics pm0 and pm10 follow from what is stored.
 """
 
@@ -85,7 +85,7 @@ class ClassMap:
             raise DataError(f"rev_class_idx_map.json in {root} does not map classes to lists of classes") from error
 
     def places(self, labels: Sequence[int]) -> list[int]:
-        """Video classes as indices of `groups`, without those that ImageNet lacks, since no model can predict them."""
+        """Returns video classes as indices of `groups`, without those missing in ImageNet, which no model predicts."""
         return sorted({self.place[label] for label in labels if label in self.place})
 
 
@@ -119,7 +119,7 @@ def read_json(root: Path, name: str) -> Any:
 
 @contextmanager
 def _in_form(root: Path, name: str) -> Iterator[None]:
-    """Says which data set it is whose metadata have another form than is read within."""
+    """Names the data set in errors about metadata of another form than expected."""
     try:
         yield
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError, csv.Error) as error:

@@ -26,7 +26,7 @@ _LONGEST_CELL = 32_767  # characters, in a workbook; a longer text is cut silent
 
 
 def is_prediction_table(path: Path) -> bool:
-    """Whether a file has answers in VLMEvalKit's form, not in one of `testbed.data.formats.predictions`.
+    """Checks whether a file has answers in VLMEvalKit's form, not in one of `testbed.data.formats.predictions`.
 
     A JSON file has if its first record has an index and a prediction, and either no id or a question.
     """
@@ -37,7 +37,7 @@ def is_prediction_table(path: Path) -> bool:
             text = file.read(_BEGINNING).decode("utf-8-sig", "ignore").lstrip()
         record, _ = json.JSONDecoder().raw_decode(text, text.index("{")) if text.startswith("[") else (None, 0)
     except (OSError, ValueError, RecursionError):
-        return False  # whoever reads the file says what is wrong
+        return False  # the error is reported when the file is read
     return (
         isinstance(record, dict) and {INDEX, PREDICTION} <= set(record) and (ID not in record or "question" in record)
     )

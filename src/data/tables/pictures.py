@@ -1,4 +1,4 @@
-"""What is in the cells of pictures: base64, names of files, and lists of these. Nothing in a cell is run as code."""
+"""Reads the cells of pictures: base64, names of files, and lists of these. Nothing in a cell is run as code."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _python_list(text: str) -> list[str | int] | None:
 
 
 def is_reference(part: str) -> bool:
-    """Whether a text is the index of the row that has the picture."""
+    """Checks whether a text is the index of the row that has the picture."""
     return len(part) <= LONGEST_REFERENCE
 
 
@@ -102,7 +102,7 @@ def picture_file(folder: Path, name: str, what: str, most: int | None = MAX_PICT
     except OSError as error:
         raise SampleError(f"{what}: {shortened(name, 200)} in {folder} cannot be read: {error.strerror}") from error
     except ValueError as error:  # a null character, or half of a surrogate pair, which a list in JSON may have
-        raise SampleError(f"{what}: {shortened(name, 200)} is no name that a file can have: {error}") from error
+        raise SampleError(f"{what}: {shortened(name, 200)} is not a valid file name: {error}") from error
     if not stat.S_ISREG(found.st_mode):
         raise SampleError(f"{what}: {path} is not a file")
     if most is not None and found.st_size > most:
@@ -124,7 +124,7 @@ def read_picture(folder: Path, name: str, what: str) -> Picture:
 
 
 def names_of(names: Sequence[str], count: int, index: str) -> list[str]:
-    """What to call the pictures of a row: the names of its files, else after its index."""
+    """Names the pictures of a row: by its files, else by its index."""
     if len(names) == count:
         return list(names)
     return [

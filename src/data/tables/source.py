@@ -40,7 +40,7 @@ class TableSource(RowSource):
             [default: ``images/NAME`` beside the table]
         tsv_reading: ``"text"``: each cell is its text, and only an empty cell is absent; ``"vlmevalkit"``: as that
             program reads it, see `testbed.data.tables.reading`.
-        md5: The MD5 digest of the published table; a warning says if this one has another.
+        md5: The MD5 digest of the published table; another digest causes a warning.
         required: The columns that must be there besides ``index``.
 
     Attributes:
@@ -50,7 +50,7 @@ class TableSource(RowSource):
             (and they have no ``image_path``).
 
     Raises:
-        DataError: If the table cannot be read, or is not in the format; names the line.
+        DataError: If the table cannot be read, or is not in the format; the message names the line.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class TableSource(RowSource):
         if self.targets and not any("answer" in target or "answers" in target for target in self.targets):
             _tell(
                 logging.WARNING,
-                f"{self.path}: no row has a right answer in its column 'answer', as in hidden test splits; what models"
-                " say is stored, and testbed export vlmevalkit writes it, but it is not scored",
+                f"{self.path}: no row has a right answer in its column 'answer', as in hidden test splits; answers are"
+                " stored, and testbed export vlmevalkit writes them, but they are not scored",
             )
 
     def row(self, position: int) -> Row:
@@ -174,7 +174,7 @@ class TableSource(RowSource):
         return f"{self.path.name}, line {self._lines[position]:,} (index {shortened(self.ids[position])})"
 
     def _sharing(self) -> list[str] | None:
-        """What rows with the same pictures have in common; None if no two rows have."""
+        """Returns the columns in which rows with the same pictures agree; None if no two rows share pictures."""
         keys = [
             "/".join(self._resolved(index)) if self._marks[index] else self.targets[index].get(IMAGE_PATH, "")
             for index in range(len(self.ids))

@@ -1,7 +1,7 @@
 """Tab-separated tables as pandas reads them by default, row by row, with the place of each row in the file.
 
 A cell that begins with a double quote ends with the next one that is not doubled, and may hold tabs and line ends;
-other quotes are text. A row ends with ``\\n``, ``\\r\\n`` or ``\\r``. Lines that are empty or blank are no rows. Only
+other quotes are text. A row ends with ``\\n``, ``\\r\\n`` or ``\\r``. Empty and blank lines are not rows. Only
 one row is in memory at a time.
 """
 
@@ -68,7 +68,7 @@ class TsvRow:
 
 
 def _end_of_cell(data: bytes, place: int) -> int:
-    """Where text without quotes ends."""
+    """Returns the end of a text without quotes."""
     tab = data.find(b"\t", place)
     end = tab if tab >= 0 else len(data)
     for mark in (b"\n", b"\r"):

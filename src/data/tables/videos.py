@@ -21,7 +21,7 @@ from testbed.inputs import ENV_LMU_DATA
 from testbed.paths import expanded, lmu_data_root
 
 VIDEO, VIDEO_PATH, SUBTITLE_PATH = "video", "video_path", "subtitle_path"
-SUBTITLES = "subtitles"  # a column of rows: what is said while their frames are shown
+SUBTITLES = "subtitles"  # a column of rows: the speech while their frames are shown
 MAX_SUBTITLES = 1 << 24  # bytes
 
 
@@ -30,7 +30,7 @@ class VideoSource(TableSource):
 
     Args:
         path: The file.
-        frames: Which frames of each video are shown.
+        frames: The frames of each video that are shown.
         name: The data set's name.  [default: that of the file]
         subtitles: Whether rows get a column `SUBTITLES`.
         **options: See `TableSource`. ``pictures`` is the folder that the columns ``video_path`` and ``subtitle_path``
@@ -99,7 +99,7 @@ class VideoSource(TableSource):
         return picture_file(self.pictures, name, where, None, "videos")
 
     def _said(self, position: int, times: Sequence[int]) -> list[str]:
-        """What is said at some times; nothing if the video has no subtitles, as in VLMEvalKit."""
+        """Returns the subtitles at some times; nothing if the video has none, as in VLMEvalKit."""
         names, where = self._names(position)[1:], self._where(position)
         if not names or not os.path.lexists(self.pictures / names[0]):
             return []
@@ -116,11 +116,11 @@ class VideoTable:
     Args:
         name: Its name, ``NAME.tsv`` in the folder of tables or in ``videos/NAME`` there, or the path of a file that
             ends with ``.tsv``.
-        frames: Which frames of each video are shown.
-        subtitles: Whether rows get what is said meanwhile.
+        frames: The frames of each video that are shown.
+        subtitles: Adds the subtitles of these frames to rows.
         tsv_reading: See `TableSource`.
         required: See `TableSource`.
-        origin: Where the table is from, for messages.
+        origin: The origin of the table, for messages.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class VideoTable:
         self.origin = origin
 
     def spec(self) -> dict[str, Any]:
-        """Which table it is, how it is read, and what is shown."""
+        """Returns what identifies the table, the way it is read, and the frames that are shown."""
         shows = {"frames": asdict(self.frames), "subtitles": self.subtitles}
         return {"table": self.name, "tsv_reading": self.tsv_reading, **shows}
 

@@ -163,7 +163,7 @@ def read_label(kind: str, data: bytes) -> tuple[Any, int | None]:
         captions and None.
 
     Raises:
-        ValueError: If the label is invalid; says what it is.
+        ValueError: If the label is invalid; the message quotes it.
     """
     if kind == "classification":
         if not re.fullmatch(rb"\s*[+-]?[0-9]{1,18}\s*", data):
@@ -182,7 +182,7 @@ def _read_vector(data: bytes) -> tuple[list[int], int]:
 
     try:
         vector = np.load(io.BytesIO(data), allow_pickle=False)
-    except Exception as error:  # numpy raises almost anything on what is none of its files
+    except Exception as error:  # numpy raises almost anything on files of other formats
         raise ValueError(f"its label is not an .npy file of numbers: {error}") from error
     if not isinstance(vector, np.ndarray) or vector.ndim != 1 or vector.dtype.kind not in "bifu":
         form = f"{vector.dtype} {list(vector.shape)}" if isinstance(vector, np.ndarray) else "an archive of arrays"
@@ -202,7 +202,7 @@ def write_label(kind: str, target: Any, num_classes: int | None) -> bytes:
         num_classes: The number of classes, if known: the length of a label vector.
 
     Raises:
-        ValueError: If the target does not have this kind; says what it is.
+        ValueError: If the target does not have this kind; the message quotes it.
     """
     if kind == "retrieval":
         if not isinstance(target, list | tuple) or not all(isinstance(text, str) for text in target):

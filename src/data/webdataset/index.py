@@ -38,7 +38,7 @@ class ShardIndex(FileIndex):
         labels: The targets, from `read_label`.
         widths: The number of classes of each label, or None.
         digests: A digest of each image's content.
-        left_out: What is no part of any sample, as `LeftOut.as_object` has it; not a column.
+        left_out: Members that do not belong to a sample, as `LeftOut.as_object` has them; not a column.
     """
 
     WHAT, FOLDER, REVISION = "shard", "webdataset", 3
@@ -91,7 +91,7 @@ def read_shard(path: Path, kind: str, stop: Stop | None = None) -> ShardIndex:
 
     Raises:
         DataError: If it is not a plain tar archive, is truncated, has invalid members, or a sample is incomplete.
-        StoppedError: If it is told to stop.
+        StoppedError: If it is stopped.
     """
     samples: dict[str, _Sample] = {}
     leaving = Leaving()

@@ -33,7 +33,7 @@ class AnnotatedDataset:
         self.parts = parts
 
     def spec(self) -> dict[str, Any]:
-        """Where the folder is, and what is read in it."""
+        """Returns the folder, and the files read in it."""
         return {"annotated": self.name, "root": str(self.get_root().absolute()), **self.parts}
 
     def get_root(self) -> Path:

@@ -116,4 +116,4 @@ def _decoded(cell: str, where: str) -> Picture:
     try:
         return Picture(base64.b64decode(cell), "picture")
     except (binascii.Error, ValueError) as error:
-        raise SampleError(f"{where}: the picture is no base64 text: {error}") from error
+        raise SampleError(f"{where}: the picture is not a base64 text: {error}") from error

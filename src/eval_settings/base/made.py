@@ -79,7 +79,7 @@ def made(reference: SettingReference, settings: Settings) -> EvalSetting:
 
 
 def images_of(setting: EvalSetting) -> EvalSetting:
-    """What embeds the images of a setting: same images, same perturbation.
+    """Returns what determines the image embeddings of a setting: same images, same perturbation.
 
     For a captioning setting they are not perturbed: captions are compared with the original images.
     """
@@ -143,7 +143,7 @@ def _drawn(name: str, first: int, base: EvalSetting) -> EvalSetting:
 
 
 def _like(setting: EvalSetting, name: str, description: str, **changed: Any) -> EvalSetting:
-    """A setting that differs from another one in what is given."""
+    """Returns a copy of a setting with some fields replaced."""
     new = copy.copy(setting)
     vars(new).update(changed, name=name, parent_eval_setting=None, description=description)
     return new
@@ -163,7 +163,7 @@ def _with_published_rules(setting: EvalSetting) -> EvalSetting:
 
 
 def _part_of(name: str, base: EvalSetting) -> EvalSetting:
-    """What is there of a setting's data set: some of its classes, or some of their images."""
+    """Returns the available part of a setting's data set: some of its classes, or some of their images."""
     partly = getattr(base.dataset, "partly", None)
     whole = max([base.size or 0, *base.other_sizes])
     if not callable(partly) or base.idx_subsample_list is not None or not whole:

@@ -57,21 +57,21 @@ def accuracy_topk(logits: Any, targets: Any, topk: Sequence[int] = (1, 5)) -> di
 
 
 def as_metrics(returned: Any, n: int, scorer: str, what: str) -> list[Metric]:
-    """The metrics in what a ``metrics_fn`` returned.
+    """Converts the result of a ``metrics_fn`` to metrics.
 
     Args:
         returned: A dictionary of names to numbers, to pairs (number, unit), or to `Metric`; or a list of `Metric`.
-        n: The number of samples, for numbers that do not say.
-        scorer: What computed them.
+        n: The number of samples, for numbers without one.
+        scorer: The scorer that computed them.
         what: The setting, for messages.
 
     Returns:
         Metrics with unchanged values, except `Percent` values, which become fractions. Unit, direction and range are
-        those that a `Metric` or a `Percent` declares; of a plain number they are unknown. If none is declared as a
+        those that a `Metric` or a `Percent` declares; for a plain number they are unknown. If none is declared as a
         main metric, the first is the main one. Texts beside numbers are left out, with a line in the log.
 
     Raises:
-        DefinitionError: If it is none of these.
+        DefinitionError: If it is something else.
     """
     if isinstance(returned, Mapping):
         texts = {name: value for name, value in returned.items() if isinstance(value, str)}

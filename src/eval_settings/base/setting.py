@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 class Dataset(Protocol):
-    """Names a data set and knows how to open it."""
+    """Names a data set and can open it."""
 
     def spec(self) -> dict[str, Any]:
         """The identity of this data set; equal for settings that read the same samples."""
         ...
 
     def open(self) -> Source:
-        """The samples.
+        """Opens the samples.
 
         Raises:
-            DataError: If they are missing; says which folder is expected, and its structure.
+            DataError: If they are missing; the message names the expected folder and its structure.
         """
         ...
 
@@ -54,7 +54,7 @@ class StandardDataset:
         self.path = expanded(path) if path is not None else None
 
     def spec(self) -> dict[str, Any]:
-        """Where the folder is."""
+        """Returns the folder."""
         return {"root": str(Path(self.get_root()).absolute())}
 
     def get_root(self) -> Path:
@@ -96,9 +96,9 @@ class Scoring:
     """Scoring with a judge.
 
     Attributes:
-        of: The name of the setting whose outputs are scored; empty for a setting whose own outputs are.
-        by: The name of the judge, a registered model; for a panel several, with ``&`` between them. Of answers also
-            files of labels, ``labels:human.csv``: judges are asked only about what these do not tell.
+        of: The name of the setting whose outputs are scored; empty if they are its own.
+        by: The name of the judge, a registered model; for a panel several, with ``&`` between them. For answers also
+            files of labels, ``labels:human.csv``: judges are asked only about answers without a label.
     """
 
     of: str = ""
@@ -368,7 +368,7 @@ class EvalSetting:
         return given if given is not None or names is None or callable(names) else len(names)
 
     def names_if_known(self) -> Sequence[str] | None:
-        """The class names, where they can be told without opening the data set; else None."""
+        """Returns the class names, if they are available without opening the data set; else None."""
         try:
             given = self.prompts.class_names
             return given() if callable(given) else given

@@ -118,7 +118,7 @@ class Benchmark:
 
     @property
     def forced(self) -> bool:
-        """Whether models must take this prompt."""
+        """True if models must take this prompt."""
         return bool(getattr(self.cls, "force_use_dataset_prompt", False))
 
     @cached_property
@@ -127,7 +127,7 @@ class Benchmark:
         return FrameRows(self.data_set, made.data, str(getattr(made, "img_root", "")))
 
     def _make(self) -> Any:
-        """The object: the class is told the set as ``dataset=…``, as by VLMEvalKit, or by position if it cannot be."""
+        """Creates the object: the set is passed as ``dataset=…``, as by VLMEvalKit, or else by position."""
         parameters = list(inspect.signature(self.cls).parameters.values())
         kinds = {parameter.kind for parameter in parameters}
         places = [
@@ -148,12 +148,12 @@ class Benchmark:
         return ImageBaseDataset(self.data_set).data
 
     def turns(self, row: Row) -> list[list[str | Picture]]:
-        """What the class's ``build_prompt`` makes of a row.
+        """Returns the turns that the class's ``build_prompt`` makes of a row.
 
         Its pictures are files in a folder of their own, which ``img_root`` names meanwhile.
 
         Raises:
-            SampleError: If it makes no message.
+            SampleError: If it does not make a message.
         """
         made, line = self.made, self._rows.line(row)
         root = getattr(made, "img_root", None)
@@ -188,7 +188,7 @@ class ClassPrompt:
 
 
 def asking(cls: type) -> Any:
-    """What of a class decides its questions: its own members that `_ASKING` reach, and the library's classes behind it.
+    """Returns what determines a class's questions: its members that `_ASKING` reach, and the library classes behind it.
 
     The class itself where its code may reach any member.
     """

@@ -59,7 +59,7 @@ class Benchmarks:
 
         Raises:
             DefinitionError: If there is none.
-            DataError: If it must be read to know its kind, and is missing.
+            DataError: If it must be read to find its kind, and is missing.
         """
         if name in self._datasets:
             return self._datasets[name]
@@ -74,7 +74,7 @@ class Benchmarks:
         return self._opened[key]
 
     def declared(self, name: str) -> BenchmarkDataset | None:
-        """The data set of that name, if it can be told without reading anything."""
+        """Returns the data set of that name, if that needs no reading."""
         return self._datasets.get(name) or self._opened.get((name, active()))
 
     # Family ---------------------------------------------------------------------------------------------------

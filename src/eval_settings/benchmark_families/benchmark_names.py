@@ -27,7 +27,7 @@ OWN_TASK = {
     "zeroshot_retrieval": ("retrieval",),
     "image_caption_selection": ("selection",),
 }
-DEFAULT_LANGUAGE = "en"  # of data sets that would have to be read to know their languages
+DEFAULT_LANGUAGE = "en"  # of data sets whose languages require reading them
 SEVERAL_NAMES = {"zh": ("cn",), "cn": ("zh",), "ja": ("jp",), "jp": ("ja",)}  # of one language, in published files
 
 
@@ -73,7 +73,7 @@ class BenchmarkName:
 
     @property
     def probe_words(self) -> bool:
-        """Whether the name has words that only apply to linear probes."""
+        """True if the name has words that only apply to linear probes."""
         return any(getattr(self, attribute) is not None for _, attribute, _ in _PROBE_WORDS)
 
     def __str__(self) -> str:
@@ -137,8 +137,8 @@ def read_words(name: BenchmarkName, words: Sequence[str], dataset: BenchmarkData
 
     Args:
         name: The name so far, such as only the data set.
-        words: What stands between the dots; a number's own point (``lr0.1``) is no end of a word.
-        dataset: Its splits, languages and kind; None for one that would have to be read to know them.
+        words: The parts between the dots; a number's own point (``lr0.1``) does not end a word.
+        dataset: Its splits, languages and kind; None for one whose languages require reading it.
     """
     pending = list(words)
     while pending:
@@ -169,7 +169,7 @@ def kinds_of(task: str | None) -> Sequence[str]:
 
 
 def _fits_together(name: BenchmarkName) -> bool:
-    """Whether all words of the name apply to its task."""
+    """Checks whether all words of the name apply to its task."""
     if name.task == LINEAR_PROBE:
         return not name.language and not name.prefix
     if name.probe_words or (name.recall and name.task != ZERO_SHOT):
@@ -207,7 +207,7 @@ def _read_word(name: BenchmarkName, word: str, dataset: BenchmarkDataset | None)
 
 
 def _read_language(name: BenchmarkName, word: str) -> BenchmarkName | None:
-    """``zeroshot.it``, of a data set that would have to be read to know its languages."""
+    """Reads the language in ``zeroshot.it``, for a data set whose languages require reading it."""
     found = _LANGUAGE.fullmatch(word)
     return replace(name, language=found.group(1)) if found and name.language is None else None
 

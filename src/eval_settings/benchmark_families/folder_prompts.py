@@ -47,7 +47,7 @@ class FolderPrompts(Prompts):
         return self._words().templates() if found is None else found
 
     def about(self, language: str) -> list[str]:
-        """Lines that say which names and templates follow from the folders, and what gives others."""
+        """Returns lines about the names and templates that follow from the folders, and how to replace them."""
         if language != _ENGLISH:
             return []
         words, given, found = self._words(), super().class_names(language), self._found(language)

@@ -42,8 +42,8 @@ def imagenet_setting(name: str, dataset: Dataset, sizes: Sequence[int | None], *
     Args:
         name: The setting's name.
         dataset: Its samples.
-        sizes: How many they are; several numbers where several are distributed; (None,) where the data set says so.
-        options: Of `EvalSetting`.
+        sizes: Their number; several where several are distributed; (None,) where the data set determines it.
+        options: Arguments of `EvalSetting`.
     """
     usual = {"class_names": class_names, "templates": templates, "num_classes": NUM_CLASSES}
     return EvalSetting(
@@ -75,7 +75,7 @@ class ImageNetDataset(StandardDataset):
         return other
 
     def spec(self) -> dict[str, Any]:
-        """Where the folder is, and which classes it has."""
+        """Returns the folder, and its classes."""
         classes = list(self.classes()) if self.classes is not None else "all"
         return {**super().spec(), "imagenet_classes": classes, **({"part": True} if self.part else {})}
 

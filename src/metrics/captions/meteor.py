@@ -50,7 +50,7 @@ def meteor(captions: Sequence[str], references: Sequence[Sequence[str]]) -> tupl
 
 
 def _folder() -> Path:
-    """Where the program is."""
+    """Returns the program's folder."""
     found = importlib.util.find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
         raise MissingExtraError(PACKAGE, "captions", "METEOR")

@@ -34,13 +34,13 @@ EXACT, REFERENCED = rate("exact", zero_one=True), rate("referenced", NEITHER)
 
 @dataclass(frozen=True)
 class OverlapOptions:
-    """How captions are compared with references.
+    """Options for comparing captions with references.
 
     Attributes:
         tokenizer: See `testbed.metrics.captions.overlap.caption_overlap`.
-        meteor: Whether METEOR is computed too; it needs Java and the extra ``captions``.
-        spice: Whether SPICE is computed too, where all is there that it needs; see `testbed.metrics.captions.spice`.
-        exact: Whether the share of captions that equal a reference is computed too.
+        meteor: Also computes METEOR; needs Java and the extra ``captions``.
+        spice: Also computes SPICE, where its requirements are installed; see `testbed.metrics.captions.spice`.
+        exact: Also computes the share of captions that equal a reference.
     """
 
     tokenizer: str = PTB
@@ -52,7 +52,7 @@ class OverlapOptions:
         check_tokenizer(self.tokenizer)
 
     def spec(self) -> dict[str, Any]:
-        """What is not the default, for an identity."""
+        """Returns the options that are not at their defaults, for an identity."""
         if self == OverlapOptions():
             return {}
         own: dict[str, Any] = {"exact": True} if self.exact else {}
@@ -64,12 +64,12 @@ class OverlapOptions:
 def overlap_rows(
     captions: Sequence[str | None], references: Sequence[Sequence[str]], options: OverlapOptions
 ) -> tuple[list[Score], list[Metric]]:
-    """What captions share with references; nothing where no sample has any.
+    """Computes the overlap of captions with references; nothing where no sample has any.
 
     Args:
         captions: One for each sample; None if there is none.
         references: The reference captions of each sample.
-        options: How they are compared.
+        options: The options of the comparison.
 
     Returns:
         The scores ``Bleu_4``, ``ROUGE_L`` and ``CIDEr`` (NaN without a caption or a reference); the metrics ``Bleu_1``

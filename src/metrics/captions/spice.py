@@ -30,7 +30,7 @@ _COMMAND = ("java", "-Xmx4G", "-jar", _JAR)
 
 
 def lacking() -> str:
-    """Why SPICE cannot be computed here, and what to do; empty if it can."""
+    """Explains why SPICE cannot be computed here, and what to do; empty if it can."""
     folder = _folder()
     if folder is None:
         return f"SPICE needs the package {PACKAGE}: pip install -e '.[captions]'"
@@ -72,7 +72,7 @@ def spice(captions: Sequence[str], references: Sequence[Sequence[str]]) -> tuple
 
 
 def _folder() -> Path | None:
-    """Where the program is; None without the package."""
+    """Returns the program's folder; None without the package."""
     found = importlib.util.find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
         return None
@@ -93,7 +93,7 @@ def _run(command: Sequence[str]) -> None:
         told = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
         raise TestbedError(
             f"SPICE's program in {folder} failed (exit status {done.returncode}):"
-            f" {told[0][:200] if told else 'it says nothing'}"
+            f" {told[0][:200] if told else 'it prints nothing'}"
         )
 
 

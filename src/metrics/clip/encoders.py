@@ -28,7 +28,7 @@ REMOTE_CODE = ("jinaai/jina-clip-v2",)
 
 
 class UnknownClipError(UnknownNameError, ValueError):
-    """A name that is none of a model. A `ValueError`, as torchmetrics raises."""
+    """A name does not name a model. A `ValueError`, as torchmetrics raises."""
 
 
 class NoTransformersError(MissingExtraError, ModuleNotFoundError):
@@ -36,11 +36,11 @@ class NoTransformersError(MissingExtraError, ModuleNotFoundError):
 
 
 class Encoder(Protocol):
-    """What CLIPScore wants of a model.
+    """A model's encoders, as CLIPScore needs them.
 
     Attributes:
-        processor: What makes its input: a processor of transformers, or a tokenizer.
-        stays: Whether it is to be left on its device.
+        processor: Prepares its input: a processor of transformers, or a tokenizer.
+        stays: True to leave it on its device.
     """
 
     processor: Any
@@ -102,7 +102,7 @@ def encoder_of(model: Any, truncation: Truncation, device: torch.device | None) 
 
 
 def idle_device() -> torch.device:
-    """Where to encode what is on no device yet."""
+    """Returns the device for encoding with a model that is not on any device yet."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
@@ -155,7 +155,7 @@ def definition_of(name: str) -> Any:
 
 
 def long_clip(name: str) -> Any:
-    """A CLIP whose weights have more positions for texts than its configuration says, as LongCLIP's."""
+    """Loads a CLIP whose weights have more positions for texts than its configuration, as LongCLIP's."""
     from testbed.models.transformers_clip import TransformersFamily, TransformersFiles
 
     files = TransformersFiles(name)
@@ -235,7 +235,7 @@ class LoadedEncoder:
     Args:
         loaded: Has ``embed_text``, and for images ``embed_image`` and a ``definition`` with a transform.
         truncation: What becomes of texts that are too long.
-        stays: Whether it is to be left on its device.
+        stays: True to leave it on its device.
     """
 
     def __init__(self, loaded: Any, truncation: Truncation, stays: bool) -> None:

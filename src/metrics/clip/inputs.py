@@ -30,11 +30,11 @@ class Side:
     """The source or the target of some pairs.
 
     Attributes:
-        kind: What it is.
+        kind: The kind of the items.
         items: Images [C, H, W] in the machine's memory, or texts.
-        keys: What tells unequal items apart, one for each.
-        device: Where the first image was.
-        dim: Whether all float images lie in [0, 1] where 0 to 255 is expected, and one is not black.
+        keys: A key for each item; equal items have equal keys.
+        device: The device of the first image.
+        dim: True if all float images lie in [0, 1] where 0 to 255 is expected, and one is not black.
     """
 
     kind: Literal["image", "text"]

@@ -63,7 +63,7 @@ def pair_cosines(a: Array, b: Array) -> Array:
 
 def _cosines(a: Array, b: Array) -> Array:
     (left, known), (right, also) = fixed_point(a), fixed_point(b)
-    # Of the rounded embeddings again, so that an embedding's cosine with itself is 1.
+    # The length of the rounded embeddings again, so that an embedding's cosine with itself is 1.
     squares = pair_similarities(left, left) * pair_similarities(right, right)
     directed = known & also
     cosines = np.zeros(len(a))
@@ -84,10 +84,10 @@ def clip_score_metrics(
 
     Args:
         cosines: Array [n]; NaN where a pair is not scored. It counts in no metric then.
-        clusters: Array [n]: what tells apart the pairs that are not independent, such as each caption's image. Standard
-            errors are clustered by it.
+        clusters: Array [n]: the cluster of each pair, for pairs that are not independent, such as each caption's image.
+            Standard errors are clustered by it.
         reference_scores: Array [n], as `ref_clip_score` gives them.
-        scorer: What the metrics carry as theirs.
+        scorer: The scorer's name in the metrics.
 
     Returns:
         ``clip_score`` (with the standard error of the mean before it is clamped), ``clip_score_pairwise`` and, if there

@@ -121,7 +121,7 @@ class CLIPScore(_Base):  # type: ignore[misc]
 
     @property
     def model(self) -> Any:
-        """The network. It is no submodule: a checkpoint of a model that has this metric is none of CLIP.
+        """The network. It is not a submodule: a checkpoint of a model that has this metric does not contain CLIP.
 
         Set to that of another `CLIPScore`, as `torchmetrics.wrappers.FeatureShare` does, the metric uses the same.
         """
@@ -167,7 +167,7 @@ class CLIPScore(_Base):  # type: ignore[misc]
             ClipInputError: A `ValueError`: if it is neither, or empty, or an image is not [C, H, W], or out of range,
                 or the numbers of items differ.
         """
-        # As `forward` hands over what it has encoded.
+        # `forward` hands over what it has encoded.
         pairs = source if isinstance(source, _Pairs) else self._scorer(source, target)
         finite = ~np.isnan(pairs.cosines)
         whole = np.rint(pairs.cosines[finite] * _ONE).astype(np.int64)
@@ -310,7 +310,7 @@ class _Scorer:
         return other
 
     def setup(self) -> int:
-        """A number that tells apart what gives other cosines: another model, truncation or range."""
+        """Returns a number that differs between setups with different cosines: another model, truncation or range."""
         model = self.model if isinstance(self.model, str) else id(self.model)
         described = repr((model, self.truncation, float(self.data_range))).encode()
         return int.from_bytes(hashlib.blake2b(described, digest_size=5).digest(), "big")

@@ -1,4 +1,4 @@
-"""Which samples models get right and wrong together, and what they take them for.
+"""Agreement of models: which samples they get right and wrong together, and which classes they confuse.
 
 Scores are arrays [n, models] of 0 and 1; predicted classes integer arrays [n], −1 where a sample could not be read.
 """
@@ -28,7 +28,7 @@ _OBSERVED = rate("agreement", zero_one=True)
 
 @dataclass(frozen=True)
 class Agreement:
-    """Two models on the same samples.
+    """Agreement of two models on the same samples.
 
     Attributes:
         n: The number of samples.
@@ -36,12 +36,13 @@ class Agreement:
         observed_low: Lower end of its 95 % interval, Wilson's; where samples come in clusters, that of as many samples
             as would have the same standard error.
         observed_high: Its upper end.
-        expected: The same by chance, of two independent models that are right as often as these.
+        expected: The same by chance, for two independent models that are right as often as these.
         consistency: Error consistency (Geirhos, Meding & Wichmann 2020), κ = (observed − expected) / (1 − expected);
             None where chance agrees always.
         consistency_low: Lower end of its 95 % interval; see `consistency_interval`.
         consistency_high: Its upper end.
-        overlap: Of the samples that either gets wrong, the share that both do (Jaccard 1901); None where none is.
+        overlap: The share of samples that both get wrong among those that either does (Jaccard 1901); None where none
+            is wrong.
     """
 
     n: int
@@ -130,7 +131,7 @@ def _kappa(counts: Array) -> tuple[float, Array]:
 
 @dataclass(frozen=True)
 class MeanConsistency:
-    """How far a model's errors agree with those of several others, on average.
+    """Mean error consistency of a model with several others.
 
     Attributes:
         consistency: The mean error consistency with the others, within each group of samples and then over the groups;
@@ -218,7 +219,7 @@ def same_predictions(first: Array, second: Array) -> float | None:
 
 
 def right_counts(scores: Array) -> Array:
-    """How many samples exactly k models get right, for k = 0 … models: integer array [models + 1].
+    """Counts the samples that exactly k models get right, for k = 0 … models: integer array [models + 1].
 
     Args:
         scores: Array [n, models] of 0 and 1.
@@ -245,7 +246,7 @@ def most_common(classes: Sequence[int]) -> tuple[int, int] | None:
 
 
 def confusions(predicted: Array, labels: Sequence[Sequence[int]]) -> tuple[Counter[tuple[int, int]], Counter[int]]:
-    """What each class is taken for.
+    """Counts the wrong predictions for each right class.
 
     A prediction that is among a sample's right classes is right. A wrong one counts once against each of them.
 

@@ -1,14 +1,14 @@
-"""Scores of a judge, corrected with a few human labels, with intervals that say how far to trust them.
+"""Scores of a judge, corrected with a few human labels, with confidence intervals.
 
-N samples have a judge's verdict; people labelled some of them too. Arrays are float [N] of scores: 1 is right, 0 is
-wrong. NaN is "none": a sample without a label, or an unreadable verdict, which is left out and never counted as wrong
-or as right.
+N samples have a judge's verdict; people also labelled some of them. Arrays are float [N] of scores: 1 is right, 0 is
+wrong. NaN stands for a missing value: a sample without a label, or an unreadable verdict, which is left out and never
+counted as wrong or as right.
 
 Where samples come in clusters, such as the questions of an image, the standard error is multiplied by the square root
-of how much larger the variance of a sum over clusters is than that over samples, of what each sample adds to the
-estimate (its influence); it never gets smaller.
+of the ratio of two variances of each sample's influence on the estimate, summed over clusters and over samples; it
+never gets smaller.
 
-Which estimate to take: `post_stratified` (verdicts of 0 and 1) or `prediction_powered` (any scores) if labels were
+The right estimate: `post_stratified` (verdicts of 0 and 1) or `prediction_powered` (any scores) if labels were
 drawn at random from the samples, whatever the judge does; `rogan_gladen` if they were chosen by their truth or come
 from another set, and only if the judge errs there as often as here.
 """
@@ -35,7 +35,7 @@ class Estimate:
 
     Attributes:
         value: The mean score that people would give.
-        stderr: Its standard error; None if the labels are too few to tell, as for the interval.
+        stderr: Its standard error; None, like the interval, if there are too few labels.
         low: Lower end of the interval.
         high: Its upper end.
         n: The number of samples that count, labelled or not.
@@ -53,7 +53,7 @@ class Estimate:
 
 
 def labels_alone(labels: Array, confidence: float = LEVEL, clusters: Array | None = None) -> Estimate:
-    """The mean of the labels, without a judge: what every correction has to beat.
+    """Returns the mean of the labels, without a judge: the baseline for every correction.
 
     Args:
         labels: Float array [N] of scores in [0, 1]; NaN where there is no label.
@@ -87,8 +87,8 @@ def prediction_powered(
     With n samples that have a label Y and a verdict f, M that have only a verdict, and the judge's weight λ, the mean
     is λ·(mean of the M verdicts) + the mean of Y − λf, and its variance λ²·var(f)/M + var(Y − λf)/n. λ = 0 is the mean
     of the labels alone, λ = 1 plain PPI (arXiv 2301.09633). By default λ = cov(Y, f) / ((1 + n/M)·var f), kept in
-    [0, 1], which is asymptotically never worse than the labels alone. It assumes nothing of the judge, only that the
-    labelled samples were drawn at random. The variances are those of the package ppi-python: with n in the
+    [0, 1], which is asymptotically never worse than the labels alone. It makes no assumption about the judge, only that
+    the labelled samples were drawn at random. The variances are those of the package ppi-python: with n in the
     denominator, and n − 1 in var f over all verdicts.
 
     Args:
@@ -184,7 +184,7 @@ def rogan_gladen(
         wrong_labels: The number of answers that people call wrong.
         right_labels: The number of answers that people call right.
         confidence: Of the interval.
-        wider: How many times the standard error is that of single samples, where they come in clusters.
+        wider: The ratio of the standard error to that of single samples, where they come in clusters.
 
     Raises:
         DataError: If the judge is no better than chance: specificity + sensitivity is not above 1.
@@ -200,7 +200,7 @@ def rogan_gladen(
     low_rate = (wrong_labels * specificity + 1) / (wrong_labels + 2)
     high_rate = (right_labels * sensitivity + 1) / (right_labels + 2)
     labels = wrong_labels + right_labels
-    if low_rate + high_rate <= 1:  # too few labels to tell the judge from chance
+    if low_rate + high_rate <= 1:  # too few labels to distinguish the judge from chance
         return Estimate(value, None, None, None, n, labels)
     centre = _corrected(share_, low_rate, high_rate)
     of_low = low_rate * (1 - low_rate) / (wrong_labels + 2)
@@ -258,7 +258,7 @@ def _parts(labels: Array, verdicts: Array) -> tuple[Array, Array, Array]:
 
 
 def _masks(labels: Array, verdicts: Array) -> tuple[Array, Array]:
-    """Which samples have both, and which have a verdict alone: the order of `_parts`."""
+    """Returns two masks: the samples with both, and those with a verdict alone, in the order of `_parts`."""
     labelled, read = ~np.isnan(np.asarray(labels, np.float64)), ~np.isnan(np.asarray(verdicts, np.float64))
     return labelled & read, read & ~labelled
 

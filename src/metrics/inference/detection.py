@@ -1,4 +1,4 @@
-"""How well scores tell two kinds of samples apart, with intervals, also where samples come in clusters or are shared.
+"""Separation of two kinds of samples by scores, with intervals, also where samples come in clusters or are shared.
 
 Each number is linearised: to the first order its error is a mean over the positive samples plus a mean over the
 negative ones. The spread of these two gives the standard error; clusters, which may have samples of both kinds, are
@@ -56,9 +56,9 @@ class Linearised:
 
     Attributes:
         value: The number.
-        positive: For each positive sample, with mean 0: float array [positive].
-        negative: For each negative one, with mean 0: float array [negative].
-        of: How many samples it is a share of; None if it is no share.
+        positive: The contribution of each positive sample, with mean 0: float array [positive].
+        negative: That of each negative one, with mean 0: float array [negative].
+        of: The number of samples that it is a share of; None if it is not a share.
     """
 
     value: float
@@ -111,7 +111,7 @@ def false_positive_rate(
         tpr: The share of positive samples that is to be found.
 
     Returns:
-        The rate; NaN for the positive samples where these are too few to tell how steep the curve is.
+        The rate; NaN for the positive samples where these are too few to estimate the curve's slope.
 
     Raises:
         ValueError: As `area`.

@@ -63,7 +63,7 @@ class Groups:
 
     @property
     def gap(self) -> float:
-        """How far the best group is from the worst, never negative."""
+        """The difference between the best and the worst group, never negative."""
         return abs(self.best.value - self.worst.value)
 
 

@@ -57,7 +57,7 @@ def interval(
 
 
 def student(independent: int) -> float:
-    """How many standard errors the 95 % interval of a mean extends to each side.
+    """Returns the half-width of the 95 % interval of a mean, in standard errors.
 
     Args:
         independent: The number of independent samples or clusters that the standard error is from.
@@ -99,12 +99,12 @@ def _student_below(t: float, freedom: int) -> float:
 
 
 def wilson(rate: Any, n: Any, z: float = Z) -> tuple[Any, Any]:
-    """Wilson's interval of a rate (1927): of all rates those that a score test would not reject.
+    """Returns Wilson's interval of a rate (1927): all rates that a score test would not reject.
 
     Args:
         rate: A fraction, or an array of fractions.
-        n: Of how many times, or an array of that.
-        z: How many standard errors from the rate are not rejected.
+        n: The number of trials, or an array of that.
+        z: The number of standard errors from the rate that are not rejected.
     """
     middle = rate + z**2 / (2 * n)
     half = z * (rate * (1 - rate) / n + z**2 / (4 * n**2)) ** 0.5

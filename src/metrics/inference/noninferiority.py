@@ -1,4 +1,4 @@
-"""Whether a model loses more than a margin against another on the same samples.
+"""Non-inferiority tests: does a model lose more than a margin against another on the same samples?
 
 For scores of 0 and 1, Tango's score test of paired proportions (1998); for other scores, and where samples come in
 clusters, the t test of the mean difference with the standard error of clusters.

@@ -26,11 +26,11 @@ _BLOCK = 2**22  # resampled values at a time, to bound memory
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two models on the same samples.
+    """Comparison of two models on the same samples.
 
     Attributes:
         n: The number of samples.
-        binary: Whether all scores are 0 or 1.
+        binary: True if all scores are 0 or 1.
         first: The mean score of the first model.
         second: That of the second.
         difference: The first less the second.
@@ -43,7 +43,8 @@ class Comparison:
         agreement: The share of samples with equal scores.
         consistency: Error consistency (Geirhos et al. 2020): Cohen's κ of being right; None for other scores than 0 and
             1, and where chance alone makes both models agree on all samples.
-        overlap: Of the samples that either gets wrong, the share that both do; None as above, or where none is wrong.
+        overlap: The share of samples that both get wrong among those that either does; None as above, or where none is
+            wrong.
         clusters: The number of clusters that the interval and the test are about; None if each sample is one.
     """
 
@@ -131,7 +132,7 @@ def mcnemar_p_values(only_first: Any, only_second: Any) -> Array:
 
 
 def error_consistency(first: Array, second: Array) -> float | None:
-    """Error consistency (Geirhos, Meding & Wichmann 2020): how far two models are right and wrong on the same samples.
+    """Computes error consistency (Geirhos, Meding & Wichmann 2020): the agreement of two models' errors beyond chance.
 
     Cohen's κ: (observed agreement − agreement by chance) / (1 − agreement by chance). None where chance agrees always.
 
@@ -144,7 +145,7 @@ def error_consistency(first: Array, second: Array) -> float | None:
 
 
 def expected_agreement(first: Array, second: Array) -> float:
-    """How often two models would be right or wrong together if they were right as often as these, and independently.
+    """Returns the chance agreement of two independent models that are right as often as these.
 
     Args:
         first: Scores of 0 and 1 of the first model, [n].
@@ -155,13 +156,13 @@ def expected_agreement(first: Array, second: Array) -> float:
 
 
 def error_overlap(first: Array, second: Array) -> float | None:
-    """Of the samples that at least one model gets wrong (scores [n]), the share that both do; None where none is."""
+    """Returns the share of samples that both models get wrong among those that either does; scores are [n]."""
     either = ((first == 0) | (second == 0)).sum()
     return float(((first == 0) & (second == 0)).sum() / either) if either else None
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values adjusted for their number, so that an error among all of them is as rare as said (Holm 1979)."""
+    """p-values adjusted for their number, so that the error rate holds for all of them together (Holm 1979)."""
     given = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(given, kind="stable")
     times = np.arange(len(given), 0, -1)

@@ -71,7 +71,7 @@ class Drawn:
         self._kept: OrderedDict[tuple[int, int, str], tuple[Array, Any]] = OrderedDict()
 
     def counts(self, draws: int, n: int, rng: np.random.Generator) -> Array | None:
-        """How often each sample is drawn: uint8 array [draws, n]; None if that is too much to keep.
+        """Returns how often each sample is drawn: uint8 array [draws, n]; None if that is too large to keep.
 
         Afterwards the generator is as if it had drawn them now.
         """
@@ -114,12 +114,12 @@ def rank_models(
 
     Args:
         strata: Scores of each stratum, float arrays [n, models] of finite numbers, n > 0.
-        larger_is_better: Whether rank 1 is that of the largest value.
+        larger_is_better: True if rank 1 is that of the largest value.
         seed: Of the resampling.
-        progress: Shows how far it is.
+        progress: Progress callback.
         drawn: Resamples of other tables, which may be used again.
         clusters: For each stratum an integer array [n]: which samples belong together; None: each is alone.
-        spec: What the score declares, for the intervals of values; by default that each sample is 0 or 1, if it is.
+        spec: The score's declaration, for the intervals of values; by default that each sample is 0 or 1, if it is.
         shares: The weight of each stratum, which its scores have in them; by default equal ones.
 
     Returns:
@@ -167,15 +167,15 @@ def rank_models(
 def value_intervals(
     strata: Sequence[Array], clusters: Sequence[Array | None], spec: MetricSpec, shares: Sequence[float]
 ) -> list[tuple[float, float] | tuple[None, None]]:
-    """The 95 % intervals of what `rank_models` ranks by: of one setting, those that are shown everywhere.
+    """Returns the 95 % intervals of the ranked values of `rank_models`: for one setting, those shown everywhere.
 
-    Of several strata the variances add up. If each sample is 0 or 1 in each setting, the value is taken as that of as
-    many samples as say as much, at most those that there are.
+    The variances of several strata add up. If each sample is 0 or 1 in each setting, the interval is that of the
+    effective number of samples, at most their actual number.
 
     Args:
         strata: Scores, float arrays [n, models].
         clusters: For each stratum an integer array [n], or None.
-        spec: What the score declares.
+        spec: The score's declaration.
         shares: The weight of each stratum.
 
     Returns:
@@ -197,7 +197,7 @@ def value_intervals(
 
 
 def _kish(sizes: Sequence[int], weights: Sequence[float]) -> int:
-    """How many samples say as much about a mean as strata of these sizes with these weights (Kish 1965)."""
+    """Returns the effective number of samples of a mean over strata of these sizes and weights (Kish 1965)."""
     total = sum(weights)
     return max(1, round(1 / sum((weight / total) ** 2 / size for size, weight in zip(sizes, weights, strict=True))))
 
@@ -207,7 +207,7 @@ def ranks(values: Array, larger_is_better: bool = True) -> tuple[Array, Array]:
 
     Args:
         values: Float array [rankings, models].
-        larger_is_better: Whether rank 1 is that of the largest value.
+        larger_is_better: True if rank 1 is that of the largest value.
 
     Returns:
         Two integer arrays [rankings, models]. The mean of the two is the rank that equal models share (Demšar 2006).
@@ -286,8 +286,8 @@ def pair_p_values(
     Args:
         strata: Float arrays [n, models], as for `rank_models`, or the sums over clusters.
         rng: Where random numbers come from.
-        progress: Shows how far it is.
-        only_ties: Whether they are only for `tied_models`. Those of tied models may then be too large, which saves
+        progress: Progress callback.
+        only_ties: True if they are only for `tied_models`. Those of tied models may then be too large, which saves
             drawing random signs for most tables of many models.
         sizes: Integer arrays [n]: the number of samples in each cluster; None: one.
     """
@@ -342,7 +342,7 @@ def _drawn(
 
 
 def _as_large(sums: Array, least: Array, one: Array, other: Array) -> Array:
-    """How many rows of the sums [rows, models] differ by at least as much, for each pair of models: integers [pairs].
+    """Counts the rows of the sums [rows, models] that differ by at least as much, for each pair: integers [pairs].
 
     All pairs at once would take gigabytes for a thousand models; this takes those of one model at a time.
     """
@@ -368,7 +368,7 @@ def tied_models(p_values: Sequence[float], models: int) -> list[tuple[int, ...]]
 
     Args:
         p_values: Of all pairs, as `pair_p_values` gives them.
-        models: How many there are.
+        models: The number of models.
     """
     one, other = np.triu_indices(models, 1)
     equal = np.zeros((models, models), dtype=bool)

@@ -44,7 +44,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class AtRisk:
-    """How much can be answered at a risk.
+    """The share of samples that can be answered at a risk.
 
     Attributes:
         coverage: The largest coverage whose risk is at most the one asked for; 0 if there is none.
@@ -122,7 +122,7 @@ def at_risk(
     delta: float = DELTA,
     seed: int = 0,
 ) -> AtRisk:
-    """How much can be answered at a risk.
+    """Computes the share of samples that can be answered at a risk.
 
     The coverage is that of the samples at hand. The guarantee is about new ones; it is made for samples that were drawn
     one by one, so that there is none where they come in clusters.
@@ -132,7 +132,7 @@ def at_risk(
         wrong: As `curve` takes it.
         risk: The risk, in (0, 1).
         clusters: Integer array [n]: which samples belong together.
-        delta: How often the guarantee may be wrong.
+        delta: The probability that the guarantee is wrong.
         seed: Of the bootstrap.
     """
     given = _Given(confidence, wrong)
@@ -206,7 +206,7 @@ class _Given:
         return ends
 
     def areas(self, weights: Array) -> Array:
-        """The areas [b] under the curves of samples that count as often as weights [b, n] say."""
+        """Returns the areas [b] under the curves of samples weighted by weights [b, n]."""
         wrong = np.add.reduceat(weights * self.wrong, self.starts, axis=1)
         number = np.add.reduceat(weights, self.starts, axis=1)
         share = np.divide(wrong, number, out=np.zeros_like(wrong), where=number > 0)
@@ -224,7 +224,7 @@ class _Given:
         return coverages
 
     def resampled(self, clusters: Array | None, seed: int) -> Iterator[Array]:
-        """How often each sample is drawn, in blocks [b, n] of bootstrap resamples of samples or of whole clusters."""
+        """Yields how often each sample is drawn, in blocks [b, n] of bootstrap resamples of samples or clusters."""
         generator = np.random.default_rng(seed)
         units = None if clusters is None else np.unique(clusters[self.order], return_inverse=True)[1]
         count = len(self.wrong) if units is None else int(units.max()) + 1

@@ -1,4 +1,4 @@
-"""What became of each sample's caption, and how many captions there are."""
+"""The status of each sample's caption, and how many captions there are."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def right_classes(sample: SampleInfo, classes: int, what: str) -> list[int]:
 
 
 def _top_k(ranks: Array, counted: Array, classes: int, clusters: Array | None) -> tuple[list[Score], list[Metric]]:
-    """Whether the counted samples are right, from the ranks of their targets."""
+    """Marks the counted samples that are right, from the ranks of their targets."""
     scores, metrics, together = [], [], _of(clusters, counted)
     for k in TOP_K:
         if k > classes:

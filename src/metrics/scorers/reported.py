@@ -21,16 +21,16 @@ _ALL = frozenset({"", "none", "all", "overall"})
 
 
 def reported_metrics(report: Any, n: int, scorer: str, primary: Mapping[str, Any] | None = None) -> list[Metric]:
-    """The metrics in a report.
+    """Extracts the metrics of a report.
 
-    Of a table, each column of numbers is a metric, and each row a slice, named by its columns of texts:
-    ``split=test``. A dictionary of lists of one length is a table, too. In other dictionaries, the names of what lies
-    within others are joined by dots, and the numbers of a list are counted from 1: ``math.acc``, ``Bleu_4``.
+    In a table, each column of numbers is a metric, and each row a slice, named by its columns of texts: ``split=test``.
+    A dictionary of lists of one length is also a table. In other dictionaries, the names of what lies within others are
+    joined by dots, and the numbers of a list are counted from 1: ``math.acc``, ``Bleu_4``.
 
     Args:
-        report: What was reported.
+        report: The report.
         n: The number of answers.
-        scorer: What computed them.
+        scorer: The scorer that computed them.
         primary: The main metrics: their names, such as `flat` has, and their values. Default: the overall one, else
             the first.
 
@@ -78,13 +78,13 @@ def main_of(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _order(name: str) -> tuple[int, list[str]]:
-    """The order of main metrics: by rank, and by name where it says anything; else as they are reported."""
+    """Returns the order of main metrics: by rank, and by name where it is informative; else as they are reported."""
     rank = _rank(name.lower())
     return -rank, name.split("|") if rank else []
 
 
 def _rank(name: str) -> int:
-    """How well a name, in lower case, fits the main metric; 0 for one that says nothing."""
+    """Ranks how well a name, in lower case, fits the main metric; 0 for an uninformative one."""
     for index, word in enumerate(_MAIN):
         if word in name:
             ends = name == word or name.endswith(f"|{word}")
@@ -152,7 +152,7 @@ def _is_number(cell: Any) -> bool:
 
 
 def _number(cell: Any) -> float | None:
-    """A number; None for one that is undefined, and for what is none."""
+    """Returns a number; None for one that is undefined, and for anything else."""
     try:
         value = float(cell)
     except (TypeError, ValueError):

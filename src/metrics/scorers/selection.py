@@ -117,7 +117,7 @@ def score_selection(images: Array, texts: Array, instances: Sequence[Instance]) 
 
 
 def _correct(images: Array, texts: Array, instances: Sequence[Instance]) -> Selection:
-    """Which instances are right, computed for one shape at a time."""
+    """Marks the instances that are right, computed for one shape at a time."""
     sizes = [len(instance.captions) for instance in instances]
     if sum(sizes) != len(texts):
         raise ValueError(f"expected the embeddings of {sum(sizes)} captions, got {len(texts)}")

@@ -16,7 +16,7 @@ METHODS = ("predict_proba", "decision_function")
 
 
 def is_estimator(thing: Any) -> bool:
-    """Whether a thing follows scikit-learn's conventions for classifiers."""
+    """Checks whether a thing follows scikit-learn's conventions for classifiers."""
     return not isinstance(thing, type) and callable(getattr(thing, "fit", None)) and hasattr(thing, "get_params")
 
 
@@ -57,7 +57,7 @@ class EstimatorNetwork:
 
     @property
     def features(self) -> int | None:
-        """The number of features of a sample, if the estimator says it."""
+        """The number of features of a sample, if the estimator reports it."""
         found = getattr(self.estimator, "n_features_in_", None)
         return None if found is None else int(found)
 
@@ -68,7 +68,7 @@ class EstimatorNetwork:
             made: The tensor that it makes of an image.
 
         Raises:
-            DefinitionError: If it does not; says both.
+            DefinitionError: If it does not; the message has both numbers.
         """
         if self.features is not None and made.numel() != self.features:
             raise DefinitionError(

@@ -27,7 +27,7 @@ def architecture_in(config: Mapping[str, Any]) -> str:
 
 
 def is_classifier(config: Mapping[str, Any]) -> bool:
-    """Whether a configuration is that of an image classifier."""
+    """Checks whether a configuration is that of an image classifier."""
     return HEAD in architecture_in(config)
 
 
@@ -46,7 +46,7 @@ def refuse_other_heads(name: str, config: Mapping[str, Any]) -> None:
 
 
 def holds_classifier(folder: Path) -> bool:
-    """Whether a folder has the configuration of an image classifier of transformers."""
+    """Checks whether a folder has the configuration of an image classifier of transformers."""
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -108,7 +108,7 @@ def image_classifier(
 
 
 def folder_preparation(name: str, folder: Path | str) -> Preparation:
-    """How the image processor in a folder (or in the cache of the hub) prepares pictures.
+    """Returns the preparation of an image processor in a folder (or in the cache of the hub).
 
     Raises:
         WeightsError: If there is none.
@@ -127,7 +127,7 @@ def folder_preparation(name: str, folder: Path | str) -> Preparation:
 
 
 def _load(name: str, folder: Path, weights: WeightsSource) -> Any:
-    """The network with the very weights that tell its identity."""
+    """Loads the network with exactly the weights of its identity."""
     import transformers
 
     library: Any = transformers

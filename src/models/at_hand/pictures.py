@@ -52,5 +52,5 @@ class OfPictures(nn.Module):
 
 
 def as_tensor(made: Any) -> torch.Tensor:
-    """What a transform makes, as a float tensor."""
+    """Returns a transform's result as a float tensor."""
     return (made if isinstance(made, torch.Tensor) else torch.tensor(np.asarray(made))).float()

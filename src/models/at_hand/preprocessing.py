@@ -1,4 +1,4 @@
-"""How pictures are prepared for a model at hand: a transform to [0, 1], and the normalization after it.
+"""Preparation of pictures for a model at hand: a transform to [0, 1], and the normalization after it.
 
 The two are separate because corruptions work in between. Most people's transforms do both: a ``Normalize`` at their end
 is taken off, and becomes the normalization.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
     from PIL import Image
 
-# What transformers' processors say about where they were loaded from and what they belong to.
+# Fields of transformers' processors about their origin and their owner.
 _WHEREABOUTS = ("image_processor_type", "feature_extractor_type", "processor_class", "_processor_class", "auto_map")
 
 
@@ -32,12 +32,12 @@ _CLOSE = 0.1  # by which resizing may overshoot [0, 1]
 
 @dataclass(frozen=True)
 class Preparation:
-    """How pictures are prepared.
+    """The preparation of pictures.
 
     Attributes:
-        transform: From a PIL image to a float tensor [3, H, W] in [0, 1].
-        normalization: What follows; None for nothing.
-        where: Where both come from, for people.
+        transform: Maps a PIL image to a float tensor [3, H, W] in [0, 1].
+        normalization: The normalization that follows; None for none.
+        where: The origin of both, for people.
         after: The whole transform, where it does not make images of three channels: it is then applied to the pictures
             that corruptions have changed, by the network's side.
     """
@@ -79,7 +79,7 @@ def of_options(options: Preprocessing, owner: str, size: int | None = None) -> P
     """The preparation that ``--image-size``, ``--mean``, ``--std`` and ``--interpolation`` describe.
 
     Args:
-        options: What was given.
+        options: The options.
         owner: The model, for messages.
         size: Side of the images that the model itself asks for (pixels); None if it takes any.
 
@@ -87,7 +87,7 @@ def of_options(options: Preprocessing, owner: str, size: int | None = None) -> P
         The preparation; None if nothing was given.
 
     Raises:
-        DefinitionError: If a part is missing that nothing else says.
+        DefinitionError: If a part is missing that nothing else determines.
     """
     if options == Preprocessing():
         return None
@@ -126,7 +126,7 @@ def of_timm(config: dict[str, Any], where: str) -> Preparation:
 
 
 def _makes_images(transform: Transform, owner: str) -> bool:
-    """Whether a transform makes float images of three channels, tried on a picture of all shades.
+    """Checks whether a transform makes float images of three channels, tried on a picture of all shades.
 
     Raises:
         DefinitionError: If it fails, or the images are not in [0, 1].
@@ -160,7 +160,7 @@ def _makes_images(transform: Transform, owner: str) -> bool:
 
 
 class ProcessorTransform(LazyTransform):
-    """What an image processor of transformers does to a picture before it rescales and normalizes it.
+    """The steps of a transformers image processor before it rescales and normalizes a picture.
 
     The processor itself is called, so that its resizing is the library's own.
 

@@ -24,7 +24,7 @@ NUMPY_TYPES = {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor
 
 @dataclass(frozen=True)
 class Facts:
-    """What a program says of its images and its logits; None where it says nothing, or takes any.
+    """A program's declarations of its images and its logits; None where it has none, or takes any.
 
     Attributes:
         side: Side of its images (pixels).
@@ -135,7 +135,7 @@ def _onnx_facts(path: Path, modified: int, size: int) -> Facts:
 
 
 def onnx_facts(path: Path) -> Facts:
-    """What an ONNX graph says of its input and output.
+    """Returns the declared input and output of an ONNX graph.
 
     Raises:
         WeightsError: As `OnnxNetwork`.
@@ -175,7 +175,7 @@ class TorchProgram(nn.Module):
 
 
 def exported_network(program: Any, what: str) -> tuple[TorchProgram, Facts]:
-    """A program of torch.export as a network, and what it says of its input and output.
+    """Loads a program of torch.export as a network, with its declared input and output.
 
     Raises:
         WeightsError: If it does not take one batch of images.
@@ -188,7 +188,7 @@ def exported_network(program: Any, what: str) -> tuple[TorchProgram, Facts]:
     given = [outputs.get(str(name)) for name in program.graph_signature.user_outputs]
     logits = given[0].shape if len(given) == 1 and isinstance(given[0], torch.Tensor) else None
     facts = facts_of(inputs[0].shape, logits, what)
-    # Guards of the file are code in it; those of shapes are what the facts say.
+    # Guards of the file are code in it; those of shapes follow from the facts.
     return TorchProgram(program.module(check_guards=False), facts.batch), facts
 
 
@@ -210,7 +210,7 @@ def _exported_facts(path: Path, modified: int, size: int) -> Facts:
 
 
 def exported_facts(path: Path) -> Facts:
-    """What an exported program says of its input and output.
+    """Returns the declared input and output of an exported program.
 
     Raises:
         WeightsError: As `load_exported`.

@@ -29,7 +29,7 @@ class Message:
         parts: Texts (str) and images (RGB images of PIL, or `Picture`), in order.
         role: The speaker: ``"user"``, ``"assistant"`` or ``"system"``.
         sample: The id of its sample, for models that replay recorded answers.
-        history: What was said before, in order; user and assistant take turns.
+        history: The earlier turns, in order; user and assistant alternate.
         data_set: The name of the data set, for models that depend on it (VLMEvalKit's ``dataset`` argument).
     """
 
@@ -47,18 +47,18 @@ class Message:
 
 @dataclass(frozen=True)
 class GenerationConfig:
-    """How text is generated.
+    """Options of text generation.
 
     Attributes:
         max_new_tokens: The maximum number of tokens to generate.
         temperature: 0 always takes the most likely token.
         stop: Strings at which generation ends.
         top_p: Samples from the most likely tokens that have this probability together; 1 for all.
-        top_k: Samples from so many of the most likely tokens; 0 for all.
+        top_k: Samples from this number of most likely tokens; 0 for all.
         num_beams: The beams of a beam search; 1 for none.
         repetition_penalty: Divides the scores of tokens that were generated before; 1 for none (CTRL, arXiv
             1909.05858).
-        presence_penalty: Is subtracted from the scores of tokens that were generated before; 0 for none.
+        presence_penalty: Subtracted from the scores of tokens that were generated before; 0 for none.
         system: The system prompt.
         seed: Of sampling; None for the run's ``--seed``. Models get one that is made of it and the sample.
     """
@@ -75,7 +75,7 @@ class GenerationConfig:
     seed: int | None = None
 
     def spec(self) -> dict[str, Any]:
-        """What is part of an identity: the first three fields, and others that are not at their defaults."""
+        """Returns the fields that are part of an identity: the first three, and others that are not at the default."""
         given = {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}
         always = ("max_new_tokens", "temperature", "stop")
         usual = {attribute.name: attribute.default for attribute in fields(self) if attribute.name not in always}
@@ -104,7 +104,7 @@ class Generation:
 
 
 def is_answer(output: Mapping[str, Any]) -> bool:
-    """Whether a stored output is an answer, not a failure."""
+    """Checks whether a stored output is an answer, not a failure."""
     return output["text"] is not None and not str(output["finish_reason"]).startswith(FAILED)
 
 

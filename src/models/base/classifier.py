@@ -86,16 +86,16 @@ class Model(ModelDefinition):
 
     @property
     def handles_class_sublist(self) -> bool:
-        """Whether ``classify`` restricts the logits to the setting's classes itself."""
+        """True if ``classify`` itself restricts the logits to the setting's classes."""
         return "class_sublist" in self.classify_fn_args
 
     @property
     def handles_attack(self) -> bool:
-        """Whether ``classify`` handles the setting's attack itself."""
+        """True if ``classify`` handles the setting's attack itself."""
         return "adversarial_attack" in self.classify_fn_args
 
     def spec(self) -> dict[str, Any]:
-        """What determines the logits besides the weights."""
+        """Returns what determines the logits besides the weights."""
         return {
             "arch": self.arch,
             "transform": self.transform,
@@ -176,7 +176,7 @@ class ImageEncoder(ModelDefinition):
         self.encoder_loader = encoder_loader
 
     def spec(self) -> dict[str, Any]:
-        """What determines the embeddings besides the weights."""
+        """Returns what determines the embeddings besides the weights."""
         return {
             "arch": self.arch,
             "transform": self.transform,
@@ -256,7 +256,7 @@ class DualEncoder(ModelDefinition):
         return code if self.language_code is None else self.language_code(code)
 
     def spec(self) -> dict[str, Any]:
-        """What determines the embeddings besides the weights."""
+        """Returns what determines the embeddings besides the weights."""
         spec = {
             "arch": self.arch,
             "transform": self.transform,

@@ -79,7 +79,7 @@ def counted(names: Iterable[str]) -> list[str]:
 
 
 def prefixes_of(own: Iterable[str], state: Mapping[str, Any]) -> set[str]:
-    """What may stand before the network's own names: nothing, or what stands before one of them."""
+    """Returns possible prefixes of the network's own names: the empty one, and those in front of one of them."""
     names, found = list(own), {""}
     for name in names[:1] + names[-1:]:
         found.update(key.removesuffix(name) for key in state if key.endswith(f".{name}"))
@@ -131,7 +131,7 @@ def fit_state_dict(network: Any, state: Mapping[str, Any], what: str) -> Named:
 
 
 def faults(own: Mapping[str, Any], state: Mapping[str, Any]) -> list[str]:
-    """How a state dict differs from a network's, the most telling first."""
+    """Describes how a state dict differs from a network's, the most informative differences first."""
     return [fault for kind in kinds_of_faults(own, state) for fault in kind]
 
 

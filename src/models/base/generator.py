@@ -28,19 +28,19 @@ class Generator(ModelDefinition):
             ``to(device)``, they are called first; a result other than None replaces the object. It runs without
             gradients, at the precision of the run (torch.autocast).
         eval_batch_size: The number of messages per batch; if ``resource`` is ``"network"``, each call gets one message,
-            and so many calls run at the same time, in threads.
+            and this number of calls run at the same time, in threads.
         generation: Fields of `GenerationConfig` that the model is used with, such as ``max_new_tokens``; settings may
-            say otherwise.
+            override them.
         prompt: The model's own prompt for questions: takes a `Row` and the name of the data set, returns the turns of
             the user (lists of texts and `Picture`), or None for the data set's prompt.
         **options: See `ModelDefinition`; ``random_loader`` returns such an object too.
 
     Attributes:
-        sees_images: Whether it needs images.
-        by_content: Whether an answer follows from what is said and shown, whatever sample and data set it is of. A
+        sees_images: True if it needs images.
+        by_content: True if an answer depends only on the texts and images, not on the sample or data set. A
             served model then answers equal questions of all samples and settings once.
-        whole_ranges: Whether it takes all messages of a range of samples in one call, so many as ``eval_batch_size``
-            says, whatever ``--batch-size`` is, and draws each answer by the seed that `drawn_by` gives.
+        whole_ranges: True if it takes all messages of a range of samples in one call, as many as ``eval_batch_size``
+            allows, whatever ``--batch-size`` is, and draws each answer by the seed that `drawn_by` gives.
     """
 
     capabilities = frozenset({GENERATE})
@@ -71,7 +71,7 @@ class Generator(ModelDefinition):
         return super().batch_size(adversarial, None if self.whole_ranges else override)
 
     def spec(self) -> dict[str, Any]:
-        """What determines the answers besides the weights, and how text is generated."""
+        """Returns what determines the answers besides the weights, and the generation options."""
         own = {"prompt": self.prompt} if self.prompt is not None else {}
         return own | {
             "arch": self.arch,

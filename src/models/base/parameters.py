@@ -1,4 +1,4 @@
-"""How many parameters a model has, without its weights."""
+"""Counts the parameters of a model without loading its weights."""
 
 from __future__ import annotations
 

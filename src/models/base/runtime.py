@@ -43,7 +43,7 @@ def prepared(network: Any, options: LoadOptions, *compiled: str) -> Any:
 
     Args:
         network: What a loader returned.
-        options: Device, and how it is made faster.
+        options: The device, and optimisations.
         *compiled: The methods that are compiled if the options say so; default: calling it.
     """
     if not isinstance(network, nn.Module):
@@ -193,7 +193,7 @@ class LoadedDualEncoder:
             language: Of the texts; None means English. It counts where the definition's tokenizer depends on it.
 
         Raises:
-            UnsupportedError: If the tokenizer does not know the language.
+            UnsupportedError: If the tokenizer does not support the language.
         """
         if not len(texts):
             raise RunError(f"{self.definition.name}: there are no texts to embed")
@@ -213,7 +213,7 @@ class LoadedDualEncoder:
         return embeddings[[place[text] for text in texts]]
 
     def tokens(self, texts: Sequence[str], language: str | None = None) -> Any:
-        """What the tokenizer makes of texts; see `embed_text`."""
+        """Tokenizes texts; see `embed_text`."""
         return self._tokenizer_for(language)(list(texts))
 
     def _tokenizer_for(self, language: str | None) -> Any:

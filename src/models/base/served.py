@@ -75,13 +75,13 @@ class Pace:
         pause(turn - now)
 
     def hold(self, seconds: float) -> None:
-        """Lets no request begin for some time."""
+        """Blocks new requests for some time."""
         with self._lock:
             self._next = max(self._next, time.monotonic() + seconds)
 
 
 class Usage:
-    """What was asked, and what it cost, since this was last told."""
+    """Requests and their cost since the last report."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -188,7 +188,7 @@ class Served:
             raise _PassingError(str(error)) from None
 
     def _status_fault(self, error: Any) -> TestbedError | _PassingError:
-        """What an HTTP status means for a question."""
+        """Returns the error that an HTTP status means for a question."""
         body = error.body if error.body is not None else error.message
         told = fault(error.status_code, self._hidden(said(body)), body)
         if isinstance(told, RefusedError):
@@ -212,7 +212,7 @@ class _PassingError(Exception):
     """A failure after which a question is sent again.
 
     Attributes:
-        wait: The seconds that the server asks to wait; 0 if it does not say.
+        wait: The seconds that the server asks to wait; 0 if it does not specify it.
     """
 
     def __init__(self, text: str, wait: float = 0.0) -> None:

@@ -29,11 +29,11 @@ LEAST = 16  # texts of different lengths are put together on a GPU until they ar
 
 
 def alike(lengths: Sequence[int], least: int) -> list[slice]:
-    """Where to cut texts, which are in the order of their lengths, so that few batches, or none, need padding.
+    """Cuts texts, which are in the order of their lengths, so that few batches, or none, need padding.
 
     Args:
         lengths: In tokens, equal ones side by side.
-        least: How few texts of one length may be by themselves.
+        least: The smallest number of texts of one length that form a batch of their own.
 
     Returns:
         Slices of texts of one length, or of several where there are fewer than ``least`` of one.
@@ -78,8 +78,8 @@ class LoadedTextEncoder:
     def embed_text(self, texts: Sequence[str], language: str | None = None) -> torch.Tensor:
         """Texts to embeddings, float32 [B, D] on the device, not normalized unless the encoder does so.
 
-        Batches are of texts of like length, and the same ones in whatever order the texts come. On a CPU, of an encoder
-        that tells lengths and multiplies matrices by `torch.nn.Linear` alone, an embedding is the same to the last bit
+        Batches have texts of similar length, and do not depend on the order of the texts. On a CPU, if the encoder
+        reports lengths and multiplies matrices by `torch.nn.Linear` alone, an embedding is the same to the last bit
         whatever other texts it is computed with.
 
         Args:
@@ -106,7 +106,7 @@ class LoadedTextEncoder:
         return embeddings[torch.tensor([place[text] for text in texts], device=embeddings.device)]
 
     def _lengths(self, texts: list[str]) -> list[int]:
-        """How long texts are to the encoder: in tokens, if it tells; equal for all if it does not."""
+        """Returns the lengths of texts: in tokens, if the encoder reports them; else equal for all."""
         tell = getattr(self.encoder, "lengths", None)
         if not callable(tell):
             return [0] * len(texts)
@@ -120,9 +120,9 @@ class LoadedTextEncoder:
         return found
 
     def too_long(self, texts: Sequence[str]) -> tuple[int, int | None]:
-        """How many texts have more tokens than the encoder takes, which are cut, and how many it takes.
+        """Counts the texts that have more tokens than the encoder takes, and returns its maximum.
 
-        The latter is None where the encoder does not tell, by ``max_seq_length`` and ``uncut_lengths(texts,
+        The latter is None where the encoder does not report it, by ``max_seq_length`` and ``uncut_lengths(texts,
         instruction)`` or by its tokenizer.
         """
         most = getattr(self.encoder, "max_seq_length", None)

@@ -34,8 +34,8 @@ class Weights:
         id: Their content, such as ``sha256:…`` of a file, ``state:…`` of a loaded network, or
             ``random:0`` for an untrained network made from seed 0.
         size_bytes: Their approximate size in memory.
-        state: Of a loaded network, the digest of its numbers alone.
-        structure: Of a loaded network, what it is besides these, as a JSON value.
+        state: The digest of a loaded network's numbers alone.
+        structure: The rest of a loaded network, as a JSON value.
     """
 
     id: str
@@ -51,7 +51,7 @@ class WeightsSource(Protocol):
         """The files, downloaded if they are missing and ``fetch`` is set; None if they are missing and it is not.
 
         Raises:
-            WeightsError: If they are not available; says which file to put where.
+            WeightsError: If they are not available; the message names the file and its place.
         """
         ...
 
@@ -192,7 +192,7 @@ def _is_of_weights_only(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def loading(name: str) -> Iterator[None]:
-    """Turns errors of loaders into a one-line `WeightsError` that says which file to put where.
+    """Turns errors of loaders into a one-line `WeightsError` that names the missing file and its place.
 
     What a loader leaves to chance, such as a head without weights, gets the same numbers in each process and each run.
     The source and target of torch.hub's downloads are taken from its output. Output of loaders goes to the standard
@@ -310,7 +310,7 @@ def require_host(name: str, url: str, place: Path | str) -> None:
 
 
 def _unreachable(host: str, port: int) -> str | None:
-    """Why a host does not answer, or None if it does. Uses a thread, because the name lookup may hang."""
+    """Explains why a host does not answer, or None if it does. Uses a thread, because the name lookup may hang."""
     answers: list[str | None] = []
 
     def probe() -> None:

@@ -43,7 +43,7 @@ class Entry:
 
     @property
     def of_optimizer(self) -> bool:
-        """Whether it belongs to an optimizer, whose moments have the names and shapes of the weights."""
+        """True if it belongs to an optimizer, whose moments have the names and shapes of the weights."""
         return any(_OF_OPTIMIZERS.search(part) for part in self.path.split("."))
 
 
@@ -67,7 +67,7 @@ class FoundState:
 
 
 def is_averaged(path: str) -> bool:
-    """Whether the keys of an entry call its weights an average over training, such as ``ema.module``."""
+    """Checks whether the keys of an entry call its weights an average over training, such as ``ema.module``."""
     return any(word.lower() in _OF_AVERAGES for word in _WORDS.findall(path))
 
 
@@ -91,7 +91,7 @@ def _walk(value: Any, keys: tuple[str, ...], deepest: int) -> Iterator[Entry]:
 
 
 def is_state(value: Any) -> bool:
-    """Whether it is a mapping of names to tensors; other plain values may be among them."""
+    """Checks whether it is a mapping of names to tensors; other plain values may be among them."""
     import torch
 
     return (
@@ -240,7 +240,7 @@ def _wanted(entries: list[Entry], holders: list[Entry], what: str, wanted: str, 
     if not paths:
         weights = [entry for entry in known.values() if not entry.of_optimizer]
         held = ", ".join(repr(holder.path or "the file itself") for holder in weights)
-        raise _none(what, f"{wanted!r} is none of its entries with weights ({held or 'none'})")
+        raise _none(what, f"{wanted!r} is not one of its entries with weights ({held or 'none'})")
     chosen = known[paths[0]]
     if chosen.of_optimizer:
         raise _none(what, f"{chosen.path!r} belongs to an optimizer: its tensors are not weights")
@@ -250,7 +250,7 @@ def _wanted(entries: list[Entry], holders: list[Entry], what: str, wanted: str, 
 
 
 def said_of(found: FoundState) -> str:
-    """Which entry was taken, and by which rule, for people; empty if a file has nothing to choose from."""
+    """Describes which entry was taken, and by which rule, for people; empty if a file has only one."""
     instead = f", not {_listed(list(found.others), SHOWN, ' or ')}" if found.others else ""
     where = found.entry or "the file itself"
     if is_averaged(found.entry):

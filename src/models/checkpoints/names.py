@@ -26,7 +26,7 @@ class Matched:
     Attributes:
         state: Name → tensor.
         beside: Names in the file that belong to no part of the network.
-        said: What was done to its names, for people.
+        said: The changes to its names, for people.
     """
 
     state: dict[str, Any]
@@ -36,12 +36,12 @@ class Matched:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the network of an architecture wants.
+    """The names and shapes that the network of an architecture needs.
 
     Attributes:
         own: Its state dict; tensors need no content.
         heads: Those of its names whose shape the number of classes decides.
-        rename: What renames the state dict of the architecture's authors, if there is any; see `timm_names`.
+        rename: Renames the state dict of the architecture's authors, if needed; see `timm_names`.
     """
 
     own: Mapping[str, Any]
@@ -49,12 +49,12 @@ class Wanted:
     rename: Callable[[dict[str, Any]], dict[str, Any]] | None = None
 
     def fits(self, state: Mapping[str, Any]) -> bool:
-        """Whether a state dict has all its names, no others, and its shapes, but for the number of classes."""
+        """Checks whether a state dict has all its names, no others, and its shapes, except the number of classes."""
         names = set(counted(self.own))
         return names == set(counted(state)) and all(self.alike(name, state[name]) for name in names)
 
     def alike(self, name: str, given: Any) -> bool:
-        """Whether a tensor has the shape of the one of that name; of a head, but for the number of classes."""
+        """Checks whether a tensor has the shape of the one of that name; for a head, except the number of classes."""
         shape, own = tuple(getattr(given, "shape", ())), tuple(self.own[name].shape)
         if name in self.heads:
             return bool(shape) and len(shape) == len(own) and shape[1:] == own[1:]
@@ -124,7 +124,7 @@ def _with_head(wanted: Wanted, plain: Matched, state: Mapping[str, Any]) -> Matc
 
 
 def _by_authors(wanted: Wanted, state: Mapping[str, Any]) -> Iterator[Matched]:
-    """What timm makes of the names of an architecture's authors, with or without a prefix before them."""
+    """Renames an architecture's tensors from its authors' names, with or without a prefix, as timm does."""
     assert wanted.rename is not None
     for prefix in _wrappers(state):
         inner = {name.removeprefix(prefix): value for name, value in state.items()}
@@ -143,7 +143,7 @@ def _by_authors(wanted: Wanted, state: Mapping[str, Any]) -> Iterator[Matched]:
 
 
 def _wrappers(state: Mapping[str, Any]) -> list[str]:
-    """What may stand before foreign names: nothing, or the first part of most of them, with those that follow it."""
+    """Returns possible prefixes of foreign names: none, or the first part of most of them, with the next ones."""
     found, prefix = [""], ""
     while len(found) <= 4:
         inner = [name.removeprefix(prefix) for name in state if name.startswith(prefix)]
@@ -156,7 +156,7 @@ def _wrappers(state: Mapping[str, Any]) -> list[str]:
 
 
 def _is_whole(made: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
-    """Whether renaming took tensors as they are: none was resampled to another size, or made up."""
+    """Checks whether renaming took tensors as they are: none was resampled to another size, or made up."""
     before = Counter(value.numel() for value in state.values() if hasattr(value, "numel"))
     return not Counter(value.numel() for name, value in made.items() if not name.endswith(COUNTED)) - before
 
@@ -165,7 +165,7 @@ def _is_whole(made: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
 
 
 def agrees_in_order(wanted: Wanted, tensors: Mapping[str, Any]) -> bool:
-    """Whether a file has as many tensors as the network, of the same shapes in the same order."""
+    """Checks whether a file has as many tensors as the network, of the same shapes in the same order."""
     own, names = counted(wanted.own), counted(tensors)
     return len(own) == len(names) and all(
         wanted.alike(name, tensors[other]) for name, other in zip(own, names, strict=True)
@@ -173,7 +173,7 @@ def agrees_in_order(wanted: Wanted, tensors: Mapping[str, Any]) -> bool:
 
 
 def _is_certain(wanted: Wanted, tensors: Mapping[str, Any]) -> bool:
-    """Whether nothing but this order is possible: kinds of tensors and their layers agree one by one.
+    """Checks whether only this order is possible: kinds of tensors and their layers agree one by one.
 
     Where layers of one shape follow each other, as query, key and value do, their names have to be equal or numbered.
     """
@@ -191,7 +191,7 @@ def _is_certain(wanted: Wanted, tensors: Mapping[str, Any]) -> bool:
 
 
 def _same_order(first: tuple[str, str], second: tuple[str, str]) -> bool:
-    """Whether two neighbouring layers are named alike in both, or numbered in both."""
+    """Checks whether two neighbouring layers are named alike in both, or numbered in both."""
     if all(_leaf(own) == _leaf(other) for own, other in (first, second)):
         return True
     numbers = [(_NUMBER.search(before), _NUMBER.search(after)) for before, after in zip(first, second, strict=True)]
@@ -208,7 +208,7 @@ def _in_order(wanted: Wanted, tensors: Mapping[str, Any], asked: bool) -> Matche
 
 
 def is_by_option(found: Matched) -> bool:
-    """Whether only `OPTION` let a file be matched."""
+    """Checks whether only `OPTION` let a file be matched."""
     return any(OPTION in line for line in found.said)
 
 

@@ -29,18 +29,18 @@ AUXILIARY = "aux"  # how the names of heads begin that only training uses
 
 @dataclass(frozen=True)
 class Plan:
-    """How a network is built for a checkpoint, and which tensors it takes.
+    """Plan for building a checkpoint's network, and the tensors that it takes.
 
     Attributes:
         classes: The number of classes of its head.
-        arguments: What its builder is given besides.
+        arguments: Further arguments of its builder.
         state: Its state dict, under its own names.
         found: The entry of the file that it was taken from.
         beside: Names in the file that belong to no part of the network.
         side: The side of the images that it takes (pixels); None if it takes any.
         usual_side: That of the architecture as published.
-        said: What the file decided, for people.
-        by_option: Whether it only fits because names were not compared.
+        said: The decisions that the file made, for people.
+        by_option: True if it only fits because names were not compared.
     """
 
     classes: int
@@ -65,11 +65,11 @@ def plan_from(stored: Mapping[str, Any]) -> Plan:
 
 @dataclass(frozen=True)
 class Asked:
-    """What was said about a checkpoint besides its file.
+    """The user's options for a checkpoint.
 
     Attributes:
         entry: The entry of the file that has the weights; empty for the preferred one.
-        by_order: Whether the order of the tensors decides where their names say nothing.
+        by_order: True to match tensors by their order where their names do not match.
         side: The side of its images (pixels); None for the architecture's, or the one that the file shows.
     """
 
@@ -142,7 +142,7 @@ def build(architecture: str, classes: int | None = None, arguments: Mapping[str,
 
 
 def published_settings(architecture: str, weights: Any) -> dict[str, Any]:
-    """What torchvision's builder gives a network that it makes for published weights, where that changes its logits."""
+    """Returns torchvision's builder arguments for published weights, where they change the logits."""
     takes = _parameters(architecture)
     settings: dict[str, Any] = {}
     if "transform_input" in takes:  # Inception and GoogLeNet, whose weights want Google's normalization
@@ -160,14 +160,14 @@ def _parameters(architecture: str) -> Mapping[str, Any]:
 
 
 def plan(architecture: str, loaded: Any, settings: Mapping[str, Any], what: str, asked: Asked = Asked()) -> Plan:
-    """How the network of a checkpoint is built; its tensors need no content.
+    """Plans how to build the network of a checkpoint; its tensors need no content.
 
     Args:
         architecture: As in `load_checkpoint`.
         loaded: What `open_checkpoint` returned.
         settings: As in `load_checkpoint`.
         what: The file, for messages.
-        asked: What was said about it.
+        asked: The user's options for it.
 
     Raises:
         WeightsError: If it does not fit.
@@ -233,7 +233,7 @@ class _Sketch:
 
     @property
     def wanted(self) -> Wanted:
-        """What it wants of a state dict."""
+        """The names and shapes that it needs of a state dict."""
         name = self.architecture.removeprefix(PREFIX)
         rename = partial(renamed_by_timm, name, self.network) if name != self.architecture else None
         return Wanted(self.own, self.heads, rename)
@@ -323,7 +323,7 @@ def _pooling(sketch: _Sketch, state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _auxiliary(architecture: str, state: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether a network has auxiliary heads, which are not used in evaluation, as the state dict says."""
+    """Checks whether the state dict of a network has auxiliary heads, which are not used in evaluation."""
     if architecture.startswith(PREFIX):
         return {}
     takes = _parameters(architecture)

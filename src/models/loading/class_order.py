@@ -1,4 +1,4 @@
-"""Which class each output of a classifier stands for, where that is not the setting's own order.
+"""Matches each output of a classifier to a class, where their order is not the setting's own.
 
 Settings number their classes in one order, of a folder by the sorted names of its folders. A network was trained in the
 order of the program that trained it: timm's reader sorts names in natural order, without regard to case.
@@ -43,7 +43,7 @@ class ClassOrder:
 
     Attributes:
         rule: `SETTING`, `SORTED`, `NATURAL`, or `LISTED`.
-        where: Who says so, such as ``args in w.pth``; empty if nobody does and it is assumed.
+        where: The source, such as ``args in w.pth``; empty if there is none and the order is assumed.
         names: The class of each output, for `LISTED`.
     """
 
@@ -63,7 +63,7 @@ class ClassOrder:
         return f"classes in {rules[self.rule]} ({f'from {self.where}' if self.where else 'assumed'})"
 
     def is_known(self, of_folders: bool) -> bool:
-        """Whether the order is more than an assumption; a rule for folders says nothing of classes that are none."""
+        """Checks whether the order is more than an assumption; a rule for folders does not apply to other classes."""
         return bool(self.where) and (of_folders or self.rule in (SETTING, LISTED) or self.where.startswith(OPTION))
 
     def columns(
@@ -99,7 +99,7 @@ class ClassOrder:
                     return None
                 raise DataError(self._unmatched(model, setting, labels))
         else:
-            # A rule for folders that a file implies says nothing of class names that are none.
+            # A rule for folders that a file implies does not apply to other class names.
             asked = candidates[0] if candidates and self.where.startswith(OPTION) else None
             labels = _plain(folders) if folders else asked
             if labels is None or len(set(labels)) < len(labels):
@@ -132,7 +132,7 @@ def class_orders_columns(
 
 
 def matches_as_set(names: Sequence[str], listed: Sequence[str]) -> bool:
-    """Whether two lists have the same names, in whatever order."""
+    """Checks whether two lists have the same names, in whatever order."""
     return sorted(_plain(names)) == sorted(_plain(listed))
 
 
@@ -191,7 +191,7 @@ def listed(names: Any, where: str, classes: int | None) -> ClassOrder:
 
 
 def _has_twins(names: tuple[str, ...]) -> bool:
-    """Whether two outputs have one name, other than in ImageNet's own list, which has two cranes."""
+    """Checks whether two outputs have one name, other than in ImageNet's own list, which has two cranes."""
     return len(set(names)) < len(names) and vocabulary_of(names).ids == names
 
 

@@ -1,7 +1,7 @@
 """Classes of data and outputs of a classifier, matched by name.
 
-A folder with some of a network's classes is evaluated over all of its outputs. Which class an output is, the checkpoint
-says (`class_order`), or the published set of classes that the weights were trained on (`class_vocabulary`).
+A folder with some of a network's classes is evaluated over all of its outputs. The class of an output follows from the
+checkpoint (`class_order`), or from the published set of classes that the weights were trained on (`class_vocabulary`).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ SHORT = 60  # characters of a name that a message shows
 
 @dataclass(frozen=True)
 class Known:
-    """What the outputs of a classifier are known to be.
+    """The known classes of a classifier's outputs.
 
     Attributes:
         vocabulary: Their names, in order.
-        where: Who says so.
-        assumed: Whether nobody does, and their number alone speaks for it.
+        where: The source.
+        assumed: True if there is no source, and only their number suggests it.
     """
 
     vocabulary: Vocabulary
@@ -49,12 +49,12 @@ class Known:
 
 @dataclass(frozen=True)
 class Reading:
-    """How the classes of a data set are read as outputs of a classifier.
+    """A reading of a data set's classes as outputs of a classifier.
 
     Attributes:
         classes: The names of the data's classes.
         outputs: The output for each of them.
-        known: What the outputs are.
+        known: The classes of the outputs.
     """
 
     classes: tuple[str, ...]
@@ -79,7 +79,7 @@ class Reading:
 
 
 def seen_outputs(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None) -> list[int] | None:
-    """The outputs of a classifier that count on a setting, in the order of its classes; None where `reading` is None.
+    """Returns the outputs of a classifier that count on a setting, in class order; None where `reading` is None.
 
     Raises:
         UnsupportedError: As `reading`.
@@ -89,7 +89,7 @@ def seen_outputs(model: ModelDefinition, setting: EvalSetting, class_names: Sequ
 
 
 def class_columns(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None) -> list[int] | None:
-    """The output of a classifier for each class of a setting; None where both have one order, or `reading` tells.
+    """Returns the classifier's output for each class of a setting; None if the order is the same, or `reading` applies.
 
     Raises:
         DataError: If the classifier's classes have other names than the setting's.
@@ -101,7 +101,7 @@ def class_columns(model: ModelDefinition, setting: EvalSetting, class_names: Seq
 
 
 def reading(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None) -> Reading | None:
-    """How the classes of a setting's data are read as outputs of a classifier.
+    """Reads the classes of a setting's data as outputs of a classifier.
 
     Args:
         model: The classifier.
@@ -109,7 +109,7 @@ def reading(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[
         class_names: The class names of its data; those of its folders come first.
 
     Returns:
-        None where no name is needed: the setting or the model says by itself which output belongs to which class, or
+        None where no name is needed: the setting or the model itself assigns outputs to classes, or
         both have as many classes and their order counts.
 
     Raises:
@@ -136,7 +136,7 @@ def reading(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[
 
 
 def numbered_outputs(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None) -> Known | None:
-    """What the outputs are, where a setting's labels are their numbers because its data have no names for classes."""
+    """Returns the outputs' classes, where a setting's labels are their numbers because its data have no class names."""
     nameless = not class_names and not folders_of(setting) and setting.num_classes is None
     return known_outputs(model) if nameless and model.num_classes is not None and _is_open(setting) else None
 
@@ -158,7 +158,7 @@ def _first_match(candidates: Sequence[Sequence[str]], known: Known, setting: str
 
 
 def unknown_outputs(model: ModelDefinition, setting: EvalSetting, classes: int) -> str:
-    """Why classes cannot be matched to outputs of which nothing is known."""
+    """Explains why classes cannot be matched to unknown outputs."""
     return (
         f"{setting.name} has {classes:,} classes; {model.name} returns {model.num_classes:,} logits, and nothing says"
         f" which of them these classes are: {ways_out()}"
@@ -174,7 +174,7 @@ def _folders(setting: EvalSetting) -> list[str] | None:
 
 
 def _is_open(setting: EvalSetting) -> bool:
-    """Whether a setting leaves it to the names of its classes which outputs they are."""
+    """Checks whether the names of a setting's classes decide which outputs they are."""
     return (
         setting.task == CLASSIFICATION
         and setting.class_sublist is None
@@ -184,7 +184,7 @@ def _is_open(setting: EvalSetting) -> bool:
 
 
 def _is_as_it_is(names: Sequence[str], known: Known, model: ModelDefinition) -> bool:
-    """Whether classes are those of the outputs in some order that is known without looking at each name."""
+    """Checks whether classes are those of the outputs in some order that is known without looking at each name."""
     if tuple(names) == known.vocabulary.ids:
         return True
     order = model.class_order
@@ -196,7 +196,7 @@ def _is_as_it_is(names: Sequence[str], known: Known, model: ModelDefinition) -> 
 
 
 def known_outputs(model: ModelDefinition) -> Known | None:
-    """What the outputs of a classifier are known to be; None if nothing says it."""
+    """Returns the known classes of a classifier's outputs; None if there is no source."""
     order, count = model.class_order, model.num_classes
     if order is not None and order.rule == LISTED:
         return Known(vocabulary_of(order.names), order.where)
@@ -215,7 +215,7 @@ def matched(names: Sequence[str], known: Known, setting: str, model: str) -> tup
 
     Args:
         names: Of the classes of the data.
-        known: What the outputs are.
+        known: The classes of the outputs.
         setting: The setting's name, for messages.
         model: The model's name, likewise.
 
@@ -256,10 +256,10 @@ def matched(names: Sequence[str], known: Known, setting: str, model: str) -> tup
 
 
 def _refuse_own_numbers(names: Sequence[str], known: Known, setting: str) -> None:
-    """Refuses classes that are numbered 0, 1, 2, … or 1, 2, 3, …: most likely by themselves, not by the outputs.
+    """Refuses classes that are numbered 0, 1, 2, … or 1, 2, 3, …: most likely not by the outputs.
 
     Raises:
-        UnsupportedError: As said.
+        UnsupportedError: If they are.
     """
     ids = set(known.vocabulary.ids)
     if len(names) >= len(ids) or not all(name.strip().isdecimal() and name not in ids for name in names):
@@ -281,7 +281,7 @@ def _unknown(unknown: Sequence[str], known: Known) -> str:
 
 
 def ways_out() -> str:
-    """What else can be done about classes that do not match, for messages."""
+    """Lists other remedies for classes that do not match, for messages."""
     return (
         f"give the names of the outputs ({OPTION} FILE, for checkpoints), fine-tune the model on these classes, or use"
         " a dual encoder"

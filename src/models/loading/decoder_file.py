@@ -1,11 +1,11 @@
 """Decoders defined by CLIP-CC-Bench's configuration files: ``--plugin FILE.yaml`` registers one.
 
 Only the section ``decoder`` is used. ``path`` is relative to the parent of CLIP-CC-Bench's folder, else to that folder,
-else to the file; if there is no such folder, the type's weights come from the hub. ``max_length`` counts
-tokens, instruction and all. ``device_map: auto`` shares a language model among all GPUs that a process sees: as testbed
-has a process for each GPU, it is for runs with one of them. A device is where the model runs whatever the run says;
-without the key it runs where the run says. ``trust_remote_code: true`` lets the code of a folder of
-sentence-transformers run; the other types run none.
+else to the file; if there is no such folder, the type's weights come from the hub. ``max_length`` counts tokens,
+including the instruction. ``device_map: auto`` shares a language model among all GPUs that a process sees: as testbed
+has a process for each GPU, it is for runs with one of them. A device overrides the run's; without the key the model
+runs on the run's device. ``trust_remote_code: true`` lets the code of a folder of sentence-transformers run; the other
+types run none.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TYPES = (*KINDS, *ALIASES, KALM, SENTENCES, MINILM)
 def register(path: Path, catalog: Catalog) -> FolderEncoder:
     """Registers the decoder of a configuration file under its name.
 
-    CLIP-CC-Bench's files have the names of decoders that testbed knows, too: the file's then takes the place of ours.
+    CLIP-CC-Bench's files use names of testbed's own decoders: the file's then replaces testbed's.
 
     Raises:
         DefinitionError: If the file is invalid.

@@ -50,7 +50,7 @@ class DecoderKind:
         return self.template.replace("{}", task) if task else ""
 
     def spec(self) -> dict[str, Any]:
-        """What determines embeddings besides instruction, length and weights."""
+        """Returns what determines embeddings besides instruction, length and weights."""
         parts = ("network", "pooling", "padding", "end", "causal")
         return {**{part: getattr(self, part) for part in parts}, "normalized": True}
 

@@ -25,7 +25,7 @@ CONFIGURATIONS = ("config.json", "config_sentence_transformers.json", "sentence_
 
 
 def trusted_by_user(name: str) -> bool:
-    """Whether the user lets a model's repository run code, see `Inputs.trusted_code`."""
+    """Checks whether the user allows a model's repository to run code, see `Inputs.trusted_code`."""
     said = active().trusted_code.strip()
     return said == "1" or name in [part.strip() for part in said.split(",")]
 
@@ -48,14 +48,14 @@ class HubFolder:
         """The folder, downloaded if necessary.
 
         Args:
-            fetch: Whether to download it if it is missing.
-            weights: Whether the weights are needed, or only the small files.
+            fetch: Downloads it if it is missing.
+            weights: True if the weights are needed, not only the small files.
 
         Returns:
             The folder, or None if it is missing and ``fetch`` is False.
 
         Raises:
-            WeightsError: If it is not available; says what to put where.
+            WeightsError: If it is not available; the message names the files and their place.
         """
         if not REPOSITORY.fullmatch(self.source):
             folder = Path(self.source)
@@ -77,7 +77,7 @@ class HubFolder:
         return found if (found / "config.json").is_file() else None
 
     def _lacks_code(self, found: Path) -> bool:
-        """Whether code to run was not downloaded, because it was not trusted before."""
+        """Checks whether code to run was not downloaded, because it was not trusted before."""
         references = code_references(found) if self.code else ()
         return any(
             not (found / f"{reference.rpartition('.')[0]}.py").is_file()
@@ -143,7 +143,7 @@ class HubFolder:
         return content
 
     def adds_end(self) -> bool:
-        """Whether its tokenizer should end each text with the end token, by ``add_eos_token``."""
+        """Checks whether its tokenizer should end each text with the end token, by ``add_eos_token``."""
         folder = self.folder(weights=False)
         assert folder is not None
         return any(adds_end(part) for part in parts(folder))
@@ -230,7 +230,7 @@ def _is_within(path: str) -> bool:
 
 
 def content_of(path: Path) -> Any:
-    """What a JSON file says; None if it cannot be read."""
+    """Returns the content of a JSON file; None if it cannot be read."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -263,13 +263,13 @@ def missing_weights(folder: Path) -> str:
 
 
 def adds_end(folder: Path) -> bool:
-    """Whether a folder's tokenizer should end each text with the end token, by ``add_eos_token``."""
+    """Checks whether a folder's tokenizer should end each text with the end token, by ``add_eos_token``."""
     content = content_of(folder / "tokenizer_config.json")
     return isinstance(content, dict) and content.get("add_eos_token") is True
 
 
 def code_references(folder: Path) -> Iterator[str]:
-    """What the folder's configurations name that is neither transformers' nor sentence-transformers' own."""
+    """Returns the names in the folder's configurations that are neither transformers' nor sentence-transformers'."""
     for module in _modules(folder):
         kind = str(module.get("type", ""))
         if not kind.startswith(LIBRARY):

@@ -26,8 +26,8 @@ def split(
 
     Args:
         name: The model's name, for messages.
-        transform: A transform; that of the user is not changed.
-        normalization: What the definition says besides.
+        transform: A transform; it is not changed.
+        normalization: The definition's own normalization.
 
     Returns:
         The transform without it, the normalization, and whether anything was split off.
@@ -67,7 +67,7 @@ def _split(transform: Any) -> tuple[Any, list[float], list[float]] | None:
 
 
 def _kind(step: Any) -> str:
-    """The name of the class of torch or torchvision that says what a step does; empty for all others."""
+    """Returns the name of the torch or torchvision class of a step; empty for all others."""
     doing = next((base for base in type(step).__mro__ if _DOING & vars(base).keys()), None)
     known = doing is not None and (
         f"{doing.__module__}.".startswith((f"{_LIBRARY}.", "timm.data.transforms.", "torch.nn.modules."))

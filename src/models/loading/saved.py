@@ -1,4 +1,4 @@
-"""What training scripts save beside the weights: how images were prepared, and in which order the classes are.
+"""Options that training scripts save beside the weights: image preparation, and the order of the classes.
 
 Read are timm's ``config.json`` in the checkpoint's folder, and in the checkpoint itself the entries ``pretrained_cfg``
 (timm's configuration), ``config`` and ``args`` (the arguments of timm's and torchvision's training scripts),
@@ -63,14 +63,14 @@ class Saved:
 
 
 def saved_preprocessing(path: Path, architecture: str) -> Saved | None:
-    """The preprocessing that was saved with a checkpoint; None if none was, or the file is missing or not readable.
+    """Returns the preprocessing that was saved with a checkpoint; None if there is none, or the file is not readable.
 
     Args:
         path: The checkpoint.
         architecture: The architecture's name; a ``config.json`` of another architecture belongs to another checkpoint.
 
     Raises:
-        WeightsError: If what was saved cannot be used; says why.
+        WeightsError: If what was saved cannot be used; the message gives the reason.
     """
     for where, options in _options(path, architecture):
         found = _preprocessing(options, f"{where} says")
@@ -101,7 +101,7 @@ def _of_tests(options: Mapping[str, Any], where: str, found: Preprocessing) -> s
 
 
 def contents(path: Path) -> Any:
-    """What a checkpoint file holds, its tensors without content; read once as long as it does not change.
+    """Returns the content of a checkpoint file, its tensors without content; cached as long as it does not change.
 
     Raises:
         WeightsError: If it is missing or cannot be read.
@@ -122,10 +122,10 @@ def shapes(path: Path) -> FoundState | None:
 
 
 def saved_class_order(path: Path, architecture: str, classes: int | None) -> ClassOrder | None:
-    """The order of a checkpoint's outputs as it was saved with it; None if it was not.
+    """Returns the order of a checkpoint's outputs as it was saved with it; None if it was not.
 
     A list of class names comes first, wherever it is if it has a name for each output; else the arguments of timm's
-    training script say how its reader sorted them.
+    training script show how its reader sorted them.
 
     Args:
         path: The checkpoint.
@@ -133,7 +133,7 @@ def saved_class_order(path: Path, architecture: str, classes: int | None) -> Cla
         classes: The number of outputs, if known.
 
     Raises:
-        DataError: If what was saved cannot be used; says why.
+        DataError: If what was saved cannot be used; the message gives the reason.
     """
     for where, options in _options(path, architecture, whole=True):
         for name in NAMES:
@@ -188,7 +188,7 @@ def _readers_order(options: Mapping[str, Any], where: str, path: Path, classes: 
 
 
 def trained_from_scratch(path: Path) -> bool:
-    """Whether the arguments of torchvision's training script say that it began without published weights."""
+    """Checks whether the arguments of torchvision's training script start without published weights."""
     return any(
         "weights" in options and not options["weights"] and not options.get("pretrained")
         for where, options in _options(path, "")
@@ -197,7 +197,7 @@ def trained_from_scratch(path: Path) -> bool:
 
 
 def _options(path: Path, architecture: str, whole: bool = False) -> list[tuple[str, Mapping[str, Any]]]:
-    """Where options may be, the nearest to the weights first; with ``whole``, first of all the file's own entries."""
+    """Yields where options may be, the nearest to the weights first; with ``whole``, the file's own entries first."""
     try:
         stamp = os.stat(path)
         key = [str(path), stamp.st_mtime_ns, stamp.st_ctime_ns, stamp.st_ino, stamp.st_size]
@@ -226,7 +226,7 @@ def _config_file(path: Path, architecture: str) -> Mapping[str, Any] | None:
 
 @lru_cache(maxsize=64)
 def _opened(path: Path, modified: int, size: int) -> tuple[Any, dict[str, Mapping[str, Any]], dict[str, Any]]:
-    """What a file holds, tensors without content; the entries that hold options, and those that hold class names."""
+    """Opens a file, tensors without content, with the entries that hold options, and those that hold class names."""
     loaded = open_checkpoint(path, content=False)
     entries = {}
     for name in ENTRIES if isinstance(loaded, Mapping) else ():
@@ -257,7 +257,7 @@ def _preprocessing(options: Mapping[str, Any], what: str) -> Preprocessing:
 
 
 def _by_architecture(options: Mapping[str, Any], what: str) -> bool:
-    """Whether the share that is cropped was left to the architecture, as timm's scripts do without ``--crop-pct``."""
+    """Checks whether the cropped share was left to the architecture, as timm's scripts do without ``--crop-pct``."""
     return what.startswith("args") and not options.get("val_resize_size") and not options.get("crop_pct")
 
 
@@ -271,7 +271,7 @@ def _crop(options: Mapping[str, Any], what: str) -> int | None:
 
 
 def _is_side(value: Any) -> bool:
-    """Whether a value is a number of pixels that the side of an image may have."""
+    """Checks whether a value is a number of pixels that the side of an image may have."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= LARGEST_SIDE
 
 

@@ -27,7 +27,7 @@ class VLMEvalModel(Generator):
     """A model in VLMEvalKit's form.
 
     It is asked one message at a time: by ``generate(message, dataset=…)`` if its class derives from VLMEvalKit's
-    ``BaseModel`` or ``BaseAPI``, else by ``generate_inner(message, dataset=…)``; about what was said before, by
+    ``BaseModel`` or ``BaseAPI``, else by ``generate_inner(message, dataset=…)``; with earlier turns, by
     ``chat(messages, dataset=…)`` or ``chat_inner``. Pictures are files with the bytes of the data set. Its own prompts
     (``use_custom_prompt``, ``build_prompt``) are used. How text is generated is up to the class and its arguments.
 
@@ -39,7 +39,7 @@ class VLMEvalModel(Generator):
         model_type: As for `ModelDefinition`.
         eval_batch_size: For a class that derives from ``BaseAPI``: the number of messages that it is asked at a time,
             in threads.
-        **arguments: For the class.
+        **arguments: Arguments of the class.
     """
 
     def __init__(
@@ -153,10 +153,10 @@ class _Asked:
         return found
 
     def _generation(self, answer: Any) -> Generation:
-        """What the class returned, as an answer.
+        """Converts the result of the class to an answer.
 
         Raises:
-            RunError: If it is a failure, or no answer at all.
+            RunError: If it is a failure, or not an answer.
         """
         extra: dict[str, Any] = {}
         if isinstance(answer, tuple) and len(answer) == 3:  # of a class for an API
@@ -194,7 +194,7 @@ def line_of(row: Row) -> Any:
 
 
 def _derives(cls: type, *names: str) -> bool:
-    """Whether a class derives from one of VLMEvalKit's, the installed ones or testbed's in their place."""
+    """Checks whether a class derives from one of VLMEvalKit's, the installed ones or testbed's in their place."""
     return any(base.__name__ in names and base.__module__.startswith(_THEIRS) for base in cls.__mro__)
 
 

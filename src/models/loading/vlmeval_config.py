@@ -61,7 +61,7 @@ class VLMEvalConfig:
 
     Attributes:
         path: The file.
-        models: Name → what the file says of it.
+        models: Name → its entry in the file.
         data: Name → VLMEvalKit's name of the set.
     """
 
@@ -96,7 +96,7 @@ def read_config(path: Path) -> VLMEvalConfig:
 
 
 def register(path: Path, catalog: Catalog) -> None:
-    """Registers the models of a configuration file that say what they are.
+    """Registers the models of a configuration file whose entries name a class.
 
     Raises:
         DefinitionError: If the file is invalid, or a model is of a class that is not known here.

@@ -56,7 +56,7 @@ def averaged(name: str, members: Sequence[ModelDefinition], shares: Sequence[flo
 
 
 def _load(name: str, members: Sequence[ModelDefinition], shares: Sequence[float]) -> Any:
-    """What the loader of the first member returns, with the mean of the weights."""
+    """Returns what the loader of the first member returns, with the mean of the weights."""
     made = members[0].make_network()
     network = made[0] if isinstance(made, tuple) else made
     mean = {key: value.double() * shares[0] for key, value in _floats(network, members[0]).items()}

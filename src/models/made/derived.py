@@ -45,7 +45,7 @@ class DerivedModel(ModelDefinition):
         self.model_type = members[0].model_type if len(members) == 1 else None
 
     def spec(self) -> dict[str, Any]:
-        """The rule. The members are what it has in place of weights; what it is fitted on, in place of data."""
+        """Returns the rule. The members take the place of weights; the fitted data take the place of data."""
         return {"derived": self.rule, "revision": REVISION}
 
     def random_spec(self) -> dict[str, Any]:

@@ -27,15 +27,15 @@ Known = Callable[[str], str | None]  # the canonical form of a name; None if it 
 
 
 class NotMadeError(Exception):
-    """A name looks like one of these but is none; says why."""
+    """A name looks like a derived model's but is invalid; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """What a name says.
+    """A parsed name.
 
     Attributes:
-        how: Its prefix, or what it corrects.
+        how: Its prefix, or its correction.
         of: The canonical names of the models that it is made of.
         value: The weight of the second model; the setting that a temperature is fitted on, whose labels a prior is
             counted from, or by which members of a soup are kept; or ``em`` or ``oracle``.
@@ -55,12 +55,12 @@ class Made:
 
 
 def looks_made(name: str) -> bool:
-    """Whether a name has a mark of this grammar."""
+    """Checks whether a name has a mark of this grammar."""
     return _LIST.match(name) is not None or _CORRECTED.search(name) is not None
 
 
 def marked(name: str) -> bool:
-    """Whether a name ends like a correction, maybe of another word, such as ``@temprature=val``."""
+    """Checks whether a name ends like a correction, maybe with another word, such as ``@temprature=val``."""
     return re.search(f"{_MARK}[^{_MARK}=]*=[^{_MARK}=]*$", name) is not None
 
 
@@ -79,15 +79,15 @@ def with_members(name: str, written: Callable[[str], str]) -> str:
 
 
 def parse(name: str, model: Known, setting: Known) -> Made:
-    """What a name says, with canonical names.
+    """Parses a name, with canonical names.
 
     Args:
         name: One that `looks_made`.
-        model: Knows models.
-        setting: Knows settings.
+        model: Looks up models.
+        setting: Looks up settings.
 
     Raises:
-        NotMadeError: If it is none of these.
+        NotMadeError: If it is not one of these.
     """
     how, colon, of = name.partition(":")
     if _LIST.match(name) is None or 2 * _MARK in name:
@@ -97,12 +97,12 @@ def parse(name: str, model: Known, setting: Known) -> Made:
 
 
 def made_in(name: str, model: Known, setting: Known) -> Iterator[Made]:
-    """What a name says, after what the names in it say; nothing for a model that is made of no others.
+    """Yields a name's parse, after those of the names in it; nothing for a model that is not derived.
 
     Args:
         name: A canonical name.
-        model: As of `parse`.
-        setting: As of `parse`.
+        model: As for `parse`.
+        setting: As for `parse`.
     """
     try:
         made = parse(name, model, setting) if looks_made(name) else None
@@ -126,7 +126,7 @@ def _corrected(name: str, model: Known, setting: Known) -> Made:
     known = model(base)
     if known is None:
         if looks_made(base):
-            parse(base, model, setting)  # says what is wrong with it
+            parse(base, model, setting)  # reports what is wrong with it
         raise NotMadeError(f"there is no model {base!r}")
     if how == GREEDY and not (looks_made(known) and parse(known, model, setting).how == SOUP):
         raise NotMadeError(f"{GREEDY}= keeps some members of a soup, as in soup:A+B+C@@greedy=SETTING; got {base!r}")

@@ -1,4 +1,4 @@
-"""How a CoCa of open_clip finds its captions: token by token, by beam search or by drawing.
+"""Caption decoding of open_clip's CoCa: token by token, by beam search or sampling.
 
 The tokens are those of open_clip's own ``generate``, which runs only with transformers before 4.57.
 """
@@ -17,7 +17,7 @@ Candidate = tuple[float, int, int]  # sum of logits, beam in its group, next tok
 
 @dataclass(frozen=True)
 class Limits:
-    """Where captions begin and end.
+    """The first and last tokens of captions, and their lengths.
 
     Attributes:
         start: The first token.
@@ -88,14 +88,14 @@ class _Group:
     found: list[tuple[float, Tokens]] = field(default_factory=list)
 
     def advance(self, said: list[Tokens], candidates: list[Candidate]) -> list[Candidate]:
-        """The candidates that become the beams of the next step; those that end are captions.
+        """Selects the candidates that become the beams of the next step; those that end are captions.
 
         Args:
             said: The tokens of each beam.
             candidates: Twice as many as beams, the best first.
         """
         if self.done:
-            return [(0.0, 0, self.end)] * self.size  # whatever they say, it is not used
+            return [(0.0, 0, self.end)] * self.size  # whatever they contain, it is not used
         length = len(said[0]) + 1
         going = []
         for rank, (score, beam, word) in enumerate(candidates):

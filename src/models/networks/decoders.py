@@ -15,11 +15,11 @@ from testbed.models.networks.batch_invariant import make_batch_invariant
 
 
 class Decoder:
-    """A language model that embeds texts as its kind says.
+    """A language model that embeds texts according to its kind.
 
     Args:
         name: The model, for messages.
-        kind: What it does to a text.
+        kind: Its treatment of a text.
         tokenizer: transformers'.
         network: Gives ``last_hidden_state``. It is on its device already, or on several.
 
@@ -72,16 +72,16 @@ class Decoder:
         return nn.functional.normalize(found.float(), dim=-1)
 
     def lengths(self, texts: list[str], instruction: str) -> list[int]:
-        """How many tokens reach the network of each text, the instruction's among them."""
+        """Counts the tokens of each text that reach the network, including the instruction's."""
         return [len(self._row(text, instruction)[0]) for text in texts]
 
     def uncut_lengths(self, texts: list[str], instruction: str) -> list[int]:
-        """How many tokens each text has before it is cut, the instruction's and the last one among them."""
+        """Counts the tokens of each text before it is cut, including the instruction's and the last one."""
         rows = [self.tokenizer(instruction + text, truncation=False, verbose=False)["input_ids"] for text in texts]
         return [len(ids) + (self.end is not None and list(ids[-1:]) != [self.end]) for ids in rows]
 
     def tokens(self, texts: list[str], instruction: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """What reaches the network.
+        """Returns the network's inputs.
 
         Returns:
             Three integer tensors [B, T]: the tokens; 1 where there is one, 0 for padding; 1 where a token counts in a
@@ -122,7 +122,7 @@ class Decoder:
         return ids, own
 
     def _left_out(self, instruction: str) -> int:
-        """How many tokens at the beginning do not count in a mean.
+        """Returns the number of tokens at the beginning that do not count in a mean.
 
         NV-Embed's authors leave out as many as the instruction has, cut by itself. Its last one is the space at its
         end, which a word that follows takes in; the token that begins the text makes up for that.
@@ -133,7 +133,7 @@ class Decoder:
 
 
 def both_ways(seen: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """What is added to attention so that each token sees all that are no padding, [B, 1, 1, T].
+    """Returns the mask added to attention so that each token sees all that are not padding, [B, 1, 1, T].
 
     transformers passes a mask of four dimensions on as it is, where it would make one of two causal.
     """
@@ -207,7 +207,7 @@ class Feeding(nn.Module):
 
 
 class LatentAttention(nn.Module):
-    """What NV-Embed does to the last hidden states before it averages them (Lee et al. 2024).
+    """NV-Embed's layers between the last hidden states and their mean (Lee et al. 2024).
 
     Its parts are called as in the published weights.
 
@@ -253,7 +253,7 @@ def nv_embed() -> Any:
 # Loading ----------------------------------------------------------------------------------------------------------
 
 
-ATTENTION = "sdpa"  # how attention is computed, if nobody says otherwise
+ATTENTION = "sdpa"  # the default implementation of attention
 
 
 def load(
@@ -265,16 +265,16 @@ def load(
     place: str | None,
     attention: str = ATTENTION,
 ) -> Decoder:
-    """The decoder with its real weights.
+    """Loads the decoder with its real weights.
 
     Args:
         name: The model, for messages.
-        kind: What it does to a text.
+        kind: Its treatment of a text.
         folder: Its files.
-        given: What its ``config.json`` says.
-        dtype: In which precision the weights are kept, such as ``"float32"``.
+        given: The content of its ``config.json``.
+        dtype: The precision of the weights, such as ``"float32"``.
         place: A device; or how to share the network among all GPUs, as accelerate calls it.
-        attention: How attention is computed, as transformers calls it.
+        attention: The implementation of attention, as transformers calls it.
 
     Raises:
         WeightsError: If the weights do not fit, or are of another kind.
@@ -299,7 +299,7 @@ def load(
 
 
 def _dtype_argument() -> str:
-    """What transformers calls the precision of the weights; later versions warn of the old name."""
+    """Returns transformers' name of the argument for the precision of weights; later versions warn of the old name."""
     import transformers
 
     return "dtype" if tuple(int(part) for part in transformers.__version__.split(".")[:2]) >= (4, 56) else "torch_dtype"

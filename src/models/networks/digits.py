@@ -172,7 +172,7 @@ def train_network(
 
 
 def normalize(images: torch.Tensor) -> torch.Tensor:
-    """What the definitions' normalization does: (x − 0.5) / 0.5."""
+    """Applies the definitions' normalization: (x − 0.5) / 0.5."""
     return (images - 0.5) / 0.5
 
 

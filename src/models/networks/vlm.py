@@ -99,7 +99,7 @@ class Chat:
     # Prompts ------------------------------------------------------------------------------------------------------
 
     def inputs(self, message: Message, system: str = "") -> Inputs:
-        """What the processor makes of a conversation, as a batch of one.
+        """Returns the processor's inputs for a conversation, as a batch of one.
 
         Raises:
             UnsupportedError: If a part is neither a text nor a picture.
@@ -193,7 +193,7 @@ class Chat:
 
 
 def _is_sequence(key: str, inputs: Inputs) -> bool:
-    """Whether an input has a value for each token of the prompt."""
+    """Checks whether an input has a value for each token of the prompt."""
     return inputs[key].shape == inputs["input_ids"].shape and (key.endswith(("_ids", "_mask")) or key == "input_ids")
 
 

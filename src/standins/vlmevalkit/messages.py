@@ -1,4 +1,4 @@
-"""What VLMEvalKit's base classes of models share."""
+"""Common parts of VLMEvalKit's base classes of models."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Asked:
         return self.dump_image_func(line)
 
     def use_custom_prompt(self, dataset: str | None) -> bool:
-        """Whether the class has a prompt of its own for a data set."""
+        """Checks whether the class has a prompt of its own for a data set."""
         return False
 
     def build_prompt(self, line: Any, dataset: str | None = None) -> Any:

@@ -76,7 +76,8 @@ def checkpoint_path(name: str) -> Path:
         name: The model's name; it may have slashes.
 
     Raises:
-        WeightsError: If there is no folder of checkpoints, or no such file in it; says where it was looked for.
+        WeightsError: If there is no folder of checkpoints, or no such file in it; the message names the places
+            searched.
     """
     given = active().checkpoints
     if given is None:

@@ -80,7 +80,7 @@ class ImageBaseDataset:
         """The table of the set, or of the old name in the address. It is not downloaded.
 
         Raises:
-            DataError: If it is missing; says what to put where.
+            DataError: If it is missing; the message names the file and its place.
         """
         root = Path(LMUDataRoot())
         names = [f"{self.dataset_name}.tsv", url.rpartition("/")[2]]
@@ -95,7 +95,7 @@ class ImageBaseDataset:
         return table
 
     def post_build(self, dataset: str) -> None:
-        """Is called when the table is there."""
+        """Called when the table is there."""
 
     def dump_image(self, line: Any) -> list[str]:
         """Files with a row's pictures, in `img_root`; the bytes of the table."""

@@ -1,4 +1,4 @@
-"""Of what kind a set is, as models ask whose prompts depend on it."""
+"""Kinds of sets, for models whose prompts depend on them."""
 
 from __future__ import annotations
 

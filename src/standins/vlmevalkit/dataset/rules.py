@@ -1,4 +1,4 @@
-"""How answers are scored by classes of VLMEvalKit's that bring an ``evaluate``: by testbed's rules, without a judge."""
+"""Scores answers for VLMEvalKit classes with their own ``evaluate``: by testbed's rules, without a judge."""
 
 from __future__ import annotations
 

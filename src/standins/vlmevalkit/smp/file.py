@@ -61,7 +61,7 @@ def load(f: str | os.PathLike[str], fmt: str | None = None) -> Any:
 
 
 def dump(data: Any, f: str | os.PathLike[str], **kwargs: Any) -> None:
-    """Writes a table (xlsx, tsv, csv), JSON (json, jsonl), or data of other kinds (pkl: JSON, too, and no pickle).
+    """Writes a table (xlsx, tsv, csv), JSON (json, jsonl), or data of other kinds (pkl: also JSON, not a pickle).
 
     Raises:
         DataError: If the file is of another kind.
@@ -107,7 +107,7 @@ def parse_file(s: str) -> tuple[str | None, str]:
 
 
 def get_file_extension(file_path: str) -> str:
-    """What follows the last dot."""
+    """Returns the part after the last dot."""
     return str(file_path).rsplit(".", 1)[-1]
 
 

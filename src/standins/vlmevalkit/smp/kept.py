@@ -1,6 +1,6 @@
-"""What classes of VLMEvalKit keep in ``.pkl`` files: written as JSON, since pickles can run code when they are read.
+"""The ``.pkl`` files of VLMEvalKit's classes: written as JSON, since pickles can run code when they are read.
 
-A file that was written here is read again as what it was: dictionaries with keys of any kind, tuples, sets, arrays and
+A file that was written here is read back unchanged: dictionaries with keys of any kind, tuples, sets, arrays and
 tables of pandas included. A real pickle is refused.
 """
 

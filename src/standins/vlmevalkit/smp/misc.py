@@ -24,7 +24,7 @@ def toliststr(cell: str | Sequence[Any]) -> list[str]:
     """The texts of a cell: a list as Python or JSON write it, or a single text. It is never run as code.
 
     Raises:
-        DataError: If it is no text and no list.
+        DataError: If it is neither a text nor a list.
     """
     if isinstance(cell, str):
         return as_list(cell)
@@ -34,7 +34,7 @@ def toliststr(cell: str | Sequence[Any]) -> list[str]:
 
 
 def istype(text: Any, kind: type) -> bool:
-    """Whether something is of a type, or is a text that is a literal of that type."""
+    """Checks whether something is of a type, or is a text that is a literal of that type."""
     if isinstance(text, kind):
         return True
     try:
@@ -49,12 +49,12 @@ def process_punctuation(inText: str) -> str:
 
 
 def listinstr(words: Sequence[str], text: str) -> bool:
-    """Whether one of some words is in a text."""
+    """Checks whether one of some words is in a text."""
     return any(word in text for word in words)
 
 
 def cn_string(text: str) -> bool:
-    """Whether a text has a Chinese character."""
+    """Checks whether a text has a Chinese character."""
     return re.search("[\u4e00-\u9fff]", text) is not None
 
 
@@ -88,7 +88,7 @@ def extract_json_objects(text: str, decoder: json.JSONDecoder | None = None) -> 
 
 
 def modelscope_flag_set() -> bool:
-    """Whether ModelScope is used instead of Hugging Face: never."""
+    """Checks whether ModelScope is used instead of Hugging Face: never."""
     return False
 
 
@@ -149,7 +149,7 @@ def load_env() -> None:
 
 
 def bincount(lst: Iterable[Any]) -> dict[Any, int]:
-    """How often each item occurs."""
+    """Counts how often each item occurs."""
     return defaultdict(int, Counter(lst))
 
 

@@ -55,7 +55,7 @@ def decode_base64_to_image_file(base64_string: str, image_path: str, target_size
 
 
 def read_ok(img_path: str) -> bool:
-    """Whether a file is an image."""
+    """Checks whether a file is an image."""
     try:
         with Image.open(img_path) as image:
             return min(image.size) > 0
@@ -94,10 +94,10 @@ def concat_images_vlmeval(
 
 
 def decoded(text: str) -> bytes:
-    """The bytes in a base64 text.
+    """Decodes a base64 text.
 
     Raises:
-        SampleError: If it is none.
+        SampleError: If it is not one.
     """
     try:
         return base64.b64decode(text)
@@ -106,7 +106,7 @@ def decoded(text: str) -> bytes:
 
 
 def build_option_str(option_dict: Mapping[str, Any]) -> str:
-    """The options in lines, as VLMEvalKit tells them to a judge."""
+    """Returns the options in lines, in VLMEvalKit's form for judges."""
     lines = [f"{letter}. {text}\n" for letter, text in option_dict.items() if text is not None and text == text]
     return "".join(["There are several options: \n", *lines])
 
@@ -125,12 +125,12 @@ def rescale_img(img: Image.Image, tgt: tuple[int, int]) -> Image.Image:
 
 
 def isimg(s: str) -> bool:
-    """Whether a text is the path of a file, or a URL."""
+    """Checks whether a text is the path of a file, or a URL."""
     return os.path.exists(s) or s.startswith("http")
 
 
 def gpt_key_set() -> bool:
-    """Whether there is a key for OpenAI's models."""
+    """Checks whether there is a key for OpenAI's models."""
     return os.environ.get("OPENAI_API_KEY", "").startswith("sk-") or "AZURE_OPENAI_API_KEY" in os.environ
 
 

@@ -22,7 +22,7 @@ _REST = "testbed"
 
 
 def write_workbook(table: pd.DataFrame, path: Path) -> None:
-    """Writes a table as a workbook; a text that begins with ``=`` is a text there, too.
+    """Writes a table as a workbook; a text that begins with ``=`` also stays a text.
 
     What a cell cannot hold, a text that is too long or has control characters, is whole on a second sheet, which
     `read_workbook` reads. The cell has its beginning without these characters, as for other readers.

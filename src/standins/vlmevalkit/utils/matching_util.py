@@ -1,4 +1,4 @@
-"""How VLMEvalKit's rules find an option in an answer."""
+"""VLMEvalKit's rules for finding an option in an answer."""
 
 from __future__ import annotations
 
