@@ -41,7 +41,7 @@ CHECKPOINT = "checkpoint"  # in the environment of an evaluation: which step of 
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class TrainingCheckpoint:
     """A model on its way through a training run.
 
     Attributes:
@@ -223,7 +223,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Named:
+class StoredDefinition:
     """A stored model or eval setting."""
 
     id: int

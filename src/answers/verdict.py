@@ -25,7 +25,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnsweredQuestions:
     """Answered questions. All sequences have the same length n and order.
 
     Attributes:

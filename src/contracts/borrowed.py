@@ -19,7 +19,7 @@ _numbers = itertools.count()  # in which order networks were found
 _loan: ContextVar[Loan | None] = ContextVar("loan", default=None)
 
 
-class _Found:
+class _NetworkState:
     """A network as it was found: modes, classes of layers, parameters, buffers, some attributes.
 
     Tensors are kept rather than copied: moving a network to a device makes new ones. With the old ones, whatever else
@@ -85,7 +85,7 @@ class Loan:
     _open: list[Loan] = []  # noqa: RUF012 -- all those of this process
 
     def __init__(self) -> None:
-        self._found: list[_Found] = []
+        self._found: list[_NetworkState] = []
         Loan._open.append(self)
 
     @contextlib.contextmanager
@@ -129,4 +129,4 @@ def remember(network: Any, *attributes: str) -> None:
     """
     loan = _loan.get()
     if loan is not None:
-        loan._found.append(_Found(network, attributes))
+        loan._found.append(_NetworkState(network, attributes))

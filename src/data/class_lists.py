@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from testbed.data.left_out import NO_IMAGES, NOT_EVALUATED, Leaving, LeftOut, composed, printable
+from testbed.data.left_out import NO_IMAGES, NOT_EVALUATED, LeftOut, LeftOutLog, composed, printable
 from testbed.entities import DatasetInfo
 from testbed.errors import DataError
 
@@ -69,7 +69,7 @@ def in_classes_of(own: DatasetInfo, others: Mapping[str, DatasetInfo]) -> dict[s
 
 def differences(own: DatasetInfo, other: DatasetInfo) -> tuple[LeftOut, ...]:
     """Describes the classes that only one of two data sets has."""
-    leaving = Leaving()
+    leaving = LeftOutLog()
     if own.class_names and other.class_names:
         for name in lacking(own.class_names, other.class_names):
             leaving.out(name, NOT_EVALUATED, expected=True)

@@ -54,7 +54,7 @@ class LeftOut:
         return cls(stored["reason"], stored["count"], tuple(stored["names"]), stored["expected"])
 
 
-class Leaving:
+class LeftOutLog:
     """Collects what is left out while a data set is listed."""
 
     def __init__(self) -> None:

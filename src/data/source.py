@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from testbed.data.content import MISSING, losses_of
 from testbed.data.decode import LOSSES
-from testbed.data.left_out import SAME_CONTENT, Leaving, LeftOut
+from testbed.data.left_out import SAME_CONTENT, LeftOut, LeftOutLog
 from testbed.entities import DatasetInfo, SampleColumns, SampleInfo
 from testbed.errors import DataError
 from testbed.identity.describe import digest_bytes
@@ -84,7 +84,7 @@ class ImageSource(Source):
 
     def remarks(self, positions: Sequence[int], dataset: DatasetInfo) -> tuple[LeftOut, ...]:
         """Returns remarks on what is lost of the images at these positions, and on duplicates, counted."""
-        noted, first = Leaving(), {"": "", MISSING: ""}
+        noted, first = LeftOutLog(), {"": "", MISSING: ""}
         digests = {place: sample.digest for place, sample in zip(positions, dataset.samples, strict=True)}
         places = list(digests)
         losses = losses_of(self.name, list(digests.values()), lambda index: self.encoded(places[index]))

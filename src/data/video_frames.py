@@ -55,7 +55,7 @@ class Frames:
 
 
 @dataclass(frozen=True)
-class Shown:
+class SelectedFrames:
     """The chosen frames of a video.
 
     Attributes:
@@ -79,7 +79,7 @@ def decoder(purpose: str) -> str:
         raise MissingExtraError("av", EXTRA, purpose) from None
 
 
-def shown(path: Path, frames: Frames, what: str) -> Shown:
+def shown(path: Path, frames: Frames, what: str) -> SelectedFrames:
     """The chosen frames of a file. One file is decoded at a time, and only chosen frames are kept.
 
     Raises:
@@ -91,7 +91,7 @@ def shown(path: Path, frames: Frames, what: str) -> Shown:
 
 
 @lru_cache(maxsize=1)
-def _shown(path: Path, _time: int, _size: int, frames: Frames, what: str) -> Shown:
+def _shown(path: Path, _time: int, _size: int, frames: Frames, what: str) -> SelectedFrames:
     import av
 
     try:
@@ -115,7 +115,7 @@ def _shown(path: Path, _time: int, _size: int, frames: Frames, what: str) -> Sho
     if not numbers:
         raise SampleError(f"{what}: {path.name} is too short: no frame is chosen of {len(times):,} at {rate:g} fps")
     pictures = [Picture(found[times[number]], f"frame {number} of {path.name}") for number in numbers]
-    return Shown(tuple(pictures), tuple(round(number * 1000 / rate) for number in numbers))
+    return SelectedFrames(tuple(pictures), tuple(round(number * 1000 / rate) for number in numbers))
 
 
 def _timeline(container: Any, stream: Any, what: str) -> tuple[list[int], list[int]]:

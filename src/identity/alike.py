@@ -20,7 +20,7 @@ _EXACTLY = ("samples", "dtype")  # parts of an identity
 _OWN_FILE = "__file__"  # of the module that a function is in, whose code is described besides
 
 
-class Comparison:
+class IdentityComparison:
     """Compares descriptions.
 
     Args:

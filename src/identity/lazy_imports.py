@@ -30,7 +30,7 @@ _libraries: set[str] = set()  # top-level modules that are not the user's
 
 
 @dataclass
-class Reached:
+class LazyDefinitions:
     """Definitions that an import leads to.
 
     Attributes:
@@ -56,7 +56,7 @@ class _Module:
         return self.name if self.path.endswith("__init__.py") else self.name.rpartition(".")[0]
 
 
-def reached_lazily(function: types.FunctionType) -> Reached:
+def reached_lazily(function: types.FunctionType) -> LazyDefinitions:
     """Finds what a function's own imports lead to, of the user's modules.
 
     Args:
@@ -77,7 +77,7 @@ def reached_lazily(function: types.FunctionType) -> Reached:
 
 class _Search:
     def __init__(self) -> None:
-        self.reached = Reached()
+        self.reached = LazyDefinitions()
         self._seen: set[tuple[str, str, frozenset[str]]] = set()
         self._waiting: list[tuple[_Module, str, frozenset[str]]] = []
 

@@ -21,7 +21,7 @@ from testbed.errors import DataError, DefinitionError, unknown_name
 from testbed.inputs import active
 from testbed.paths import expanded
 from testbed.registry import discovery
-from testbed.registry.table import Registry, Source
+from testbed.registry.table import DefinitionSource, Registry
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -175,7 +175,7 @@ class Settings(Registry["EvalSetting"]):
         super().__init__("eval setting", "testbed list settings")
         self._models = models
 
-    def _add(self, name: str, item: Callable[[], EvalSetting], source: Source) -> None:
+    def _add(self, name: str, item: Callable[[], EvalSetting], source: DefinitionSource) -> None:
         if isinstance(name, str) and (node := SettingReference.parse(name).node):
             raise DefinitionError(
                 f"the eval setting {name!r} at {source} has the name of a node, the {node} of the setting before it;"

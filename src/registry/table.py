@@ -40,7 +40,7 @@ class Family(Protocol[T_co]):
 
 
 @dataclass(frozen=True)
-class Source:
+class DefinitionSource:
     """The place where a definition is written.
 
     Attributes:
@@ -63,12 +63,12 @@ def natural_key(name: str) -> list[tuple[int, int | str]]:
     return [*parts, (-1, name)]
 
 
-def caller_source(skip: Callable[[str], bool]) -> Source:
+def caller_source(skip: Callable[[str], bool]) -> DefinitionSource:
     """The nearest place on the call stack outside of skipped modules."""
     frame = sys._getframe(1)
     while frame.f_back is not None and skip(str(frame.f_globals.get("__name__", ""))):
         frame = frame.f_back
-    return Source(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__") == "__main__")
+    return DefinitionSource(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__") == "__main__")
 
 
 _THROUGH = ("testbed.registry", "testbed.api")  # what definitions are registered through
@@ -86,12 +86,12 @@ class Registry(Generic[T]):
         self.noun = noun
         self.listing = listing
         self._items: dict[str, Callable[[], T]] = {}
-        self._sources: dict[str, Source] = {}
+        self._sources: dict[str, DefinitionSource] = {}
         self._families: dict[str, Family[T]] = {}
         self._built: dict[tuple[str, Inputs], T] = {}
         self.faults: Mapping[str, str] = {}  # definition files that could not be loaded → why
 
-    def add(self, name: str, item: T, source: Source | None = None) -> T:
+    def add(self, name: str, item: T, source: DefinitionSource | None = None) -> T:
         """Registers one definition. One of a notebook's cell replaces an earlier one of that name, as cells run again.
 
         Raises:
@@ -101,7 +101,7 @@ class Registry(Generic[T]):
         self._add(name, lambda: item, source or caller_source(lambda module: module.startswith(_THROUGH)))
         return item
 
-    def add_made(self, name: str, make: Callable[[], T], source: Source, instead_of: str = "") -> None:
+    def add_made(self, name: str, make: Callable[[], T], source: DefinitionSource, instead_of: str = "") -> None:
         """Registers one definition that depends on the active `Inputs`.
 
         Args:
@@ -117,7 +117,7 @@ class Registry(Generic[T]):
             del self._items[name], self._sources[name]
         self._add(name, make, source)
 
-    def _add(self, name: str, item: Callable[[], T], source: Source) -> None:
+    def _add(self, name: str, item: Callable[[], T], source: DefinitionSource) -> None:
         check_name(self.noun, name, source)
         if name in self._items and not (source.main and self._sources[name].main):
             raise DuplicateNameError(
@@ -260,11 +260,13 @@ class Registry(Generic[T]):
                 return getattr(sys.modules.get(type(family).__module__), "__file__", None)
         return None
 
-    def snapshot(self) -> tuple[dict[str, Callable[[], T]], dict[str, Source], dict[str, Family[T]]]:
+    def snapshot(self) -> tuple[dict[str, Callable[[], T]], dict[str, DefinitionSource], dict[str, Family[T]]]:
         """Returns the registered definitions, for `restore`."""
         return dict(self._items), dict(self._sources), dict(self._families)
 
-    def restore(self, snapshot: tuple[dict[str, Callable[[], T]], dict[str, Source], dict[str, Family[T]]]) -> None:
+    def restore(
+        self, snapshot: tuple[dict[str, Callable[[], T]], dict[str, DefinitionSource], dict[str, Family[T]]]
+    ) -> None:
         """Forgets what was registered since a snapshot."""
         self._items, self._sources, self._families = (dict(part) for part in snapshot)  # type: ignore[assignment]
         self._built.clear()
@@ -282,7 +284,7 @@ class Registry(Generic[T]):
         return len(self.names())
 
 
-def check_name(noun: str, name: object, source: Source | Path | str) -> None:
+def check_name(noun: str, name: object, source: DefinitionSource | Path | str) -> None:
     """Refuses names that cannot be used on a command line, in a file of names or in a pattern."""
     if not isinstance(name, str) or not name:
         raise DefinitionError(f"a {noun} at {source} has the name {name!r}; a name is a non-empty string")

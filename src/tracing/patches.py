@@ -173,7 +173,7 @@ def _watch_variables() -> None:
 
 @functools.cache
 def _watched(kind: type[Any]) -> type[Any]:
-    class Watched(kind):  # type: ignore[misc]
+    class RecordingVariables(kind):  # type: ignore[misc]
         def __iter__(self) -> Any:
             if readers.lists_variables(sys._getframe(1)):
                 audit.on_event(audit.ALL_VARIABLES, ())
@@ -187,8 +187,9 @@ def _watched(kind: type[Any]) -> type[Any]:
                 audit.on_event(audit.ONE_VARIABLE, (key,))
             return super().__getitem__(key)
 
-    Watched.__name__, Watched.__qualname__, Watched.__module__ = kind.__name__, kind.__qualname__, kind.__module__
-    return Watched
+    made = RecordingVariables
+    made.__name__, made.__qualname__, made.__module__ = kind.__name__, kind.__qualname__, kind.__module__
+    return made
 
 
 def _is_copied(key: Any) -> bool:

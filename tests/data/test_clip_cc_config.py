@@ -10,9 +10,9 @@ from clip_cc_file import CONFIG
 
 from testbed.data.sets.clip_cc_config import (
     DataPaths,
-    FineGrained,
     Logging,
     Processing,
+    SentenceOptions,
     read_config,
 )
 from testbed.errors import DefinitionError
@@ -37,7 +37,7 @@ def test_every_key_is_read(tmp_path):
     assert (decoder.batch_size, decoder.max_length, decoder.device_map) == (8, 32768, "auto")
     assert decoder.trust_remote_code is True
     assert decoder.instruction == "Given a ground truth video summary, assess the quality."
-    assert decoder.fine_grained == FineGrained(True, "nltk")
+    assert decoder.fine_grained == SentenceOptions(True, "nltk")
     assert config.processing == Processing("cuda:0", 25, 10)
     assert config.data_paths == DataPaths("data/ground_truth/clip_cc_dataset.json", "data/models", "/elsewhere/results")
     assert config.models_to_evaluate == ("internvl", "llava_next_video")
@@ -49,7 +49,7 @@ def test_what_is_not_there(tmp_path, text):
     assert config.decoder.path is None
     assert config.decoder.instruction is None
     assert config.decoder.trust_remote_code is False
-    assert config.decoder.fine_grained == FineGrained()
+    assert config.decoder.fine_grained == SentenceOptions()
     assert config.processing == Processing()
     assert config.data_paths == DataPaths()
     assert config.models_to_evaluate == ()

@@ -13,7 +13,17 @@ import sqlalchemy as sa
 import torch
 
 from testbed.db.store import Store
-from testbed.entities import CellRecord, Checkpoint, Chunk, DatasetInfo, Metric, Result, SampleInfo, Score, current
+from testbed.entities import (
+    CellRecord,
+    Chunk,
+    DatasetInfo,
+    Metric,
+    Result,
+    SampleInfo,
+    Score,
+    TrainingCheckpoint,
+    current,
+)
 from testbed.errors import CorruptOutputError, DuplicateNameError, StoreError, UnknownNameError
 
 MODEL = "model"
@@ -473,7 +483,7 @@ def test_evaluations_are_found_by_the_training_runs_of_their_checkpoints(store: 
     first, second, other = (build.complete(model=name, fingerprint=name) for name in ("one", "two", "three"))
     assert store.checkpoints.training_runs() == []
     for each, run in ((second, "runs/b"), (first, 'runs/"a" ü')):
-        store.checkpoints.note([each.id], Checkpoint(run, 1))
+        store.checkpoints.note([each.id], TrainingCheckpoint(run, 1))
     store.checkpoints.claim(other.id, "told")
     assert store.checkpoints.training_runs() == ['runs/"a" ü', "runs/b"]
     assert [each.id for each in store.checkpoints.of_runs(["runs/b", "nowhere"])] == [second.id]

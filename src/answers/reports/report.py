@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from testbed.answers.reports import choice, free_text, pairs, reasoning, yes_no
-from testbed.answers.reports.scored import Array, Scored, mean
+from testbed.answers.reports.scored import Array, ScoredRows, mean
 from testbed.answers.reports.we_math import we_math
-from testbed.answers.verdict import Answered, Verdict
+from testbed.answers.verdict import AnsweredQuestions, Verdict
 from testbed.entities import Metric
 from testbed.errors import unknown_name
 from testbed.metric_specs import LOWER, NEITHER, NEVER, MetricSpec, rate
@@ -29,7 +29,7 @@ class Report:
         published: The names that VLMEvalKit gives to the metrics, where they differ.
     """
 
-    compute: Callable[[Answered, str], list[Metric]]
+    compute: Callable[[AnsweredQuestions, str], list[Metric]]
     primary: str
     published: Mapping[str, str]
 
@@ -132,7 +132,7 @@ PUBLISHED_MMT: Mapping[str, str] = {
 
 def report(
     name: str,
-    answered: Answered,
+    answered: AnsweredQuestions,
     scorer: str,
     *,
     cut_off: Sequence[bool | None] | None = None,
@@ -160,7 +160,7 @@ def report(
 
 
 def extras(
-    answered: Answered,
+    answered: AnsweredQuestions,
     scorer: str,
     *,
     cut_off: Sequence[bool | None] | None = None,
@@ -184,7 +184,7 @@ def extras(
         expected: Float array [n]: the score to expect of each answer with a draw; NaN for none. Without it there is no
             ``expected_of_draw``.
     """
-    rows, verdicts = Scored.of(answered), answered.verdicts
+    rows, verdicts = ScoredRows.of(answered), answered.verdicts
     there = [verdict is not None for verdict in verdicts]
     unparsed = [np.nan if verdict is None else float(verdict.extracted is None) for verdict in verdicts]
     found: dict[MetricSpec, Sequence[float] | Array] = {

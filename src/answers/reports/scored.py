@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from testbed.answers.verdict import Answered
+from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import OVERALL, Metric
 from testbed.metric_specs import MetricSpec
 from testbed.metrics.inference.clusters import cluster_count, clusters_of
@@ -22,7 +22,7 @@ _LONGEST = 256  # characters of a slice
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredRows:
     """Rows, or groups of rows, with their scores. All parts have the same length n.
 
     Attributes:
@@ -40,7 +40,7 @@ class Scored:
     clusters: Array
 
     @classmethod
-    def of(cls, answered: Answered) -> Scored:
+    def of(cls, answered: AnsweredQuestions) -> ScoredRows:
         """The rows of a set."""
         verdicts = answered.verdicts
         return cls(
@@ -63,10 +63,10 @@ class Scored:
         """The cells of a column; None where it is empty."""
         return [row.get(column) for row in self.columns]
 
-    def take(self, positions: Iterable[int]) -> Scored:
+    def take(self, positions: Iterable[int]) -> ScoredRows:
         """The rows at some positions, in this order; a row may be taken several times."""
         places = np.fromiter(positions, dtype=np.int64)
-        return Scored(
+        return ScoredRows(
             ids=[self.ids[place] for place in places],
             columns=[self.columns[place] for place in places],
             scores=self.scores[places],
@@ -74,15 +74,15 @@ class Scored:
             clusters=self.clusters[places],
         )
 
-    def clustered(self, keys: Sequence[Hashable]) -> Scored:
+    def clustered(self, keys: Sequence[Hashable]) -> ScoredRows:
         """With the rows of the same key as clusters, unless it is known which rows share a picture."""
         return self if len(set(self.clusters.tolist())) < len(self) else replace(self, clusters=_numbered(keys))
 
-    def where(self, labels: Labels, label: str) -> Scored:
+    def where(self, labels: Labels, label: str) -> ScoredRows:
         """The rows with a label."""
         return self.take(index for index, other in enumerate(labels) if other == label)
 
-    def all_right(self, keys: Sequence[Hashable | None]) -> Scored:
+    def all_right(self, keys: Sequence[Hashable | None]) -> ScoredRows:
         """The groups of rows with the same key: 1 if all are right, else 0, NaN if one has no answer.
 
         Each has the id, the columns and the cluster of its first row.
@@ -102,7 +102,7 @@ class Scored:
         return replace(firsts, scores=np.array(right, dtype=np.float64), extracted=[None] * len(members))
 
 
-def _clusters(answered: Answered) -> Array:
+def _clusters(answered: AnsweredQuestions) -> Array:
     groups = answered.groups
     if groups is None:
         column = next((group for group in _GROUPS if any(group in row for row in answered.columns)), None)
@@ -125,14 +125,14 @@ def slice_name(*parts: str) -> str:
     return "/".join(parts)[:_LONGEST]
 
 
-def mean(rows: Scored, spec: MetricSpec, scorer: str, part: str = OVERALL) -> Metric:
+def mean(rows: ScoredRows, spec: MetricSpec, scorer: str, part: str = OVERALL) -> Metric:
     """The mean score of rows; None without an answer."""
     counted = rows.counted
     value, stderr = clustered_mean_and_stderr(rows.scores[counted], rows.clusters[counted])
     return spec.metric(value, int(counted.sum()), stderr, part, scorer, clusters=cluster_count(rows.clusters[counted]))
 
 
-def sliced(rows: Scored, spec: MetricSpec, scorer: str, what: str, labels: Labels, *within: str) -> list[Metric]:
+def sliced(rows: ScoredRows, spec: MetricSpec, scorer: str, what: str, labels: Labels, *within: str) -> list[Metric]:
     """The mean of the rows with each label.
 
     Args:
@@ -148,12 +148,12 @@ def sliced(rows: Scored, spec: MetricSpec, scorer: str, what: str, labels: Label
     ]
 
 
-def by_columns(rows: Scored, spec: MetricSpec, scorer: str, columns: Sequence[str], *within: str) -> list[Metric]:
+def by_columns(rows: ScoredRows, spec: MetricSpec, scorer: str, columns: Sequence[str], *within: str) -> list[Metric]:
     """`sliced` by each of the columns that are there."""
     return [metric for column in columns for metric in sliced(rows, spec, scorer, column, rows.labels(column), *within)]
 
 
-def mean_of_means(rows: Scored, spec: MetricSpec, scorer: str, labels: Labels, part: str = OVERALL) -> Metric:
+def mean_of_means(rows: ScoredRows, spec: MetricSpec, scorer: str, labels: Labels, part: str = OVERALL) -> Metric:
     """The mean of the means of rows with the same label, each label weighing the same; rows without one do not count.
 
     The standard error is clustered: √(G / (G − 1) · Σ e²), with e the sum of the weighted deviations of a cluster's

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from testbed.answers.reports.choice import ACCURACY
-from testbed.answers.reports.scored import Array, Scored, mean, slice_name
-from testbed.answers.verdict import Answered
+from testbed.answers.reports.scored import Array, ScoredRows, mean, slice_name
+from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import Metric
 from testbed.metric_specs import LOWER, PREFERRED, MetricSpec, rate
 from testbed.metrics.inference.statistics import mean_and_stderr, ratio_and_stderr
@@ -25,7 +25,7 @@ class _Problems:
     whole: Array
 
 
-def we_math(answered: Answered, scorer: str) -> list[Metric]:
+def we_math(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """We-Math's four dimensions of problems with two and three steps, strict and loose.
 
     A problem is right as a whole or not, and so is each of its steps (``key`` is ``2steps_1``, …, ``2steps_multi``;
@@ -42,7 +42,7 @@ def we_math(answered: Answered, scorer: str) -> list[Metric]:
     525, the number of problems in the set; here N counts those with all answers. Its RM fails where RM + CM is 0; here
     it is None.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     keys = rows.labels("key")
     found = _problems(rows)
     generalization = found.all_steps & ~found.whole
@@ -70,7 +70,7 @@ def we_math(answered: Answered, scorer: str) -> list[Metric]:
     return metrics + [mean(own, ACCURACY, scorer, slice_name("steps", part)) for part, own in parts]
 
 
-def _problems(rows: Scored) -> _Problems:
+def _problems(rows: ScoredRows) -> _Problems:
     scores = {
         (columns.get("key"), columns.get("ID", columns.get("id"))): score == 1
         for columns, score in zip(rows.columns, rows.scores, strict=True)

@@ -12,7 +12,7 @@ import numpy as np
 from testbed.answers.reports.choice import ABILITY, ACCURACY, AVERAGE, CATEGORY
 from testbed.answers.reports.scored import (
     Array,
-    Scored,
+    ScoredRows,
     by_columns,
     mean,
     mean_of_means,
@@ -20,7 +20,7 @@ from testbed.answers.reports.scored import (
     sliced,
     values_of,
 )
-from testbed.answers.verdict import Answered
+from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import OVERALL, Metric
 from testbed.errors import DataError
 from testbed.metric_specs import HIGHER, LOWER, NEITHER, NEVER, PREFERRED, MetricSpec, rate
@@ -49,7 +49,7 @@ _F1, _YES_SHARE = rate("f1", headline=PREFERRED), rate("yes_share", NEITHER)
 _PRECISION, _RECALL = rate("precision"), rate("recall")
 
 
-def mme(answered: Answered, scorer: str) -> list[Metric]:
+def mme(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MME (arXiv 2306.13394): points by category, and their sums ``perception``, ``reasoning`` and ``total``.
 
     Each category has ``accuracy`` of questions, ``accuracy_plus``, the share of pictures whose questions are all right,
@@ -60,7 +60,7 @@ def mme(answered: Answered, scorer: str) -> list[Metric]:
     Raises:
         DataError: If it is not known which rows share a picture.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     if len(rows) and answered.groups is None and not any("image_path" in row for row in rows.columns):
         raise DataError("MME counts pictures with all questions right, but the table has no column image_path")
     metrics = [mean(rows, ACCURACY, scorer), mean(_pictures(rows), _PLUS, scorer)]
@@ -79,14 +79,14 @@ def mme(answered: Answered, scorer: str) -> list[Metric]:
     return [*sums, *metrics, *gaps]
 
 
-def _pictures(rows: Scored) -> Scored:
+def _pictures(rows: ScoredRows) -> ScoredRows:
     """The pictures with more than one question."""
     keys = list(zip(rows.labels(CATEGORY), rows.clusters.tolist(), strict=True))
     questions = Counter(keys)
     return rows.all_right([key if questions[key] > 1 else None for key in keys])
 
 
-def _points(rows: Scored, single: Metric, plus: Metric) -> Metric:
+def _points(rows: ScoredRows, single: Metric, plus: Metric) -> Metric:
     """The points of a category; the standard error is that of the pictures' points, which all weigh the same."""
     value = None if single.value is None or plus.value is None else 100 * (single.value + plus.value)
     points = []
@@ -110,7 +110,7 @@ def _sum(name: str, parts: Sequence[Metric | None], scorer: str) -> Metric:
     return spec.metric(value, sum(metric.n or 0 for metric in known), stderr, scorer=scorer)
 
 
-def pope(answered: Answered, scorer: str) -> list[Metric]:
+def pope(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """POPE (arXiv 2305.10355): accuracy, precision, recall and F1 of "yes", and the share of answers "yes".
 
     Over all and by category. A row with several categories, separated by commas, counts once in each, and as often over
@@ -118,7 +118,7 @@ def pope(answered: Answered, scorer: str) -> list[Metric]:
     neither yes nor no can be read is not a yes for precision, recall and F1, and wrong for accuracy. Where a share has
     no rows (precision of a model that never says yes), it is None; VLMEvalKit gives 0.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     repeated: list[int] = []
     categories: list[str | None] = []
     for index, cell in enumerate(rows.labels(CATEGORY)):
@@ -133,19 +133,19 @@ def pope(answered: Answered, scorer: str) -> list[Metric]:
     return metrics
 
 
-def vsr(answered: Answered, scorer: str) -> list[Metric]:
+def vsr(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """VSR (arXiv 2205.00363), zero-shot: accuracy, and precision, recall and F1 of "yes", as in `pope`."""
-    found = _yes(Scored.of(answered), scorer, OVERALL, answered.published)
+    found = _yes(ScoredRows.of(answered), scorer, OVERALL, answered.published)
     return [replace(metric, name="f1_score", headline=0) if metric.name == "f1" else metric for metric in found]
 
 
-def amber(answered: Answered, scorer: str) -> list[Metric]:
+def amber(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """AMBER's questions (arXiv 2311.07397): ``average`` of the accuracies of its kinds, which weigh the same.
 
     The kinds are attribute, existence and relation; a ``category`` that is not AMBER's is a kind of its own. Also
     the accuracy of all rows, by kind and category.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     kinds = [None if label is None else AMBER_KINDS.get(label, label) for label in rows.labels(CATEGORY)]
     return [
         mean_of_means(rows, AVERAGE, scorer, kinds),
@@ -155,7 +155,7 @@ def amber(answered: Answered, scorer: str) -> list[Metric]:
     ]
 
 
-def _yes(rows: Scored, scorer: str, part: str, exactly: bool = False) -> list[Metric]:
+def _yes(rows: ScoredRows, scorer: str, part: str, exactly: bool = False) -> list[Metric]:
     """Accuracy, F1, precision, recall and the share of yes.
 
     Args:
@@ -183,7 +183,7 @@ def _yes(rows: Scored, scorer: str, part: str, exactly: bool = False) -> list[Me
     return metrics
 
 
-def hallusion(answered: Answered, scorer: str) -> list[Metric]:
+def hallusion(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """HallusionBench (arXiv 2310.14566): ``aacc``, ``facc``, ``qacc`` and their mean ``average``.
 
     aAcc is the share of right answers; fAcc that of figures whose questions are all right; qAcc that of questions that
@@ -198,7 +198,7 @@ def hallusion(answered: Answered, scorer: str) -> list[Metric]:
     Raises:
         DataError: If an index has fewer parts.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     metrics = _hallusion(rows, scorer, OVERALL)
     for column in (CATEGORY, ABILITY):
         labels = rows.labels(column)
@@ -207,7 +207,7 @@ def hallusion(answered: Answered, scorer: str) -> list[Metric]:
     return metrics
 
 
-def _hallusion(rows: Scored, scorer: str, part: str) -> list[Metric]:
+def _hallusion(rows: ScoredRows, scorer: str, part: str) -> list[Metric]:
     numbers = [_numbers(sample_id) for sample_id in rows.ids]
     topics = list(zip(rows.labels(CATEGORY), rows.labels(ABILITY), strict=True))
     single = mean(rows, rate("aacc"), scorer, part)

@@ -22,7 +22,7 @@ from testbed.data.at_hand.labels import targets_of
 from testbed.data.at_hand.placed import Listing
 from testbed.data.content import remembered_digest
 from testbed.data.decode import IMAGE_EXTENSIONS, image_digest
-from testbed.data.left_out import HIDDEN, NO_SAMPLE, OTHER_EXTENSION, OUTSIDE, Leaving, is_hidden
+from testbed.data.left_out import HIDDEN, NO_SAMPLE, OTHER_EXTENSION, OUTSIDE, LeftOutLog, is_hidden
 from testbed.errors import DataError
 from testbed.identity.describe import digest_bytes
 
@@ -42,7 +42,7 @@ class _Member(NamedTuple):
 
 
 @dataclass
-class _Found:
+class _Members:
     """The members of archives.
 
     Attributes:
@@ -73,7 +73,7 @@ def open_archives(paths: Sequence[Path], name: str) -> Listing:
 
 
 def _listing(paths: Sequence[Path], name: str, writer: Writer) -> Listing:
-    found, leaving = _Found(), Leaving()
+    found, leaving = _Members(), LeftOutLog()
     in_place = all(_is_plain_tar(path) for path in paths)
     for number, path in enumerate(paths):
         for member in _members(path, leaving):
@@ -86,7 +86,9 @@ def _listing(paths: Sequence[Path], name: str, writer: Writer) -> Listing:
     return listing
 
 
-def _take(member: _Member, path: Path, number: int | None, writer: Writer, found: _Found, leaving: Leaving) -> None:
+def _take(
+    member: _Member, path: Path, number: int | None, writer: Writer, found: _Members, leaving: LeftOutLog
+) -> None:
     name = member.name
     if name in found.archive:
         raise DataError(f"two images or labels are named {name}, in {found.archive[name]} and {path}")
@@ -105,7 +107,7 @@ def _take(member: _Member, path: Path, number: int | None, writer: Writer, found
 # Class folders ----------------------------------------------------------------------------------------------------
 
 
-def _class_folders(name: str, found: _Found, leaving: Leaving) -> Listing:
+def _class_folders(name: str, found: _Members, leaving: LeftOutLog) -> Listing:
     """Images below one folder for each class, in torchvision's order; the folder that has these may be anywhere."""
     folders = [PurePosixPath(image).parent.parts for image in found.images]
     root = 0
@@ -136,7 +138,7 @@ def _class_folders(name: str, found: _Found, leaving: Leaving) -> Listing:
 # Shards -----------------------------------------------------------------------------------------------------------
 
 
-def _samples_of_shards(name: str, found: _Found, leaving: Leaving) -> Listing:
+def _samples_of_shards(name: str, found: _Members, leaving: LeftOutLog) -> Listing:
     """Images and labels of one key: the name up to the first dot after the last slash."""
     images: dict[str, str] = {}
     labels: dict[str, Any] = {}
@@ -189,7 +191,7 @@ def _is_plain_tar(path: Path) -> bool:
         return file.read(262)[257:262] == b"ustar"
 
 
-def _members(path: Path, leaving: Leaving) -> Iterator[_Member]:
+def _members(path: Path, leaving: LeftOutLog) -> Iterator[_Member]:
     """The plain files in an archive, in its order.
 
     Raises:
@@ -205,7 +207,7 @@ def _members(path: Path, leaving: Leaving) -> Iterator[_Member]:
         raise DataError(f"the archive {path} is damaged: {reason_of(error)}") from error
 
 
-def _zipped(path: Path, leaving: Leaving) -> Iterator[_Member]:
+def _zipped(path: Path, leaving: LeftOutLog) -> Iterator[_Member]:
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             if member.is_dir():
@@ -217,7 +219,7 @@ def _zipped(path: Path, leaving: Leaving) -> Iterator[_Member]:
                 yield _Member(name, archive.read(member), None)
 
 
-def _tarred(path: Path, leaving: Leaving) -> Iterator[_Member]:
+def _tarred(path: Path, leaving: LeftOutLog) -> Iterator[_Member]:
     with tarfile.open(path, "r:*", encoding="utf-8") as archive:
         for member in archive:
             if member.isdir():
@@ -244,7 +246,7 @@ def _checked(name: str, size: int, path: Path) -> str:
     return name.removeprefix("./")
 
 
-def _is_read(name: str, leaving: Leaving) -> bool:
+def _is_read(name: str, leaving: LeftOutLog) -> bool:
     hidden = any(is_hidden(part) for part in name.split("/"))
     if hidden:
         leaving.out(name, HIDDEN)

@@ -22,7 +22,7 @@ from testbed.data.at_hand.labels import targets_of
 from testbed.data.at_hand.pictures import rgb_of
 from testbed.data.at_hand.placed import WHOLE, Listing, PlacedImages, common_folder
 from testbed.data.decode import image_digest
-from testbed.data.left_out import Leaving
+from testbed.data.left_out import LeftOutLog
 from testbed.errors import DataError
 from testbed.identity.describe import digest_bytes
 from testbed.paths import cache_dir, write_atomically
@@ -99,7 +99,7 @@ def listing_of(key: str, build: Callable[[Writer], Listing]) -> Listing:
 
 def keep_in(items: Items, writer: Writer) -> Listing:
     """Writes the samples of a file that was read before, and returns their listing."""
-    found, labels, leaving = Listing(files=[IMAGES]), [], Leaving()
+    found, labels, leaving = Listing(files=[IMAGES]), [], LeftOutLog()
     for position, image, label, rounded in _samples(items):
         if rounded:
             leaving.out(items.id_of(position), ROUNDED, expected=True)
@@ -132,7 +132,7 @@ class Writer:
 
 def _keep_images(items: Items) -> str:
     """They are read twice if they are new: the first time gives the name, and shows whether they are kept already."""
-    hasher, labels, digests, leaving = hashlib.sha256(), [], [], Leaving()
+    hasher, labels, digests, leaving = hashlib.sha256(), [], [], LeftOutLog()
     for position, image, label, rounded in _samples(items):
         if rounded:
             leaving.out(items.id_of(position), ROUNDED, expected=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from testbed.data.decode import IMAGE_EXTENSIONS
 from testbed.data.formats.image_folder import class_folders, entries, image_files
-from testbed.data.left_out import Leaving, is_hidden, printable
+from testbed.data.left_out import LeftOutLog, is_hidden, printable
 from testbed.errors import DataError
 
 FOLDER_PREFIX = "folder/"
@@ -112,7 +112,7 @@ def _said(folder: Path, root: Path, name: str) -> str:
 def _with_images(folder: Path) -> Iterator[str]:
     """The folders in a folder that have an image in them, at any depth; in the order of their names."""
     for name in class_folders(folder):
-        if next(image_files(folder / name, Leaving()), None) is not None:
+        if next(image_files(folder / name, LeftOutLog()), None) is not None:
             yield name
 
 

@@ -17,7 +17,7 @@ from testbed.data.left_out import (
     NO_IMAGES,
     OTHER_EXTENSION,
     OUTSIDE,
-    Leaving,
+    LeftOutLog,
     composed,
     is_hidden,
     printable,
@@ -51,7 +51,7 @@ class ImageFolder(FileImages):
                 f"data set {name!r}: the folder {root} does not exist; it should contain one folder per class with the"
                 " images in it (CLASS/IMAGE.jpg)"
             )
-        leaving, here = Leaving(), class_folders(root)
+        leaving, here = LeftOutLog(), class_folders(root)
         _leave_out_beside(root, leaving)
         self.class_names = list(here if classes is None else classes)
         ids: list[str] = []
@@ -84,7 +84,7 @@ class ImageFolder(FileImages):
         )
 
 
-def _leave_out_beside(root: Path, leaving: Leaving) -> None:
+def _leave_out_beside(root: Path, leaving: LeftOutLog) -> None:
     """Notes what lies beside the class folders, apart from the files that testbed reads there."""
     for entry in entries(root):
         if is_hidden(entry.name):
@@ -94,7 +94,7 @@ def _leave_out_beside(root: Path, leaving: Leaving) -> None:
 
 
 def image_files(
-    folder: Path, leaving: Leaving, relative: str = "", above: tuple[str, ...] = (), through_link: bool = False
+    folder: Path, leaving: LeftOutLog, relative: str = "", above: tuple[str, ...] = (), through_link: bool = False
 ) -> Iterator[str]:
     """Image files below a folder, as POSIX paths; follows links to folders, except cycles.
 

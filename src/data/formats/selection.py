@@ -36,7 +36,7 @@ PAIR_FILES = (".json", ".jsonl", ".csv")
 
 
 @dataclass(frozen=True)
-class Instance:
+class SelectionInstance:
     """Images and captions.
 
     Attributes:
@@ -64,7 +64,7 @@ class CaptionSelection(ImageSource):
         DataError: If an image is missing, an instance has only one choice, or two have the same name.
     """
 
-    def __init__(self, images: Images, instances: Sequence[Instance], name: str, origin: str) -> None:
+    def __init__(self, images: Images, instances: Sequence[SelectionInstance], name: str, origin: str) -> None:
         _check(instances, name)
         require_images(images, [image for instance in instances for image in instance.images], name, origin)
         self.images = images
@@ -113,7 +113,7 @@ class CaptionSelection(ImageSource):
         ]
 
 
-def _check(instances: Sequence[Instance], name: str) -> None:
+def _check(instances: Sequence[SelectionInstance], name: str) -> None:
     if not instances:
         raise DataError(f"data set {name!r}: the annotation file has no instances")
     twice = [instance_id for instance_id, count in Counter(instance.id for instance in instances).items() if count > 1]
@@ -169,7 +169,7 @@ def own_pairs(root: Path, name: str) -> CaptionSelection:
     return CaptionSelection(images, read_pairs(path), name, f"the author of {path.name}")
 
 
-def read_pairs(path: Path) -> list[Instance]:
+def read_pairs(path: Path) -> list[SelectionInstance]:
     """Instances in the general form, as a JSON list, JSON lines, or CSV.
 
     JSON: objects with ``images`` (paths; or ``image``, one path) and ``captions``; image j's caption is caption j, or
@@ -193,7 +193,7 @@ def read_pairs(path: Path) -> list[Instance]:
     return [_instance(entry, str(number), f"{path}, entry {number + 1:,}") for number, entry in enumerate(entries)]
 
 
-def _instance(entry: Any, number: str, where: str) -> Instance:
+def _instance(entry: Any, number: str, where: str) -> SelectionInstance:
     captions = texts(value_of(entry, "captions", list, where), f"{where}: 'captions'")
     unknown = [key for key in entry if key not in PAIR_KEYS]
     if unknown:
@@ -204,7 +204,7 @@ def _instance(entry: Any, number: str, where: str) -> Instance:
         images = texts(value_of(entry, "images", list, where), f"{where}: 'images'")
     boxes = entry.get("boxes", [entry["box"]] if "box" in entry else [])
     slices = value_of(entry, "slices", dict, where) if "slices" in entry else {}
-    return Instance(
+    return SelectionInstance(
         checked_text(str(entry.get("id", number)), where),
         tuple(checked_path(image, where) for image in images),
         tuple(_by_answer(captions, entry.get("answer"), len(images), where)),

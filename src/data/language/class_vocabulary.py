@@ -34,7 +34,7 @@ _NUMBERED = re.compile(r"\d+[\s._-]+(?=\D)")  # "022.bald_eagle"
 _NEAR = 0.75
 
 
-class Vocabulary:
+class ClassVocabulary:
     """The class of each output of a network, and its names.
 
     Args:
@@ -149,7 +149,7 @@ class Vocabulary:
 
 
 @lru_cache(maxsize=8)
-def imagenet(subset: str = IMAGENET_1K) -> Vocabulary:
+def imagenet(subset: str = IMAGENET_1K) -> ClassVocabulary:
     """The classes of one of `SUBSETS`.
 
     Raises:
@@ -163,7 +163,7 @@ def imagenet(subset: str = IMAGENET_1K) -> Vocabulary:
         ours, theirs = openai_names(), torchvision_names()
         lists = [names for names in (ours, theirs) if len(names) == len(ids)]
         first = [[names[index] for names in lists] + first[index] for index in range(len(ids))]
-    return Vocabulary(subset, ids, first, synonyms)
+    return ClassVocabulary(subset, ids, first, synonyms)
 
 
 def names_read(view: Mapping[str, Any]) -> list[str] | None:
@@ -186,7 +186,7 @@ def subset_of(classes: int | None) -> str | None:
 
 
 @lru_cache(maxsize=64)
-def vocabulary_of(names: tuple[str, ...]) -> Vocabulary:
+def vocabulary_of(names: tuple[str, ...]) -> ClassVocabulary:
     """The vocabulary of a list of names: ImageNet's own where it is ImageNet's, class by class, in whatever spelling.
 
     A listed class is also found by what else ImageNet's lists call it.
@@ -198,7 +198,7 @@ def vocabulary_of(names: tuple[str, ...]) -> Vocabulary:
     places = [known.candidates(name) for name in names]
     others = [[known.wnid(place[0]), *known.names(place[0])] if len(place) == 1 else [] for place in places]
     numbered = not any(name.strip().isdigit() for name in names)
-    return Vocabulary("the listed classes", names, [(name,) for name in names], others, numbered)
+    return ClassVocabulary("the listed classes", names, [(name,) for name in names], others, numbered)
 
 
 @lru_cache(maxsize=1)

@@ -16,7 +16,7 @@ from testbed.calls import reason_of
 from testbed.data.class_lists import places, union
 from testbed.data.content import of_missing
 from testbed.data.decode import decode_bytes, decode_file, image_digest
-from testbed.data.left_out import HIDDEN, NO_IMAGES, OTHER_EXTENSION, Leaving, LeftOut, is_hidden, merged
+from testbed.data.left_out import HIDDEN, NO_IMAGES, OTHER_EXTENSION, LeftOut, LeftOutLog, is_hidden, merged
 from testbed.data.source import ImageSource
 from testbed.errors import DataError, MissingExtraError, SampleError
 from testbed.paths import data_root
@@ -190,7 +190,7 @@ def _class_list(splits: Mapping[str, Any], column: str) -> list[str] | None:
 
 def _absent(targets: Sequence[int], classes: Sequence[str] | None) -> Sequence[LeftOut]:
     """Returns the classes of other splits without a row here, for the report."""
-    leaving, here = Leaving(), set(targets)
+    leaving, here = LeftOutLog(), set(targets)
     for number, name in enumerate(classes or ()):
         if number not in here:
             leaving.out(name, NO_IMAGES, expected=True)
@@ -251,7 +251,7 @@ def _parquet_files(folder: Path) -> list[Path]:
 
 def _unread(folder: Path, splits: Mapping[str, Any]) -> Sequence[LeftOut]:
     """The files of an image folder that are in no split, besides tables of metadata."""
-    leaving, read = Leaving(), set()
+    leaving, read = LeftOutLog(), set()
     for rows in splits.values():
         column, _ = columns(str(folder), rows.features)
         images = rows.select_columns([column]).cast_column(column, _datasets().Image(decode=False))

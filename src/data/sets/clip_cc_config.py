@@ -25,7 +25,7 @@ DEVICE = re.compile(r"cpu|mps|cuda(:\d+)?")
 
 
 @dataclass(frozen=True)
-class FineGrained:
+class SentenceOptions:
     """Options of the sentence-by-sentence comparison of captions.
 
     Attributes:
@@ -38,7 +38,7 @@ class FineGrained:
 
 
 @dataclass(frozen=True)
-class Decoder:
+class DecoderConfig:
     """A text embedder.
 
     Attributes:
@@ -66,7 +66,7 @@ class Decoder:
     instruction: str | None = None
     torch_dtype: str | None = None
     attention: str | None = None
-    fine_grained: FineGrained = FineGrained()
+    fine_grained: SentenceOptions = SentenceOptions()
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class ClipCcConfig:
     """
 
     path: Path
-    decoder: Decoder
+    decoder: DecoderConfig
     processing: Processing = Processing()
     data_paths: DataPaths = DataPaths()
     models_to_evaluate: tuple[str, ...] = field(default=())
@@ -174,7 +174,7 @@ def read_config(path: str | Path) -> ClipCcConfig:
     )
 
 
-def _decoder(section: _Section) -> Decoder:
+def _decoder(section: _Section) -> DecoderConfig:
     section.only(
         "name", "path", "type", "batch_size", "max_length", "device_map", "trust_remote_code", "additional_params",
         "fine_grained",
@@ -183,7 +183,7 @@ def _decoder(section: _Section) -> Decoder:
     more.only("instruction_for_retrieval", "torch_dtype", "attn_implementation")
     fine = section.section("fine_grained")
     fine.only("enabled", "chunking_method")
-    return Decoder(
+    return DecoderConfig(
         name=section.needed("name", _name),
         type=section.needed("type", _word),
         path=section.get("path", _word, None),
@@ -194,7 +194,7 @@ def _decoder(section: _Section) -> Decoder:
         instruction=more.get("instruction_for_retrieval", _text, None if section.name == SECTIONS[0] else ""),
         torch_dtype=more.get("torch_dtype", _one_of(TORCH_DTYPES), None),
         attention=more.get("attn_implementation", _one_of(ATTENTION), None),
-        fine_grained=FineGrained(
+        fine_grained=SentenceOptions(
             enabled=fine.get("enabled", _switch, True),
             chunking_method=fine.get("chunking_method", _one_of(CHUNKING_METHODS), "nltk"),
         ),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.data.formats.folder_level import check_level
 from testbed.data.formats.image_folder import ImageFolder
-from testbed.data.left_out import NO_IMAGES, Leaving, merged
+from testbed.data.left_out import NO_IMAGES, LeftOutLog, merged
 from testbed.data.source import ImageSource
 from testbed.errors import DataError
 
@@ -88,7 +88,7 @@ class ImageNetFolder(ImageFolder):
             raise DataError(self._difference(found, by_name))
         missing = [name for name in places if name not in set(found)]
         if missing:
-            leaving = Leaving()
+            leaving = LeftOutLog()
             for absent in missing:
                 leaving.out(absent, NO_IMAGES, expected=True)
             self.left_out = merged([*self.left_out, *leaving.found()])
@@ -109,7 +109,7 @@ class ImageNetFolder(ImageFolder):
         )
 
 
-class Selected(ImageSource):
+class SelectedSamples(ImageSource):
     """Some samples of another source, with new targets."""
 
     def __init__(
@@ -142,17 +142,17 @@ class Selected(ImageSource):
         return self.source.digests([self.positions[position] for position in positions])
 
 
-def of_classes(source: ImageSource, groups: Sequence[Sequence[int]]) -> Selected:
+def of_classes(source: ImageSource, groups: Sequence[Sequence[int]]) -> SelectedSamples:
     """The samples whose target is in a group of classes; the new target is the index of the group."""
     group_of = {label: index for index, group in enumerate(groups) for label in group}
     positions = [position for position, target in enumerate(source.targets) if target in group_of]
     names = None
     if source.class_names is not None:
         names = [", ".join(source.class_names[label] for label in group) for group in groups]
-    return Selected(source, positions, [group_of[source.targets[position]] for position in positions], names)
+    return SelectedSamples(source, positions, [group_of[source.targets[position]] for position in positions], names)
 
 
-def share_of_each_class(source: ImageSource, one_of: int) -> Selected:
+def share_of_each_class(source: ImageSource, one_of: int) -> SelectedSamples:
     """A fixed share of the samples of each class, at least one: those with the lowest SHA-256 of their file name.
 
     This rule needs no random generator; data sets of the same files (such as ImageNet-C) get the same samples.
@@ -165,14 +165,14 @@ def share_of_each_class(source: ImageSource, one_of: int) -> Selected:
         ranked = sorted(positions, key=lambda position: _rank(source.ids[position]))
         kept += ranked[: max(1, len(positions) // one_of)]
     kept.sort()
-    return Selected(source, kept, [source.targets[position] for position in kept], source.class_names)
+    return SelectedSamples(source, kept, [source.targets[position] for position in kept], source.class_names)
 
 
 def _rank(sample_id: str) -> bytes:
     return hashlib.sha256(Path(sample_id).stem.encode()).digest()
 
 
-def with_real_labels(source: ImageSource) -> Selected:
+def with_real_labels(source: ImageSource) -> SelectedSamples:
     """ImageNet's validation images with all their true classes instead of the one of their folder.
 
     Raises:
@@ -189,7 +189,7 @@ def with_real_labels(source: ImageSource) -> Selected:
                 f" ILSVRC2012_val_00050000, unlike {sample_id}"
             )
         targets.append(labels[int(number) - 1])
-    return Selected(source, range(len(source)), targets, source.class_names)
+    return SelectedSamples(source, range(len(source)), targets, source.class_names)
 
 
 def class_names() -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from testbed.data.formats.image_folder import image_files
 from testbed.data.formats.image_lists import ListedImages
-from testbed.data.left_out import Leaving
+from testbed.data.left_out import LeftOutLog
 from testbed.errors import DataError
 
 CLASSES = tuple(
@@ -35,7 +35,7 @@ class ModelVsHuman(ListedImages):
     def __init__(self, root: Path, name: str, textures: bool) -> None:
         sessions = (root / "dnn").is_dir()
         base = root / "dnn" if sessions else root
-        files = sorted(image_files(base, Leaving())) if base.is_dir() else []
+        files = sorted(image_files(base, LeftOutLog())) if base.is_dir() else []
         if not files:
             raise DataError(
                 f"data set {name!r}: {root} should hold a folder for each of 16 classes, or dnn/session-1/ with images,"

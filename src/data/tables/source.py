@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from testbed.data.content import MISSING, ImageDigests
-from testbed.data.left_out import NO_PICTURE, Leaving, LeftOut
+from testbed.data.left_out import NO_PICTURE, LeftOut, LeftOutLog
 from testbed.data.rows import Picture, Row, RowSource
 from testbed.data.tables.index import IMAGE, IMAGE_PATH, INDEX, TableIndex, index_table, reference_of
 from testbed.data.tables.pictures import decoded, is_reference, names_of, parts_of, picture_file, read_picture
@@ -284,7 +284,7 @@ def _with_pictures(index: TableIndex) -> list[int]:
 
 
 def _without(index: TableIndex, kept: Sequence[int]) -> Sequence[LeftOut]:
-    leaving = Leaving()
+    leaving = LeftOutLog()
     for row in sorted(set(range(len(index.ids))) - set(kept)):
         leaving.out(index.ids[row], NO_PICTURE)
     return leaving.found()

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from testbed.data.decode import image_digest
 from testbed.data.file_index import FileIndex
-from testbed.data.left_out import HIDDEN, NO_SAMPLE, Leaving, is_hidden
+from testbed.data.left_out import HIDDEN, NO_SAMPLE, LeftOutLog, is_hidden
 from testbed.data.threads import Stop, StoppedError, reading_threads
 from testbed.data.webdataset.format import IMAGE_EXTENSIONS, LABEL_EXTENSION, read_label
 from testbed.errors import DataError
@@ -94,7 +94,7 @@ def read_shard(path: Path, kind: str, stop: Stop | None = None) -> ShardIndex:
         StoppedError: If it is stopped.
     """
     samples: dict[str, _Sample] = {}
-    leaving = Leaving()
+    leaving = LeftOutLog()
     try:
         with path.open("rb") as file:
             now = os.fstat(file.fileno())
@@ -190,7 +190,7 @@ def _check_end(path: Path, file: BinaryIO, end: int) -> None:
 
 
 def _take(
-    path: Path, file: BinaryIO, member: tarfile.TarInfo, kind: str, samples: dict[str, _Sample], leaving: Leaving
+    path: Path, file: BinaryIO, member: tarfile.TarInfo, kind: str, samples: dict[str, _Sample], leaving: LeftOutLog
 ) -> None:
     """Records a member of a sample: the place of an image or a label, the extension of another one."""
     name = member.name.removeprefix("./")

@@ -23,7 +23,7 @@ _LANGUAGE = re.compile(r"(?P<dataset>.+)\.zeroshot\.(?P<language>[a-z]{2,3}(?:_[
 
 
 @dataclass(frozen=True)
-class Place:
+class ClipBenchmarkFields:
     """CLIP benchmark's fields of an eval setting.
 
     Attributes:
@@ -39,7 +39,7 @@ class Place:
     probe: Mapping[str, Any] = field(default_factory=dict)
 
 
-def place_of(eval_setting: str, metrics: Collection[str]) -> Place:
+def place_of(eval_setting: str, metrics: Collection[str]) -> ClipBenchmarkFields:
     """Returns CLIP benchmark's fields of an eval setting.
 
     Args:
@@ -55,11 +55,11 @@ def place_of(eval_setting: str, metrics: Collection[str]) -> Place:
             "seed": name.seed or 0,
             "normalized": name.normalize is not False,
         }
-        return Place(dataset, LINEAR_PROBE, ENGLISH, probe)
-    return Place(dataset, _own_task(metrics), name.language or _first_language(name.dataset))
+        return ClipBenchmarkFields(dataset, LINEAR_PROBE, ENGLISH, probe)
+    return ClipBenchmarkFields(dataset, _own_task(metrics), name.language or _first_language(name.dataset))
 
 
-def setting_of(place: Place) -> str:
+def setting_of(place: ClipBenchmarkFields) -> str:
     """Returns the eval setting of a record of CLIP benchmark; undoes `place_of` as far as records allow."""
     words = BenchmarkName(place.dataset)
     if place.task == LINEAR_PROBE:

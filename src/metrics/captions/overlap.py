@@ -221,14 +221,16 @@ def cider_d(
     rarity = {phrase: most - math.log(count) for phrase, count in frequency.items()}
     found = []
     for text, several in zip(captions, references, strict=True):
-        own = _Weighted(text, rarity, most)
+        own = _PhraseWeights(text, rarity, most)
         found.append(
-            10 * math.fsum(own.likeness(_Weighted(reference, rarity, most)) for reference in several) / len(several)
+            10
+            * math.fsum(own.similarity(_PhraseWeights(reference, rarity, most)) for reference in several)
+            / len(several)
         )
     return found
 
 
-class _Weighted:
+class _PhraseWeights:
     """A text's phrases, with their counts times their rarity."""
 
     def __init__(self, text: str, rarity: dict[tuple[str, ...], float], most: float) -> None:
@@ -238,7 +240,7 @@ class _Weighted:
         self.weights = [{phrase: count * rarity.get(phrase, most) for phrase, count in of.items()} for of in counts]
         self.norms = [math.sqrt(math.fsum(weight**2 for weight in of.values())) for of in self.weights]
 
-    def likeness(self, reference: _Weighted) -> float:
+    def similarity(self, reference: _PhraseWeights) -> float:
         """The mean over phrases of one to four words of the clipped cosine, less for a differing length."""
         total = 0.0
         for own, others, norm, other_norm in zip(

@@ -30,7 +30,7 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CorrectedMean:
     """A corrected mean.
 
     Attributes:
@@ -52,7 +52,7 @@ class Estimate:
     power: float | None = None
 
 
-def labels_alone(labels: Array, confidence: float = LEVEL, clusters: Array | None = None) -> Estimate:
+def labels_alone(labels: Array, confidence: float = LEVEL, clusters: Array | None = None) -> CorrectedMean:
     """Returns the mean of the labels, without a judge: the baseline for every correction.
 
     Args:
@@ -71,7 +71,7 @@ def labels_alone(labels: Array, confidence: float = LEVEL, clusters: Array | Non
     mean, stderr = mean_and_stderr(given)
     assert mean is not None
     stderr = _widened(stderr, given - mean, clusters, labelled)
-    return Estimate(mean, stderr, *_normal(mean, stderr, confidence, (0.0, 1.0)), len(given), len(given))
+    return CorrectedMean(mean, stderr, *_normal(mean, stderr, confidence, (0.0, 1.0)), len(given), len(given))
 
 
 def prediction_powered(
@@ -81,7 +81,7 @@ def prediction_powered(
     confidence: float = LEVEL,
     bounds: tuple[float, float] = (0.0, 1.0),
     clusters: Array | None = None,
-) -> Estimate:
+) -> CorrectedMean:
     """Prediction-powered inference with a tuned weight (PPI++; Angelopoulos, Duchi & Zrnic, arXiv 2311.01453).
 
     With n samples that have a label Y and a verdict f, M that have only a verdict, and the judge's weight λ, the mean
@@ -116,12 +116,12 @@ def prediction_powered(
         stderr = math.sqrt(spread + float(corrected.var()) / n)
         influence = [(corrected - corrected.mean()) / n, power * (rest - rest.mean()) / more if more else rest]
         stderr = _widened(stderr, np.concatenate(influence), clusters, *_masks(labels, verdicts))
-    return Estimate(value, stderr, *_normal(value, stderr, confidence, bounds), n + more, n, float(power))
+    return CorrectedMean(value, stderr, *_normal(value, stderr, confidence, bounds), n + more, n, float(power))
 
 
 def post_stratified(
     labels: Array, verdicts: Array, confidence: float = LEVEL, clusters: Array | None = None
-) -> Estimate:
+) -> CorrectedMean:
     """The mean of binary labels by strata of a binary judge: the efficient estimate of arXiv 2601.05420.
 
     With p the share of verdicts 1, and μ₁ and μ₀ the mean label where the verdict is 1 and 0, it is p·μ₁ + (1 − p)·μ₀
@@ -155,9 +155,9 @@ def post_stratified(
     influence = of_verdicts + np.concatenate([of_labels, np.zeros(len(rest))])
     wider = _widened(1.0, influence, clusters, *_masks(labels, verdicts))
     if wider is None:
-        return Estimate(value, None, None, None, n, len(given))
+        return CorrectedMean(value, None, None, None, n, len(given))
     low, high = wilson(value, centre * (1 - centre) / (widened * wider**2), confidence)
-    return Estimate(value, math.sqrt(variance) * wider, float(low), float(high), n, len(given))
+    return CorrectedMean(value, math.sqrt(variance) * wider, float(low), float(high), n, len(given))
 
 
 def rogan_gladen(
@@ -169,7 +169,7 @@ def rogan_gladen(
     right_labels: int,
     confidence: float = LEVEL,
     wider: float = 1.0,
-) -> Estimate:
+) -> CorrectedMean:
     """The share of right answers, from a judge's error rates (Rogan & Gladen 1978).
 
     θ = (share + specificity − 1) / (specificity + sensitivity − 1), cut to [0, 1]. The interval is that of Lee et al.
@@ -201,19 +201,19 @@ def rogan_gladen(
     high_rate = (right_labels * sensitivity + 1) / (right_labels + 2)
     labels = wrong_labels + right_labels
     if low_rate + high_rate <= 1:  # too few labels to distinguish the judge from chance
-        return Estimate(value, None, None, None, n, labels)
+        return CorrectedMean(value, None, None, None, n, labels)
     centre = _corrected(share_, low_rate, high_rate)
     of_low = low_rate * (1 - low_rate) / (wrong_labels + 2)
     of_high = high_rate * (1 - high_rate) / (right_labels + 2)
     shift = 2 * z**2 * (centre * of_high - (1 - centre) * of_low)
     variance = share_ * (1 - share_) / n_ + (1 - centre) ** 2 * of_low + centre**2 * of_high
     stderr = wider * math.sqrt(variance) / (low_rate + high_rate - 1)
-    return Estimate(value, stderr, *_normal(centre + shift, stderr, confidence, (0.0, 1.0)), n, labels)
+    return CorrectedMean(value, stderr, *_normal(centre + shift, stderr, confidence, (0.0, 1.0)), n, labels)
 
 
 def rogan_gladen_of(
     labels: Array, verdicts: Array, confidence: float = LEVEL, clusters: Array | None = None
-) -> Estimate:
+) -> CorrectedMean:
     """`rogan_gladen` with the rates of the labelled samples, and the share among those that have a verdict alone.
 
     Args:
@@ -239,7 +239,7 @@ def rogan_gladen_of(
     influence = np.concatenate([of_labels, (rest - rest.mean()) / len(rest)])
     wider = _widened(1.0, influence, clusters, *_masks(labels, verdicts))
     if wider is None:
-        return Estimate(value, None, None, None, len(rest), len(given))
+        return CorrectedMean(value, None, None, None, len(rest), len(given))
     return rogan_gladen(float(rest.mean()), *rates, len(rest), len(wrong), len(right), confidence, wider)
 
 

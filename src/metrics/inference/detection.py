@@ -33,7 +33,7 @@ _SHARE = rate("share", zero_one=True)
 
 
 @dataclass(frozen=True)
-class Estimate:
+class DetectionInterval:
     """A number with its interval.
 
     Attributes:
@@ -51,7 +51,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Linearised:
+class LinearisedNumber:
     """A number, and what each sample adds to its error.
 
     Attributes:
@@ -67,7 +67,7 @@ class Linearised:
     of: int | None = None
 
 
-def area(positive: Array, negative: Array) -> Linearised:
+def area(positive: Array, negative: Array) -> LinearisedNumber:
     """The area under the ROC curve: how often a positive sample scores higher, ties counting one half.
 
     Args:
@@ -80,10 +80,10 @@ def area(positive: Array, negative: Array) -> Linearised:
     one, other = _checked(positive, negative)
     below, above = _share_below(one, other), 1 - _share_below(other, one)
     value = float(below.mean())
-    return Linearised(value, below - value, above - value)
+    return LinearisedNumber(value, below - value, above - value)
 
 
-def precision(positive: Array, negative: Array) -> Linearised:
+def precision(positive: Array, negative: Array) -> LinearisedNumber:
     """Average precision, as `testbed.metrics.detection.average_precision`; takes and raises what `area` does."""
     one, other = _checked(positive, negative)
     thresholds, gains = np.unique(-one, return_counts=True)  # negated, so that the highest comes first
@@ -95,12 +95,12 @@ def precision(positive: Array, negative: Array) -> Linearised:
     at, from_there = np.searchsorted(thresholds, -one), np.searchsorted(thresholds, -other)
     own = hits[at] / above[at] - value + _to_the_end(raises)[at] - raises @ hits / len(one)
     others = len(other) / len(one) * (lowers @ misses / len(other) - _to_the_end(lowers)[from_there])
-    return Linearised(value, own, others)
+    return LinearisedNumber(value, own, others)
 
 
 def false_positive_rate(
     positive: Array, negative: Array, clusters: Array | None = None, tpr: float = TPR
-) -> Linearised:
+) -> LinearisedNumber:
     """The false positive rate at a true positive rate, as `testbed.metrics.detection.fpr_at_tpr`.
 
     Args:
@@ -128,15 +128,15 @@ def false_positive_rate(
     found = (one >= threshold) - float((one >= threshold).mean())
     stderr = _stderr([found / len(one)], [clusters])
     if stderr is None or len(one) * (1 - tpr) < 1 - 1e-9:
-        return Linearised(value, np.full(len(one), math.nan), (other >= threshold) - value, of=len(other))
+        return LinearisedNumber(value, np.full(len(one), math.nan), (other >= threshold) - value, of=len(other))
     few, many = max(tpr - Z * stderr, 1 / len(one)), min(tpr + Z * stderr, 1.0)
     slope = (rate_at(many)[1] - rate_at(few)[1]) / (many - few) if stderr else 0.0  # no error: all are found, with ties
-    return Linearised(value, -slope * found, (other >= threshold) - value, of=len(other))
+    return LinearisedNumber(value, -slope * found, (other >= threshold) - value, of=len(other))
 
 
 def estimate(
-    found: Sequence[Linearised], positive_clusters: Sequence[Array | None], negative_clusters: Array | None = None
-) -> Estimate:
+    found: Sequence[LinearisedNumber], positive_clusters: Sequence[Array | None], negative_clusters: Array | None = None
+) -> DetectionInterval:
     """A number with its interval, or the mean of several with the same negative samples.
 
     Args:
@@ -150,13 +150,13 @@ def estimate(
     errors.append(np.mean([number.negative for number in found], axis=0) / len(found[0].negative))
     stderr = _stderr(errors, [*positive_clusters, negative_clusters])
     if stderr is None or math.isnan(stderr):
-        return Estimate(value, None, None, None)
+        return DetectionInterval(value, None, None, None)
     if found[0].of is not None:
         ends = interval(_SHARE, value, stderr, sum(number.of or 0 for number in found))
-        return Estimate(value, stderr, *(ends or (None, None)))
+        return DetectionInterval(value, stderr, *(ends or (None, None)))
     if stderr == 0 or not 0 < value < 1:
-        return Estimate(value, stderr, None, None)
-    return Estimate(value, stderr, *log_odds(value, stderr, Z))
+        return DetectionInterval(value, stderr, None, None)
+    return DetectionInterval(value, stderr, *log_odds(value, stderr, Z))
 
 
 def _checked(positive: Array, negative: Array) -> tuple[Array, Array]:

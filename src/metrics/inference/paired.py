@@ -25,7 +25,7 @@ _BLOCK = 2**22  # resampled values at a time, to bound memory
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PairedComparison:
     """Comparison of two models on the same samples.
 
     Attributes:
@@ -64,7 +64,7 @@ class Comparison:
     clusters: int | None = None
 
 
-def compare(first: Array, second: Array, seed: int = 0, clusters: Array | None = None) -> Comparison:
+def compare(first: Array, second: Array, seed: int = 0, clusters: Array | None = None) -> PairedComparison:
     """Compares two models.
 
     Args:
@@ -86,7 +86,7 @@ def compare(first: Array, second: Array, seed: int = 0, clusters: Array | None =
     sums, sizes = cluster_sums(difference, clusters)
     alone = bool((sizes == 1).all())
     low, high = difference_interval(difference, binary, clusters) or (None, None)
-    return Comparison(
+    return PairedComparison(
         n=len(a),
         binary=binary,
         first=float(a.mean()),

@@ -37,7 +37,7 @@ def _silent(what: str, share: float) -> None:
 
 
 @dataclass(frozen=True)
-class Place:
+class RankedModel:
     """A model's place in a ranking.
 
     Attributes:
@@ -59,7 +59,7 @@ class Place:
     tied: tuple[int, ...]
 
 
-class Drawn:
+class Resamples:
     """Resamples that are drawn once for many tables: the same generator draws the same for tables of as many samples.
 
     Args:
@@ -100,11 +100,11 @@ def rank_models(
     larger_is_better: bool = True,
     seed: int = 0,
     progress: Progress = _silent,
-    drawn: Drawn | None = None,
+    drawn: Resamples | None = None,
     clusters: Sequence[Array | None] | None = None,
     spec: MetricSpec | None = None,
     shares: Sequence[float] | None = None,
-) -> list[Place]:
+) -> list[RankedModel]:
     """Ranks models.
 
     The intervals of ranks are percentiles over bootstrap resamples (Goldstein & Spiegelhalter 1996; Hall & Miller
@@ -151,7 +151,7 @@ def rank_models(
     own, _ = ranks(values[None], larger_is_better)
     tied = tied_models(pair_p_values(sums, rng, progress, only_ties=True, sizes=sizes), len(values))
     return [
-        Place(
+        RankedModel(
             value=float(values[model]),
             low=ends[model][0],
             high=ends[model][1],
@@ -240,7 +240,7 @@ def bootstrap_means(
     scores: Array,
     rng: np.random.Generator,
     draws: int = RESAMPLES,
-    drawn: Drawn | None = None,
+    drawn: Resamples | None = None,
     sizes: Array | None = None,
 ) -> Array:
     """Means over samples drawn with replacement, the same samples for all models: float array [draws, models].

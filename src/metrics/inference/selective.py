@@ -90,7 +90,7 @@ def curve(confidence: Array, wrong: Array) -> Curve:
     Raises:
         DataError: If there are no samples, or a confidence is NaN.
     """
-    given = _Given(confidence, wrong)
+    given = _RankedSamples(confidence, wrong)
     ends = given.ends
     answered = np.cumsum(np.ones(len(given.wrong)))[ends]
     return Curve(given.confidence[ends], answered / len(given.wrong), np.cumsum(given.wrong)[ends] / answered)
@@ -107,7 +107,7 @@ def area(confidence: Array, wrong: Array, clusters: Array | None = None, seed: i
         clusters: Integer array [n]: which samples belong together; see `testbed.metrics.inference.clusters`.
         seed: Of the bootstrap.
     """
-    given = _Given(confidence, wrong)
+    given = _RankedSamples(confidence, wrong)
     value = float(given.areas(np.ones((1, len(given.wrong))))[0])
     drawn = np.concatenate([given.areas(weights) for weights in given.resampled(clusters, seed)])
     best = np.cumsum(np.sort(given.wrong)) / np.arange(1, len(given.wrong) + 1)
@@ -135,7 +135,7 @@ def at_risk(
         delta: The probability that the guarantee is wrong.
         seed: Of the bootstrap.
     """
-    given = _Given(confidence, wrong)
+    given = _RankedSamples(confidence, wrong)
     found = float(given.coverages(np.ones((1, len(given.wrong))), risk)[0])
     drawn = np.concatenate([given.coverages(weights, risk) for weights in given.resampled(clusters, seed)])
     chosen = None if clusters is not None else guaranteed(confidence, wrong, risk, delta)
@@ -157,7 +157,7 @@ def guaranteed(confidence: Array, wrong: Array, risk: float, delta: float = DELT
     Returns:
         (coverage, threshold, the bound of its risk); None if no threshold is shown to keep the risk.
     """
-    given = _Given(confidence, wrong)
+    given = _RankedSamples(confidence, wrong)
     errors, n = np.cumsum(given.wrong), len(given.wrong)
     steps = max(1, math.ceil(math.log2(n)))
     fewest, most = 0, n - 1  # positions of the last sample that is answered
@@ -177,7 +177,7 @@ def guaranteed(confidence: Array, wrong: Array, risk: float, delta: float = DELT
     return found
 
 
-class _Given:
+class _RankedSamples:
     """Samples in the order in which they are answered.
 
     Args:

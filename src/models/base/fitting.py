@@ -19,7 +19,7 @@ SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedState:
     """A state dict under a network's own names.
 
     Attributes:
@@ -33,7 +33,7 @@ class Named:
     beside: tuple[str, ...] = ()
 
 
-def under_own_names(own: Iterable[str], state: Mapping[str, Any], what: str) -> Named:
+def under_own_names(own: Iterable[str], state: Mapping[str, Any], what: str) -> NamedState:
     """A state dict under a network's own names.
 
     The prefix of its names is the one under which most of the network's own names are found.
@@ -52,7 +52,7 @@ def under_own_names(own: Iterable[str], state: Mapping[str, Any], what: str) -> 
     most = max(counts.values(), default=0)
     best = [prefix for prefix, count in counts.items() if count == most]
     if not most or "" in best or (len(best) > 1 and most * 2 <= len(names)):
-        return Named(today)
+        return NamedState(today)
     if len(best) > 1:
         raise WeightsError(
             f"{what} holds the network several times, under the names {', '.join(f'{name}*' for name in sorted(best))};"
@@ -70,7 +70,7 @@ def under_own_names(own: Iterable[str], state: Mapping[str, Any], what: str) -> 
             for name, versions in today._metadata.items()
             if f"{name}.".startswith(prefix)
         )
-    return Named(inner, prefix, tuple(beside))
+    return NamedState(inner, prefix, tuple(beside))
 
 
 def counted(names: Iterable[str]) -> list[str]:
@@ -101,7 +101,7 @@ def renamed(own: set[str], state: Mapping[str, Any]) -> Any:
     return found
 
 
-def fit_state_dict(network: Any, state: Mapping[str, Any], what: str) -> Named:
+def fit_state_dict(network: Any, state: Mapping[str, Any], what: str) -> NamedState:
     """Loads a state dict into a network, as strictly as torch does.
 
     What torch's modules accept of older versions is accepted: batch norms without ``num_batches_tracked``, for example.

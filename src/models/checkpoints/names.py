@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"(\d+)$")
 
 
 @dataclass(frozen=True)
-class Matched:
+class MatchedState:
     """A state dict under a network's own names.
 
     Attributes:
@@ -35,7 +35,7 @@ class Matched:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ExpectedState:
     """The names and shapes that the network of an architecture needs.
 
     Attributes:
@@ -61,7 +61,7 @@ class Wanted:
         return shape == own
 
 
-def matched(wanted: Wanted, state: Mapping[str, Any], what: str, by_order: bool = False) -> Matched:
+def matched(wanted: ExpectedState, state: Mapping[str, Any], what: str, by_order: bool = False) -> MatchedState:
     """A state dict under a network's own names; those that fit best if none do.
 
     Args:
@@ -74,7 +74,7 @@ def matched(wanted: Wanted, state: Mapping[str, Any], what: str, by_order: bool 
         WeightsError: If the network is there several times under different prefixes.
     """
     named = under_own_names(wanted.own, state, what)
-    plain = Matched(named.state, named.beside)
+    plain = MatchedState(named.state, named.beside)
     if wanted.fits(plain.state):
         return plain
     for attempt in _attempts(wanted, state, plain, by_order):
@@ -83,7 +83,9 @@ def matched(wanted: Wanted, state: Mapping[str, Any], what: str, by_order: bool 
     return plain
 
 
-def _attempts(wanted: Wanted, state: Mapping[str, Any], plain: Matched, by_order: bool) -> Iterator[Matched]:
+def _attempts(
+    wanted: ExpectedState, state: Mapping[str, Any], plain: MatchedState, by_order: bool
+) -> Iterator[MatchedState]:
     head = _with_head(wanted, plain, state)
     if head is not None:
         yield head
@@ -97,7 +99,7 @@ def _attempts(wanted: Wanted, state: Mapping[str, Any], plain: Matched, by_order
 # The head under another name --------------------------------------------------------------------------------------
 
 
-def _with_head(wanted: Wanted, plain: Matched, state: Mapping[str, Any]) -> Matched | None:
+def _with_head(wanted: ExpectedState, plain: MatchedState, state: Mapping[str, Any]) -> MatchedState | None:
     """The network with the one layer that is left over as its head, such as ``head.fc`` beside ``backbone.*``."""
     lacking = [name for name in wanted.heads if name not in plain.state]
     stems = {name.rpartition(".")[0] for name in wanted.heads}
@@ -117,13 +119,13 @@ def _with_head(wanted: Wanted, plain: Matched, state: Mapping[str, Any]) -> Matc
     body = {name: value for name, value in plain.state.items() if name not in taken}
     made = _like(plain.state, {**body, **{leaves[leaf]: state[name] for leaf, name in found[0].items()}})
     other = next(iter(found[0].values())).rpartition(".")[0]
-    return Matched(made, tuple(name for name in plain.beside if name not in taken), (f"head {stem} from {other}",))
+    return MatchedState(made, tuple(name for name in plain.beside if name not in taken), (f"head {stem} from {other}",))
 
 
 # Names of the architecture's authors ------------------------------------------------------------------------------
 
 
-def _by_authors(wanted: Wanted, state: Mapping[str, Any]) -> Iterator[Matched]:
+def _by_authors(wanted: ExpectedState, state: Mapping[str, Any]) -> Iterator[MatchedState]:
     """Renames an architecture's tensors from its authors' names, with or without a prefix, as timm does."""
     assert wanted.rename is not None
     for prefix in _wrappers(state):
@@ -133,13 +135,13 @@ def _by_authors(wanted: Wanted, state: Mapping[str, Any]) -> Iterator[Matched]:
         except Exception:
             continue
         if made and wanted.fits(made) and _is_whole(made, state):
-            yield Matched(OrderedDict(made), (), ("names of the architecture's authors, renamed by timm",))
+            yield MatchedState(OrderedDict(made), (), ("names of the architecture's authors, renamed by timm",))
             return
-        plain = Matched(OrderedDict(made or {}))
+        plain = MatchedState(OrderedDict(made or {}))
         head = _with_head(wanted, plain, plain.state)
         if head is not None and _is_whole(head.state, state):
             said = ("names of the architecture's authors, renamed by timm", *head.said)
-            yield Matched(head.state, head.beside, said)
+            yield MatchedState(head.state, head.beside, said)
 
 
 def _wrappers(state: Mapping[str, Any]) -> list[str]:
@@ -164,7 +166,7 @@ def _is_whole(made: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
 # Names without a rule ---------------------------------------------------------------------------------------------
 
 
-def agrees_in_order(wanted: Wanted, tensors: Mapping[str, Any]) -> bool:
+def agrees_in_order(wanted: ExpectedState, tensors: Mapping[str, Any]) -> bool:
     """Checks whether a file has as many tensors as the network, of the same shapes in the same order."""
     own, names = counted(wanted.own), counted(tensors)
     return len(own) == len(names) and all(
@@ -172,7 +174,7 @@ def agrees_in_order(wanted: Wanted, tensors: Mapping[str, Any]) -> bool:
     )
 
 
-def _is_certain(wanted: Wanted, tensors: Mapping[str, Any]) -> bool:
+def _is_certain(wanted: ExpectedState, tensors: Mapping[str, Any]) -> bool:
     """Checks whether only this order is possible: kinds of tensors and their layers agree one by one.
 
     Where layers of one shape follow each other, as query, key and value do, their names have to be equal or numbered.
@@ -198,16 +200,16 @@ def _same_order(first: tuple[str, str], second: tuple[str, str]) -> bool:
     return all(before and after and int(before[1]) < int(after[1]) for before, after in numbers)
 
 
-def _in_order(wanted: Wanted, tensors: Mapping[str, Any], asked: bool) -> Matched:
+def _in_order(wanted: ExpectedState, tensors: Mapping[str, Any], asked: bool) -> MatchedState:
     pairs = list(zip(counted(wanted.own), counted(tensors), strict=True))
     certain = _is_certain(wanted, tensors)
     why = "shapes and kinds agree one by one" if certain else f"only their shapes agree, as {OPTION} allows"
     first = next((f"{other} is {own}" for own, other in pairs if own != other), "")
     said = f"{len(pairs)} tensors matched by order, {first}: {why}"
-    return Matched(OrderedDict((own, tensors[other]) for own, other in pairs), (), (said,))
+    return MatchedState(OrderedDict((own, tensors[other]) for own, other in pairs), (), (said,))
 
 
-def is_by_option(found: Matched) -> bool:
+def is_by_option(found: MatchedState) -> bool:
     """Checks whether only `OPTION` let a file be matched."""
     return any(OPTION in line for line in found.said)
 

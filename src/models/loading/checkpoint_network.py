@@ -13,7 +13,7 @@ from testbed.errors import WeightsError
 from testbed.models.base.fitting import fit_state_dict, kinds_of_faults, misfit
 from testbed.models.checkpoints.entries import FoundState, found_in
 from testbed.models.checkpoints.file_kinds import part_of
-from testbed.models.checkpoints.names import OPTION, Matched, Wanted, agrees_in_order, is_by_option, matched
+from testbed.models.checkpoints.names import OPTION, ExpectedState, MatchedState, agrees_in_order, is_by_option, matched
 from testbed.models.checkpoints.sizes import argument_of, fixed_side, sides_in
 from testbed.models.checkpoints.timm_names import padding_doubt, renamed_by_timm
 from testbed.models.loading.checkpoint_file import open_checkpoint
@@ -232,11 +232,11 @@ class _Sketch:
         self.heads = _heads(self.own, other)
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> ExpectedState:
         """The names and shapes that it needs of a state dict."""
         name = self.architecture.removeprefix(PREFIX)
         rename = partial(renamed_by_timm, name, self.network) if name != self.architecture else None
-        return Wanted(self.own, self.heads, rename)
+        return ExpectedState(self.own, self.heads, rename)
 
     def at(self, side: int) -> _Sketch | None:
         """The same for images of another size; None if it takes no such argument."""
@@ -244,7 +244,7 @@ class _Sketch:
         return None if given is None else _Sketch(self.architecture, {**self.arguments, **given})
 
 
-def _fitted(sketch: _Sketch, state: Mapping[str, Any], what: str, asked: Asked) -> tuple[_Sketch, Matched]:
+def _fitted(sketch: _Sketch, state: Mapping[str, Any], what: str, asked: Asked) -> tuple[_Sketch, MatchedState]:
     """The network for a state dict, at the size of images that its tensors show or that was asked for."""
     usual = fixed_side(sketch.network)
     first = sketch
@@ -263,7 +263,7 @@ def _fitted(sketch: _Sketch, state: Mapping[str, Any], what: str, asked: Asked) 
     return sketch, plain
 
 
-def _misfit(what: str, sketch: _Sketch, state: Mapping[str, Any], result: Matched) -> WeightsError:
+def _misfit(what: str, sketch: _Sketch, state: Mapping[str, Any], result: MatchedState) -> WeightsError:
     """The error for a file that does not fit: what differs, and what can be done."""
     own, heads, given = sketch.own, sketch.heads, result.state
     tensors = {name: tensor for name, tensor in state.items() if hasattr(tensor, "shape")}

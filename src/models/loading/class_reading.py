@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from testbed.data.language.class_vocabulary import Vocabulary, imagenet, subset_of, vocabulary_of
+from testbed.data.language.class_vocabulary import ClassVocabulary, imagenet, subset_of, vocabulary_of
 from testbed.errors import DataError, UnsupportedError
 from testbed.models.loading.class_order import LISTED, OPTION, SETTING, class_orders_columns, folders_of, matches_as_set
 
@@ -24,7 +24,7 @@ SHORT = 60  # characters of a name that a message shows
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownOutputs:
     """The known classes of a classifier's outputs.
 
     Attributes:
@@ -33,7 +33,7 @@ class Known:
         assumed: True if there is no source, and only their number suggests it.
     """
 
-    vocabulary: Vocabulary
+    vocabulary: ClassVocabulary
     where: str
     assumed: bool = False
 
@@ -48,7 +48,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ClassReading:
     """A reading of a data set's classes as outputs of a classifier.
 
     Attributes:
@@ -59,7 +59,7 @@ class Reading:
 
     classes: tuple[str, ...]
     outputs: tuple[int, ...]
-    known: Known
+    known: KnownOutputs
 
     def columns(self, among_present: bool) -> list[int]:
         """The outputs that count, those of the data's classes first and in their order: targets index into these.
@@ -100,7 +100,7 @@ def class_columns(model: ModelDefinition, setting: EvalSetting, class_names: Seq
     return class_orders_columns(order, model, setting, class_names)
 
 
-def reading(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None) -> Reading | None:
+def reading(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None) -> ClassReading | None:
     """Reads the classes of a setting's data as outputs of a classifier.
 
     Args:
@@ -135,13 +135,15 @@ def reading(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[
     return found
 
 
-def numbered_outputs(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None) -> Known | None:
+def numbered_outputs(
+    model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None
+) -> KnownOutputs | None:
     """Returns the outputs' classes, where a setting's labels are their numbers because its data have no class names."""
     nameless = not class_names and not folders_of(setting) and setting.num_classes is None
     return known_outputs(model) if nameless and model.num_classes is not None and _is_open(setting) else None
 
 
-def _first_match(candidates: Sequence[Sequence[str]], known: Known, setting: str, model: str) -> Reading:
+def _first_match(candidates: Sequence[Sequence[str]], known: KnownOutputs, setting: str, model: str) -> ClassReading:
     """The reading of the first list of names whose classes are all known.
 
     Raises:
@@ -150,7 +152,7 @@ def _first_match(candidates: Sequence[Sequence[str]], known: Known, setting: str
     first: UnsupportedError | None = None
     for names in candidates:
         try:
-            return Reading(tuple(names), matched(names, known, setting, model), known)
+            return ClassReading(tuple(names), matched(names, known, setting, model), known)
         except UnsupportedError as error:
             first = first or error
     assert first is not None
@@ -183,7 +185,7 @@ def _is_open(setting: EvalSetting) -> bool:
     )
 
 
-def _is_as_it_is(names: Sequence[str], known: Known, model: ModelDefinition) -> bool:
+def _is_as_it_is(names: Sequence[str], known: KnownOutputs, model: ModelDefinition) -> bool:
     """Checks whether classes are those of the outputs in some order that is known without looking at each name."""
     if tuple(names) == known.vocabulary.ids:
         return True
@@ -195,20 +197,20 @@ def _is_as_it_is(names: Sequence[str], known: Known, model: ModelDefinition) -> 
     return len(names) == model.num_classes and (order.rule != SETTING or order.where != "")
 
 
-def known_outputs(model: ModelDefinition) -> Known | None:
+def known_outputs(model: ModelDefinition) -> KnownOutputs | None:
     """Returns the known classes of a classifier's outputs; None if there is no source."""
     order, count = model.class_order, model.num_classes
     if order is not None and order.rule == LISTED:
-        return Known(vocabulary_of(order.names), order.where)
+        return KnownOutputs(vocabulary_of(order.names), order.where)
     if model.class_set is not None:
         found = imagenet(model.class_set[0])
         if len(found) == count:
-            return Known(found, model.class_set[1])
+            return KnownOutputs(found, model.class_set[1])
     subset = subset_of(count)
-    return None if subset is None else Known(imagenet(subset), "their number", assumed=True)
+    return None if subset is None else KnownOutputs(imagenet(subset), "their number", assumed=True)
 
 
-def matched(names: Sequence[str], known: Known, setting: str, model: str) -> tuple[int, ...]:
+def matched(names: Sequence[str], known: KnownOutputs, setting: str, model: str) -> tuple[int, ...]:
     """The output for each name.
 
     Different names are different classes: one that another name stands for is not what an ambiguous name means.
@@ -255,7 +257,7 @@ def matched(names: Sequence[str], known: Known, setting: str, model: str) -> tup
     return outputs
 
 
-def _refuse_own_numbers(names: Sequence[str], known: Known, setting: str) -> None:
+def _refuse_own_numbers(names: Sequence[str], known: KnownOutputs, setting: str) -> None:
     """Refuses classes that are numbered 0, 1, 2, … or 1, 2, 3, …: most likely not by the outputs.
 
     Raises:
@@ -272,7 +274,7 @@ def _refuse_own_numbers(names: Sequence[str], known: Known, setting: str) -> Non
         )
 
 
-def _unknown(unknown: Sequence[str], known: Known) -> str:
+def _unknown(unknown: Sequence[str], known: KnownOutputs) -> str:
     near = known.vocabulary.nearest(unknown[0])
     nearest = f"the nearest: {', '.join(map(repr, near))}" if near else f"names are such as {_example(known)}"
     more = f" and {len(unknown) - 1:,} more" if len(unknown) > 1 else ""
@@ -288,7 +290,7 @@ def ways_out() -> str:
     )
 
 
-def _example(known: Known) -> str:
+def _example(known: KnownOutputs) -> str:
     vocabulary = known.vocabulary
     shown = ", ".join(repr(vocabulary.display(index)) for index in range(min(SHOWN, len(vocabulary))))
     first = vocabulary.wnid(0)

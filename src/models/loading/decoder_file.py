@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.data.sets.clip_cc_config import ClipCcConfig, Decoder, read_config
+from testbed.data.sets.clip_cc_config import ClipCcConfig, DecoderConfig, read_config
 from testbed.errors import DefinitionError
 from testbed.inputs import once_for_inputs
 from testbed.models import sentence_transformers_models
@@ -25,7 +25,7 @@ from testbed.models.loading.hub_folder import HubFolder, trusted_by_user
 from testbed.models.sentence_transformers_models import MINILM, minilm_folder, source_of
 from testbed.models.transformers_clip import REPOSITORY
 from testbed.paths import expanded
-from testbed.registry.table import Source
+from testbed.registry.table import DefinitionSource
 
 if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
@@ -48,7 +48,9 @@ def register(path: Path, catalog: Catalog) -> FolderEncoder:
     # The folder of its weights, and whether code in it may run, depend on the inputs.
     make = once_for_inputs(partial(from_config, read_config(path)))
     made = make()
-    catalog.models.add_made(made.name, make, Source(str(path), 0), instead_of=sentence_transformers_models.__file__)
+    catalog.models.add_made(
+        made.name, make, DefinitionSource(str(path), 0), instead_of=sentence_transformers_models.__file__
+    )
     return made
 
 
@@ -90,7 +92,7 @@ def from_config(config: ClipCcConfig) -> FolderEncoder:
     )
 
 
-def _kind(given: Decoder) -> str:
+def _kind(given: DecoderConfig) -> str:
     return ALIASES.get(given.type, given.type)
 
 
@@ -112,7 +114,7 @@ def _folder(config: ClipCcConfig) -> str | None:
     return str(found.absolute()) if found is not None else None
 
 
-def _sentence_files(path: Path, given: Decoder, folder: str | None) -> HubFolder:
+def _sentence_files(path: Path, given: DecoderConfig, folder: str | None) -> HubFolder:
     code = given.trust_remote_code or trusted_by_user(given.name)
     if given.type == MINILM:
         if given.path is not None and folder is None:

@@ -48,7 +48,7 @@ FEWEST = 2
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedPreprocessing:
     """Preprocessing that was saved with a checkpoint.
 
     Attributes:
@@ -62,7 +62,7 @@ class Saved:
     unused: str = ""
 
 
-def saved_preprocessing(path: Path, architecture: str) -> Saved | None:
+def saved_preprocessing(path: Path, architecture: str) -> SavedPreprocessing | None:
     """Returns the preprocessing that was saved with a checkpoint; None if there is none, or the file is not readable.
 
     Args:
@@ -75,7 +75,7 @@ def saved_preprocessing(path: Path, architecture: str) -> Saved | None:
     for where, options in _options(path, architecture):
         found = _preprocessing(options, f"{where} says")
         if found != Preprocessing():
-            return Saved(found, where, _of_tests(options, where, found))
+            return SavedPreprocessing(found, where, _of_tests(options, where, found))
     return None
 
 

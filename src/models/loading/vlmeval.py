@@ -90,7 +90,7 @@ class LoadedVLMEvalModel(LoadedGenerator):
     """A model in VLMEvalKit's form that has been made."""
 
     def __init__(self, definition: VLMEvalModel, model: Any, options: LoadOptions) -> None:
-        super().__init__(definition, _Asked(definition.name, model), options)
+        super().__init__(definition, _Adapter(definition.name, model), options)
         self.model = model
         self._pictures: list[str] = []  # the files of the row whose prompt is being built
         if callable(getattr(model, "set_dump_image", None)):
@@ -114,7 +114,7 @@ class LoadedVLMEvalModel(LoadedGenerator):
             return [as_parts(made, f"{_whose(self.model)}.build_prompt")]
 
 
-class _Asked:
+class _Adapter:
     """Asks an object in VLMEvalKit's form."""
 
     def __init__(self, name: str, model: Any) -> None:

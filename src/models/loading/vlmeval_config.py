@@ -21,7 +21,7 @@ from testbed.inputs import once_for_inputs
 from testbed.models.api import ApiModel, usual_url
 from testbed.models.base.served import OPENAI
 from testbed.models.transformers_vlm import ImageTextModel
-from testbed.registry.table import Source
+from testbed.registry.table import DefinitionSource
 
 if TYPE_CHECKING:
     from testbed.models.base.definition import ModelDefinition
@@ -107,7 +107,7 @@ def register(path: Path, catalog: Catalog) -> None:
             _check_types(path, name, given)
             make = once_for_inputs(partial(_model, path, name, given))
             make()
-            catalog.models.add_made(name, make, Source(str(path), 0))
+            catalog.models.add_made(name, make, DefinitionSource(str(path), 0))
 
 
 def _set(path: Path, name: str, given: Mapping[str, Any]) -> str:

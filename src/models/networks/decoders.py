@@ -153,7 +153,7 @@ def _rows(tokens: torch.Tensor) -> torch.Tensor:
 # NV-Embed ---------------------------------------------------------------------------------------------------------
 
 
-class Attending(nn.Module):
+class Attention(nn.Module):
     """Attention of hidden states to learned vectors, both normalized first."""
 
     def __init__(self, width: int, heads: int, head_width: int, context: int) -> None:
@@ -190,7 +190,7 @@ class Gate(nn.Module):
         return features * nn.functional.gelu(gates)
 
 
-class Feeding(nn.Module):
+class FeedForward(nn.Module):
     """The two linear layers after attention, normalized first."""
 
     WIDER = 4
@@ -218,15 +218,15 @@ class LatentAttention(nn.Module):
     def __init__(self, config: dict[str, Any]) -> None:
         super().__init__()
         width, hidden = config["latent_dim"], config["hidden_dim"]
-        attending = Attending(width, config["num_cross_heads"], config["cross_dim_head"], hidden)
-        self.cross_attend_blocks = nn.ModuleList([attending, Feeding(width)])
+        attention = Attention(width, config["num_cross_heads"], config["cross_dim_head"], hidden)
+        self.cross_attend_blocks = nn.ModuleList([attention, FeedForward(width)])
         self.latents = nn.Parameter(torch.randn(config["num_latents_value"], width))
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         """Hidden states [B, T, D] to [B, T, D]."""
-        attending, feeding = self.cross_attend_blocks
-        states = attending(states, self.latents.unsqueeze(0)) + states
-        return feeding(states) + states  # type: ignore[no-any-return]
+        attention, feed_forward = self.cross_attend_blocks
+        states = attention(states, self.latents.unsqueeze(0)) + states
+        return feed_forward(states) + states  # type: ignore[no-any-return]
 
 
 def nv_embed() -> Any:

@@ -12,7 +12,7 @@ from testbed.standins.vlmevalkit.smp.vlm import concat_images_vlmeval
 BLINK_HEIGHT = 512  # of pictures that are put side by side for a model that takes one
 
 
-class Asked:
+class MessageForms:
     """Messages in all forms that VLMEvalKit's models take."""
 
     INTERLEAVE = False

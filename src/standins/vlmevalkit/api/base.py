@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from testbed.calls import reason_of
-from testbed.standins.vlmevalkit.messages import Asked
+from testbed.standins.vlmevalkit.messages import MessageForms
 from testbed.standins.vlmevalkit.smp.log import get_logger
 
 log = get_logger(__name__)
 
 
-class BaseAPI(Asked):
+class BaseAPI(MessageForms):
     """A model with ``generate_inner(inputs, **kwargs)``, which returns (code, answer, log); the code 0 is success.
 
     Args:
