@@ -73,7 +73,7 @@ class Metric:
         stderr: The standard error of the value, in its unit.
         slice: ``overall``, or the slice of the samples.
         unit: ``fraction``, or another unit; empty if it has none.
-        scorer: What computed it, with its version.
+        scorer: The scorer that computed it, with its version.
         published: The text of the number in the table that it was imported from.
         better: As the further fields to ``zero_one``, what the metric declares; see `testbed.metric_specs.MetricSpec`.
         clusters: The number of clusters that the samples come in; None if each is alone, or it is not known.
@@ -153,7 +153,7 @@ class ClaimSource:
         path: In the repository, or the file's name.
         sha256: The digest of the file.
         licence: As SPDX names it.
-        date: Of the commit, as ``2026-06-27``.
+        date: The date of the commit, as ``2026-06-27``.
         form: The recognised form of the file.
         rows: The rows or records in the file.
         left_out: Column → the number of its values that are not claims, such as numbers of parameters.
@@ -190,7 +190,7 @@ class Claim:
         value: As `Metric.value`: a fraction for rates.
         unit: As `Metric.unit`.
         published: The number as it is printed in the file.
-        row: Where in the file it is: the row or the record.
+        row: Its place in the file: the row or the record.
         column: Its column or key.
         slice: As `Metric.slice`.
         n: The number of samples, if the file has it.
@@ -317,7 +317,7 @@ class StoredRecord:
 
     Attributes:
         content: A record from `testbed.provenance.manifest`.
-        metrics: Whether it is valid for the metrics, not only for the outputs.
+        metrics: True if it is valid for the metrics, not only for the outputs.
         key: The digest of its content.
     """
 
@@ -333,11 +333,11 @@ class Certificate:
 
     Attributes:
         samples: The number of recomputed samples.
-        differing: How many of them differ by more than the tolerance.
-        flips: How many have a different answer (class or text); None if outputs are not answers.
+        differing: The number of them that differ by more than the tolerance.
+        flips: The number with a different answer (class or text); None if outputs are not answers.
         largest_difference: The largest absolute difference, relative to the sample's largest number; None for text.
         tolerance: The largest relative difference at which two outputs are equal.
-        same_metrics: Whether metrics recomputed from the stored outputs equal the stored ones; None if they were not
+        same_metrics: True if metrics recomputed from the stored outputs equal the stored ones; None if they were not
             recomputed.
         because: The reasons for the comparison: a line for each changed file, version or variable.
         environment: The environment of the recomputed outputs, as in `Evaluation.environment`.

@@ -186,10 +186,10 @@ def unknown_name(noun: str, name: str, known: Sequence[str], where: str, command
     """Builds the error for an unknown name: the nearest names, then what there is.
 
     Args:
-        noun: What the name was taken for, such as ``"model"``.
+        noun: The supposed kind of the name, such as ``"model"``.
         name: The name as it was given.
         known: Every name there is.
-        where: Where it was looked for, such as ``"the registry"``.
+        where: The place of the search, such as ``"the registry"``.
         command: The command that lists them all.
     """
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)

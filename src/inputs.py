@@ -45,9 +45,9 @@ class Preprocessing:
     Attributes:
         resize: Length of the shorter side after resizing (pixels).
         crop: Side of the square that is then cropped (pixels); given together with ``resize``.
-        mean: Of the three channels, in [0, 1].
+        mean: The means of the three channels, in [0, 1].
         std: Likewise; positive.
-        interpolation: Of resizing.
+        interpolation: The interpolation of resizing.
     """
 
     resize: int | None = None
@@ -81,7 +81,7 @@ class OwnName:
 
     Attributes:
         name: The short name.
-        reference: What it stands for, such as ``timm/tf_efficientnet_lite0,/path/lite0.pth``.
+        reference: Its target, such as ``timm/tf_efficientnet_lite0,/path/lite0.pth``.
         preprocessing: With which options.
         class_order: As of `Inputs`.
         content: A digest of the file; empty for a folder.
@@ -132,9 +132,9 @@ class Inputs:
         max_megapixels: The largest image that is decoded, in millions of pixels. Decoding one takes up to 12 bytes for
             each pixel.
         exif: ``stored`` to read images as they are, ``turn`` to apply their EXIF orientation.
-        preprocessing: Of checkpoints that the command line names, such as ``resnet18,finetuned.pth``.
-        class_order: Of their outputs: ``setting``, ``sorted``, ``natural``, or the path of a file of class names; None
-            for the checkpoint's own.
+        preprocessing: The preprocessing of checkpoints that the command line names, such as ``resnet18,finetuned.pth``.
+        class_order: The order of their outputs: ``setting``, ``sorted``, ``natural``, or the path of a file of class
+            names; None for the checkpoint's own.
         weights_entry: The entry of their files that has the weights, such as ``ema.module``; empty for the default.
         match_by_order: True to match tensors by their order where names do not match and shapes agree.
         own_names: The short names of models in files, as the store has them.

@@ -25,7 +25,7 @@ class PGD:
         eps: Radius of the ball, in units of pixel values in [0, 1].
         step_size: Length of a step, in the same units.
         steps: Number of steps.
-        random_start: Whether to start from a random point of the ball, drawn from each sample's own stream.
+        random_start: True to start from a random point of the ball, drawn from each sample's own stream.
         reference_size: The height of images for which eps is meant; with others it grows and shrinks in proportion, as
             the length of a vector of pixels does. None means eps as it is.
     """

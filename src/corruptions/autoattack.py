@@ -45,7 +45,7 @@ class AutoAttack:
     Args:
         norm: ``"linf"`` or ``"l2"``.
         eps: Radius of the ball, in units of pixel values in [0, 1].
-        attacks: Which of the four, in their order.
+        attacks: Names of the four, in their order.
     """
 
     def __init__(self, norm: str, eps: float, attacks: Sequence[str] = STANDARD) -> None:

@@ -147,8 +147,8 @@ def uniform(seeds: Sequence[int], shape: Sequence[int], device: torch.device | s
 
     Args:
         seeds: One for each sample.
-        shape: Of one sample's numbers.
-        device: Where the result goes.
+        shape: The shape of one sample's numbers.
+        device: The device of the result.
         stream: Another number gives other, independent numbers.
 
     Returns:
@@ -173,8 +173,8 @@ def normal(seeds: Sequence[int], shape: Sequence[int], device: torch.device | st
 
     Args:
         seeds: One for each sample.
-        shape: Of one sample's numbers.
-        device: Where the result goes.
+        shape: The shape of one sample's numbers.
+        device: The device of the result.
         stream: Another number gives other, independent numbers.
 
     Returns:

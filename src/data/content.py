@@ -49,7 +49,7 @@ def of_missing(what: str) -> str:
     """The digest of a sample that cannot be read: another one for each, so that no error is taken for another's.
 
     Args:
-        what: What is missing, such as the path of a file.
+        what: The missing thing, such as the path of a file.
     """
     return digest_bytes(f"{MISSING}: {what}".encode("utf-8", "surrogateescape"))
 

@@ -45,7 +45,7 @@ class FileIndex:
         Args:
             path: The file.
             read: Reads the file.
-            *key: What the index depends on besides the file.
+            *key: Further values that the index depends on.
 
         Raises:
             DataError: If the file cannot be read.

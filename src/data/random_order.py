@@ -37,7 +37,7 @@ def first_drawn(source: Source, positions: Sequence[int], first: int, name: str)
     Args:
         source: The data set.
         positions: The positions to draw from.
-        first: How many.
+        first: The number of samples to take.
         name: The setting, for messages.
 
     Raises:

@@ -92,7 +92,7 @@ class Batch:
         errors: Place → why that sample could not be read.
         faults: Setting → why its ``perturbation_fn_cpu`` failed.
         reads: Files and variables that the code read for the first time.
-        seconds: How long a data worker took, by stage, if that is measured.
+        seconds: The time of a data worker, by stage, if that is measured.
         range: The smallest and the largest number of the transformed images.
     """
 
@@ -124,7 +124,7 @@ class Reader:
         transform: The model's transform.
         setting_transform: The setting's transform of the PIL image, applied first.
         perturbations: The CPU perturbations of the pass.
-        plain: Whether any cell needs the image without CPU perturbation.
+        plain: True if any cell needs the image without CPU perturbation.
         seed: The run's ``--seed``.
         decoded: A cache of the transformed images, by their content.
         digests: The content of each sample of the evaluation, for the cache.

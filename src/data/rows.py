@@ -33,7 +33,7 @@ class Picture:
 
     Attributes:
         data: The bytes.
-        name: What messages call it.
+        name: Its name in messages.
     """
 
     data: bytes = field(repr=False)

@@ -33,10 +33,10 @@ class Source(ABC):
         ids: A unique name for each sample, such as its path relative to the root.
         targets: The ground truth of each sample: the class index for classification, a list of captions for captioning.
         class_names: The name of each class, if the data set has names.
-        groups: What samples were drawn together (the video of a frame, the image of a question), or None: intervals and
-            tests take the samples of a group as one. What samples are compared by is a slice.
+        groups: The group of samples drawn together (the video of a frame, the image of a question), or None: intervals
+            and tests take the samples of a group as one. What samples are compared by is a slice.
         slices: Attributes of each sample (country, camera, …), or None.
-        left_out: What was left out while the samples were listed, by reason.
+        left_out: Entries left out while the samples were listed, by reason.
     """
 
     name: str

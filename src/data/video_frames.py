@@ -60,7 +60,7 @@ class SelectedFrames:
 
     Attributes:
         pictures: The frames as JPEG files, of Pillow's default quality, as VLMEvalKit saves them.
-        times: When each is shown, in milliseconds: its number by the average rate.
+        times: The time of each, in milliseconds: its number by the average rate.
     """
 
     pictures: tuple[Picture, ...]

@@ -37,10 +37,10 @@ class Task(NamedTuple):
     """A task of VTAB.
 
     Attributes:
-        size: Of the test split.
+        size: The size of the test split.
         classes: The number of classes.
         tfds: The data set of TFDS whose ``label`` and whose test split are the task's, where there is one.
-        collections: Which it is in.
+        collections: Its collections.
     """
 
     size: int | None

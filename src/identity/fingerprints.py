@@ -35,7 +35,7 @@ def forward_fingerprint(weights: str, dtype: str, forward: Any) -> str:
     Args:
         weights: From `weights_identity`.
         dtype: The precision.
-        forward: How outputs are computed, described.
+        forward: The description of computing outputs.
     """
     return digest([weights, dtype, forward])
 
@@ -46,6 +46,6 @@ def cell_fingerprint(forward: str | None, samples: str, view: Any) -> str:
     Args:
         forward: From `forward_fingerprint`.
         samples: The fingerprint of the data set.
-        view: How outputs are scored, described.
+        view: The description of scoring outputs.
     """
     return digest([forward, samples, view])

@@ -170,7 +170,8 @@ class ClassF1(NamedTuple):
         f1: Float array [classes]; 0 for a class of which no sample is right.
         precision: Likewise; 0 for a class that is never predicted, as scikit-learn's ``zero_division=0`` has it.
         recall: Likewise.
-        errors: What each sample adds to the error of the mean F1, by linearisation: float array [n] with the sum 0.
+        errors: The contribution of each sample to the error of the mean F1, by linearisation: float array [n] with the
+            sum 0.
     """
 
     classes: np.ndarray[Any, Any]

@@ -27,7 +27,7 @@ def ood_scores(logits: Array, names: Sequence[str] = SCORES, typical: Array | No
     Args:
         logits: Float array [n, C]; a sample with a logit that is not finite has no scores.
         names: Names in `SCORES`.
-        typical: What `typical_probabilities` returned, for ``kl_matching``.
+        typical: The result of `typical_probabilities`, for ``kl_matching``.
 
     Returns:
         Float64 arrays [n], NaN for samples without scores.

@@ -153,7 +153,7 @@ def generalised_entropy(probabilities: Array, gamma: float = GAMMA, largest: int
     Args:
         probabilities: Float array [n, C].
         gamma: The exponent, between 0 and 1.
-        largest: How many probabilities count; all if there are fewer.
+        largest: The number of probabilities that count; all if there are fewer.
     """
     classes = probabilities.shape[1]
     kept = np.partition(probabilities, classes - largest, axis=1)[:, -largest:] if largest < classes else probabilities

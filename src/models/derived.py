@@ -55,7 +55,7 @@ class DerivedFamily:
     """Everything that is made of other models.
 
     Args:
-        catalog: Where these are looked up.
+        catalog: The catalog in which these are looked up.
     """
 
     name = "derived models"

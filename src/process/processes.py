@@ -26,7 +26,7 @@ def process_context(modules: Sequence[str]) -> Any:
     """Returns the context of multiprocessing for starting processes.
 
     Args:
-        modules: What the processes import, besides torch.
+        modules: The modules that the processes import, besides torch.
     """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")

@@ -86,7 +86,7 @@ class Today:
         """The record of a cell.
 
         Args:
-            uses: What it depends on; files by their absolute paths, or as `access_log.asked_name` has them.
+            uses: The things that it depends on; files by their absolute paths, or as `access_log.asked_name` has them.
         """
         used: dict[str, set[str]] = defaultdict(set)
         for kind, name in uses:

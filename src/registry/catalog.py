@@ -67,7 +67,7 @@ class Catalog:
 
     Args:
         packages: Packages with definition files; None: testbed's own.
-        entry_points: Whether to load installed plug-ins of the group ``testbed.plugins``.
+        entry_points: True to load installed plug-ins of the group ``testbed.plugins``.
     """
 
     def __init__(self, packages: Sequence[str] | None = None, entry_points: bool = True) -> None:

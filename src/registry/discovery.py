@@ -147,9 +147,9 @@ def clear_faults(what: str, file: str | None, remedy: str = "") -> Iterator[None
     """Turns any error of a definition file into one line that says what failed and where.
 
     Args:
-        what: What is being loaded.
+        what: The thing being loaded.
         file: Its file, if it is one; the message names the last line of this file in the traceback.
-        remedy: How to fix it.
+        remedy: The way to fix it.
     """
     try:
         yield

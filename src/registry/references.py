@@ -53,16 +53,16 @@ class SettingReference:
     """The name of a setting in its parts.
 
     Attributes:
-        name: What is registered.
+        name: The registered name.
         rules: True if VLMEvalKit's published rules read the answers.
         part: True for the available part of an incomplete data set.
         present: True if a classifier chooses only among the classes in the data, not among all its classes.
         corruption: The setting whose perturbation changes the images; empty for none.
-        words: How the judge scores, in the order of `WORDS`.
+        words: The judge's way of scoring, in the order of `WORDS`.
         judge: The model that scores captions or answers, or several with ``&`` between them; empty for none.
         node: One of `NODES`; empty for the setting itself.
         anchors: The path of a file that chooses some of the samples; empty for all.
-        first: How many samples of its random order; 0 for all. See `testbed.data.random_order`.
+        first: The number of samples in its random order; 0 for all. See `testbed.data.random_order`.
     """
 
     name: str

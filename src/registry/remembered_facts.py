@@ -22,8 +22,8 @@ def remembered(
     """A fact, from the cache folder if it is there.
 
     Args:
-        kind: What it is, for the name of the file.
-        key: What it is about: plain values.
+        kind: The kind of fact, for the name of the file.
+        key: Its subject: plain values.
         libraries: The distributions whose versions it depends on.
         code: The source files that find it, such as ``[__file__]``.
         find: Finds it. What it returns is remembered if JSON keeps it as it is; tuples become lists.

@@ -44,7 +44,7 @@ class DefinitionSource:
     """The place where a definition is written.
 
     Attributes:
-        main: Whether that is the program itself (``__main__``), such as a script or the cells of a notebook.
+        main: True if that is the program itself (``__main__``), such as a script or the cells of a notebook.
     """
 
     file: str
@@ -107,7 +107,7 @@ class Registry(Generic[T]):
         Args:
             name: Its name.
             make: Gives the definition each time that it is asked for; see `testbed.inputs.once_for_inputs`.
-            source: Where it was written.
+            source: The place where it was written.
             instead_of: A file whose definition of that name, if there is one, is replaced.
 
         Raises:

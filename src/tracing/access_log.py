@@ -127,8 +127,8 @@ def noted(declared: bool = False) -> frozenset[Read]:
     """All that was read so far in this process, and what was added to it.
 
     Args:
-        declared: Whether with the files of declared content; those that were overwritten after it was hashed are among
-            them in any case.
+        declared: True to include the files of declared content; those that were overwritten after it was hashed are
+            among them in any case.
     """
     _collect()
     return frozenset(

@@ -97,7 +97,7 @@ def _on_write(path: Any, made: bool = False) -> None:
 
     Args:
         path: The file.
-        made: Whether it was not there.
+        made: True if it did not exist.
     """
     owner, name = readers.owner(), os.fsdecode(path)
     if owner is None or _is_apart(file := os.path.abspath(name)):

@@ -84,7 +84,7 @@ def find_by(finder: MetaPathFinder, first: bool = False) -> None:
 
     Args:
         finder: One of each kind is used.
-        first: Whether before all others, rather than before Python's own.
+        first: True to put it before all others, rather than before Python's own.
     """
     with _lock:
         if type(finder) not in _finders:

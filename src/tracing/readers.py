@@ -24,8 +24,8 @@ def owner(through_testbed: bool = True, importing: bool = False) -> str | None:
     """Returns for whom the code that runs reads; None if nothing is to be noted.
 
     Args:
-        through_testbed: Whether a function of testbed's that the user's code calls reads for it.
-        importing: Whether an import itself reads, for the code that imports.
+        through_testbed: True if a function of testbed's that the user's code calls reads for it.
+        importing: True if an import itself reads, for the code that imports.
     """
     named, boundary = getattr(now, "owner", None), getattr(now, "frame", None)
     if boundary is not None and named is None:

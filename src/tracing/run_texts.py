@@ -26,7 +26,7 @@ def remember(file: str, late: bool = False) -> None:
 
     Args:
         file: Its absolute path.
-        late: Whether it was run before anybody could look; then its text may be another one already.
+        late: True if it was run before tracing began; then its text may be another one already.
     """
     try:
         with tokenize.open(file) as stream:

@@ -31,11 +31,11 @@ class Judging:
     """A kind of judging.
 
     Attributes:
-        question: What the judge is asked about an answer, from the row's columns and the answer.
+        question: Makes the question about an answer from the row's columns and the answer.
         read: The verdict that a reply gives; None if it cannot be read.
-        when: Which answers are judged: those that rules cannot read, those that they do not call right, or all.
-        graded: Whether verdicts are degrees from 0 to 1: what counts of a panel is their mean, not the most frequent.
-        again: What the judge is asked about what it extracted, where its first verdict has the score NaN.
+        when: The judged answers: those that rules cannot read, those that they do not call right, or all.
+        graded: True if verdicts are degrees from 0 to 1: a panel's verdict is their mean, not the most frequent.
+        again: A second question about the extracted answer, where its first verdict has the score NaN.
         swapped: The question with two answers in the other order; only verdicts that agree in both count.
     """
 

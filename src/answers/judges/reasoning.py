@@ -58,7 +58,7 @@ def extraction_read(scoring: str, again: bool = False) -> Callable[[Columns, str
 
     Args:
         scoring: A name in `SCORINGS`.
-        again: Whether the judge is asked again about a text that is not the right one; the score is NaN until then.
+        again: True if the judge is asked again about a text that is not the right one; the score is NaN until then.
     """
 
     def read(columns: Columns, reply: str) -> Verdict | None:

@@ -40,7 +40,7 @@ def without_punctuation(text: str, full_stops: int = _FULL_STOPS) -> str:
 
     Args:
         text: The text.
-        full_stops: How many full stops that are not in numbers go at most; 0 for all.
+        full_stops: The maximum number of full stops outside numbers to remove; 0 for all.
     """
     numbers = _THOUSANDS.search(text) is not None
     table = {

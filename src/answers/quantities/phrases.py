@@ -89,8 +89,8 @@ class _Word:
 
     Attributes:
         text: The piece.
-        begins: Whether a part of the sentence begins with it.
-        ends: Whether one ends with it.
+        begins: True if a part of the sentence begins with it.
+        ends: True if one ends with it.
     """
 
     text: str

@@ -29,7 +29,7 @@ class ScoredRows:
         ids: The index of each row.
         columns: The columns of each row.
         scores: Float array [n] in [0, 1]; NaN where there is no answer, which does not count.
-        extracted: What was read in each answer; None if nothing was.
+        extracted: The value read in each answer; None if there is none.
         clusters: Integer array [n], the same number for rows that share a picture, for standard errors.
     """
 
@@ -138,8 +138,8 @@ def sliced(rows: ScoredRows, spec: MetricSpec, scorer: str, what: str, labels: L
     Args:
         rows: The rows.
         spec: The metric.
-        scorer: What computed it.
-        what: What the labels are, such as ``category``.
+        scorer: The scorer that computed it.
+        what: The name of the labels, such as ``category``.
         labels: The label of each row; None for a row without one.
         within: The slice that the rows are, if they are a part of a set.
     """

@@ -160,9 +160,9 @@ def _yes(rows: ScoredRows, scorer: str, part: str, exactly: bool = False) -> lis
 
     Args:
         rows: The rows.
-        scorer: What computed them.
+        scorer: The scorer that computed them.
         part: The slice.
-        exactly: Whether only "Yes" is a right answer that is yes, as in VLMEvalKit, not "yes".
+        exactly: True if only "Yes" is a right answer that is yes, as in VLMEvalKit, not "yes".
     """
     rows = rows.take(np.flatnonzero(rows.counted))
     said = np.array([answer is not None and answer.strip().lower() == "yes" for answer in rows.extracted], dtype=bool)

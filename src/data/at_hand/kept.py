@@ -220,7 +220,7 @@ def listing_of_files(
         labels: The label of each.
         class_names: The names of the classes, if they are known.
         where: The data set, for messages.
-        base: What relative paths are relative to; default the working folder.
+        base: The folder of relative paths; default the working folder.
 
     Raises:
         DataError: If no file is there, or a label cannot be used.

@@ -33,7 +33,7 @@ class Listing:
         places: For each sample the number of its file, and offset and size of the part, in bytes; size `WHOLE` for a
             file that holds one image.
         digests: For each sample the digest of its image; empty for whole files, which may change.
-        left_out: What was left out, by reason.
+        left_out: The left-out entries, by reason.
     """
 
     ids: list[str] = field(default_factory=list)

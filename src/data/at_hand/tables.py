@@ -39,7 +39,7 @@ class Table:
     """A table in memory.
 
     Attributes:
-        where: What it is, for messages.
+        where: Its description, for messages.
         columns: The values of each column, all of one length.
         class_names: The names of the classes of a column, where the file has them.
     """
@@ -53,7 +53,7 @@ class Table:
 
         Args:
             label: A name for people.
-            base: What relative paths are relative to; default the working folder.
+            base: The folder of relative paths; default the working folder.
         """
         image, target = columns_of(self.columns, self.where)
         images, labels = self.columns[image], self.columns[target]

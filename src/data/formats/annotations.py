@@ -26,7 +26,7 @@ def find_file(root: Path, candidates: Sequence[str], name: str, origin: str) -> 
         root: The folder of the data set.
         candidates: Paths relative to it, the usual one first.
         name: The data set's name, for messages.
-        origin: Where the file is published, for messages.
+        origin: The published place of the file, for messages.
 
     Raises:
         DataError: If none exists.

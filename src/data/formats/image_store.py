@@ -173,7 +173,7 @@ def find_images(root: Path, candidates: Sequence[str], name: str, origin: str) -
         root: The folder of the data set.
         candidates: Paths relative to it, the usual one first; one that ends with ``.zip`` is an archive.
         name: The data set's name, for messages.
-        origin: Where the images are published, for messages.
+        origin: The published place of the images, for messages.
 
     Raises:
         DataError: If none exists.

@@ -16,8 +16,8 @@ class Subtitle:
     """A subtitle.
 
     Attributes:
-        start: When it appears, in milliseconds.
-        end: When it goes.
+        start: The time at which it appears, in milliseconds.
+        end: The time at which it disappears.
         text: Its lines with spaces between, without tags.
     """
 

@@ -170,7 +170,7 @@ def names_read(view: Mapping[str, Any]) -> list[str] | None:
     """The names, for people, of the outputs that a view of logits has; None if classes were not matched by name.
 
     Args:
-        view: What determines the metrics of an evaluation.
+        view: The part of an identity that determines an evaluation's metrics.
     """
     read = view.get(READ_AS)
     if read is None:

@@ -104,7 +104,7 @@ def class_names(
     Args:
         name: The data set's name.
         language: Its code.
-        folders: Where the data may be, with files beside them.
+        folders: The possible folders of the data, with files beside them.
         count: The number of classes.
         same_as: Another data set with the same names, such as ``imagenet1k``.
         own: Accepts the data set's own names, in English, where no file has others.

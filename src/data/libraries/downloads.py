@@ -44,7 +44,8 @@ def download(name: str, split: str, url: str, say: Say) -> bool:
     Args:
         name: The data set's name.
         split: The split.
-        url: Where webdatasets are, with ``{dataset}`` or ``{dataset_cleaned}``; empty for CLIP benchmark's on the hub.
+        url: The place of webdatasets, with ``{dataset}`` or ``{dataset_cleaned}``; empty for CLIP benchmark's on the
+            hub.
         say: Called with a description of each download before it starts.
 
     Returns:

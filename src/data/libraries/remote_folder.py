@@ -72,7 +72,7 @@ class RemoteFolder:
 
         Args:
             name: The file's path relative to the folder.
-            optional: Whether to return None if the server does not have it, instead of raising an error.
+            optional: True to return None if the server does not have it, instead of raising an error.
 
         Raises:
             DataError: If it cannot be downloaded completely.
@@ -120,8 +120,8 @@ def download_file(url: str, path: Path, remedy: str, sha256: str | None = None) 
     """Downloads a file under a temporary name, resuming an earlier download, and renames it when it is complete.
 
     Args:
-        url: Of the file.
-        path: Where it goes; its folder exists.
+        url: The URL of the file.
+        path: The target file; its folder exists.
         remedy: The end of the message if it cannot be downloaded.
         sha256: Its digest, in hexadecimal digits, if known.
 

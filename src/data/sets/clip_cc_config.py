@@ -99,7 +99,7 @@ class Logging:
 
     Attributes:
         level: The least severe messages that it gets, one of `LEVELS`.
-        prefix: What its name begins with; None for one made of the decoder's name.
+        prefix: The beginning of its name; None for one made of the decoder's name.
     """
 
     level: str = "INFO"

@@ -69,7 +69,7 @@ class ImageNetFolder(ImageFolder):
         root: The folder with the class folders.
         name: The data set's name, for messages.
         classes: The required classes; None means all 1,000.
-        part: Whether some of them may be missing.
+        part: True if some of them may be missing.
 
     Raises:
         DataError: If it has other folders.

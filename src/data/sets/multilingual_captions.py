@@ -47,7 +47,7 @@ class LineFiles:
         captions: The file of a language's captions, with ``{}`` for the language.
         json: The name of CLIP benchmark's JSON file.
         places: Folders that may contain the files, below the data set's.
-        origin: Where they are published.
+        origin: Their published place.
     """
 
     languages: tuple[str, ...]

@@ -85,9 +85,9 @@ def picture_file(folder: Path, name: str, what: str, most: int | None = MAX_PICT
     Args:
         folder: The folder of pictures; the file must be below it.
         name: The path: absolute, or relative to the folder.
-        what: What messages call the picture.
+        what: The picture's name in messages.
         most: Bytes that it may have; None for any number.
-        kind: What messages call the files of the folder.
+        kind: The name of the folder's files in messages.
 
     Raises:
         SampleError: If it is outside the folder, missing, no plain file, or too large.

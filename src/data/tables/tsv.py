@@ -26,7 +26,7 @@ class TsvRow:
     Attributes:
         size: Its length in bytes, with the line end.
         cells: The bytes of each cell, without quotes.
-        open: Whether its last cell goes on in the next line.
+        open: True if its last cell continues in the next line.
     """
 
     def __init__(self, line: int = 0, offset: int = 0) -> None:
@@ -85,7 +85,7 @@ def read_rows(
     Args:
         path: The file, for messages.
         file: The file, at its beginning.
-        observe: Is called with all bytes of the file, in order.
+        observe: Called with all bytes of the file, in order.
         limit: The largest row, in bytes.
 
     Raises:

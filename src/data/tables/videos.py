@@ -32,7 +32,7 @@ class VideoSource(TableSource):
         path: The file.
         frames: The frames of each video that are shown.
         name: The data set's name.  [default: that of the file]
-        subtitles: Whether rows get a column `SUBTITLES`.
+        subtitles: True if rows get a column `SUBTITLES`.
         **options: See `TableSource`. ``pictures`` is the folder that the columns ``video_path`` and ``subtitle_path``
             are relative to; nothing outside it is read. A row without ``video_path`` has the video
             ``video/VIDEO.mp4``.  [default: ``videos/NAME`` beside the table if it is there, else the table's folder]

@@ -27,7 +27,8 @@ class FrameRows(RowSource):
     Args:
         name: The data set's name.
         frame: The table, with the column ``index``; ``image`` is base64 or a list of that.
-        folder: Where the files are that ``image_path`` names, for a table without ``image``; nothing outside is read.
+        folder: The folder of the files that ``image_path`` names, for a table without ``image``; nothing outside is
+            read.
 
     Raises:
         DataError: If it has no ``index``, or one of them is there twice.

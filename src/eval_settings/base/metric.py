@@ -18,7 +18,7 @@ class Percent(float):
     """A rate in percent, stored as a fraction.
 
     Attributes:
-        spec: What it declares; None if nothing but that it is a rate.
+        spec: Its declaration; None if it is only a rate.
     """
 
     spec: MetricSpec | None = None

@@ -150,7 +150,7 @@ class EvalSetting:
         class_groups: Lists of classes (after the restriction to a ``class_sublist``); the logits become the largest one
             of each list, and targets index into these lists. Or a function that gives them, for lists that come with
             the data.
-        group_by: How a group has one logit: by its largest (None), or ``"mean_probability"``: by the mean probability
+        group_by: The logit of a group: the largest (None), or ``"mean_probability"``: by the mean probability
             of its classes.
         other_sizes: Other numbers of samples in which the data set is distributed.
         class_names: A name for each logit, for zero-shot classification; default those of the data set.
@@ -160,7 +160,7 @@ class EvalSetting:
         num_classes: The number of logits that a model must have, or a function that gives it; default the number of
             ``class_names``.
         language: The language of class names, templates or captions, for tokenizers that depend on it.
-        keep_embeddings: Whether the image embeddings of a dual encoder are stored too, so that other prompts and other
+        keep_embeddings: Also stores the image embeddings of a dual encoder, so that other prompts and other
             tasks on the same images need not run it again. Tasks on embeddings store them in any case.
         image_set: The setting after which these embeddings are named; default this one.
         task_options: Options of the task: ``recall_k`` of retrieval; ``train``, ``validation`` (names of settings) and

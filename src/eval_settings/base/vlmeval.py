@@ -36,7 +36,7 @@ class VLMEvalBenchmark(EvalSetting):
         cls: The class. It is called with the name of the set, and reads the table.
         data_set: The name of the set; default ``name``.
         arguments: Other arguments of the class.
-        judge: What ``evaluate`` gets as ``judge_kwargs``; default ``{"model": "exact_matching"}``.
+        judge: The argument ``judge_kwargs`` of ``evaluate``; default ``{"model": "exact_matching"}``.
         generation: Fields of `GenerationConfig`.
         **options: See `EvalSetting`.
     """

@@ -263,7 +263,7 @@ def add_open_benchmarks(prefix: str, make: Callable[[str], BenchmarkDataset]) ->
     """Registers all data sets whose name begins with a prefix, such as ``wds/``.
 
     Args:
-        prefix: Of their names.
+        prefix: The prefix of their names.
         make: From a name to the data set; may read its folder, and raise `DataError`.
     """
     BENCHMARKS.add_open(prefix, make)

@@ -191,7 +191,7 @@ def ten_percent(parent: EvalSetting, sizes: Sequence[int]) -> EvalSetting:
 
     Args:
         parent: The setting; its perturbation and its random numbers are the child's too.
-        sizes: How many samples the parent has.
+        sizes: The number of samples of the parent.
     """
     return imagenet_setting(
         f"{parent.name}{TEN_PERCENT}",

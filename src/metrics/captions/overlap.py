@@ -77,8 +77,8 @@ def caption_overlap(
         tokenizer: ``"ptb"``: the Penn Treebank's, which drops punctuation and lowers case, as COCO's evaluation does,
             of canonical texts (see `testbed.canonical_text`); ``"none"``: words are what is between white space, as in
             VLMEvalKit.
-        with_meteor: Whether METEOR is computed too, by its Java program.
-        with_spice: Whether SPICE is computed too, by its Java program.
+        with_meteor: Also computes METEOR, by its Java program.
+        with_spice: Also computes SPICE, by its Java program.
 
     Raises:
         DefinitionError: If the tokenizer is unknown.

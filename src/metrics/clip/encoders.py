@@ -70,8 +70,8 @@ def encoder_of(model: Any, truncation: Truncation, device: torch.device | None) 
     Args:
         model: A name, a definition, a loaded model with ``embed_text``, or a function without arguments that returns
             (model, processor) of transformers.
-        truncation: What becomes of texts that are too long.
-        device: Where to load it.
+        truncation: The treatment of texts that are too long.
+        device: The device to load it on.
 
     Raises:
         UnknownClipError: If nothing has that name.
@@ -192,7 +192,7 @@ class ProcessorEncoder:
     Args:
         network: Has ``get_image_features`` and ``get_text_features``.
         processor: Maps ``images=`` and ``text=`` to tensors.
-        truncation: What becomes of texts that are too long.
+        truncation: The treatment of texts that are too long.
     """
 
     stays = False
@@ -234,7 +234,7 @@ class LoadedEncoder:
 
     Args:
         loaded: Has ``embed_text``, and for images ``embed_image`` and a ``definition`` with a transform.
-        truncation: What becomes of texts that are too long.
+        truncation: The treatment of texts that are too long.
         stays: True to leave it on its device.
     """
 

@@ -59,13 +59,13 @@ class CLIPScore(_Base):  # type: ignore[misc]
             the name of a dual encoder of testbed, a definition, a loaded dual encoder, or a function without arguments
             that returns (model, processor) of transformers, which is then called as torchmetrics calls it.
         clamp: ``"mean"``: the mean is clamped at 0, as in torchmetrics. ``"pair"``: each pair is.
-        truncation: What becomes of a text that is longer than the model takes. ``"keep_end"``: it is cut before its end
-            token. ``"upstream"``: it loses the end token, as in torchmetrics.
+        truncation: The treatment of a text that is longer than the model takes. ``"keep_end"``: it is cut before its
+            end token. ``"upstream"``: it loses the end token, as in torchmetrics.
         data_range: 255 or 1: the upper end of float images. Those of integers go from 0 to 255.
-        batch_size: How many images or texts to encode at once.
-        device: Where to encode. Default: where the first image is; for pairs of texts a GPU if there is one. A loaded
-            dual encoder that is handed over stays where it is.
-        keep_cosines: Whether to keep the cosine of each pair, see `cosines`.
+        batch_size: The number of images or texts per batch.
+        device: The device for encoding. Default: that of the first image; for pairs of texts a GPU if there is one. A
+            loaded dual encoder that is handed over stays where it is.
+        keep_cosines: True to keep the cosine of each pair, see `cosines`.
         **kwargs: Those of `torchmetrics.Metric`.
 
     Raises:
@@ -218,7 +218,7 @@ class CLIPScore(_Base):  # type: ignore[misc]
         """A figure of one value or several, as torchmetrics draws it.
 
         Args:
-            val: What `forward` or `compute` returned, or a list of such; default what `compute` gives now.
+            val: A result of `forward` or `compute`, or a list of such; default the current result of `compute`.
             ax: A matplotlib axis to draw on.
 
         Returns:
@@ -248,11 +248,11 @@ def clip_score(
         source: As for `CLIPScore.update`.
         target: The same.
         model_name_or_path: This and the others as for `CLIPScore`.
-        clamp: What is clamped at 0.
-        truncation: What becomes of texts that are too long.
+        clamp: The values that are clamped at 0.
+        truncation: The treatment of texts that are too long.
         data_range: The upper end of float images.
-        batch_size: How many images or texts to encode at once.
-        device: Where to encode.
+        batch_size: The number of images or texts per batch.
+        device: The device for encoding.
 
     Returns:
         A float32 scalar from 0 to 100, on the device of the first image; NaN where an embedding is not finite.

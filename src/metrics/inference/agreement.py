@@ -119,7 +119,7 @@ def _kappa(counts: Array) -> tuple[float, Array]:
     """κ, and what a sample of each kind adds to its error: float array [4].
 
     Args:
-        counts: How many samples both get right, only the first, only the second, none: float array [4].
+        counts: The numbers of samples that both get right, only the first, only the second, none: float array [4].
     """
     same, first, second = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [1, 0, 1, 0]])
     observed, right, other = (float(counts @ share / counts.sum()) for share in (same, first, second))
@@ -155,7 +155,7 @@ def mean_consistencies(
         others: The columns of the others; a model is not compared with itself.
         groups: Integer array [n]: the group of each sample, such as its condition; None: all are one.
         clusters: Integer array [n]: which samples belong together; None: each is alone.
-        seed: Of the bootstrap over samples (percentiles).
+        seed: The seed of the bootstrap over samples (percentiles).
     """
     rng = np.random.Generator(np.random.Philox(seed))
     parts = (

@@ -39,7 +39,7 @@ class CorrectedMean:
         low: Lower end of the interval.
         high: Its upper end.
         n: The number of samples that count, labelled or not.
-        labels: How many of them have a label.
+        labels: The number of them with a label.
         power: The weight of the judge in [0, 1]; None where the method has none.
     """
 
@@ -57,7 +57,7 @@ def labels_alone(labels: Array, confidence: float = LEVEL, clusters: Array | Non
 
     Args:
         labels: Float array [N] of scores in [0, 1]; NaN where there is no label.
-        confidence: Of the interval, which is normal.
+        confidence: The confidence of the interval, which is normal.
         clusters: Integer array [N]: which samples belong together; None: each is alone. As for the other estimates.
 
     Raises:
@@ -95,7 +95,7 @@ def prediction_powered(
         labels: Float array [N]; NaN where there is no label. A label of a sample without a verdict does not count.
         verdicts: Float array [N]; NaN where there is none.
         power: λ; None to tune it.
-        confidence: Of the interval, which is normal and cut at the bounds.
+        confidence: The confidence of the interval, which is normal and cut at the bounds.
         bounds: The smallest and the largest possible mean.
         clusters: Integer array [N], or None.
 
@@ -133,7 +133,7 @@ def post_stratified(
     Args:
         labels: Float array [N] of 0 and 1; NaN where there is no label.
         verdicts: Float array [N] of 0 and 1; NaN where there is none.
-        confidence: Of the interval.
+        confidence: The confidence of the interval.
         clusters: Integer array [N], or None.
 
     Raises:
@@ -183,7 +183,7 @@ def rogan_gladen(
         n: The number of verdicts.
         wrong_labels: The number of answers that people call wrong.
         right_labels: The number of answers that people call right.
-        confidence: Of the interval.
+        confidence: The confidence of the interval.
         wider: The ratio of the standard error to that of single samples, where they come in clusters.
 
     Raises:
@@ -219,7 +219,7 @@ def rogan_gladen_of(
     Args:
         labels: Float array [N] of 0 and 1; NaN where there is no label.
         verdicts: Float array [N] of 0 and 1; NaN where there is none.
-        confidence: Of the interval.
+        confidence: The confidence of the interval.
         clusters: Integer array [N], or None.
 
     Raises:
@@ -268,7 +268,7 @@ def _widened(stderr: float | None, influence: Array, clusters: Array | None, *pa
 
     Args:
         stderr: That of single samples.
-        influence: What each sample adds to the estimate, float array [n] of mean 0 in each part.
+        influence: The contribution of each sample to the estimate, float array [n] of mean 0 in each part.
         clusters: Integer array [N]; None: each sample is alone.
         parts: Boolean arrays [N]: which samples have an influence, part after part.
 

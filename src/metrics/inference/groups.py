@@ -80,8 +80,8 @@ def by_group(
     Args:
         scores: Float array [n].
         labels: The group of each sample; None for a sample in no group.
-        larger_is_better: Whether the worst group is that of the smallest mean.
-        spec: What the score declares; intervals stay within its range.
+        larger_is_better: True if the worst group is that of the smallest mean.
+        spec: The score's declaration; intervals stay within its range.
         clusters: Integer array [n]: which samples belong together, for intervals; None: each is alone.
         shares: A weight for each group, for the weighted mean, such as its number of training samples.
 

@@ -34,7 +34,7 @@ def interval(
     of as many samples as there are clusters.
 
     Args:
-        spec: What the metric declares.
+        spec: The metric's declaration.
         value: The metric.
         stderr: Its standard error; None if it is not known. One of 0 is not known either: all samples are equal.
         n: Its number of samples; None if it is not known.
@@ -117,7 +117,7 @@ def log_odds(share: float, stderr: float, width: float) -> tuple[float, float]:
     Args:
         share: A fraction.
         stderr: Its standard error.
-        width: How many standard errors the interval extends to each side.
+        width: The half-width of the interval in standard errors.
     """
     middle, half = math.log(share / (1 - share)), width * stderr / (share * (1 - share))
     low, high = (0.5 + math.tanh(end / 2) / 2 for end in (middle - half, middle + half))

@@ -38,7 +38,7 @@ class Change:
         detectable: The loss that would be shown to exceed the margin with a power of 80 %, as one of a family of
             tests, with the differences between the two models that there are; None if not even the loss of all scores
             would be.
-        chance_to_hold: How likely it would be shown that the margin holds, if both were equally good.
+        chance_to_hold: The power: the probability of showing that the margin holds, if both were equally good.
     """
 
     n: int
@@ -70,9 +70,9 @@ def change(
         baseline: Those of the baseline on the same samples, [n].
         margin: The loss that is accepted, in the unit of the scores, not negative.
         alpha: One less the confidence of ``low`` and of ``high``, each.
-        larger_is_better: Whether the larger score is better.
+        larger_is_better: True if the larger score is better.
         clusters: Integer array [n]: which samples belong together; see `testbed.metrics.inference.clusters`.
-        family: How many tests of a loss Holm's correction is over.
+        family: The number of tests of a loss that Holm's correction is over.
 
     Raises:
         ValueError: If there are no samples, or not as many of both, or the margin is negative.

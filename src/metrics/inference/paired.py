@@ -70,7 +70,7 @@ def compare(first: Array, second: Array, seed: int = 0, clusters: Array | None =
     Args:
         first: Scores of the first model, float array [n].
         second: Scores of the second on the same samples, [n].
-        seed: Of the random signs.
+        seed: The seed of the random signs.
         clusters: Integer array [n]: which samples belong together; see `testbed.metrics.inference.clusters`.
 
     Raises:
@@ -181,7 +181,7 @@ def difference_interval(difference: Array, binary: bool, clusters: Array | None 
 
     Args:
         difference: Differences of scores, float array [n], n > 0.
-        binary: Whether the scores are 0 or 1.
+        binary: True if the scores are 0 or 1.
         clusters: Integer array [n]: which samples belong together; None: each is alone.
 
     Returns:

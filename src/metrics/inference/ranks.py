@@ -41,7 +41,7 @@ class RankedModel:
     """A model's place in a ranking.
 
     Attributes:
-        value: What it is ranked by: the mean over samples, and over settings where there are several.
+        value: The ranked value: the mean over samples, and over settings where there are several.
         low: Lower end of the value's 95 % interval; see `testbed.metrics.inference.intervals.interval`.
         high: Its upper end. Both None if nothing is known about the spread.
         rank: 1 + the number of models that are better; equal ones share a rank.
@@ -63,7 +63,7 @@ class Resamples:
     """Resamples that are drawn once for many tables: the same generator draws the same for tables of as many samples.
 
     Args:
-        most: How many bytes of them are kept.
+        most: The number of bytes of them to keep.
     """
 
     def __init__(self, most: int = 2**27) -> None:
@@ -115,7 +115,7 @@ def rank_models(
     Args:
         strata: Scores of each stratum, float arrays [n, models] of finite numbers, n > 0.
         larger_is_better: True if rank 1 is that of the largest value.
-        seed: Of the resampling.
+        seed: The seed of the resampling.
         progress: Progress callback.
         drawn: Resamples of other tables, which may be used again.
         clusters: For each stratum an integer array [n]: which samples belong together; None: each is alone.
@@ -247,8 +247,8 @@ def bootstrap_means(
 
     Args:
         scores: Float array [n, models]: of samples, or the sums over clusters of them.
-        rng: Where random numbers come from.
-        draws: How many means.
+        rng: The generator of random numbers.
+        draws: The number of means.
         drawn: Resamples of other tables, which may be used again.
         sizes: Integer array [n]: the number of samples in each cluster; None: one.
     """
@@ -285,7 +285,7 @@ def pair_p_values(
 
     Args:
         strata: Float arrays [n, models], as for `rank_models`, or the sums over clusters.
-        rng: Where random numbers come from.
+        rng: The generator of random numbers.
         progress: Progress callback.
         only_ties: True if they are only for `tied_models`. Those of tied models may then be too large, which saves
             drawing random signs for most tables of many models.
@@ -367,7 +367,7 @@ def tied_models(p_values: Sequence[float], models: int) -> list[tuple[int, ...]]
     """For each model the models without a significant difference.
 
     Args:
-        p_values: Of all pairs, as `pair_p_values` gives them.
+        p_values: The p-values of all pairs, as `pair_p_values` gives them.
         models: The number of models.
     """
     one, other = np.triu_indices(models, 1)

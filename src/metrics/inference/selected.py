@@ -29,9 +29,9 @@ def worse_than_chosen(new: Array, others: Array, chosen: int, clusters: Array | 
     Args:
         new: Float array [n].
         others: Float array [models, n].
-        chosen: Which of them was chosen.
+        chosen: The index of the chosen one.
         clusters: Integer array [n]: which samples belong together; None: each is alone.
-        seed: Of the signs.
+        seed: The seed of the signs.
 
     Returns:
         The one-sided p-value: a share of the draws, so at least one in `FLIPS`.
@@ -77,7 +77,7 @@ def expected_of_best(scores: Array, clusters: Array | None = None, seed: int = 0
     Args:
         scores: Float array [models, n], n > 1; NaN where a sample does not count.
         clusters: Integer array [n]: which samples belong together; None: each is alone.
-        seed: Of the halves.
+        seed: The seed of the halves.
     """
     counted = np.isfinite(scores)
     sums, _ = cluster_sums(np.where(counted, scores, 0.0).T.astype(np.float64), clusters)

@@ -105,7 +105,7 @@ def area(confidence: Array, wrong: Array, clusters: Array | None = None, seed: i
         confidence: As `curve` takes it.
         wrong: As `curve` takes it.
         clusters: Integer array [n]: which samples belong together; see `testbed.metrics.inference.clusters`.
-        seed: Of the bootstrap.
+        seed: The seed of the bootstrap.
     """
     given = _RankedSamples(confidence, wrong)
     value = float(given.areas(np.ones((1, len(given.wrong))))[0])
@@ -133,7 +133,7 @@ def at_risk(
         risk: The risk, in (0, 1).
         clusters: Integer array [n]: which samples belong together.
         delta: The probability that the guarantee is wrong.
-        seed: Of the bootstrap.
+        seed: The seed of the bootstrap.
     """
     given = _RankedSamples(confidence, wrong)
     found = float(given.coverages(np.ones((1, len(given.wrong))), risk)[0])

@@ -101,7 +101,7 @@ def wilson(value: Any, n: Any, confidence: float = 0.95) -> tuple[Array, Array]:
     Args:
         value: Rates, fractions [...] of any shape; value · n need not be whole (published rates are rounded).
         n: The numbers of trials, at least one each, of that shape; NaN where unknown.
-        confidence: Of each interval.
+        confidence: The confidence of each interval.
 
     Returns:
         The lower and the upper border, float64 of that shape; NaN where ``value`` or ``n`` is.

@@ -23,7 +23,7 @@ def shares(status: Array, scorer: str) -> list[Metric]:
 
     Args:
         status: Array [n] of the values above.
-        scorer: What the metrics carry as theirs.
+        scorer: The scorer's name in the metrics.
     """
     found = []
     for spec, hits in ((COVERAGE, (status != MISSING) & (status != ERROR)), (EMPTY_SHARE, status == EMPTY)):

@@ -81,7 +81,7 @@ def image_classifier(
         config: Its configuration.
         find: Finds the folder with its files.
         weights: Identifies its weights.
-        described: What of the configuration decides the outputs.
+        described: The parts of the configuration that determine the outputs.
 
     Raises:
         WeightsError: If its folder has no image processor that makes batches.

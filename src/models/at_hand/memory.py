@@ -22,8 +22,8 @@ class ModelAtHand(Model):
     Args:
         name: Its name; ending with ``-`` to be completed by a digest of its content.
         network: A module of torch, or any function from a batch of images to logits.
-        prepared: How pictures are prepared for it.
-        one_by_one: Whether images may have different sizes, so that they make no batches.
+        prepared: Its preparation of pictures.
+        one_by_one: True if images may have different sizes, so that they make no batches.
         **options: See `Model`.
     """
 

@@ -30,7 +30,7 @@ class OfPictures(nn.Module):
     """A network, or a function, after a user's transform: images in [0, 1] become pictures again, then its input.
 
     Args:
-        network: What takes a batch of what the transform makes, and gives logits.
+        network: Maps a batch of the transform's results to logits.
         transform: From a PIL image to an array or a tensor.
     """
 

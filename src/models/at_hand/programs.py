@@ -30,7 +30,7 @@ class Facts:
         side: Side of its images (pixels).
         batch: Images of a batch.
         classes: The number of logits.
-        channels_last: Whether images are [B, H, W, 3].
+        channels_last: True if images are [B, H, W, 3].
     """
 
     side: int | None = None

@@ -60,7 +60,7 @@ class GenerationConfig:
             1909.05858).
         presence_penalty: Subtracted from the scores of tokens that were generated before; 0 for none.
         system: The system prompt.
-        seed: Of sampling; None for the run's ``--seed``. Models get one that is made of it and the sample.
+        seed: The seed of sampling; None for the run's ``--seed``. Models get one that is made of it and the sample.
     """
 
     max_new_tokens: int = 128
@@ -94,7 +94,7 @@ class Generation:
     Attributes:
         text: The text, without the prompt.
         finish_reason: ``"stop"``, ``"length"``, ``"missing"`` (there is no answer), or ``"error: …"``.
-        extra: What else is stored with the text, as plain JSON values: numbers of tokens, the name of the served model,
+        extra: Values stored with the text, as plain JSON values: numbers of tokens, the name of the served model,
             the reasoning that came apart from the text.
     """
 

@@ -48,8 +48,8 @@ def request_of(
 
     Args:
         message: The message; its history goes before it.
-        config: How text is generated.
-        limit: How the server calls the largest number of new tokens.
+        config: The options of text generation.
+        limit: The server's name of the largest number of new tokens.
         image_detail: OpenAI's ``detail`` of images: ``"low"``, ``"high"`` or ``"auto"``.
 
     Raises:

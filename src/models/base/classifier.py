@@ -45,7 +45,7 @@ class Model(ModelDefinition):
             dictionary; the setting's own perturbation is then left to it). Returns logits [B, C].
         adversarial_batch_size: The batch size under attack; default ``eval_batch_size // 8``, at least 1.
         num_classes: The number of logits C; settings with another number of classes are refused before the run.
-        differentiable: Whether logits are differentiable with respect to the images, as attacks need.
+        differentiable: True if logits are differentiable with respect to the images, as attacks need.
         **options: See `ModelDefinition`.
     """
 

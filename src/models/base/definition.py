@@ -176,7 +176,7 @@ class ModelDefinition(ABC):
 
         Args:
             random_seed: As in `LoadOptions`.
-            fetch: Whether to download or train them if they are missing.
+            fetch: Downloads or trains them if they are missing.
 
         Returns:
             The weights, or None if they are not downloaded yet and ``fetch`` is False.

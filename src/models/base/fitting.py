@@ -24,7 +24,7 @@ class NamedState:
 
     Attributes:
         state: Name → tensor.
-        prefix: What stood before each name, such as ``module.`` (DataParallel) or ``model.`` (Lightning).
+        prefix: The prefix of each name, such as ``module.`` (DataParallel) or ``model.`` (Lightning).
         beside: Names outside the prefix, which belong to other modules than the network.
     """
 
@@ -40,7 +40,7 @@ def under_own_names(own: Iterable[str], state: Mapping[str, Any], what: str) -> 
 
     Args:
         own: The names in the network's state dict.
-        state: What was saved.
+        state: The saved state.
         what: The file, for messages.
 
     Raises:

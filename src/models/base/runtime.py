@@ -42,7 +42,7 @@ def prepared(network: Any, options: LoadOptions, *compiled: str) -> Any:
     Within a `testbed.contracts.borrowed.Loan` this is undone when it ends.
 
     Args:
-        network: What a loader returned.
+        network: The loader's result.
         options: The device, and optimisations.
         *compiled: The methods that are compiled if the options say so; default: calling it.
     """
@@ -70,7 +70,7 @@ class ImageClassifier(nn.Module):
 
     Args:
         definition: The model.
-        network: What its loader returned.
+        network: Its loader's result.
         options: Device and precision.
         class_sublist: Classes to which the logits are restricted, in this order.
         adversarial_attack: The setting's attack, for a ``classify`` that asks for it.
@@ -190,7 +190,8 @@ class LoadedDualEncoder:
 
         Args:
             texts: At least one; equal ones are encoded once.
-            language: Of the texts; None means English. It counts where the definition's tokenizer depends on it.
+            language: The language of the texts; None means English. It counts where the definition's tokenizer depends
+                on it.
 
         Raises:
             UnsupportedError: If the tokenizer does not support the language.

@@ -34,11 +34,11 @@ class Service:
     Attributes:
         served: Its name there.
         url: The server, up to ``/v1``.
-        key: Is sent with each request; empty for a server without keys.
-        key_variable: Where the key comes from, for messages.
+        key: Sent with each request; empty for a server without keys.
+        key_variable: The source of the key, for messages.
         requests_per_minute: At most; None for no limit.
         timeout: Seconds until an answer must have begun, and between its parts.
-        retries: How often a question is sent again.
+        retries: The number of times that a question is sent again.
         extra_body: Fields of requests, which replace usual ones; None leaves one out.
         image_detail: OpenAI's ``detail`` of images.
     """
@@ -58,7 +58,7 @@ class Pace:
     """When requests may begin, for all threads together.
 
     Args:
-        per_minute: How many, at most; None for no limit.
+        per_minute: The maximum number; None for no limit.
     """
 
     def __init__(self, per_minute: float | None = None) -> None:

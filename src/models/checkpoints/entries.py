@@ -34,7 +34,7 @@ class Entry:
     Attributes:
         path: Its keys from the outermost on, with dots between them; empty for the file itself.
         state: Name → tensor; plain values may be among them.
-        faults: How many names or shapes differ from the architecture's, its head aside; None if unknown.
+        faults: The number of names or shapes that differ from the architecture's, its head aside; None if unknown.
     """
 
     path: str
@@ -55,8 +55,8 @@ class FoundState:
         state: Name → tensor, with torch's ``_metadata`` if the file has any.
         entry: The entry of the file that holds it; empty for the file itself.
         others: Entries with other weights that are not taken.
-        rule: Why it is taken and not the others, for people.
-        usual: Whether earlier versions took it too, so that an identity need not name it.
+        rule: The reason for this choice, for people.
+        usual: True if earlier versions also took it, so that an identity need not name it.
     """
 
     state: dict[str, Any]
@@ -107,7 +107,7 @@ def found_in(
     """The state dict in what `open_checkpoint` returned: that of an entry, or the preferred one.
 
     Args:
-        loaded: What the file holds; tensors need no content.
+        loaded: The content of the file; tensors need no content.
         what: The file, for messages.
         wanted: The path of an entry, such as ``ema.module``; empty for the preferred one.
         own: The network's state dict, if the architecture is known: only entries that fit it are then considered.

@@ -65,10 +65,10 @@ def matched(wanted: ExpectedState, state: Mapping[str, Any], what: str, by_order
     """A state dict under a network's own names; those that fit best if none do.
 
     Args:
-        wanted: What the network wants.
-        state: What was saved.
+        wanted: The state that the network needs.
+        state: The saved state.
         what: The file, for messages.
-        by_order: Whether the order of the tensors decides if no rule does and only their shapes agree.
+        by_order: True if the order of the tensors decides if no rule does and only their shapes agree.
 
     Raises:
         WeightsError: If the network is there several times under different prefixes.

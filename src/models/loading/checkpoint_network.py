@@ -92,7 +92,7 @@ def load_checkpoint(
     Args:
         architecture: A name of torchvision or timm, such as ``resnet50`` or ``timm/vit_base_patch16_224``.
         path: The file.
-        settings: What the builder is given, such as ``{"transform_input": True}``.
+        settings: Arguments of the builder, such as ``{"transform_input": True}``.
         entry: As in `Asked`.
         by_order: As in `Asked`.
         side: As in `Asked`.
@@ -164,7 +164,7 @@ def plan(architecture: str, loaded: Any, settings: Mapping[str, Any], what: str,
 
     Args:
         architecture: As in `load_checkpoint`.
-        loaded: What `open_checkpoint` returned.
+        loaded: The result of `open_checkpoint`.
         settings: As in `load_checkpoint`.
         what: The file, for messages.
         asked: The user's options for it.
@@ -218,7 +218,7 @@ class _Sketch:
 
     Args:
         architecture: Its name.
-        arguments: What its builder is given.
+        arguments: Arguments of its builder.
     """
 
     def __init__(self, architecture: str, arguments: dict[str, Any]) -> None:

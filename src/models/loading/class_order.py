@@ -76,7 +76,7 @@ class ClassOrder:
             setting: Its name, for messages.
             folders: The names of the folders that hold the classes, in the setting's order; None if none do.
             class_names: The setting's class names, in its order; None if it has none.
-            whole: Whether they name all classes that the model may choose from.
+            whole: True if they name all classes that the model may choose from.
 
         Returns:
             A list, or None where the order is the setting's.
@@ -172,9 +172,9 @@ def listed(names: Any, where: str, classes: int | None) -> ClassOrder:
     """An order that is written down: a list of names, a mapping from names to numbers, or one from numbers to names.
 
     Args:
-        names: What is written.
-        where: Where.
-        classes: How many outputs there are, if known.
+        names: The text as written.
+        where: Its place.
+        classes: The number of outputs, if known.
 
     Raises:
         DataError: If it does not give each output one name.

@@ -65,7 +65,7 @@ class ClassReading:
         """The outputs that count, those of the data's classes first and in their order: targets index into these.
 
         Args:
-            among_present: Whether only these count, not all.
+            among_present: True if only these count, not all.
         """
         present = set(self.outputs)
         others = () if among_present else (index for index in range(len(self.known.vocabulary)) if index not in present)
@@ -216,7 +216,7 @@ def matched(names: Sequence[str], known: KnownOutputs, setting: str, model: str)
     Different names are different classes: one that another name stands for is not what an ambiguous name means.
 
     Args:
-        names: Of the classes of the data.
+        names: The class names of the data.
         known: The classes of the outputs.
         setting: The setting's name, for messages.
         model: The model's name, likewise.

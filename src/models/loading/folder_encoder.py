@@ -29,9 +29,10 @@ class FolderEncoder(TextEncoder):
         files: The folder.
         library: The package that it needs.
         device_map: A device instead of the run's, or accelerate's way to share it among all GPUs.
-        about: What determines embeddings besides instruction, length, weights and the folder's configuration.
+        about: The rest of what determines embeddings besides instruction, length, weights and the folder's
+            configuration.
         torch_dtype: The precision of its weights; None for the run's.
-        attention: How attention is computed, as transformers calls it; None for the usual way.
+        attention: The implementation of attention, as transformers calls it; None for the usual way.
         **options: See `TextEncoder`.
     """
 

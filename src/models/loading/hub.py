@@ -22,7 +22,7 @@ def hub_file(
         repository: ``owner/name``.
         files: File names, the preferred one first.
         revision: A branch, tag or commit; None is the main branch.
-        fetch: Whether to download it if it is not in the cache.
+        fetch: Downloads it if it is not in the cache.
 
     Returns:
         The path in the hub's cache, or None if it is missing and ``fetch`` is False.
@@ -58,7 +58,7 @@ def url_file(name: str, url: str, path: Path, fetch: bool = True, sha256: str | 
         name: The model, for messages.
         url: The file's address.
         path: The place.
-        fetch: Whether to download it if it is missing.
+        fetch: Downloads it if it is missing.
         sha256: The prefix of the digest that a downloaded file must have.
 
     Returns:

@@ -37,7 +37,7 @@ class HubFolder:
     Attributes:
         name: The model, for messages.
         source: The absolute path of a folder, or ``owner/name`` on the Hugging Face hub.
-        code: Whether code in the folder may be run; None if it is never run.
+        code: True if code in the folder may be run; None if it is never run.
     """
 
     name: str

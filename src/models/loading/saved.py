@@ -52,9 +52,10 @@ class SavedPreprocessing:
     """Preprocessing that was saved with a checkpoint.
 
     Attributes:
-        preprocessing: What was saved; None for what was not. Without ``resize`` the architecture's share is cropped.
-        where: Where it was found, such as ``args in epoch_3.pth``.
-        unused: What was saved for tests and is not used, for people.
+        preprocessing: The saved fields; None for those that were not. Without ``resize`` the architecture's share is
+            cropped.
+        where: Its place, such as ``args in epoch_3.pth``.
+        unused: Fields saved for tests and is not used, for people.
     """
 
     preprocessing: Preprocessing

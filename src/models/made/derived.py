@@ -25,7 +25,7 @@ class DerivedModel(ModelDefinition):
     Args:
         name: Its name.
         members: The others; one for a correction.
-        rule: How it is made of them, one of the rules of this module.
+        rule: The rule of the derivation, one of the rules of this module.
         fitted_on: The setting that a temperature is fitted on, or whose labels a prior is counted from.
     """
 

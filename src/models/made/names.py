@@ -69,7 +69,7 @@ def with_members(name: str, written: Callable[[str], str]) -> str:
 
     Args:
         name: Any word.
-        written: How a member is written.
+        written: The way to write a member.
     """
     found, before, whole, after = _LIST.match(name), *name.partition(2 * _MARK)
     if found is None or found[1] == WISEFT or _MARK in before:

@@ -43,7 +43,7 @@ def beam_search(network: Any, images: torch.Tensor, limits: Limits, beams: int, 
     Args:
         network: open_clip's CoCa.
         images: Normalized, float [B, 3, H, W].
-        limits: Where captions begin and end.
+        limits: The first and last tokens of captions.
         beams: Captions of an image that are continued at each step.
         groups: Number of groups, which divides ``beams``.
 
@@ -145,7 +145,7 @@ def sample(
     Args:
         network: open_clip's CoCa.
         images: Normalized, float [B, 3, H, W]. The captions of a batch share the random numbers.
-        limits: Where captions begin and end.
+        limits: The first and last tokens of captions.
         temperature: Divides the logits, after those of other tokens are left out, as open_clip does it.
         top_k: Draws from so many of the most likely tokens; 0 for all.
         top_p: Draws from the most likely tokens that have this probability together; 1 for all.

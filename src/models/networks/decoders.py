@@ -50,7 +50,7 @@ class Decoder:
 
         Args:
             texts: One batch.
-            instruction: What stands in front of each text.
+            instruction: The text in front of each text.
 
         Raises:
             RunError: If the instruction leaves no room for a text.

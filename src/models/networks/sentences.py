@@ -17,7 +17,7 @@ class Sentences(nn.Module):
 
     Args:
         network: A `SentenceTransformer`.
-        prompt: What stands in front of each text; None for the model's own default, if it has one.
+        prompt: The text in front of each text; None for the model's own default, if it has one.
     """
 
     def __init__(self, network: Any, prompt: str | None) -> None:

@@ -50,7 +50,7 @@ def in_patches(images: torch.Tensor, side: int) -> tuple[torch.Tensor, tuple[int
 
     Args:
         images: H and W are multiples of ``side``.
-        side: Of a patch (pixels).
+        side: The side of a patch (pixels).
 
     Returns:
         Float tensor [B, rows · columns, side · side · 3], and (rows, columns).

@@ -201,8 +201,8 @@ def _shapes(inputs: Inputs, pads: bool) -> tuple[Any, ...]:
     """Equal for inputs that can share a batch.
 
     Args:
-        inputs: Of one message.
-        pads: Whether prompts of different lengths can.
+        inputs: The inputs of one message.
+        pads: True if prompts of different lengths can.
     """
     return tuple(
         sorted(

@@ -35,7 +35,7 @@ class ImageBaseDataset:
     Attributes:
         data: The table; ``image`` is base64 or a list of that, ``index`` an integer where all are.
         img_root: The folder of the files that ``image_path`` names.
-        meta_only: Whether pictures are files, not cells.
+        meta_only: True if pictures are files, not cells.
     """
 
     TYPE = ""
