@@ -17,7 +17,7 @@ def first_line(error: BaseException | str) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Any error as a reason for a person: its type and the first line of its message, in at most 2,000 characters."""
+    """Formats an error as a reason for people: its type and the first line of its message, at most 2,000 characters."""
     name, said = type(error).__name__, first_line(error)
     return name if said == name else within(f"{name}: {said}")
 

@@ -89,7 +89,7 @@ def load_all(kind: str, note: Callable[[str], None]) -> dict[str, Any]:
 
 @cache
 def _installed() -> Mapping[str, Mapping[str, Sequence[EntryPoint]]]:
-    """Kind → name → entry points; several if packages disagree about a name."""
+    """Returns kind → name → entry points; several if packages disagree about a name."""
     found: dict[str, dict[str, list[EntryPoint]]] = {}
     if os.environ.get(ENV_NO_EXTENSIONS):
         return found

@@ -127,7 +127,7 @@ def predictions_root() -> Path | None:
 
 
 def lmu_data_root() -> Path:
-    """VLMEvalKit's folder of tables: that of the active `Inputs`, else ``~/LMUData``."""
+    """Returns VLMEvalKit's folder of tables: that of the active `Inputs`, else ``~/LMUData``."""
     return expanded(active().lmu_data or "~/LMUData")
 
 

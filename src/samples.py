@@ -57,7 +57,7 @@ class SampleColumns(Sequence[SampleInfo]):
 
     @classmethod
     def of(cls, samples: Iterable[SampleInfo]) -> SampleColumns:
-        """Samples as columns."""
+        """Stores samples as columns."""
         ids: list[str] = []
         digests: list[str] = []
         targets: list[Any] = []

@@ -20,7 +20,7 @@ def visible_line(text: str) -> str:
 
 
 def escaped_json(text: str) -> str:
-    """JSON whose strings spell such characters as JSON does, so that it is the same value."""
+    """Returns JSON whose strings escape such characters, so that its value stays the same."""
     return _ACTIVE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

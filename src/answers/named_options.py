@@ -70,7 +70,7 @@ class Options:
         self._quantities = {letter: found for letter, text in choices.items() if (found := quantity(text)) is not None}
 
     def whole(self, text: str) -> Found | None:
-        """If the text is nothing but a letter, a letter with its option, or an option."""
+        """Returns the option if the text is nothing but a letter, a letter with its option, or an option."""
         core = text.strip(EDGES)
         if len(core) == 1 and core in self.texts:
             return core, "letter"
@@ -119,7 +119,7 @@ class Options:
         return {letter for number in numbers for letter in self._same(number)}
 
     def head(self, text: str) -> Found | None:
-        """If the text begins with a letter: ``B``, ``(B) because``, ``option B``, ``b)``; but not ``a dog``."""
+        """Returns the option at the beginning: ``B``, ``(B) because``, ``option B``, ``b)``; but not ``a dog``."""
         lead = _LEAD.match(text)
         found = _HEAD.match(text, lead.end() if lead else 0)
         if found is None:
@@ -141,7 +141,7 @@ class Options:
         return (found.pop(), "option text") if len(found) == 1 else None
 
     def only(self, text: str) -> Found | None:
-        """If one letter stands where an answer may stand, or one option is in a short text, and they do not differ."""
+        """Returns the only letter where an answer may stand, or the only option in a short text, if they agree."""
         if len(text) > 2 * _LONGEST_TEXT:
             return None
         flat = without_talk_of_options(" ".join(text.split()), self.texts)

@@ -35,7 +35,7 @@ _POWERS = re.compile(r"\d+\s*\^[\d{(^\s)}]+")
 def sole_quantity(text: str) -> Quantity | None:
     """Returns the only quantity in a text; for a calculation the one after the last ``=``.
 
-    None unless it is exactly one, and all the words that say it are understood.
+    None unless it is exactly one, and all of its words are understood.
     """
     whole = quantity(text)
     if whole is not None:
@@ -84,7 +84,7 @@ def with_plain_numbers(text: str) -> str:
 
 
 def number(columns: Mapping[str, str], text: str) -> Verdict:
-    """Exactly the right number, in digits or words, and no other number in the answer."""
+    """Scores exactly the right number, in digits or words, and no other number in the answer."""
     right = quantity(truth(columns))
     answer, method = open_answer(text)
     if answer is None:

@@ -54,7 +54,7 @@ def _similarity(reference: str, answer: str) -> float:
 
 
 def exact(columns: Mapping[str, str], text: str) -> Verdict:
-    """Equal to a reference, but for case, blanks, an article and punctuation around it."""
+    """Scores equality with a reference, ignoring case, blanks, an article and punctuation around it."""
     answer, method = short_answer(text, references(columns))
     if answer is None:
         return Verdict(None, 0.0, method)

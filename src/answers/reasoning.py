@@ -30,7 +30,7 @@ _SHORT_ANSWER = re.compile(r"""["']short answer["']\s*:\s*(?:"((?:[^"\\]|\\.)*)"
 
 
 def left_to_judge(columns: Columns, text: str) -> Verdict:
-    """Nothing is read but that there is no answer at all."""
+    """Reads nothing, except that there is no answer at all."""
     _, why = final_text(text)
     return Verdict(None, 0.0, why or "none")
 

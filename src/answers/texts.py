@@ -127,7 +127,7 @@ def open_answer(text: str) -> tuple[str | None, str]:
 
 
 def short_answer(text: str, references: Sequence[str]) -> tuple[str | None, str]:
-    """`open_answer` without what leads up to a value (``x = 42``, ``≈ 42``), unless a reference also has that."""
+    """Returns `open_answer` without what leads up to a value (``x = 42``, ``≈ 42``), unless a reference has that."""
     answer, method = open_answer(text)
     if answer is None:
         return None, method

@@ -39,7 +39,7 @@ def yes_no(columns: Mapping[str, str], text: str) -> Verdict:
 
 
 def read_yes_no(text: str) -> tuple[str | None, str]:
-    """Yes, No or None; and the rule that read it."""
+    """Returns Yes, No or None; and the rule that read it."""
     final, why = final_text(text)
     if final is None:
         return None, why

@@ -121,7 +121,7 @@ def _moved(now: Any, before: Any) -> bool:
 
 
 def remember(network: Any, *attributes: str) -> None:
-    """Called before a network is changed. Without a loan, as in a worker's own process, nothing is kept.
+    """Remembers a network before it is changed. Without a loan, as in a worker's own process, nothing is kept.
 
     Args:
         network: A module of torch.

@@ -72,7 +72,7 @@ def configured(device: str, threads: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _float32() -> Iterator[None]:
-    """Has float32 mean float32: TensorFloat-32 has ten bits of mantissa, and its results depend on the batch size."""
+    """Makes float32 mean float32: TensorFloat-32 has ten bits of mantissa, and its results depend on the batch size."""
     import torch
 
     products: Any = torch.backends.cuda.matmul

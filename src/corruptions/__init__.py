@@ -52,7 +52,7 @@ Function = Callable[["torch.Tensor", int, Sequence[int]], "torch.Tensor"]
 
 @lru_cache(maxsize=1)
 def corruptions() -> dict[str, Function]:
-    """All corruptions of this package by name. Imports no torch."""
+    """Returns all corruptions of this package by name. Imports no torch."""
     found: dict[str, Function] = {}
     for module in pkgutil.iter_modules(__path__):
         for name, function in vars(importlib.import_module(f"{__name__}.{module.name}")).items():
@@ -129,7 +129,7 @@ class Corruption:
         return int(getattr(corruptions()[self.name], "revision", 1))
 
     def spec(self) -> dict[str, Any]:
-        """Name and severity, for the identity of a cell, and the content of what the corruption reads beside them."""
+        """Returns name and severity, for the identity of a cell, and the content of what else the corruption reads."""
         spec: dict[str, Any] = {"name": self.name, "severity": self.severity}
         if self._reads is not None:
             spec["reads"] = self._reads()

@@ -107,7 +107,7 @@ class PGD:
 
 
 def _unit(vectors: torch.Tensor) -> torch.Tensor:
-    """Each [C, H, W] of a batch at length 1, in its direction; zero stays zero.
+    """Scales each [C, H, W] of a batch to length 1; zero stays zero.
 
     Divided by its largest value first: a confident model's gradients are so small that their squares underflow.
     """

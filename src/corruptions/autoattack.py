@@ -131,7 +131,7 @@ class AutoAttack:
     def _apgd(
         self, images: torch.Tensor, right: torch.Tensor, logits_of: Logits, start: torch.Tensor, aims: Any
     ) -> torch.Tensor:
-        """APGD on the cross-entropy, or towards the classes ``aims`` [B]; but for its start it draws nothing."""
+        """Runs APGD on the cross-entropy, or towards the classes ``aims`` [B]; it draws nothing but its start."""
         from pyautoattack.autopgd_base import APGDAttack, APGDAttack_targeted
 
         attack = (APGDAttack if aims is None else APGDAttack_targeted)(
@@ -143,7 +143,7 @@ class AutoAttack:
         return found
 
     def _fab(self, images: torch.Tensor, right: torch.Tensor, logits_of: Logits, classes: int) -> torch.Tensor:
-        """Targeted FAB; it draws no random numbers before its first restart, and there is none."""
+        """Runs targeted FAB; it draws no random numbers before its first restart, and there is none."""
         from pyautoattack.fab_pt import FABAttack_PT
 
         targets = min(TARGETS, classes - 1)
@@ -162,7 +162,7 @@ class AutoAttack:
     def _square(
         self, images: torch.Tensor, right: torch.Tensor, logits_of: Logits, seeds: Sequence[int]
     ) -> torch.Tensor:
-        """Square, which draws one place for all images of a batch: here on each of them alone."""
+        """Runs Square, which draws one place for all images of a batch: here on each of them alone."""
         import torch
         from pyautoattack.square import SquareAttack
 

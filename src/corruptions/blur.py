@@ -58,7 +58,7 @@ def zoom_blur(images: torch.Tensor, severity: int, seeds: Sequence[int] = ()) ->
 
 
 def glass_blur(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Tensor:
-    """As seen through bathroom glass: blurred, its pixels displaced at random, blurred again.
+    """Blurs as seen through bathroom glass: blurred, pixels displaced at random, blurred again.
 
     The published program goes through the pixels backwards and gives each the value that a near one has by then (it
     means to swap the two, but numpy's views make it a copy). Here the chains of such copies are followed for all pixels
@@ -79,7 +79,7 @@ def glass_blur(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> tor
 def _displaced(
     seeds: Sequence[int], height: int, width: int, reach: int, rounds: int, device: torch.device
 ) -> torch.Tensor:
-    """From which pixel each pixel's value comes in the end: indices [len(seeds), height · width]."""
+    """Returns the final source of each pixel's value: indices [len(seeds), height · width]."""
     import torch
 
     from testbed.corruptions.random import words

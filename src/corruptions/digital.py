@@ -87,7 +87,7 @@ def _affine_shift(seeds: Sequence[int], height: int, width: int, reach: float) -
 
 
 def _resample(images: torch.Tensor, shift: torch.Tensor, border: Border) -> torch.Tensor:
-    """Bilinear values at each pixel's place plus its shift [B, 2 (x, y), H, W] in pixels."""
+    """Computes bilinear values at each pixel's place plus its shift [B, 2 (x, y), H, W] in pixels."""
     import torch
     from torch.nn import functional
 
@@ -118,7 +118,7 @@ def pixelate(images: torch.Tensor, severity: int, seeds: Sequence[int] = ()) -> 
 
 
 def _boxes(images: Any, dim: int, share: float) -> Any:
-    """Means over boxes along a dimension, as many as ``share`` of its size, of an array or a tensor."""
+    """Computes means over boxes along a dimension, as many as ``share`` of its size, of an array or a tensor."""
     places, held, counts = _box_taps(images.shape[dim], dim, share)
     total = _take(images, places[0], dim)
     for place, where in zip(places[1:], held[1:], strict=True):
@@ -228,7 +228,7 @@ def _memory_file() -> IO[bytes]:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    """Threads for Pillow."""
+    """Returns threads for Pillow."""
     return ThreadPoolExecutor(thread_name_prefix="jpeg")
 
 

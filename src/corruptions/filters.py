@@ -23,7 +23,7 @@ GAUSSIAN_TRUNCATE = 4.0  # scikit-image's and scipy's default: the kernel ends a
 def fold(
     index: np.ndarray[tuple[int, ...], np.dtype[np.int64]], size: int, border: Border
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """Places on an endless line as places 0 … size − 1 of an image that goes on beyond its border."""
+    """Maps places on an endless line to places 0 … size − 1 of an image that continues beyond its border."""
     if border == "nearest" or size == 1:
         return np.clip(index, 0, size - 1)
     period = 2 * size if border == "reflect" else 2 * size - 2
@@ -138,7 +138,7 @@ def pad(images: torch.Tensor, reach: int, border: Border) -> torch.Tensor:
 
 
 def move(image: torch.Tensor, radius: int, sigma: float, angle: float) -> torch.Tensor:
-    """Motion blur of one image [C, H, W]: a mean over 2 · radius + 1 steps along a line, as ImageMagick weighs them.
+    """Applies motion blur to an image [C, H, W]: a mean over 2 · radius + 1 steps, weighted as in ImageMagick.
 
     Args:
         image: The image; beyond its border the edge pixel goes on.
@@ -165,7 +165,7 @@ def move(image: torch.Tensor, radius: int, sigma: float, angle: float) -> torch.
 
 
 def move_all(images: torch.Tensor, radius: int, sigma: float, angles: Sequence[float]) -> torch.Tensor:
-    """Motion blur of images [B, C, H, W], each along its own line: `move` of each.
+    """Applies motion blur to images [B, C, H, W], each along its own line: `move` of each.
 
     A GPU would spend its time on starting each step of each image, so there a step is done for all of them at once.
     """
@@ -177,7 +177,7 @@ def move_all(images: torch.Tensor, radius: int, sigma: float, angles: Sequence[f
 
 
 def move_at_once(images: torch.Tensor, radius: int, sigma: float, angles: Sequence[float]) -> torch.Tensor:
-    """`move_all`, step by step: each takes the pixels of all images from their own places."""
+    """Computes `move_all`, step by step: each takes the pixels of all images from their own places."""
     import torch
 
     from testbed.devices import like, sent

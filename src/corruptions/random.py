@@ -143,7 +143,7 @@ def _multiply(value: torch.Tensor, by: int) -> tuple[torch.Tensor, torch.Tensor]
 
 
 def uniform(seeds: Sequence[int], shape: Sequence[int], device: torch.device | str, stream: int = 0) -> torch.Tensor:
-    """Uniform numbers in [0, 1), multiples of 2⁻²⁴.
+    """Draws uniform numbers in [0, 1), multiples of 2⁻²⁴.
 
     Args:
         seeds: One for each sample.
@@ -169,7 +169,7 @@ def _unit(drawn: torch.Tensor) -> torch.Tensor:
 
 
 def normal(seeds: Sequence[int], shape: Sequence[int], device: torch.device | str, stream: int = 0) -> torch.Tensor:
-    """Standard normal numbers, by the Box–Muller transform of two uniform ones each.
+    """Draws standard normal numbers, by the Box–Muller transform of two uniform ones each.
 
     Args:
         seeds: One for each sample.
@@ -198,7 +198,7 @@ _MOST = 40  # a rate below 4 reaches it with a probability below 2⁻²⁴
 
 
 def poisson(rates: torch.Tensor, normals: torch.Tensor) -> torch.Tensor:
-    """Poisson numbers of given rates, each out of one normal number: its quantile of the same rank.
+    """Draws Poisson numbers of given rates, each out of one normal number: its quantile of the same rank.
 
     For rates from 4 on it is the expansion of Giles, "Algorithm 955: approximation of the inverse Poisson cumulative
     distribution function" (2016), rounded down, which misses by one in one of 640 (rate 4), 1,600 (8), 9,000 (25),

@@ -99,7 +99,7 @@ def emboss(images: torch.Tensor) -> torch.Tensor:
 
 
 def canny(images: torch.Tensor, low: float, high: float) -> torch.Tensor:
-    """Canny's edges (1986) of 8-bit values [B, 1, H, W]: boolean tensor of that shape.
+    """Finds Canny's edges (1986) of 8-bit values [B, 1, H, W]: boolean tensor of that shape.
 
     With Sobel's 3 × 3 gradients and the sum of their absolute values as strength, as OpenCV's default.
     """
@@ -171,7 +171,7 @@ def edge_distance(edges: torch.Tensor, farthest: int) -> torch.Tensor:
 
 @lru_cache(maxsize=4)
 def _chamfer(farthest: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
-    """Distances by rows down and pixels across, each up to ``farthest``."""
+    """Computes distances by rows down and pixels across, each up to ``farthest``."""
     diagonal, knight = 1.4, 2.1969
     steps = np.arange(farthest + 1)
     long, short = np.maximum(steps[:, None], steps), np.minimum(steps[:, None], steps)

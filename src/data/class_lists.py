@@ -44,7 +44,7 @@ def places(names: Sequence[str], classes: Sequence[str], where: str) -> list[int
 
 
 def in_classes_of(own: DatasetInfo, others: Mapping[str, DatasetInfo]) -> dict[str, DatasetInfo]:
-    """Other data sets with their targets as places in the class list of one data set.
+    """Returns other data sets with their targets as places in the class list of one data set.
 
     Classes that this one lacks get the places after its own. Data sets without class names stay as they are.
 

@@ -135,7 +135,7 @@ class ImageDigests(ContentDigests):
     FOLDER = "images"
 
     def of_samples(self, names: Sequence[str]) -> list[str]:
-        """As `digests`, with `of_missing` for files that cannot be read."""
+        """Returns digests like `digests`, with `of_missing` for files that cannot be read."""
         digests = self.digests(names)
         return [
             of_missing(str(self.root / name)) if digest == MISSING else digest

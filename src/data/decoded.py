@@ -130,7 +130,7 @@ class DecodedImages:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[tuple[int, int]]:
-        """Only one process at a time appends."""
+        """Allows only one process at a time to append."""
         import fcntl
 
         pixels, index = self._open()
@@ -166,7 +166,7 @@ def _folders() -> list[Path]:
 
 
 def _used(folder: Path) -> float:
-    """When a folder was last opened or appended to; a folder that is just being made counts as used now."""
+    """Returns when a folder was last opened or appended to; a folder being made counts as used now."""
     try:
         return (folder / "index").stat().st_mtime
     except OSError:

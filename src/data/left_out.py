@@ -45,7 +45,7 @@ class LeftOut:
         return f"{self.reason}: {self.count:,} ({', '.join(self.names)}{more})"
 
     def as_object(self) -> dict[str, Any]:
-        """For JSON."""
+        """Returns a value for JSON."""
         return {"reason": self.reason, "count": self.count, "names": list(self.names), "expected": self.expected}
 
     @classmethod

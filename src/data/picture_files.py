@@ -43,7 +43,7 @@ def write_pictures(pictures: Sequence[Picture], folder: Path) -> list[str]:
 
 
 def as_message(parts: Sequence[Any], folder: Path) -> list[Item]:
-    """Texts and pictures in VLMEvalKit's form, in their order; pictures are written into a folder.
+    """Converts texts and pictures to VLMEvalKit's form, in their order; pictures are written into a folder.
 
     Args:
         parts: Texts, `Picture`, and RGB images of PIL, which become PNG files.

@@ -119,7 +119,7 @@ def with_images(source: Source) -> ImageSource:
 
 
 def dataset_of(name: str, samples: Sequence[SampleInfo], class_names: Sequence[str] | None = None) -> DatasetInfo:
-    """Samples as a data set, with a fingerprint of ids, content, targets and the names of the classes."""
+    """Returns samples as a data set, with a fingerprint of ids, content, targets and the names of the classes."""
     columns = samples if isinstance(samples, SampleColumns) else SampleColumns.of(samples)
     names = () if class_names is None else (json.dumps(list(class_names)).encode(),)
     return DatasetInfo(name, digest_bytes(*_as_json(columns), *names), columns, class_names)

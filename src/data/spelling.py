@@ -31,5 +31,5 @@ def _forms(folder: Path) -> dict[str, str]:
 
 @lru_cache(maxsize=64)
 def _listed(folder: str, changed: int) -> dict[str, str]:
-    """Composed form → name, for what is in a folder; listed again when the folder has changed."""
+    """Returns composed form → name for a folder's entries; listed again when the folder has changed."""
     return {composed(name): name for name in sorted(os.listdir(folder))}

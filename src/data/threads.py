@@ -26,7 +26,7 @@ class Stop:
         self._event.set()
 
     def raise_if_interrupted(self) -> None:
-        """Looks, every so often in what takes long.
+        """Raises an error if the work was interrupted; called regularly in long work.
 
         Raises:
             StoppedError: If it is not wanted any more.

@@ -66,7 +66,7 @@ class PairsFiles:
     name = "caption pairs"
 
     def names(self) -> Iterable[str]:
-        """None: there are as many as there are files."""
+        """Lists none: there are as many as there are files."""
         return ()
 
     def canonical(self, name: str) -> str | None:

@@ -111,7 +111,7 @@ class VOCDataset:
         self.objects = objects
 
     def get_root(self) -> Path:
-        """``<data root>/voc2007/VOCdevkit/VOC2007``, or the same below ``voc2007_multilabel`` or the data root."""
+        """Returns ``<data root>/voc2007/VOCdevkit/VOC2007``, or that below ``voc2007_multilabel`` or the data root."""
         own = place("voc2007")
         roots = [own / voc.FOLDER, place("voc2007_multilabel") / voc.FOLDER, own.parent / voc.FOLDER]
         return next((root for root in roots if root.is_dir()), roots[0])

@@ -315,7 +315,7 @@ class ClassFolders:
         return place(self.name)
 
     def splits(self) -> list[str]:
-        """All splits, the one that is evaluated first: of those that are there, the first of `EVALUATED`."""
+        """Returns all splits, the evaluated one first: the first of `EVALUATED` that exists."""
         there = set(self._splits()) if data_root() is not None and self._place().is_dir() else set()
         first = next((split for split in EVALUATED if split in there), EVALUATED[0])
         return [first, *(split for split in FOLDER_SPLITS if split != first)]

@@ -83,7 +83,7 @@ class CaptionFiles:
     name = "caption files"
 
     def names(self) -> Iterable[str]:
-        """None: there are as many as there are files."""
+        """Lists none: there are as many as there are files."""
         return ()
 
     def canonical(self, name: str) -> str | None:

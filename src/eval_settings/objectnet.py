@@ -45,7 +45,7 @@ class ObjectNetDataset(StandardDataset):
         return ObjectNet(self.get_root(), FOLDERS[0])
 
     def classes(self) -> list[list[int]]:
-        """ImageNet's classes of each of the shared ones."""
+        """Returns ImageNet's classes of each of the shared ones."""
         from testbed.data.sets.objectnet import read_mapping
 
         return read_mapping(self.get_root()).classes

@@ -108,7 +108,7 @@ def _add(name: str, folder: str, read: Reader, size: int | None, collection: str
 
 
 def pairs(name: str) -> BenchmarkDataset:
-    """Your own data set, in the folder ``pairs``: ``pairs/X`` is ``X.jsonl`` (.json, .csv), or ``X/pairs.jsonl``.
+    """Returns your own data set in the folder ``pairs``: ``pairs/X`` is ``X.jsonl`` (.json, .csv) or ``X/pairs.jsonl``.
 
     Raises:
         DefinitionError: If the name leads out of that folder.

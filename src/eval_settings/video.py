@@ -40,7 +40,7 @@ class FramesDataset(StandardDataset):
         return read(self.get_root(), str(self.name))
 
     def classes(self) -> list[list[int]]:
-        """ImageNet's classes of each class of the videos."""
+        """Returns ImageNet's classes of each class of the videos."""
         from testbed.data.sets.video import ClassMap
 
         return ClassMap(Path(self.get_root())).groups

@@ -117,7 +117,7 @@ class _Search:
         return any(found)
 
     def _reach(self, module: _Module, name: str, wanted: frozenset[str]) -> bool:
-        """Has the statements that define a name in a module added; returns whether there are any."""
+        """Adds the statements that define a name in a module; returns whether there are any."""
         statements = module.parts.get(name)
         if statements is None:
             return self._reach_elsewhere(module, name, wanted)

@@ -133,11 +133,11 @@ class SimilarityScores:
     """The scores of all samples.
 
     Attributes:
-        scores: By name, float64 arrays [n], NaN where a sample is not scored: those that `SimilarityOptions.metrics`
-            names; with sentences also ``sentences`` and ``reference_sentences``, their numbers (NaN without a
-            caption; the sentences of several references are added up). Then ``status``: 0 scored, 1 missing, 2 empty,
-            3 error, also where an embedding is not finite.
-        baselines: By name the mean of random pairs, where scores are rescaled.
+        scores: The scores by name, float64 arrays [n], NaN where a sample is not scored: those that
+            `SimilarityOptions.metrics` names; with sentences also ``sentences`` and ``reference_sentences``, their
+            numbers (NaN without a caption; the sentences of several references are added up). Then ``status``: 0
+            scored, 1 missing, 2 empty, 3 error, also where an embedding is not finite.
+        baselines: The mean of random pairs by name, where scores are rescaled.
         splitter: The id of the sentence splitter; empty where none was used.
         coverage: The share of samples with a caption that is neither missing nor an error; None without samples.
         empty: The share of samples whose caption is blank.
@@ -159,7 +159,7 @@ class SimilarityScores:
 
 
 def unit(values: Array) -> Array:
-    """Cosines from [−1, 1] to [0, 1]: (x + 1) / 2."""
+    """Maps cosines from [−1, 1] to [0, 1]: (x + 1) / 2."""
     scaled: Array = (np.asarray(values, dtype=np.float64) + 1) / 2
     return scaled
 
@@ -340,7 +340,7 @@ class _Pairs:
         self.having = Counter(chain.from_iterable(set(texts.sentences(text)) for text in every)) if idf else None
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Array]:
-        """All metrics of pairs of texts that are not blank: float64 arrays [pairs]."""
+        """Computes all metrics of pairs of texts that are not blank: float64 arrays [pairs]."""
         captions, references = zip(*pairs, strict=True)
         whole, truth = ([self._rows([text]) for text in side] for side in (captions, references))
         raw = {"coarse_similarity": match_rows(self.embeddings, whole, truth)[0]}
@@ -358,7 +358,7 @@ class _Pairs:
         return {name: found[name] for name in self.options.metrics()}
 
     def _complete(self, values: dict[str, Array]) -> dict[str, Array]:
-        """With F1 and hm_cf, which follow from the others."""
+        """Adds F1 and hm_cf, which follow from the others."""
         if not self.options.fine:
             return values
         f1 = harmonic(values["fine_precision"], values["fine_recall"])

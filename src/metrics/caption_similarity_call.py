@@ -79,7 +79,7 @@ def caption_similarity(
 
 
 def _texts_given(captions: Any, references: Any) -> tuple[list[str | None], list[list[str]]]:
-    """Captions, and for each the list of its references."""
+    """Checks the captions, and the list of references of each."""
     for name, given in (("captions", captions), ("references", references)):
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise DataError(f"{name} are a list, one for each sample, got {given!r}")
@@ -127,7 +127,7 @@ def _loaded(definition: ModelDefinition, device: str | None, dtype: str) -> Embe
 
 
 def _embedded(embed: EmbedsText | Embed, texts: list[str], language: str) -> tuple[Array, int | None]:
-    """Embeddings as an array [B, D], and how many of the texts are cut; None where that is not known."""
+    """Returns embeddings as an array [B, D], and the number of cut texts; None where that is not known."""
     found: Any
     if isinstance(embed, EmbedsText):
         found, about = embed.embed_text(texts, language), cut_texts(embed, texts)

@@ -125,7 +125,7 @@ def best_ranks(logits: np.ndarray[Any, Any], labels: Sequence[Sequence[int]]) ->
 def grouped(
     logits: np.ndarray[Any, Any], groups: Sequence[Sequence[int]] | Mapping[str, Sequence[Sequence[int]]]
 ) -> np.ndarray[Any, Any]:
-    """One logit for each group of classes: float array [n, groups]; NaN where one of the group's is NaN.
+    """Returns one logit for each group of classes: float array [n, groups]; NaN where one of the group's is NaN.
 
     Args:
         logits: Float array [n, C].
@@ -182,7 +182,7 @@ class ClassF1(NamedTuple):
 
 
 def f1_of_classes(predicted: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> ClassF1:
-    """Precision, recall and F1 of each class that has samples.
+    """Computes precision, recall and F1 of each class that has samples.
 
     Args:
         predicted: Integer array [n]; −1 for a sample without a prediction, which is missed by its own class and counts
@@ -259,7 +259,7 @@ def _sample_scores(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) 
 def _proper_scores(
     largest: np.ndarray[Any, Any], logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]
 ) -> tuple[np.ndarray[Any, Any], ...]:
-    """Negative log-likelihood, Brier score and confidence of finite logits, given each row's largest."""
+    """Computes negative log-likelihood, Brier score and confidence of finite logits, given each row's largest."""
     shifted = logits.astype(np.float64)
     shifted -= largest[:, None]
     own = np.take_along_axis(shifted, targets[:, None], axis=1)[:, 0]
@@ -272,7 +272,7 @@ def _proper_scores(
 def calibration_gaps(
     confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, Any], bins: int = 15
 ) -> np.ndarray[Any, Any]:
-    """Each sample's part of the expected calibration error; their mean is the error itself.
+    """Returns each sample's part of the expected calibration error; their mean is the error itself.
 
     The error of Naeini et al. (2015), as Guo et al. use it in "On calibration of modern neural networks" (2017): over
     bins of equal width, each open below, the mean distance of accuracy and confidence.

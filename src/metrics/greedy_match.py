@@ -31,7 +31,7 @@ def greedy_match(
     reference_weights: Sequence[Array] | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> tuple[Array, Array]:
-    """Precision and recall of greedy matching by cosine, for N pairs of sets of embeddings.
+    """Computes precision and recall of greedy matching by cosine, for N pairs of sets of embeddings.
 
     Precision is the weighted mean, over a pair's candidates, of each one's largest cosine to a reference; recall the
     same over its references (Zhang et al. 2020, BERTScore). Cosines are as they are, from −1 to 1. That of an embedding
@@ -75,7 +75,7 @@ def match_rows(
     reference_weights: Sequence[Array] | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> tuple[Array, Array]:
-    """`greedy_match` of sets that are rows of one table.
+    """Computes `greedy_match` of sets that are rows of one table.
 
     Args:
         embeddings: Float array [R, D].

@@ -70,7 +70,7 @@ def average_precisions(scores: Array, labels: Array) -> Array:
 
 
 def map_over_all(precisions: Array) -> float | None:
-    """Mean average precision as CLIP benchmark has it: classes without samples count as 0; None without classes.
+    """Computes mean average precision as CLIP benchmark does: classes without samples count as 0; None without classes.
 
     Args:
         precisions: Float array [C], as `average_precisions` gives them.
@@ -79,7 +79,7 @@ def map_over_all(precisions: Array) -> float | None:
 
 
 def map_over_present(precisions: Array, labels: Array) -> float | None:
-    """Mean average precision over the classes that have samples; None if no class has.
+    """Computes mean average precision over the classes that have samples; None if no class has.
 
     Args:
         precisions: Float array [C], as `average_precisions` gives them.

@@ -78,7 +78,7 @@ def _check(images: tuple[int, ...], texts: tuple[int, ...], owners: Array) -> No
 
 
 def _own_similarities(captions: Array, gallery: Array, answer: Array, block_bytes: int) -> Array:
-    """Each caption's similarity to its image [M]; infinite, so that nothing is ahead, where there is none."""
+    """Returns each caption's similarity to its image [M]; infinite, so that nothing is ahead, where there is none."""
     own = np.full(len(captions), np.inf)
     rows = np.flatnonzero(answer >= 0)
     for part in _parts(len(rows), _pairs_at_once(captions.shape[1], block_bytes)):
@@ -146,7 +146,7 @@ class _Block:
         self.product = captions @ images.T
 
     def ahead(self, right: Array, index: Array, axis: int) -> Array:
-        """For each query, how many candidates are ahead of its right answer: integer array [queries].
+        """Counts for each query the candidates ahead of its right answer: integer array [queries].
 
         Args:
             right: Float64 array [queries]: the exact similarity of the right answer.
@@ -195,7 +195,7 @@ class _Block:
 
 
 def _pairs_at_once(width: int, block_bytes: int) -> int:
-    """So many that two float64 embeddings of each fit."""
+    """Returns the number of pairs per block: two float64 embeddings of each fit."""
     return block_bytes // (16 * max(width, 1))
 
 

@@ -32,7 +32,7 @@ class Selection(NamedTuple):
 
 
 def instance_similarities(images: Array, texts: Array) -> Array:
-    """Cosine similarities within instances of one shape; equal embeddings have equal ones.
+    """Computes cosine similarities within instances of one shape; equal embeddings have equal ones.
 
     Args:
         images: Float array [n, I, D] of any scale.

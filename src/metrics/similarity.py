@@ -20,7 +20,7 @@ _VALUES = 2**16  # at a time, so that they stay in the processor's cache
 
 
 def fixed_point(embeddings: Array) -> tuple[Array, Array]:
-    """Embeddings at unit length as whole numbers of 2⁻²⁴.
+    """Returns embeddings at unit length as whole numbers of 2⁻²⁴.
 
     Args:
         embeddings: Float array [n, D] of any scale.

@@ -148,7 +148,7 @@ def how_sure(
 
 
 def generalised_entropy(probabilities: Array, gamma: float = GAMMA, largest: int = LARGEST) -> Array:
-    """GEN (Liu, Lochman & Zach 2023), equation 5: Σ p^γ (1 − p)^γ over the largest probabilities.
+    """Computes GEN (Liu, Lochman & Zach 2023), equation 5: Σ p^γ (1 − p)^γ over the largest probabilities.
 
     Args:
         probabilities: Float array [n, C].

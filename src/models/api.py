@@ -89,7 +89,7 @@ class ApiModel(Generator):
         return Served(replace(self.service, key=key))
 
     def make_random_network(self, seed: int) -> Any:
-        """None: what a server has is trained.
+        """Refuses: a server's models are trained.
 
         Raises:
             WeightsError: Always.
@@ -129,7 +129,7 @@ class ApiFamily:
     name = "api"
 
     def names(self) -> Iterable[str]:
-        """Returns None: only the servers have the names."""
+        """Lists none: only the servers have the names."""
         return ()
 
     def canonical(self, name: str) -> str | None:

@@ -194,11 +194,11 @@ class CheckpointFamily:
     reads_files = True  # so that a definition is built anew each time
 
     def names(self) -> Iterable[str]:
-        """None: there are as many as there are files."""
+        """Lists none: there are as many as there are files."""
         return ()
 
     def canonical(self, name: str) -> str | None:
-        """The architecture and the absolute path, when a family of classifiers knows the architecture."""
+        """The architecture and the absolute path, when a family of classifiers has the architecture."""
         arch, comma, path = name.partition(",")
         if not comma or not ("/" in path or Path(path).suffix) or "," in arch:
             return None

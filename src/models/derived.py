@@ -66,7 +66,7 @@ class DerivedFamily:
         self.catalog = catalog
 
     def names(self) -> Iterable[str]:
-        """None are listed: there are as many as there are choices of models."""
+        """Lists none: there are as many as there are choices of models."""
         return ()
 
     def canonical(self, name: str) -> str | None:

@@ -51,12 +51,12 @@ class Reader:
         self.device = "cpu"
 
     def eval(self) -> Reader:
-        """In evaluation mode."""
+        """Switches to evaluation mode."""
         self.network.eval()
         return self
 
     def to(self, device: str) -> Reader:
-        """On a device."""
+        """Moves the network to a device."""
         self.network.to(device)
         self.device = device
         return self

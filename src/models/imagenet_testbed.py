@@ -136,7 +136,7 @@ def _resnext(row: Row) -> Model:
 
 @cache
 def imagenet_among_21k() -> tuple[int, ...]:
-    """For each class of ImageNet its position among the 21,843 of Google's ImageNet-21k models.
+    """Returns the position of each ImageNet class among the 21,843 of Google's ImageNet-21k models.
 
     The synset of class 850 (teddy bear) is not among them: its position is 0, as in the published evaluation, so that
     an image of it is as good as never right.
@@ -152,7 +152,7 @@ def _of_imagenet_classes(base: ModelDefinition) -> ModelDefinition:
 
 
 def imagenet_logits(images: Any, model: Any) -> Any:
-    """Logits [B, 1000] of a network that gives those of ImageNet-21k's classes [B, 21843]."""
+    """Selects the logits [B, 1000] of a network that gives those of ImageNet-21k's classes [B, 21843]."""
     return model(images)[:, list(imagenet_among_21k())]
 
 

@@ -64,7 +64,7 @@ class OpenClipTransform(LazyTransform):
         self.resize_mode = resize_mode
 
     def make(self) -> Transform:
-        """open_clip's resizing and cropping, then a float tensor in [0, 1]."""
+        """Builds open_clip's resizing and cropping, then a float tensor in [0, 1]."""
         from open_clip.transform import image_transform
         from torchvision import transforms
 
@@ -138,7 +138,7 @@ class NoWeights:
     name: str
 
     def files(self, fetch: bool) -> Sequence[Path] | None:
-        """Nothing."""
+        """Refuses: the name has no weights."""
         raise WeightsError(
             f"{self.name!r} names an architecture but no weights; write {self.name}TAG or"
             f" {self.name}/path/to/checkpoint, or add --random-weights to run it untrained"
@@ -170,7 +170,7 @@ class OpenClipFamily:
     reads_files = True  # so that a definition is built anew each time
 
     def names(self) -> Iterable[str]:
-        """One name for each published pair."""
+        """Lists one name for each published pair."""
         for architecture, tags in library_names("open_clip_torch").items():
             yield from (f"{architecture},{tag}" for tag in tags)
 

@@ -139,7 +139,7 @@ class ProgramFamily:
     reads_files = True  # so that a definition is built anew each time
 
     def names(self) -> Iterable[str]:
-        """None: there are as many as there are files."""
+        """Lists none: there are as many as there are files."""
         return ()
 
     def canonical(self, name: str) -> str | None:

@@ -68,7 +68,7 @@ class Recorded:
         return [self._answer(message.sample) for message in messages]
 
     def coverage(self, ids: Sequence[str], targets: Sequence[Any] = ()) -> int:
-        """For how many of these samples there is a text; see `Predictions.coverage`."""
+        """Counts the samples with a text; see `Predictions.coverage`."""
         return self.predictions.coverage(ids, targets)
 
     def _answer(self, sample: str) -> Generation | Exception:
@@ -106,7 +106,7 @@ class Replay(Generator):
             return None
 
     def make_random_network(self, seed: int) -> Any:
-        """None: nothing about them is random.
+        """Refuses: nothing about them is random.
 
         Raises:
             WeightsError: Always.
@@ -185,7 +185,7 @@ class ReplayFamily:
     name = "replay"
 
     def names(self) -> Iterable[str]:
-        """Those in the folder of predictions, where one is given."""
+        """Lists those in the folder of predictions, where one is given."""
         folder = predictions_root()
         return sorted({f"{PREFIX}{path.stem}" for path in _files(folder)}) if folder is not None else ()
 

@@ -57,7 +57,7 @@ class SentenceTransformersFamily(HubFamily):
     name = "sentence-transformers"
 
     def canonical(self, name: str) -> str | None:
-        """``sentence-transformers/owner/name``, or the same with a folder's absolute path."""
+        """Returns ``sentence-transformers/owner/name``, or the same with a folder's absolute path."""
         written = name.removeprefix(PREFIX)
         if written == name or not written:
             return None

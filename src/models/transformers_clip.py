@@ -80,7 +80,7 @@ class PillowTransform(LazyTransform):
         self.resample = int(resample)
 
     def make(self) -> Transform:
-        """Pillow's parts, then a float tensor [3, height, width] in [0, 1]."""
+        """Builds Pillow's parts, then a float tensor [3, height, width] in [0, 1]."""
         from torchvision.transforms.functional import to_tensor
 
         return lambda image: to_tensor(self._cropped(self._resized(image.convert("RGB"))))
@@ -168,7 +168,7 @@ class HubFamily:
     name: str
 
     def names(self) -> Iterable[str]:
-        """None: there are as many as the hub has."""
+        """Lists none: there are as many as the hub has."""
         return ()
 
     def canonical(self, name: str) -> str | None:

@@ -97,7 +97,7 @@ class ImageTextModel(Generator):
         return super().weights(random_seed, fetch)
 
     def random_spec(self) -> dict[str, Any]:
-        """Nothing: the configuration is part of `spec`."""
+        """Returns an empty description: the configuration is part of `spec`."""
         return {}
 
     def make_random_network(self, seed: int) -> Any:

@@ -129,7 +129,7 @@ class VllmModel(Generator):
         return self._network(LoadOptions())
 
     def make_random_network(self, seed: int) -> Any:
-        """None: vLLM is for trained models.
+        """Refuses: vLLM is for trained models.
 
         Raises:
             WeightsError: Always.
@@ -194,7 +194,7 @@ class Engine:
         return [found[place] for place in range(len(messages))]
 
     def _sampling(self, message: Message, config: GenerationConfig) -> Any:
-        """vLLM's parameters for a message; the model's own defaults in ``generation_config.json`` are not used."""
+        """Returns vLLM's parameters for a message; the model's defaults in ``generation_config.json`` are not used."""
         import vllm
 
         try:
@@ -203,7 +203,7 @@ class Engine:
             raise UnsupportedError(f"{self.name}: vLLM does not take this generation: {plain(error)}") from error
 
     def _marks(self) -> dict[str, bool]:
-        """Has vLLM write special tokens where thoughts are marked by such."""
+        """Makes vLLM write special tokens where thoughts are marked by such."""
         return {} if hidden_tokens(self.engine.get_tokenizer()) is None else {"skip_special_tokens": False}
 
     def _answers(self, chats: list[list[dict[str, Any]]], drawn: list[Any]) -> list[Generation | Exception]:

@@ -149,7 +149,7 @@ def _importer(file: str) -> Callable[..., Any]:
 
 
 def _compiled(folder: Path, name: str) -> Path | None:
-    """Compiled code in a folder, whose name is in it and cannot be another one."""
+    """Finds compiled code in a folder, whose name is in it and cannot be another one."""
     return next((place for suffix in EXTENSION_SUFFIXES if (place := folder / f"{name}{suffix}").is_file()), None)
 
 

@@ -65,7 +65,7 @@ def start_server(context: Any) -> None:
 
 
 def begin(environment: Mapping[str, str]) -> None:
-    """Call it first in a process: it ends with the one that started it, and has its environment variables.
+    """Prepares a new process: it ends with the one that started it, and has its environment variables. Call it first.
 
     The server has the variables of the time when it was started.
     """

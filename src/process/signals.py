@@ -15,7 +15,7 @@ _AGAIN_SECONDS = 0.05
 
 
 def raise_all() -> None:
-    """Has them raise KeyboardInterrupt in this program, but those that it was started to ignore, as by nohup."""
+    """Makes them raise KeyboardInterrupt in this program, except those that it was started to ignore, as by nohup."""
     for number in ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)

@@ -90,7 +90,7 @@ def _entries(folder: str) -> list[str]:
 
 @cache
 def _recorded() -> dict[str, tuple[str, list[str]]]:
-    """Each distribution's digest and top-level modules; remembered while its record has the same size and times."""
+    """Returns each distribution's digest and top-level modules; cached while its record has the same size and times."""
     memo = cache_dir("content") / "distributions.json"
     known = _load(memo)
     used: dict[str, tuple[str, list[str]]] = {}

@@ -181,7 +181,7 @@ class Today:
         return self._folders[folder]
 
     def _changed_code(self, record: Mapping[str, Any]) -> list[str]:
-        """Changed releases; and other definition files, which may change what all share."""
+        """Returns changed releases; and other definition files, which may change what all share."""
         own = {os.path.basename(name) for name in record[FILE]}
         self._digest(self.plugins)
         then = {os.path.basename(path): content for path, content in record[PLUGIN].items()}
@@ -339,7 +339,7 @@ def _variable(name: str) -> str:
 
 
 def described(differences: Iterable[str]) -> str:
-    """Some differences in one line."""
+    """Describes some differences in one line."""
     texts = list(dict.fromkeys(differences))
     more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
     return f"{'; '.join(texts[:_SHOWN])}{more}"

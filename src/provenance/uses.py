@@ -52,7 +52,7 @@ class Uses:
 
 
 def _with_named_files(uses: set[Use]) -> set[Use]:
-    """Uses, and the files that source files among them name."""
+    """Returns uses, and the files that source files among them name."""
     places = [access_log.place_of(name) for kind, name in uses if kind == FILE and name.endswith(".py")]
     sources = [place for place in places if not is_standing_in(place)]
     return uses.union(*({(FILE, file) for file in named_files(source)} for source in sources))

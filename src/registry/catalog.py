@@ -164,7 +164,7 @@ class Catalog:
     def find_model(self, name: str) -> ModelDefinition | None:
         """The model of a stored result; None if there is none, or if it cannot be built here.
 
-        What shows results shows them nevertheless.
+        Results are shown nevertheless.
         """
         self.load()
         return self.models.find(name)
@@ -175,7 +175,7 @@ class Catalog:
         return self.eval_settings.find(name)
 
     def spec(self) -> dict[str, Any]:
-        """Nothing: a function that uses the registry does not depend on what else is registered."""
+        """Returns an empty description: functions that use the registry do not depend on what else is registered."""
         return {}
 
     # Filling ------------------------------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ class Catalog:
             raise
 
     def load_full_registry(self) -> Catalog:
-        """ImageNet-testbed's name of `load`."""
+        """Loads everything: ImageNet-testbed's name of `load`."""
         return self.load()
 
 

@@ -111,7 +111,7 @@ def _is_shard(name: str) -> bool:
 
 
 def _shards(word: str) -> str | None:
-    """Shards that a pattern or braces name, written with braces."""
+    """Returns the shards that a pattern or braces name, written with braces."""
     if not _is_shard(word) or not re.search(r"[*?\[{]", word):
         return None
     if re.search(r"[*?\[]", word):
@@ -157,7 +157,7 @@ def _beginning(texts: Sequence[str]) -> str:
 
 
 def in_braces(paths: Sequence[str]) -> str:
-    """Several paths as one text, which `braces_expanded` reads."""
+    """Writes several paths as one text, which `braces_expanded` reads."""
     if len(paths) == 1:
         return paths[0]
     start = _beginning(paths)

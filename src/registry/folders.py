@@ -17,7 +17,7 @@ PREFIX = "folder/"  # the settings of image folders
 
 
 def settings_of_folders(registry: Any, words: Sequence[str], inputs: Inputs) -> tuple[Sequence[str], Inputs]:
-    """Words and inputs with paths written as settings, ``folder/NAME`` and ``file/NAME`` below the data root.
+    """Writes words and inputs with paths as settings, ``folder/NAME`` and ``file/NAME`` below the data root.
 
     Without a data root, the parent of the folder or file becomes the data root. A name that is registered stays what
     it is, and so does a file with a list of names.

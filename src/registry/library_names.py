@@ -124,7 +124,7 @@ def _folder(package: str) -> Path:
 
 
 def _torchvision(folder: Path) -> tuple[Names, Names]:
-    """Builders that are registered in ``models/*.py``; their weights are the enumeration that they take."""
+    """Reads the builders registered in ``models/*.py``; their weights are the enumeration that they take."""
     names: Names = {}
     hub: Names = {}
     for path in sorted((folder / "models").glob("*.py")):
@@ -165,7 +165,7 @@ def _enumerated(module: StaticModule, name: str) -> Iterator[tuple[str, dict[str
 
 
 def _timm(folder: Path) -> tuple[Names, Names]:
-    """Functions that are registered in ``models/*.py``, with the tags of ``default_cfgs``."""
+    """Reads the functions registered in ``models/*.py``, with the tags of ``default_cfgs``."""
     names: Names = {}
     places: dict[str, tuple[str, ...]] = {}
     for path in sorted((folder / "models").glob("*.py")):
@@ -189,7 +189,7 @@ def _timm(folder: Path) -> tuple[Names, Names]:
 
 
 def _tags(module: StaticModule, path: Path) -> dict[str, tuple[deque[str], dict[str, tuple[str, str]]]]:
-    """Architecture → its tags, the default first, and where their weights are: as timm's ``generate_default_cfgs``."""
+    """Returns architecture → tags, the default first, and places of weights: as timm's ``generate_default_cfgs``."""
     table: dict[str, Any] = {}
     for statement in module.body:
         value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
@@ -236,7 +236,7 @@ _QUICK = "_quick_gelu_cfgs"
 
 
 def _quick(table: dict[str, Any]) -> dict[str, Any]:
-    """timm's networks with QuickGELU, which take the weights of those that are noted to be trained so."""
+    """Returns timm's networks with QuickGELU, which take the weights of those that are noted to be trained so."""
     found = {}
     for name, about in table.items():
         notes = about.get("notes") if isinstance(about, dict) else None

@@ -18,7 +18,7 @@ def own_path(name: str) -> tuple[str, Path] | None:
 
 
 def short_names(path: Path) -> list[str]:
-    """Names for a path from the shortest to the longest: the stem, then with the folders above it."""
+    """Yields names for a path from the shortest to the longest: the stem, then with the folders above it."""
     stem = path.name
     while (shorter := next((stem.removesuffix(suffix) for suffix in _SUFFIXES if stem.endswith(suffix)), stem)) != stem:
         stem = shorter

@@ -205,7 +205,7 @@ class Settings(Registry["EvalSetting"]):
         """The setting with this name.
 
         Raises:
-            UnknownNameError: If there is none; suggests the nearest names.
+            UnknownNameError: If there is none; the message suggests the nearest names.
             DefinitionError: If its parts do not go together.
         """
         reference = self.reference(name)

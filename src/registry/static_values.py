@@ -162,7 +162,7 @@ class StaticModule:
 
 
 def _assignments(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
-    """Names with their values; not those that are made of the name itself, as in ``table = checked(table)``."""
+    """Yields names with their values; not those that refer to the name itself, as in ``table = checked(table)``."""
     for statement in body:
         if isinstance(statement, ast.Assign):
             used = {node.id for node in ast.walk(statement.value) if isinstance(node, ast.Name)}

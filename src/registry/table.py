@@ -31,7 +31,7 @@ class Family(Protocol[T_co]):
         ...
 
     def canonical(self, name: str) -> str | None:
-        """This family's canonical form of ``name``, or None if it does not belong to the family."""
+        """Returns this family's canonical form of ``name``, or None if it does not belong to the family."""
         ...
 
     def build(self, name: str) -> T_co:
@@ -96,7 +96,7 @@ class Registry(Generic[T]):
 
         Raises:
             DefinitionError: If the name is not valid.
-            DuplicateNameError: If another explicit definition has the name; names both places.
+            DuplicateNameError: If another explicit definition has the name; the message names both places.
         """
         self._add(name, lambda: item, source or caller_source(lambda module: module.startswith(_THROUGH)))
         return item
@@ -162,7 +162,7 @@ class Registry(Generic[T]):
         """The definition with this name; builds definitions of families.
 
         Raises:
-            UnknownNameError: If there is none; suggests the nearest names.
+            UnknownNameError: If there is none; the message suggests the nearest names.
         """
         if name in self._items:
             return self._items[name]()
@@ -210,22 +210,22 @@ class Registry(Generic[T]):
         return UnknownNameError(f"{error}{failed}") if failed else error
 
     def names(self) -> list[str]:
-        """All listed names, in natural order."""
+        """Lists all names, in natural order."""
         names = set(self._items)
         for family in self._families.values():
             names.update(family.names())
         return sorted(names, key=natural_key)
 
     def keys(self) -> list[str]:
-        """All listed names: the registry as a mapping, like ImageNet-testbed's."""
+        """Lists all names: the registry as a mapping, like ImageNet-testbed's."""
         return self.names()
 
     def values(self) -> Iterator[T]:
-        """All listed definitions; each is built when its turn comes."""
+        """Yields all listed definitions; each is built when its turn comes."""
         return (self.get(name) for name in self.names())
 
     def items(self) -> Iterator[tuple[str, T]]:
-        """All listed names with their definitions; each is built when its turn comes."""
+        """Yields all listed names with their definitions; each is built when its turn comes."""
         return ((name, self.get(name)) for name in self.names())
 
     def defines(self, name: str) -> bool:

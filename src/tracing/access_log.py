@@ -118,13 +118,13 @@ def fresh() -> set[Read]:
 
 
 def counted() -> tuple[int, int]:
-    """Numbers that grow with what `noted` returns or leaves out."""
+    """Returns numbers that grow with what `noted` returns or leaves out."""
     _collect()
     return len(_noted), len(versions.declared)
 
 
 def noted(declared: bool = False) -> frozenset[Read]:
-    """All that was read so far in this process, and what was added to it.
+    """Returns all reads of this process so far, and those added since.
 
     Args:
         declared: True to include the files of declared content; those that were overwritten after it was hashed are

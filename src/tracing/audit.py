@@ -64,7 +64,7 @@ def _on_run(file: str, late: bool = False) -> None:
 
 
 def on_event(event: str, arguments: tuple[Any, ...]) -> None:
-    """Python calls this at everything that may be audited. It must be quick, and never raise."""
+    """Handles an audit event, which Python may raise anywhere. It must be quick, and never raise."""
     handler = _HANDLERS.get(event)
     if handler is not None and not getattr(now, "busy", False):
         now.busy = True  # what is read here in order to find out whose read it is
@@ -175,7 +175,7 @@ def _module_of(file: str) -> str:
 
 
 def _on_import(arguments: tuple[Any, ...]) -> None:
-    """Compiled code is imported; of others Python gives no file."""
+    """Notes the import of compiled code; for other code Python gives no file."""
     if isinstance(file := arguments[1], str) and not _is_apart(os.path.abspath(file)):
         add(SHARED, FILE, os.path.abspath(file), versions.version_of(file))
 

@@ -80,7 +80,7 @@ def _install() -> None:
 
 
 def find_by(finder: MetaPathFinder, first: bool = False) -> None:
-    """Has modules found by a finder while `tracing` is on.
+    """Adds a finder of modules while `tracing` is on.
 
     Args:
         finder: One of each kind is used.
@@ -111,7 +111,7 @@ class _Absent:
     """The last finder of modules: notes those that no other one finds, such as an optional helper or library."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        """Called for a module that does not exist."""
+        """Searches a module that does not exist."""
         audit.on_event(audit.MISSING_MODULE, (name, path))
 
 

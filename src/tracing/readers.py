@@ -46,7 +46,7 @@ def owner(through_testbed: bool = True, importing: bool = False) -> str | None:
 
 
 def _owner_of_thread() -> str | None:
-    """For whom a library reads in a thread of its own, such as ``executor.map(Path.read_text, paths)``.
+    """Returns the owner of a library's reads in its own threads, such as ``executor.map(Path.read_text, paths)``.
 
     For the code that testbed calls at this time, if it calls any.
     """

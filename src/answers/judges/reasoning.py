@@ -123,7 +123,7 @@ def agreement_question(columns: Columns, text: str) -> str:
 
 
 def agreement_read(columns: Columns, reply: str) -> Verdict | None:
-    """0 or 1."""
+    """Returns 0 or 1."""
     score = score_in(reply)
     return Verdict(f"{score:g}", score, METHOD) if score in (0, 1) else None
 
@@ -192,6 +192,6 @@ def attempt_question(columns: Columns, text: str) -> str:
 
 
 def attempt_read(columns: Columns, reply: str) -> Verdict | None:
-    """Returns the one of the three grades that a judge gives."""
+    """Returns which of the three grades a judge gives."""
     grade = word_in(reply, ("correct", "incorrect", "not attempted"))
     return None if grade is None else Verdict(grade, float(grade == "correct"), METHOD)

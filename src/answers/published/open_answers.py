@@ -48,7 +48,7 @@ def _number(text: str) -> float | None:
 
 
 def exact(columns: Mapping[str, str], text: str) -> Verdict:
-    """Equal to a reference, but for case and outer blanks."""
+    """Scores equality with a reference, ignoring case and outer blanks."""
     answer = text.strip().lower()
     return Verdict(
         answer, float(any(reference.strip().lower() == answer for reference in references(columns))), "whole"

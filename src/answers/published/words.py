@@ -36,7 +36,7 @@ _CONTRACTIONS = {
 
 
 def without_punctuation(text: str, full_stops: int = _FULL_STOPS) -> str:
-    """Punctuation becomes blanks, or goes if there is a blank beside it somewhere or a comma between digits.
+    """Replaces punctuation by blanks, or removes it if there is a blank beside it somewhere or a comma between digits.
 
     Args:
         text: The text.

@@ -116,7 +116,7 @@ def _below_hundred(words: Sequence[str], place: int) -> tuple[float | None, int]
 
 
 def _decimal(words: Sequence[str]) -> float | None:
-    """``two point five``, ``zero point zero one``, ``one point five million``."""
+    """Reads ``two point five``, ``zero point zero one``, ``one point five million``."""
     point = words.index("point")
     whole = _cardinal(words[:point]) if point else 0.0
     digits = [word for word in words[point + 1 :] if word in _UNITS and _UNITS[word] < 10]

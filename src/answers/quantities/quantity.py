@@ -58,7 +58,7 @@ def quantity(text: str) -> Quantity | None:
 
 
 def plain_quantity(text: str) -> Quantity | None:
-    """`quantity` of a text in plain notation."""
+    """Returns the `quantity` of a text in plain notation."""
     plain = text.strip().strip("*_`\"'").strip()
     if len(plain) > _LONGEST:
         return None

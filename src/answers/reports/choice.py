@@ -42,7 +42,7 @@ def accuracy(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
 
 
 def choices(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
-    """`circular` where the rows are rotations of questions, whatever the set's name is; else `accuracy`."""
+    """Reports `circular` where the rows are rotations of questions, whatever the set's name is; else `accuracy`."""
     rotated = are_rotations(answered.ids, answered.columns)
     return circular(answered, scorer) if rotated else accuracy(answered, scorer)
 

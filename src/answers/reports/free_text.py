@@ -52,7 +52,7 @@ def anls(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
 
 
 def captions(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
-    """BLEU-1 to BLEU-4, ROUGE-L and CIDEr-D of captions, with the tokenizer that the verdicts name."""
+    """Reports BLEU-1 to BLEU-4, ROUGE-L and CIDEr-D of captions, with the tokenizer that the verdicts name."""
     named = (verdict.method for verdict in answered.verdicts if verdict is not None)
     tokenizer = next((method for method in named if method in (PTB, NONE)), PTB)
     references = [references_of(columns) for columns in answered.columns]

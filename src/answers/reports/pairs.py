@@ -16,7 +16,7 @@ _OUTCOMES = ((rate("wins"), 1.0), (rate("ties", NEITHER), 0.5), (rate("losses", 
 
 
 def pairs(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
-    """``win_rate``, in which a tie is half a win, also by category; the shares of ``wins``, ``ties`` and ``losses``."""
+    """Reports ``win_rate``, a tie being half a win, also by category; the shares of ``wins``, ``ties``, ``losses``."""
     rows = ScoredRows.of(answered)
     metrics = [mean(rows, WIN_RATE, scorer), *by_columns(rows, WIN_RATE, scorer, ("category",))]
     for spec, score in _OUTCOMES:

@@ -75,7 +75,7 @@ class ScoredRows:
         )
 
     def clustered(self, keys: Sequence[Hashable]) -> ScoredRows:
-        """With the rows of the same key as clusters, unless it is known which rows share a picture."""
+        """Makes the rows of the same key clusters, unless it is known which rows share a picture."""
         return self if len(set(self.clusters.tolist())) < len(self) else replace(self, clusters=_numbered(keys))
 
     def where(self, labels: Labels, label: str) -> ScoredRows:
@@ -121,7 +121,7 @@ def values_of(labels: Labels) -> list[str]:
 
 
 def slice_name(*parts: str) -> str:
-    """``WHAT/NAME``, as the slice of a metric; of several, one in the other."""
+    """Returns ``WHAT/NAME``, as the slice of a metric; for several, one in the other."""
     return "/".join(parts)[:_LONGEST]
 
 
@@ -149,7 +149,7 @@ def sliced(rows: ScoredRows, spec: MetricSpec, scorer: str, what: str, labels: L
 
 
 def by_columns(rows: ScoredRows, spec: MetricSpec, scorer: str, columns: Sequence[str], *within: str) -> list[Metric]:
-    """`sliced` by each of the columns that are there."""
+    """Computes `sliced` by each of the columns that are there."""
     return [metric for column in columns for metric in sliced(rows, spec, scorer, column, rows.labels(column), *within)]
 
 

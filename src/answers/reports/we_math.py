@@ -26,7 +26,7 @@ class _Problems:
 
 
 def we_math(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
-    """We-Math's four dimensions of problems with two and three steps, strict and loose.
+    """Reports We-Math's four dimensions of problems with two and three steps, strict and loose.
 
     A problem is right as a whole or not, and so is each of its steps (``key`` is ``2steps_1``, …, ``2steps_multi``;
     ``ID`` names the problem):

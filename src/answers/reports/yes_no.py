@@ -156,7 +156,7 @@ def amber(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
 
 
 def _yes(rows: ScoredRows, scorer: str, part: str, exactly: bool = False) -> list[Metric]:
-    """Accuracy, F1, precision, recall and the share of yes.
+    """Computes accuracy, F1, precision, recall and the share of yes.
 
     Args:
         rows: The rows.

@@ -108,7 +108,7 @@ def _take(
 
 
 def _class_folders(name: str, found: _Members, leaving: LeftOutLog) -> Listing:
-    """Images below one folder for each class, in torchvision's order; the folder that has these may be anywhere."""
+    """Finds images below one folder for each class, in torchvision's order; their parent may be anywhere."""
     folders = [PurePosixPath(image).parent.parts for image in found.images]
     root = 0
     while len({parts[root] if len(parts) > root else None for parts in folders}) == 1 and len(folders[0]) > root:
@@ -139,7 +139,7 @@ def _class_folders(name: str, found: _Members, leaving: LeftOutLog) -> Listing:
 
 
 def _samples_of_shards(name: str, found: _Members, leaving: LeftOutLog) -> Listing:
-    """Images and labels of one key: the name up to the first dot after the last slash."""
+    """Yields images and labels of one key: the name up to the first dot after the last slash."""
     images: dict[str, str] = {}
     labels: dict[str, Any] = {}
     for member in found.images:

@@ -44,7 +44,7 @@ class Items:
     Attributes:
         label: A name for people.
         count: Their number.
-        read: From a position to the image (a `Path`, encoded bytes, or a picture in memory) and its label.
+        read: Maps a position to the image (a `Path`, encoded bytes, or a picture in memory) and its label.
         class_names: The name of each class, if the object has them.
         on_disk: True if every image is a file.
     """
@@ -131,7 +131,7 @@ class Writer:
 
 
 def _keep_images(items: Items) -> str:
-    """They are read twice if they are new: the first time gives the name, and shows whether they are kept already."""
+    """Keeps images. New ones are read twice: the first time gives the name, and shows whether they are kept already."""
     hasher, labels, digests, leaving = hashlib.sha256(), [], [], LeftOutLog()
     for position, image, label, rounded in _samples(items):
         if rounded:
@@ -160,7 +160,7 @@ def _written(items: Items, digests: Sequence[str], writer: Writer) -> Iterator[t
 
 
 def _samples(items: Items) -> Iterator[tuple[int, bytes | Image.Image, Any, bool]]:
-    """Position, encoded bytes or RGB image, label, and whether values were rounded."""
+    """Yields position, encoded bytes or RGB image, label, and whether values were rounded."""
     for position in range(items.count):
         where = f"{items.label}: sample {position}"
         try:
@@ -213,7 +213,7 @@ def listing_of_files(
     where: str,
     base: Path | None = None,
 ) -> Listing:
-    """Files that hold one image each; a sample's id is its path relative to the folder that all of them are below.
+    """Lists files that hold one image each; a sample's id is its path relative to the folder that contains all of them.
 
     Args:
         paths: The files.

@@ -121,7 +121,7 @@ def _files_of_folder(value: Any) -> Items | None:
 
 
 def _without_transform(value: Any) -> Any:
-    """One of torchvision's data sets without its transform of images, in place of which each model's own is applied.
+    """Returns one of torchvision's data sets without its transform of images, which each model's own replaces.
 
     It is a copy: the object itself stays as it is.
     """
@@ -222,7 +222,7 @@ def _of_arrays(value: Any) -> Items | None:
 
 
 def _in_order(image: Any, last: bool) -> Any:
-    """One of several images as an array of numpy with its channels last."""
+    """Returns one of several images as an array of numpy with its channels last."""
     import numpy as np
 
     found = np.asarray(image.detach().cpu() if is_tensor(image) else image)

@@ -45,7 +45,7 @@ class Listing:
     left_out: list[LeftOut] = field(default_factory=list)
 
     def as_object(self) -> dict[str, Any]:
-        """For JSON."""
+        """Returns a value for JSON."""
         return {**self.__dict__, "left_out": [entry.as_object() for entry in self.left_out]}
 
     @classmethod

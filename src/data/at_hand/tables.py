@@ -158,7 +158,7 @@ def read_table(path: Path, form: str) -> Table:
 
 
 def _separated(path: Path) -> Table:
-    """CSV, TSV, or fields with spaces between them; without a line of column names if the first line has an image."""
+    """Reads CSV, TSV, or fields with spaces between them; without column names if the first line has an image."""
     rows = list(_rows(path))
     if not rows:
         raise DataError(f"{path} is empty")
@@ -191,7 +191,7 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _lines(path: Path) -> Table:
-    """JSON Lines, or a JSON list, of objects."""
+    """Reads JSON Lines, or a JSON list, of objects."""
     text = path.read_text(encoding="utf-8-sig")
     rows: list[tuple[str, Any]] = []
     where = "its list"
@@ -240,7 +240,7 @@ class _Cells(Sequence[Any]):
 
 
 def _declared(metadata: Mapping[bytes, bytes]) -> dict[str, list[str]]:
-    """Column → the names of its classes."""
+    """Returns column → the names of its classes."""
     try:
         features = json.loads(metadata[b"huggingface"])["info"]["features"]
         return {

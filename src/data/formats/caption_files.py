@@ -55,7 +55,7 @@ _NUMBERED = re.compile(r"([^\s#]+)#\S+[ \t](.*)", re.DOTALL)
 
 
 def coco_captions(root: Path, split: str, name: str = "mscoco_captions") -> CaptionedImages:
-    """MS-COCO with its captions.
+    """Returns MS-COCO with its captions.
 
     Args:
         root: The folder with the image folders (``val2014``, …) and the annotation files or ``annotations``.
@@ -76,7 +76,7 @@ def coco_captions(root: Path, split: str, name: str = "mscoco_captions") -> Capt
 
 
 def flickr_captions(root: Path, split: str, language: str, name: str) -> CaptionedImages:
-    """Flickr8k or Flickr30k with its captions in English or Chinese.
+    """Returns Flickr8k or Flickr30k with its captions in English or Chinese.
 
     Args:
         root: The folder with the images (or a folder of these, such as ``Images``) and the annotation files.
@@ -219,7 +219,7 @@ def _numbered_lines(text: str, path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _csv_rows(text: str, path: Path) -> Iterator[tuple[str, str]]:
-    """Rows in pandas' format; an unquoted caption ends with its line and may contain commas."""
+    """Yields rows in pandas' format; an unquoted caption ends with its line and may contain commas."""
     position, line = 0, 1
     while position < len(text):
         row = _ROW.match(text, position)

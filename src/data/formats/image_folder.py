@@ -96,7 +96,7 @@ def _leave_out_beside(root: Path, leaving: LeftOutLog) -> None:
 def image_files(
     folder: Path, leaving: LeftOutLog, relative: str = "", above: tuple[str, ...] = (), through_link: bool = False
 ) -> Iterator[str]:
-    """Image files below a folder, as POSIX paths; follows links to folders, except cycles.
+    """Yields image files below a folder, as POSIX paths; follows links to folders, except cycles.
 
     Args:
         folder: The folder.

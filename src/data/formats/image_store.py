@@ -157,7 +157,7 @@ def _archive(path: Path) -> zipfile.ZipFile:
 
 @lru_cache(maxsize=4)
 def _members(archive: zipfile.ZipFile) -> dict[str, str]:
-    """Composed Unicode form → name, for the members of an archive."""
+    """Returns composed Unicode form → name, for the members of an archive."""
     return {composed(name): name for name in archive.namelist()}
 
 

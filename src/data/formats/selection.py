@@ -232,7 +232,7 @@ def _by_answer(captions: list[str], answer: Any, images: int, where: str) -> lis
 
 
 def _boxes(boxes: Any, images: int, where: str) -> tuple[Box, ...]:
-    """Checked boxes."""
+    """Checks boxes, and returns them."""
     fits = isinstance(boxes, list) and len(boxes) in (0, images)
     for box in boxes if fits else ():
         fits = (

@@ -233,7 +233,7 @@ def mmvp_vlm(root: Path, name: str = "mmvp_vlm") -> CaptionSelection:
 
 
 def _mmvp_rows(path: Path) -> list[tuple[str, str, str]]:
-    """Number, type and statement of each row."""
+    """Yields number, type and statement of each row."""
     try:
         rows = [row for row in csv.reader(io.StringIO(read_text(path), newline=""), strict=True) if any(row)]
     except csv.Error as error:

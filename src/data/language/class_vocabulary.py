@@ -77,7 +77,7 @@ class ClassVocabulary:
         return self.displayed[index]
 
     def names(self, index: int) -> list[str]:
-        """All names of a class besides its id."""
+        """Returns all names of a class besides its id."""
         return list(dict.fromkeys((*self._names[index], *self._synonyms[index])))
 
     def resolve(self, name: str) -> int | tuple[int, ...]:
@@ -94,7 +94,7 @@ class ClassVocabulary:
         return found[0] if len(found) == 1 else found
 
     def candidates(self, name: str) -> tuple[int, ...]:
-        """All classes that a name may stand for, ascending: none, one or several."""
+        """Returns all classes that a name may stand for, ascending: none, one or several."""
         exact = self._by_id.get(_composed(name))
         if exact is not None:
             return (exact,)
@@ -214,12 +214,12 @@ def _lemmas() -> dict[str, str]:
 
 
 def openai_names() -> tuple[str, ...]:
-    """OpenAI's names of the 1,000 classes, from open_clip's file; empty if it is not installed."""
+    """Returns OpenAI's names of the 1,000 classes, from open_clip's file; empty if it is not installed."""
     return _constant("open_clip", "zero_shot_metadata.py", "IMAGENET_CLASSNAMES")
 
 
 def torchvision_names() -> tuple[str, ...]:
-    """torchvision's categories of its published weights; empty if it is not installed."""
+    """Returns torchvision's categories of its published weights; empty if it is not installed."""
     return _constant("torchvision", "models/_meta.py", "_IMAGENET_CATEGORIES")
 
 
@@ -245,7 +245,7 @@ def plain(name: str) -> str:
 
 
 def wordnet_names(ids: Sequence[str]) -> list[str] | None:
-    """Names for people in place of WordNet ids; None if some of these are something else."""
+    """Returns names for people in place of WordNet ids; None if some of these are something else."""
     if not ids or not all(_WORDNET_ID.fullmatch(class_id) for class_id in ids):
         return None
     known = imagenet()
@@ -272,7 +272,7 @@ def _index(*names: Iterable[Sequence[str]]) -> dict[str, set[int]]:
 
 
 def _distinct(names: Sequence[Sequence[str]], ids: Sequence[str]) -> list[str]:
-    """One name for each class: its first; where classes share it, its last one, and else with the id behind it."""
+    """Returns one name for each class: its first; where classes share it, its last one, else with the id behind it."""
     shown = [synonyms[0] if synonyms else id for synonyms, id in zip(names, ids, strict=True)]
     shared = _more_than_once(shown)
     shown = [names[index][-1] if label in shared else label for index, label in enumerate(shown)]

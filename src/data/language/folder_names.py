@@ -36,7 +36,7 @@ class ClassWords:
         return {folder: name for folder, name in pairs if folder != name}
 
     def templates(self) -> list[str]:
-        """OpenAI's 80 templates for classes of ImageNet, else ``a photo of a {c}.``."""
+        """Returns OpenAI's 80 templates for classes of ImageNet, else ``a photo of a {c}.``."""
         if not self.imagenet:
             return [TEMPLATE]
         from testbed.data.sets.imagenet import templates

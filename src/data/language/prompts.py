@@ -255,7 +255,7 @@ _BABEL_FILES = ("babel_imagenet.json", "nllb_dist13b_prompts.json")
 
 
 def babel_classes(language: str, folders: Sequence[Path] = ()) -> tuple[list[int], list[str]]:
-    """Babel-ImageNet's classes in a language: which of ImageNet's they are, and their names.
+    """Returns Babel-ImageNet's classes in a language: their places in ImageNet, and their names.
 
     They are read from ``babel_imagenet.json``, beside the data or in the installed clip-benchmark package.
 
@@ -275,7 +275,7 @@ def babel_classes(language: str, folders: Sequence[Path] = ()) -> tuple[list[int
 
 
 def babel_templates(language: str, folders: Sequence[Path] = ()) -> Templates:
-    """Babel-ImageNet's prompt templates in a language, from ``nllb_dist13b_prompts.json``; the user's come first.
+    """Returns Babel-ImageNet's prompt templates in a language, from ``nllb_dist13b_prompts.json``, after the user's.
 
     Raises:
         DataError: If there are none.
@@ -358,7 +358,7 @@ def template_lines(path: Path) -> list[str]:
 
 
 def _templates_of(path: Path, key: str, value: Any) -> Templates:
-    """Templates, each with a place for the class name; or a dictionary of prompts."""
+    """Reads templates, each with a place for the class name; or a dictionary of prompts."""
     found = _texts(path, key, value)
     if isinstance(found, list):
         return with_places(found, lambda index: f"{path}: template {index + 1} of {key!r}")

@@ -108,7 +108,7 @@ def get_splitter(method: str = "auto", language: str = "en") -> Splitter:
 
 
 def _nltk(language: str) -> Splitter | None:
-    """Punkt; None if it has no data for the language."""
+    """Returns Punkt; None if it has no data for the language."""
     name = _NLTK_LANGUAGES.get(language)
     if name is not None:
         try:
@@ -121,7 +121,7 @@ def _nltk(language: str) -> Splitter | None:
 
 @lru_cache
 def _punkt(name: str, folders: tuple[str, ...]) -> Splitter:
-    """Punkt for a language, cached once found.
+    """Returns Punkt for a language, cached once found.
 
     Raises:
         LookupError: If the data are missing or incomplete.

@@ -71,7 +71,7 @@ def _folder() -> Path:
 
 
 def _read(path: Path) -> list[tuple[str, str, int]]:
-    """Question, answer, and number of the picture, of each."""
+    """Reads question, answer, and number of the picture, of each."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

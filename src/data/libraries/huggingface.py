@@ -206,7 +206,7 @@ def _datasets() -> Any:
 
 
 def _splits(name: str) -> dict[str, Any]:
-    """Split → rows."""
+    """Returns split → rows."""
     datasets = _datasets()
     folder = local_folder(name)
     try:

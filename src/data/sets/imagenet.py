@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=1)
 def information() -> Path:
-    """timm's folder with information about ImageNet; found without importing timm."""
+    """Returns timm's folder with information about ImageNet; found without importing timm."""
     found = importlib.util.find_spec("timm")
     if found is None or found.origin is None:
         raise DataError("timm is not installed; its lists of ImageNet's classes are needed: pip install timm")
@@ -173,7 +173,7 @@ def _rank(sample_id: str) -> bytes:
 
 
 def with_real_labels(source: ImageSource) -> SelectedSamples:
-    """ImageNet's validation images with all their true classes instead of the one of their folder.
+    """Returns ImageNet's validation images with all their true classes instead of that of their folder.
 
     Raises:
         DataError: If a file's name does not identify the validation image.
@@ -193,14 +193,14 @@ def with_real_labels(source: ImageSource) -> SelectedSamples:
 
 
 def class_names() -> list[str]:
-    """OpenAI's names of the 1,000 classes, in the order of the sorted WordNet ids (they come with open_clip)."""
+    """Returns OpenAI's names of the 1,000 classes, in the order of the sorted WordNet ids (from open_clip)."""
     from open_clip import IMAGENET_CLASSNAMES
 
     return list(IMAGENET_CLASSNAMES)
 
 
 def templates() -> list[str]:
-    """OpenAI's 80 prompt templates (they come with open_clip)."""
+    """Returns OpenAI's 80 prompt templates (they come with open_clip)."""
     from open_clip import OPENAI_IMAGENET_TEMPLATES
 
     return [template("{c}") for template in OPENAI_IMAGENET_TEMPLATES]

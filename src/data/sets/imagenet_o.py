@@ -85,7 +85,7 @@ class WithUnknown(ImageSource):
 
 
 def imagenet_o(root: Path, name: str, val: ImageSource) -> WithUnknown:
-    """ImageNet-O, and the images of its classes in the validation set; a target is the index of the class.
+    """Returns ImageNet-O, and the images of its classes in the validation set; a target is the index of the class.
 
     Raises:
         DataError: If the folder has other contents.

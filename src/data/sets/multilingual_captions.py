@@ -135,7 +135,7 @@ def _made_by_clip_benchmark(path: Path, name: str) -> list[tuple[str, list[str]]
 
 
 def crossmodal_captions(root: Path, language: str, name: str = "crossmodal3600") -> CaptionedImages:
-    """Crossmodal-3600 with all captions of a language; images can be sliced by where they were taken.
+    """Returns Crossmodal-3600 with all captions of a language; images can be sliced by where they were taken.
 
     Args:
         root: The folder with ``captions.jsonl`` and ``images``, or with a folder ``xm3600`` of these.

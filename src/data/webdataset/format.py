@@ -49,7 +49,7 @@ class Metadata(NamedTuple):
 
 
 def read_metadata(root: Path) -> Metadata:
-    """Kind, class names and templates of the data set in a folder.
+    """Reads kind, class names and templates of the data set in a folder.
 
     Raises:
         DataError: If a file cannot be read or has an unknown kind.

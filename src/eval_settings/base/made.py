@@ -113,7 +113,7 @@ def distinct_of(setting: EvalSetting) -> EvalSetting:
 
 
 def _anchors_of(name: str, setting: EvalSetting, path: str) -> EvalSetting:
-    """Some samples of a setting, which a file chooses: in all but that the other one, random numbers included."""
+    """Selects samples of a setting that a file chooses; all else, including random numbers, stays the setting's."""
     if setting.task not in ONE_BY_ONE or setting.scoring is not None:
         raise DefinitionError(
             f"{name}: the samples of {setting.name}, a setting for {setting.task}, are not scored each by itself, so"

@@ -32,7 +32,7 @@ class Percent(float):
 
 
 def accuracy_topk(logits: Any, targets: Any, topk: Sequence[int] = (1, 5)) -> dict[str, Percent]:
-    """Top-k accuracies in percent, ``{"top1": …, "top5": …}``, as ImageNet-testbed's function of that name.
+    """Computes top-k accuracies in percent, ``{"top1": …, "top5": …}``, as ImageNet-testbed's function of that name.
 
     Args:
         logits: Tensor or array [n, C].

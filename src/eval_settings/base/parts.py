@@ -235,7 +235,7 @@ class Prompts:
             raise DefinitionError(str(error)) from None
 
     def texts(self, dataset_classes: Sequence[str] | None) -> list[list[str]]:
-        """For each class its prompts.
+        """Returns the prompts of each class.
 
         Args:
             dataset_classes: As `spec`.
@@ -247,7 +247,7 @@ class Prompts:
 
 
 def prompts_of(spec: Mapping[str, Any], setting: str) -> list[list[str]]:
-    """For each class its prompts, from what `Prompts.spec` gives.
+    """Returns the prompts of each class, from what `Prompts.spec` gives.
 
     Raises:
         DefinitionError: If a class has none.

@@ -80,7 +80,7 @@ class Benchmarks:
     # Family ---------------------------------------------------------------------------------------------------
 
     def names(self) -> Iterable[str]:
-        """Each data set in each of its languages, and the other tasks on it."""
+        """Lists each data set in each of its languages, and the other tasks on it."""
         for dataset in self._datasets.values():
             for language in dataset.languages:
                 other = language if language != dataset.languages[0] else None

@@ -174,7 +174,7 @@ class RealLabels:
 
 
 def singles(classes: Sequence[int]) -> list[list[int]]:
-    """Each class as a separate group."""
+    """Returns each class as a separate group."""
     return [[label] for label in classes]
 
 

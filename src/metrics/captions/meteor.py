@@ -16,7 +16,7 @@ _MARK = "|||"
 
 
 def meteor(captions: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[float, list[float]]:
-    """METEOR of all captions together, and of each one.
+    """Computes METEOR of all captions together, and of each one.
 
     Args:
         captions: Words, with spaces between them; at least one caption.

@@ -69,7 +69,7 @@ def caption_overlap(
     with_meteor: bool = False,
     with_spice: bool = False,
 ) -> Overlap:
-    """BLEU, ROUGE-L and CIDEr-D of captions, as pycocoevalcap computes them.
+    """Computes BLEU, ROUGE-L and CIDEr-D of captions, as pycocoevalcap does.
 
     Args:
         captions: One for each sample; None if there is none, which is not scored. A blank one scores 0.
@@ -137,7 +137,7 @@ def phrases(text: str) -> Phrases:
 
 
 def bleu(captions: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[list[float], Array]:
-    """BLEU-1 to BLEU-4 (Papineni et al. 2002), with the reference closest in length, the shorter of two as close.
+    """Computes BLEU-1 to BLEU-4 (Papineni et al. 2002), with the reference closest in length, the shorter on ties.
 
     Args:
         captions: Words, with spaces between them; at least one caption.
@@ -164,7 +164,7 @@ def _matches(text: str, references: Sequence[str]) -> list[int]:
 
 
 def _bleu(counts: Array) -> Array:
-    """BLEU-1 to BLEU-4 [n, 4] of rows of `_matches`, int array [n, 10]."""
+    """Computes BLEU-1 to BLEU-4 [n, 4] of rows of `_matches`, int array [n, 10]."""
     matched, all_of, length, closest = counts[:, :ORDERS], counts[:, ORDERS : 2 * ORDERS], counts[:, -2], counts[:, -1]
     precision = np.cumprod((matched + TINY) / (all_of + SMALL), axis=1) ** (1 / np.arange(1, ORDERS + 1))
     ratio = (length + TINY) / (closest + SMALL)
@@ -177,7 +177,7 @@ def _bleu(counts: Array) -> Array:
 
 
 def rouge_l(text: str, references: Sequence[str]) -> float:
-    """ROUGE-L (Lin 2004): the F-measure of the longest common subsequence, its best precision and best recall."""
+    """Computes ROUGE-L (Lin 2004): the F-measure of the longest common subsequence, by best precision and recall."""
     own, others = text.split(" "), [reference.split(" ") for reference in references]
     common = [_longest_common(own, other) for other in others]
     precision = max(length / len(own) for length in common)
@@ -206,7 +206,7 @@ def _longest_common(one: Sequence[str], other: Sequence[str]) -> int:
 def cider_d(
     captions: Sequence[str], references: Sequence[Sequence[str]], documents: Sequence[Sequence[str]]
 ) -> list[float]:
-    """CIDEr-D of each caption (Vedantam et al. 2015), between 0 and 10.
+    """Computes CIDEr-D of each caption (Vedantam et al. 2015), between 0 and 10.
 
     Args:
         captions: Words, with spaces between them.

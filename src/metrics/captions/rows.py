@@ -111,7 +111,7 @@ def _tell(message: str) -> None:
 
 
 def _exact(captions: Sequence[str | None], references: Sequence[Sequence[str]]) -> np.ndarray[Any, Any]:
-    """1 for a caption that equals a reference, 0 for another, NaN without a caption or a reference; float [n]."""
+    """Returns 1 for captions that equal a reference, 0 for others, NaN without caption or reference; float [n]."""
     words = [[canonical(text).lower().split() for text in several] for several in references]
     return np.array(
         [

@@ -56,11 +56,11 @@ class Encoder(Protocol):
         ...
 
     def images(self, images: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Images [C, H, W] with values from 0 to 255, in the machine's memory, to embeddings [B, D]."""
+        """Maps images [C, H, W] with values from 0 to 255, in the machine's memory, to embeddings [B, D]."""
         ...
 
     def texts(self, texts: Sequence[str]) -> torch.Tensor:
-        """Texts to embeddings [B, D]."""
+        """Maps texts to embeddings [B, D]."""
         ...
 
 
@@ -209,14 +209,14 @@ class ProcessorEncoder:
         self.network = self.network.to(device)
 
     def images(self, images: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Images [C, H, W] as the processor makes them, resized and normalized, to embeddings [n, D]."""
+        """Maps images [C, H, W] as the processor makes them, resized and normalized, to embeddings [n, D]."""
         given = [in_colour(image) for image in images]
         pixels = self.processor(images=given, return_tensors="pt", padding=True)["pixel_values"]
         with _evaluating(self.network):
             return _tensor(self.network.get_image_features(pixels.to(self.device)))
 
     def texts(self, texts: Sequence[str]) -> torch.Tensor:
-        """Texts as the processor makes them, cut to what the network takes, to embeddings [n, D]."""
+        """Maps texts as the processor makes them, cut to the network's limit, to embeddings [n, D]."""
         tokens = dict(self.processor(text=list(texts), return_tensors="pt", padding=True))
         tokens.setdefault("attention_mask", torch.ones_like(tokens["input_ids"]))
         config = getattr(getattr(self.network, "config", None), "text_config", None)
@@ -263,7 +263,7 @@ class LoadedEncoder:
             self.loaded.options = replace(self.loaded.options, device=str(device))
 
     def images(self, images: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Images [C, H, W] to embeddings [n, D], by the definition's transform and normalization."""
+        """Maps images [C, H, W] to embeddings [n, D], by the definition's transform and normalization."""
         transform = getattr(getattr(self.loaded, "definition", None), "transform", None)
         if transform is None or not hasattr(self.loaded, "embed_image"):
             raise UnsupportedError(f"{self._name} embeds no images, only texts")
@@ -272,7 +272,7 @@ class LoadedEncoder:
         return embedded
 
     def texts(self, texts: Sequence[str]) -> torch.Tensor:
-        """Texts to embeddings [n, D], by the definition's tokenizer."""
+        """Maps texts to embeddings [n, D], by the definition's tokenizer."""
         embedded: torch.Tensor = self.loaded.embed_text(texts)
         long = self._ruler.too_long(texts)
         if long:

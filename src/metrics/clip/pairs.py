@@ -116,7 +116,7 @@ def _metric(spec: MetricSpec, values: Array, clusters: Array | None, scorer: str
 
 
 def ref_clip_score(image_cosines: Array, reference_cosines: Sequence[Array] | Array) -> Array:
-    """RefCLIPScore of captions (Hessel et al. 2021): the harmonic mean of two similarities.
+    """Computes RefCLIPScore of captions (Hessel et al. 2021): the harmonic mean of two similarities.
 
     One is that to the image, 2.5 · max(cos, 0). The other is that to the most similar reference, max(cos, 0).
 

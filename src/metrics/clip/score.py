@@ -128,7 +128,7 @@ class CLIPScore(_Base):  # type: ignore[misc]
         return self._scorer.encoder.network
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """As usual, but that a network which is shared does not become a submodule."""
+        """Sets attributes as usual, except that a shared network does not become a submodule."""
         if name == CLIPScore.feature_network:
             self._scorer = self._scorer.sharing(getattr(value, "network", value))
         else:
@@ -152,7 +152,7 @@ class CLIPScore(_Base):  # type: ignore[misc]
         return torch.cat([torch.zeros(0), *(part.float().cpu() for part in parts)])
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], exclude_state: Sequence[str] = "") -> Any:
-        """As torchmetrics', but that `set_dtype` leaves the sums whole numbers: no float type has room for them."""
+        """Applies as torchmetrics does, except that `set_dtype` keeps the sums whole, which exceed floats."""
         return super()._apply(fn, (*_SUMS, _SETUP) if self._dtype_convert else exclude_state)
 
     def update(self, source: Given, target: Given) -> None:
@@ -167,7 +167,7 @@ class CLIPScore(_Base):  # type: ignore[misc]
             ClipInputError: A `ValueError`: if it is neither, or empty, or an image is not [C, H, W], or out of range,
                 or the numbers of items differ.
         """
-        # `forward` hands over what it has encoded.
+        # `forward` passes its embeddings on.
         pairs = source if isinstance(source, _Pairs) else self._scorer(source, target)
         finite = ~np.isnan(pairs.cosines)
         whole = np.rint(pairs.cosines[finite] * _ONE).astype(np.int64)

@@ -16,7 +16,7 @@ TRUNCATIONS = ("keep_end", "upstream")
 
 
 def cut(tokens: Mapping[str, torch.Tensor], length: int, truncation: Truncation) -> dict[str, torch.Tensor]:
-    """Rows of tokens, cut to a length.
+    """Cuts rows of tokens to a length.
 
     Args:
         tokens: ``input_ids`` [B, T], and ``attention_mask`` [B, T] that is 1 up to a text's end and 0 after it.

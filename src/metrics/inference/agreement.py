@@ -116,7 +116,7 @@ def consistency_interval(first: Array, second: Array, clusters: Array | None = N
 
 
 def _kappa(counts: Array) -> tuple[float, Array]:
-    """κ, and what a sample of each kind adds to its error: float array [4].
+    """Computes κ, and what a sample of each kind adds to its error: float array [4].
 
     Args:
         counts: The numbers of samples that both get right, only the first, only the second, none: float array [4].

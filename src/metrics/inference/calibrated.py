@@ -82,7 +82,7 @@ def prediction_powered(
     bounds: tuple[float, float] = (0.0, 1.0),
     clusters: Array | None = None,
 ) -> CorrectedMean:
-    """Prediction-powered inference with a tuned weight (PPI++; Angelopoulos, Duchi & Zrnic, arXiv 2311.01453).
+    """Estimates by prediction-powered inference with a tuned weight (PPI++; Angelopoulos et al., arXiv 2311.01453).
 
     With n samples that have a label Y and a verdict f, M that have only a verdict, and the judge's weight λ, the mean
     is λ·(mean of the M verdicts) + the mean of Y − λf, and its variance λ²·var(f)/M + var(Y − λf)/n. λ = 0 is the mean
@@ -214,7 +214,7 @@ def rogan_gladen(
 def rogan_gladen_of(
     labels: Array, verdicts: Array, confidence: float = LEVEL, clusters: Array | None = None
 ) -> CorrectedMean:
-    """`rogan_gladen` with the rates of the labelled samples, and the share among those that have a verdict alone.
+    """Computes `rogan_gladen` with the rates of the labelled samples, and the share among those with a verdict alone.
 
     Args:
         labels: Float array [N] of 0 and 1; NaN where there is no label.

@@ -84,7 +84,7 @@ def area(positive: Array, negative: Array) -> LinearisedNumber:
 
 
 def precision(positive: Array, negative: Array) -> LinearisedNumber:
-    """Average precision, as `testbed.metrics.detection.average_precision`; takes and raises what `area` does."""
+    """Computes average precision, as `testbed.metrics.detection.average_precision`; takes and raises as `area`."""
     one, other = _checked(positive, negative)
     thresholds, gains = np.unique(-one, return_counts=True)  # negated, so that the highest comes first
     hits, misses = np.cumsum(gains), np.searchsorted(np.sort(-other), thresholds, "right")

@@ -75,7 +75,7 @@ def by_group(
     clusters: Array | None = None,
     shares: Mapping[str, float] | None = None,
 ) -> Groups:
-    """Means of groups.
+    """Computes means of groups.
 
     Args:
         scores: Float array [n].

@@ -125,7 +125,7 @@ def log_odds(share: float, stderr: float, width: float) -> tuple[float, float]:
 
 
 def _share(share: float, stderr: float | None, n: int) -> tuple[float, float]:
-    """Wilson's interval of as many samples as would have this standard error, n at most."""
+    """Returns Wilson's interval of as many samples as would have this standard error, n at most."""
     alone = _alone(share, n)
     if stderr is None or alone <= 0 or stderr <= alone * (1 + 1e-9):
         return wilson(share, n)

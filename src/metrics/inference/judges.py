@@ -49,7 +49,7 @@ def lowest(verdicts: Array, least: int = 1) -> Array:
 
 
 def krippendorff_alpha(verdicts: Array) -> float | None:
-    """Krippendorff's α for nominal verdicts (2011): 1 if judges agree, 0 if no more than by chance.
+    """Computes Krippendorff's α for nominal verdicts (2011): 1 if judges agree, 0 if no more than by chance.
 
     1 − observed / expected disagreement, over samples with at least two verdicts.
 

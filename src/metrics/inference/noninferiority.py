@@ -136,7 +136,7 @@ class PairedRates:
         return math.sqrt(max(0.0, apart - loss**2) / self.n)
 
     def quantile(self, share: float) -> float:
-        """Of a standard normal distribution."""
+        """Returns a quantile of the standard normal distribution."""
         from scipy.special import ndtri
 
         return float(ndtri(share))
@@ -176,7 +176,7 @@ class PairedMeans:
         return self._error
 
     def quantile(self, share: float) -> float:
-        """Of Student's distribution."""
+        """Returns a quantile of Student's distribution."""
         from scipy.special import stdtrit
 
         return float(stdtrit(self._freedom, share))

@@ -105,12 +105,12 @@ def compare(first: Array, second: Array, seed: int = 0, clusters: Array | None =
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """McNemar's exact two-sided p-value (1947): is a discordant sample as likely to be one model's as the other's?"""
+    """Returns McNemar's exact two-sided p-value (1947): is a discordant sample as likely to be either model's?"""
     return float(mcnemar_p_values(only_first, only_second))
 
 
 def mcnemar_p_values(only_first: Any, only_second: Any) -> Array:
-    """`mcnemar` of many pairs of models: the two tails of a binomial distribution with chance 1/2.
+    """Computes `mcnemar` of many pairs of models: the two tails of a binomial distribution with chance 1/2.
 
     Args:
         only_first: Integer array [pairs]: samples that only the first model of each pair gets right.
@@ -162,7 +162,7 @@ def error_overlap(first: Array, second: Array) -> float | None:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values adjusted for their number, so that the error rate holds for all of them together (Holm 1979)."""
+    """Adjusts p-values for their number, so that the error rate holds for all of them together (Holm 1979)."""
     given = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(given, kind="stable")
     times = np.arange(len(given), 0, -1)
@@ -215,7 +215,7 @@ def _sign_flips(difference: Array, rng: np.random.Generator) -> float:
 
 
 def sign_flip_bound(observed: Any, squares: Any) -> Array:
-    """Hoeffding's bound (1963) on the chance that a sum with random signs is as large as observed.
+    """Returns Hoeffding's bound (1963) on the chance that a sum with random signs is as large as observed.
 
     Draws alone cannot give a p-value below 1 / (their number + 1), which no line of a long table would survive once it
     is adjusted. The bound can, and never understates the exact p-value.

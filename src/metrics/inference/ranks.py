@@ -243,7 +243,7 @@ def bootstrap_means(
     drawn: Resamples | None = None,
     sizes: Array | None = None,
 ) -> Array:
-    """Means over samples drawn with replacement, the same samples for all models: float array [draws, models].
+    """Returns means over samples drawn with replacement, the same samples for all models: float array [draws, models].
 
     Args:
         scores: Float array [n, models]: of samples, or the sums over clusters of them.
@@ -281,7 +281,7 @@ def pair_p_values(
     only_ties: bool = False,
     sizes: Sequence[Array] | None = None,
 ) -> list[float]:
-    """Two-sided p-values of no difference for all pairs of models, in the order of `itertools.combinations`.
+    """Computes two-sided p-values of no difference for all pairs of models, in the order of `itertools.combinations`.
 
     Args:
         strata: Float arrays [n, models], as for `rank_models`, or the sums over clusters.
@@ -303,7 +303,7 @@ def pair_p_values(
 
 
 def _sign_flips(scores: Array, rng: np.random.Generator, progress: Progress, only_ties: bool) -> list[float]:
-    """As `paired.compare` does it, with the same random signs for all pairs."""
+    """Flips signs as `paired.compare` does, with the same random signs for all pairs."""
     one, other = np.triu_indices(scores.shape[1], 1)
     own = scores.sum(axis=0)
     observed = np.abs(own[one] - own[other])
@@ -364,7 +364,7 @@ def _as_large(sums: Array, least: Array, one: Array, other: Array) -> Array:
 
 
 def tied_models(p_values: Sequence[float], models: int) -> list[tuple[int, ...]]:
-    """For each model the models without a significant difference.
+    """Returns for each model the models without a significant difference.
 
     Args:
         p_values: The p-values of all pairs, as `pair_p_values` gives them.

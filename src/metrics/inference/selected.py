@@ -20,7 +20,7 @@ _ROUNDING = 1e-6
 
 
 def worse_than_chosen(new: Array, others: Array, chosen: int, clusters: Array | None = None, seed: int = 0) -> float:
-    """p-value of "the new model is at least as good as the chosen one", however that was chosen among the others.
+    """Returns the p-value of "the new model is at least as good as the chosen one", however that was chosen.
 
     The difference to the chosen one, in standard errors, is compared with the largest such difference to any of the
     others under random signs of samples: a sample's sign is the same for all of them, so that what they share is kept

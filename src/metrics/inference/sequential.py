@@ -124,7 +124,7 @@ class _Game:
 
 
 def _edge(inside: float, outside: float, excluded: Callable[[float], bool]) -> float:
-    """Between two means, the one from which on all in the direction of the second are excluded, or a little further."""
+    """Finds, between two means, the one beyond which all are excluded towards the second, or a little further."""
     if not excluded(outside):
         return outside
     for _ in range(_STEPS):

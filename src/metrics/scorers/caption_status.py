@@ -19,7 +19,7 @@ COVERAGE, EMPTY_SHARE = rate("coverage", headline=LAST), rate("empty", LOWER, he
 
 
 def shares(status: Array, scorer: str) -> list[Metric]:
-    """``coverage``: the share of samples with a caption, blank or not; ``empty``: the share with a blank one.
+    """Returns ``coverage``: the share of samples with a caption, blank or not; ``empty``: the share with a blank one.
 
     Args:
         status: Array [n] of the values above.

@@ -38,14 +38,14 @@ Array = np.ndarray[Any, Any]
 
 
 def top(k: int) -> MetricSpec:
-    """Top-k accuracy."""
+    """Declares top-k accuracy."""
     return rate(f"top{k}", headline=MAIN if k == 1 else 0, zero_one=True)
 
 
 def score_classes(
     logits: Array, samples: Sequence[SampleInfo], class_names: Sequence[str] | None, what: str
 ) -> tuple[list[Score], list[Metric]]:
-    """Accuracies, calibration and proper scores.
+    """Computes accuracies, calibration and proper scores.
 
     A target is a class index, or a list of true classes; samples with an empty list do not count.
 
@@ -150,7 +150,7 @@ def _spread(values: Array, counted: Array) -> Array:
 
 
 def _probabilities(found: SampleScores, correct: Array, scores: list[Score], clusters: Array | None) -> list[Metric]:
-    """Metrics of the class probabilities; adds their per-sample scores to the given ones."""
+    """Computes metrics of the class probabilities; adds their per-sample scores to the given ones."""
     known = found.known
     gaps = calibration_gaps(found.confidence, correct[known])
     metrics, together = [], _of(clusters, known)
@@ -165,7 +165,7 @@ def _probabilities(found: SampleScores, correct: Array, scores: list[Score], clu
 def _per_class(
     correct: Array, targets: Array, class_names: Sequence[str] | None, clusters: Array | None
 ) -> list[Metric]:
-    """Recall of each class that has samples, and their mean."""
+    """Computes the recall of each class that has samples, and their mean."""
     present, sizes = np.unique(targets, return_counts=True)
     means = np.bincount(targets, weights=correct)[present] / sizes
     # As `mean_and_stderr`, for all classes at once; one sample gives no variance.
@@ -198,7 +198,7 @@ def _per_class(
 
 
 def slice_names(classes: Sequence[int], class_names: Sequence[str] | None) -> list[str]:
-    """``class/NAME`` for each class; with its number if names are missing or not unique."""
+    """Returns ``class/NAME`` for each class; with its number if names are missing or not unique."""
     names = [str(label) for label in classes]
     if class_names is not None and max(classes, default=-1) < len(class_names):
         counts = Counter(class_names)

@@ -42,7 +42,7 @@ class GroupAccuracy:
         slices: Sequence[Mapping[str, Any]],
         class_names: Sequence[str] | None,
     ) -> list[Any]:
-        """Metrics and scores of logits [n, C], targets [n], and the samples' ids and slices [n]."""
+        """Computes metrics and scores of logits [n, C], targets [n], and the samples' ids and slices [n]."""
         samples = [SampleInfo(str(path), "", int(target)) for path, target in zip(image_paths, targets, strict=True)]
         scores, metrics = score_classes(np.asarray(logits), samples, class_names, self.by)
         right = next(score.values for score in scores if score.name == "top1")

@@ -87,7 +87,7 @@ def _check_target(sample: SampleInfo, what: str) -> None:
 
 
 def score_selection(images: Array, texts: Array, instances: Sequence[Instance]) -> tuple[list[Score], list[Metric]]:
-    """Text, image and group accuracy over instances, with strict comparison.
+    """Computes text, image and group accuracy over instances, with strict comparison.
 
     If an instance has one image, as in SugarCrepe, no images compete: image_acc is 1 (except for unreadable images) and
     acc equals text_acc. These are reported for compatibility with CLIP benchmark.

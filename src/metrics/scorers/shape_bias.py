@@ -54,7 +54,7 @@ class ShapeBias:
         slices: Sequence[Mapping[str, Any]],
         class_names: Sequence[str],
     ) -> list[Any]:
-        """Metrics and scores of logits [n, C], targets [n], the samples' ids and slices, and the classes' names."""
+        """Computes metrics and scores of logits [n, C], targets [n], the samples' ids and slices, and class names."""
         values, shapes = np.asarray(logits), np.asarray(targets)
         samples = [SampleInfo(str(path), "", int(target)) for path, target in zip(image_paths, shapes, strict=True)]
         scores, metrics = score_classes(values, samples, class_names, TEXTURE)

@@ -77,7 +77,7 @@ class EstimatorNetwork:
             )
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
-        """Images [B, 3, H, W] or features [B, D] to logits [B, C]."""
+        """Maps images [B, 3, H, W] or features [B, D] to logits [B, C]."""
         import numpy as np
         import torch
 

@@ -17,7 +17,7 @@ class WholePicture:
     """A picture at its own size, as a float tensor [3, height, width] in [0, 1]."""
 
     def spec(self) -> dict[str, Any]:
-        """Nothing: there is one."""
+        """Returns an empty description: there is only one."""
         return {}
 
     def __call__(self, image: Image.Image) -> torch.Tensor:
@@ -40,7 +40,7 @@ class OfPictures(nn.Module):
         self.transform = transform
 
     def forward(self, images: torch.Tensor) -> Any:
-        """Images [B, 3, H, W] in [0, 1] to logits [B, C]; no gradients."""
+        """Maps images [B, 3, H, W] in [0, 1] to logits [B, C]; no gradients."""
         rows = torch.stack([self._input(image) for image in images])
         return self.network(rows.to(images.device))
 

@@ -221,7 +221,7 @@ def _plain(value: Any) -> Any:
 
 
 def processor_normalization(given: dict[str, Any]) -> StandardNormalization:
-    """Rescaling and normalizing of an image processor in one: both are linear."""
+    """Combines an image processor's rescaling and normalizing: both are linear."""
     scale = 255 * given.get("rescale_factor", 1 / 255) if given.get("do_rescale", True) else 255.0
     offset = 1.0 if given.get("rescale_offset") else 0.0
     plainly = not given.get("do_normalize", True)

@@ -20,7 +20,7 @@ _LOCATION = re.compile(rb"\n\x08location\x12(.)", re.DOTALL)
 
 
 def kind_of(path: Path) -> str | None:
-    """`ONNX`, `EXPORTED` or `SCRIPT` by the content of a file; None for any other file, or none.
+    """Returns `ONNX`, `EXPORTED` or `SCRIPT` by the content of a file; None for any other file.
 
     It imports nothing heavy, and runs nothing.
     """

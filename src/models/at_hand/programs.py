@@ -119,7 +119,7 @@ class OnnxNetwork:
         return fitting[0]
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
-        """Normalized images [B, 3, H, W] to logits [B, C]."""
+        """Maps normalized images [B, 3, H, W] to logits [B, C]."""
         return in_batches(images, self.facts.batch, self._run)
 
     def _run(self, images: torch.Tensor) -> torch.Tensor:
@@ -170,7 +170,7 @@ class TorchProgram(nn.Module):
         return self
 
     def forward(self, images: torch.Tensor) -> Any:
-        """Normalized images [B, 3, H, W] to logits [B, C]."""
+        """Maps normalized images [B, 3, H, W] to logits [B, C]."""
         return in_batches(images, self.batch, lambda part: logits_in(self.program(part)))
 
 

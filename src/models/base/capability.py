@@ -113,7 +113,7 @@ class EmbedsText(Protocol):
     """Embeds texts."""
 
     def embed_text(self, texts: Sequence[str], language: str | None = None) -> torch.Tensor:
-        """Texts, all of one language, to embeddings [B, D], not normalized."""
+        """Maps texts, all of one language, to embeddings [B, D], not normalized."""
         ...
 
 
@@ -122,5 +122,5 @@ class Generates(Protocol):
     """Answers in text."""
 
     def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation | Exception]:
-        """One generation for each message, or the exception because of which there is none."""
+        """Returns one generation for each message, or the exception because of which there is none."""
         ...

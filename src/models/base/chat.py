@@ -205,7 +205,7 @@ def fault(status: int, text: str, body: Any = None) -> TestbedError:
 def blocked(value: Any, key: str = "", depth: int = 0) -> str:
     """Finds the reason in a reply why a question was blocked, such as ``blockReason: SAFETY``; else empty.
 
-    A field whose name says so has a true value, or a field with a code or a reason says so.
+    The reason is a field with such a name and a true value, or a field with a code or a reason.
     """
     if isinstance(value, dict | list):
         parts = value.items() if isinstance(value, dict) else ((key, item) for item in value)

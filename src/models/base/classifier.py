@@ -105,7 +105,7 @@ class Model(ModelDefinition):
         }
 
     def under_name(self, name: str, **fields: Any) -> Self:
-        """This model under another name, with some fields replaced."""
+        """Returns this model under another name, with some fields replaced."""
         other = super().under_name(name, **fields)
         other.classify_fn_args = _classify_arguments(name, other.classify)
         return other

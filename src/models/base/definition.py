@@ -126,7 +126,7 @@ class ModelDefinition(ABC):
         return self._weights
 
     def under_name(self, name: str, **fields: Any) -> Self:
-        """This model under another name, with some fields replaced, such as ``transform`` or ``model_type``."""
+        """Returns this model under another name, with some fields replaced, such as ``transform`` or ``model_type``."""
         unknown = [field for field in fields if field not in vars(self)]
         if unknown:
             raise DefinitionError(f"model {name!r}: {type(self).__name__} has no field {unknown[0]!r}")

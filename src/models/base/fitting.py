@@ -119,7 +119,7 @@ def fit_state_dict(network: Any, state: Mapping[str, Any], what: str) -> NamedSt
     try:
         try:
             network.load_state_dict(named.state, strict=True)
-        except ValueError:  # of a module that wants to know its version, which safetensors does not keep
+        except ValueError:  # the version that a module stores, which safetensors does not keep
             versioned: Any = OrderedDict(named.state)
             versioned._metadata = own._metadata
             network.load_state_dict(versioned, strict=True)

@@ -113,7 +113,7 @@ class LoadedGenerator:
         return None if prompt is None else prompt(row, data_set)
 
     def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation | Exception]:
-        """One generation for each message, in their order; an exception for a message without an answer.
+        """Returns one generation for each message, in their order; an exception for a message without an answer.
 
         Raises:
             RunError: If the generator returns something else.
@@ -141,7 +141,7 @@ class LoadedGenerator:
         return list(answers)
 
     def _precision(self) -> contextlib.AbstractContextManager[Any]:
-        """No gradients, the run's precision; no effect if torch is not in use."""
+        """Disables gradients and sets the run's precision; no effect if torch is not in use."""
         if "torch" not in sys.modules:
             return contextlib.nullcontext()
         import torch

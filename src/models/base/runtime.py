@@ -44,7 +44,7 @@ def prepared(network: Any, options: LoadOptions, *compiled: str) -> Any:
     Args:
         network: The loader's result.
         options: The device, and optimisations.
-        *compiled: The methods that are compiled if the options say so; default: calling it.
+        *compiled: The methods to compile if the options require it; default: calling it.
     """
     if not isinstance(network, nn.Module):
         return network
@@ -95,7 +95,7 @@ class ImageClassifier(nn.Module):
         self.adversarial_attack = adversarial_attack
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Float images [B, 3, H, W] in [0, 1] to logits [B, C]."""
+        """Maps float images [B, 3, H, W] in [0, 1] to logits [B, C]."""
         model = self.definition
         images = _normalized(model, images, self.options)
         with autocast(self.options):
@@ -147,7 +147,7 @@ class LoadedClassifier:
         return made
 
     def logits(self, images: torch.Tensor) -> torch.Tensor:
-        """Images [B, 3, H, W] in [0, 1] to logits [B, C]."""
+        """Maps images [B, 3, H, W] in [0, 1] to logits [B, C]."""
         result: torch.Tensor = self.classifier()(images)
         return result
 
@@ -161,7 +161,7 @@ class LoadedImageEncoder:
         self.options = options
 
     def embed_image(self, images: torch.Tensor) -> torch.Tensor:
-        """Images [B, 3, H, W] in [0, 1] to embeddings [B, D], not normalized."""
+        """Maps images [B, 3, H, W] in [0, 1] to embeddings [B, D], not normalized."""
         images = _normalized(self.definition, images, self.options)
         with autocast(self.options):
             embeddings = self.network(images)
@@ -179,14 +179,14 @@ class LoadedDualEncoder:
         self._pieces = InPieces(definition.text_batch_size, lambda text: log.warning("%s: %s", definition.name, text))
 
     def embed_image(self, images: torch.Tensor) -> torch.Tensor:
-        """Images [B, 3, H, W] in [0, 1] to embeddings [B, D], not normalized."""
+        """Maps images [B, 3, H, W] in [0, 1] to embeddings [B, D], not normalized."""
         images = _normalized(self.definition, images, self.options)
         with autocast(self.options):
             embeddings = self.network.encode_image(images)
         return returned.embeddings(self.definition.name, "images", embeddings, len(images))
 
     def embed_text(self, texts: Sequence[str], language: str | None = None) -> torch.Tensor:
-        """Texts to embeddings [B, D], not normalized, in batches of the definition's ``text_batch_size``.
+        """Maps texts to embeddings [B, D], not normalized, in batches of the definition's ``text_batch_size``.
 
         Args:
             texts: At least one; equal ones are encoded once.
@@ -230,7 +230,7 @@ def _chosen(logits: torch.Tensor, classes: Sequence[int]) -> torch.Tensor:
 
 
 def _normalized(definition: Any, images: torch.Tensor, options: LoadOptions) -> torch.Tensor:
-    """Images as the network wants them, in memory that nobody else reads: it may work in place."""
+    """Normalizes images for the network, in memory that nothing else reads: it may work in place."""
     normalization = definition.normalization
     if not isinstance(normalization, StandardNormalization):
         images = images.clone()
@@ -259,10 +259,10 @@ class ZeroShotClassifier(nn.Module):
         self.class_sublist = list(class_sublist) if class_sublist is not None else None
 
     def from_embeddings(self, embeddings: torch.Tensor) -> torch.Tensor:
-        """Image embeddings [B, D] to float32 logits [B, C], whatever the encoder's precision.
+        """Maps image embeddings [B, D] to float32 logits [B, C], whatever the encoder's precision.
 
-        In float64, where the device has it: times 100, what a float32 product rounds differently from one batch size to
-        another would be seen in the fifth decimal.
+        Computes in float64, where the device has it: times 100, the rounding of float32 products, which differs with
+        the batch size, would show in the fifth decimal.
         """
         exact = torch.float32 if embeddings.device.type == "mps" else torch.float64
         normalized = nn.functional.normalize(embeddings.to(exact), dim=-1)
@@ -270,5 +270,5 @@ class ZeroShotClassifier(nn.Module):
         return logits if self.class_sublist is None else _chosen(logits, self.class_sublist)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Float images [B, 3, H, W] in [0, 1] to logits [B, C]."""
+        """Maps float images [B, 3, H, W] in [0, 1] to logits [B, C]."""
         return self.from_embeddings(self.encoder.embed_image(images))

@@ -157,7 +157,7 @@ class Served:
             attempt += 1
 
     def _send(self, body: Mapping[str, Any]) -> Generation:
-        """One request.
+        """Sends one request.
 
         Raises:
             _PassingError: If sending it again may help.

@@ -32,7 +32,7 @@ def alike(lengths: Sequence[int], least: int) -> list[slice]:
     """Cuts texts, which are in the order of their lengths, so that few batches, or none, need padding.
 
     Args:
-        lengths: In tokens, equal ones side by side.
+        lengths: The lengths in tokens, equal ones side by side.
         least: The smallest number of texts of one length that form a batch of their own.
 
     Returns:
@@ -76,7 +76,7 @@ class LoadedTextEncoder:
         self._pieces = InPieces(definition.text_batch_size, lambda text: log.warning("%s: %s", name, text))
 
     def embed_text(self, texts: Sequence[str], language: str | None = None) -> torch.Tensor:
-        """Texts to embeddings, float32 [B, D] on the device, not normalized unless the encoder does so.
+        """Maps texts to embeddings, float32 [B, D] on the device, not normalized unless the encoder does so.
 
         Batches have texts of similar length, and do not depend on the order of the texts. On a CPU, if the encoder
         reports lengths and multiplies matrices by `torch.nn.Linear` alone, an embedding is the same to the last bit
@@ -148,7 +148,7 @@ class LoadedTextEncoder:
         return self._pieces(len(texts), lambda part: self._encoded(texts[part]))
 
     def _encoded(self, texts: list[str]) -> torch.Tensor:
-        """One batch."""
+        """Encodes one batch."""
         instruction = self.definition.instruction
         with torch.no_grad(), autocast(self.options):
             if self._instructed:
@@ -158,7 +158,7 @@ class LoadedTextEncoder:
         return self._checked(given, len(texts))
 
     def _checked(self, given: Any, count: int) -> torch.Tensor:
-        """Embeddings as a float32 tensor on the device."""
+        """Returns embeddings as a float32 tensor on the device."""
         try:
             if isinstance(given, list | tuple):
                 given = torch.stack([torch.as_tensor(value) for value in given])

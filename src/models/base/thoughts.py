@@ -110,7 +110,7 @@ def hidden_tokens(tokenizer: Any) -> set[int] | None:
 
 
 def decoded(tokenizer: Any, tokens: Sequence[int]) -> str:
-    """Tokens as text, without special tokens other than marks of thoughts."""
+    """Decodes tokens, without special tokens other than marks of thoughts."""
     hidden = hidden_tokens(tokenizer)
     kept = tokens if hidden is None else [token for token in tokens if token not in hidden]
     return str(tokenizer.decode(kept, skip_special_tokens=hidden is None))

@@ -71,7 +71,7 @@ class LocalFiles:
 
 
 def of_files(paths: Sequence[Path]) -> Weights:
-    """Weights identified by the content of their files."""
+    """Returns weights identified by the content of their files."""
     from testbed.data.content import remembered_digest
     from testbed.tracing import access_log
 
@@ -93,7 +93,7 @@ def note_loaded(name: str, source: str | WeightsSource | None) -> None:
 
 
 def of_state(state: Mapping[str, Any]) -> Weights:
-    """Weights identified by the names, types, shapes and bytes of a state dict."""
+    """Returns weights identified by the names, types, shapes and bytes of a state dict."""
     import torch
 
     from testbed.identity.describe import describe
@@ -113,7 +113,7 @@ def of_state(state: Mapping[str, Any]) -> Weights:
 
 
 def of_network(network: Any) -> Weights:
-    """Weights of a loaded network: from its state dict and structure, or from the fields of another object.
+    """Returns the weights of a loaded network: from its state dict and structure, or from another object's fields.
 
     Args:
         network: The result of a loader. All parts of a tuple, such as (network, tokenizer), are included.

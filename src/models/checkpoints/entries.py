@@ -72,7 +72,7 @@ def is_averaged(path: str) -> bool:
 
 
 def entries_in(loaded: Any) -> list[Entry]:
-    """Every mapping of names to tensors in what a file holds, the outer ones first."""
+    """Yields every mapping of names to tensors in a file's content, the outer ones first."""
     return list(_walk(loaded, (), DEEPEST))
 
 

@@ -25,7 +25,7 @@ class MatchedState:
 
     Attributes:
         state: Name → tensor.
-        beside: Names in the file that belong to no part of the network.
+        beside: Names in the file that do not belong to the network.
         said: The changes to its names, for people.
     """
 

@@ -45,7 +45,7 @@ def _array(kind: Any, *_: Any) -> PlainArray:
 
 
 def stand_ins() -> list[Any]:
-    """Our own functions under the names that pickles of numpy have, which differ between its versions."""
+    """Returns our own functions under the names in numpy's pickles, which differ between its versions."""
     found: list[Any] = [
         type("dtype", (PlainType,), {"__module__": "numpy"}),
         type("ndarray", (PlainArray,), {"__module__": "numpy"}),

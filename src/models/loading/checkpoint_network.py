@@ -314,7 +314,7 @@ def _sketch(architecture: str, classes: int | None, arguments: Mapping[str, Any]
 
 
 def _pooling(sketch: _Sketch, state: Mapping[str, Any]) -> dict[str, Any]:
-    """MAE's and BEiT's fine-tuned networks average the tokens and normalize then, as the names of the file show."""
+    """Detects MAE's and BEiT's fine-tuned networks by the file's names: they average the tokens, then normalize."""
     names = ("fc_norm.weight", "norm.weight")
     after, before = (any(f".{key}".endswith(f".{name}") for key in state) for name in names)
     takes = "global_pool" in inspect.signature(type(sketch.network).__init__).parameters

@@ -30,7 +30,7 @@ SHOWN = 3
 
 
 def natural_key(name: str) -> list[int | str]:
-    """timm's order of names: numbers in them by their value, letters without regard to case."""
+    """Returns a key that sorts names as timm does: numbers in them by value, letters without regard to case."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name.lower())]
 
 
@@ -217,7 +217,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _plain(names: Sequence[str]) -> list[str]:
-    """Names as they compare equal: a letter with an accent may be one character or two."""
+    """Normalizes names for comparison: a letter with an accent may be one character or two."""
     return [unicodedata.normalize("NFC", str(name)) for name in names]
 
 

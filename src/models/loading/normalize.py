@@ -95,7 +95,7 @@ def _with(transform: Any, steps: Iterable[Any]) -> Any:
 
 
 def _preset(transform: Any) -> Any:
-    """torchvision's preset of a classifier, without normalization."""
+    """Returns torchvision's preset of a classifier, without normalization."""
     sizes = [list(size) for size in (transform.resize_size, transform.crop_size)]
     interpolation = getattr(transform.interpolation, "value", None)
     if all(len(size) == 1 for size in sizes) and interpolation in INTERPOLATIONS:
@@ -106,7 +106,7 @@ def _preset(transform: Any) -> Any:
 
 
 def _numbers(step: Any) -> tuple[list[float], list[float]] | None:
-    """Mean and deviation of three channels; None if they are of something else."""
+    """Returns mean and deviation of three channels; None if they are of something else."""
     mean, std = _three(step.mean), _three(step.std)
     return (mean, std) if mean is not None and std is not None and min(std) > 0 else None
 

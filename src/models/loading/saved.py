@@ -41,7 +41,8 @@ NAMES = ("class_to_idx", "idx_to_class", "class_names", "classes", "label_names"
 OF_FOLDERS = ("torch/image_folder", "torch/folder")  # timm's names of torchvision's reader
 LARGEST_SIDE = 1 << 20  # pixels
 CROP_PCT = 0.875  # timm's, where a configuration has none
-# A list of texts is one of class names if its key says so; a mapping between names and 0, 1, 2, … is nothing else.
+# A list of texts is one of class names if its key is one of these; a mapping between names and 0, 1, 2, … is nothing
+# else.
 _TELLING = re.compile(r"class|label|categor|(^|\.)names$", re.IGNORECASE)
 DEEPEST = 5  # entries within entries
 FEWEST = 2
@@ -213,7 +214,7 @@ def _options(path: Path, architecture: str, whole: bool = False) -> list[tuple[s
 
 
 def _config_file(path: Path, architecture: str) -> Mapping[str, Any] | None:
-    """timm's configuration in a folder, if there is one of this architecture."""
+    """Returns timm's configuration in a folder, if there is one of this architecture."""
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -240,7 +241,7 @@ def _opened(path: Path, modified: int, size: int) -> tuple[Any, dict[str, Mappin
 
 
 def _preprocessing(options: Mapping[str, Any], what: str) -> Preprocessing:
-    """Options by timm's or torchvision's names, as preprocessing."""
+    """Reads options by timm's or torchvision's names, as preprocessing."""
     mode = options.get("crop_mode") or "center"
     if mode != "center":
         raise WeightsError(f"{what} crop_mode {mode!r}; give checkpoint_model(…) a transform in a definition file")
@@ -335,7 +336,7 @@ def _listed_once(found: Sequence[Sequence[Any]], file: str, classes: int | None)
 
 
 def _lists(value: Any, place: str = "", depth: int = 0) -> Iterator[tuple[str, list[Any]]]:
-    """Everything in a checkpoint that may be a list of names, with its place."""
+    """Yields everything in a checkpoint that may be a list of names, with its place."""
     value = vars(value) if isinstance(value, argparse.Namespace) else value
     if isinstance(value, list | tuple):
         if (

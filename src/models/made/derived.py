@@ -49,11 +49,11 @@ class DerivedModel(ModelDefinition):
         return {"derived": self.rule, "revision": REVISION}
 
     def random_spec(self) -> dict[str, Any]:
-        """Nothing: its members are untrained."""
+        """Returns an empty description: its members are untrained."""
         return {}
 
     def make_network(self) -> Any:
-        """None.
+        """Refuses: it has no network of its own.
 
         Raises:
             UnsupportedError: Always.
@@ -64,7 +64,7 @@ class DerivedModel(ModelDefinition):
         )
 
     def load(self, options: LoadOptions) -> Any:
-        """None, as `make_network`.
+        """Refuses, as `make_network`.
 
         Raises:
             UnsupportedError: Always.

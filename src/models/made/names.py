@@ -171,7 +171,7 @@ def _members(how: str, text: str, model: Known) -> Made:
 
 
 def _between(text: str, model: Known) -> Made:
-    """Two models and a weight; names may have commas."""
+    """Splits two models and a weight; names may have commas."""
     names, _, weight = text.rpartition(",")
     pieces = names.split(",")
     cuts = ((",".join(pieces[:cut]), ",".join(pieces[cut:])) for cut in range(1, len(pieces)))

@@ -36,7 +36,7 @@ class Limits:
 
 
 def beam_search(network: Any, images: torch.Tensor, limits: Limits, beams: int, groups: int = 1) -> list[Tokens]:
-    """Captions by beam search in groups of beams (arXiv 1610.02424, without its penalty, as open_clip does it).
+    """Decodes captions by beam search in groups of beams (arXiv 1610.02424, without its penalty, as open_clip does it).
 
     A caption's score is the sum of its tokens' logits, divided by their number.
 
@@ -133,14 +133,14 @@ def _best(groups: list[_Group]) -> Tokens:
 
 
 def greedy(network: Any, images: torch.Tensor, limits: Limits) -> list[Tokens]:
-    """Captions whose next token is always the most likely one; see `beam_search`."""
+    """Decodes captions whose next token is always the most likely one; see `beam_search`."""
     return _one_by_one(network, images, limits, lambda logits: logits.argmax(dim=-1, keepdim=True))
 
 
 def sample(
     network: Any, images: torch.Tensor, limits: Limits, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0
 ) -> list[Tokens]:
-    """Captions whose tokens are drawn, with torch's own random numbers.
+    """Decodes captions whose tokens are drawn, with torch's own random numbers.
 
     Args:
         network: open_clip's CoCa.

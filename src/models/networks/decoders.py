@@ -46,7 +46,7 @@ class Decoder:
         return state
 
     def encode(self, texts: list[str], instruction: str) -> torch.Tensor:
-        """Texts to embeddings of length 1, float32 [B, D].
+        """Maps texts to embeddings of length 1, float32 [B, D].
 
         Args:
             texts: One batch.
@@ -170,14 +170,14 @@ class Attention(nn.Module):
         self.heads = heads
 
     def forward(self, states: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
-        """States [B, T, D] and vectors [N, D] to [B, T, D]."""
+        """Maps states [B, T, D] and vectors [N, D] to [B, T, D]."""
         query = self._split(self.fn["to_q"](self.norm(states)))
         keys, values = self.fn["to_kv"](self.norm_context(vectors)).expand(len(states), -1, -1).chunk(2, dim=-1)
         found = nn.functional.scaled_dot_product_attention(query, self._split(keys), self._split(values))
         return self.fn["to_out"](found.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
     def _split(self, states: torch.Tensor) -> torch.Tensor:
-        """[B, T, heads · D] to [B, heads, T, D]."""
+        """Reshapes [B, T, heads · D] to [B, heads, T, D]."""
         return states.reshape(*states.shape[:2], self.heads, -1).transpose(1, 2)
 
 
@@ -185,7 +185,7 @@ class Gate(nn.Module):
     """Half of the features, times the activation of the other half."""
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """[…, 2 · D] to […, D]."""
+        """Maps […, 2 · D] to […, D]."""
         features, gates = states.chunk(2, dim=-1)
         return features * nn.functional.gelu(gates)
 
@@ -202,7 +202,7 @@ class FeedForward(nn.Module):
         self.fn = nn.ModuleDict({"net": nn.Sequential(nn.Linear(width, 2 * wide), Gate(), nn.Linear(wide, width))})
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """[B, T, D] to [B, T, D]."""
+        """Maps [B, T, D] to [B, T, D]."""
         return self.fn["net"](self.norm(states))  # type: ignore[no-any-return]
 
 
@@ -223,14 +223,14 @@ class LatentAttention(nn.Module):
         self.latents = nn.Parameter(torch.randn(config["num_latents_value"], width))
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """Hidden states [B, T, D] to [B, T, D]."""
+        """Maps hidden states [B, T, D] to [B, T, D]."""
         attention, feed_forward = self.cross_attend_blocks
         states = attention(states, self.latents.unsqueeze(0)) + states
         return feed_forward(states) + states  # type: ignore[no-any-return]
 
 
 def nv_embed() -> Any:
-    """NV-Embed's architecture as a class of transformers, so that it is loaded as others are."""
+    """Returns NV-Embed's architecture as a class of transformers, so that it is loaded as others are."""
     from transformers import MistralModel, MistralPreTrainedModel
 
     class NVEmbed(MistralPreTrainedModel):  # type: ignore[misc]

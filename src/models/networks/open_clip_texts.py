@@ -34,7 +34,7 @@ def _is_causal(network: Any) -> bool:
 
 
 def _encode(network: Any, tokens: torch.Tensor) -> torch.Tensor:
-    """Tokens [B, T] to embeddings [B, D]."""
+    """Maps tokens [B, T] to embeddings [B, D]."""
     ends = tokens.argmax(dim=-1) if network.text_pool_type == "argmax" else _first(tokens == network.text_eos_id)
     length = min(int(ends.max()) // BLOCK * BLOCK + BLOCK, tokens.shape[1])
     dtype = network.transformer.get_cast_dtype()

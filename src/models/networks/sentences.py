@@ -36,7 +36,7 @@ class Sentences(nn.Module):
         self.network.max_seq_length = length
 
     def encode(self, texts: list[str], instruction: str) -> torch.Tensor:
-        """One batch of texts to embeddings [B, D]; the instruction is the prompt, which is known already.
+        """Maps one batch of texts to embeddings [B, D]; the instruction is the prompt, which is known already.
 
         Raises:
             RunError: If the prompt leaves no room for a text.

@@ -51,12 +51,12 @@ class Chat:
         self.padding = next((each for each in (self.tokenizer.pad_token_id, *self.ends) if each is not None), 0)
 
     def eval(self) -> Chat:
-        """In evaluation mode."""
+        """Switches to evaluation mode."""
         self.network.eval()
         return self
 
     def to(self, device: str) -> Chat:
-        """On a device."""
+        """Moves the network to a device."""
         self.network.to(device)
         return self
 
@@ -198,7 +198,7 @@ def _is_sequence(key: str, inputs: Inputs) -> bool:
 
 
 def _shapes(inputs: Inputs, pads: bool) -> tuple[Any, ...]:
-    """Equal for inputs that can share a batch.
+    """Returns a value that is equal for inputs that can share a batch.
 
     Args:
         inputs: The inputs of one message.

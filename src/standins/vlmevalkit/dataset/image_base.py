@@ -69,7 +69,7 @@ class ImageBaseDataset:
 
     @classmethod
     def supported_datasets(cls) -> list[str]:
-        """The names of the sets that the class knows."""
+        """Returns the names of the sets that the class supports."""
         return list(cls.DATASET_URL)
 
     def load_data(self, dataset: str) -> pd.DataFrame:
@@ -95,10 +95,10 @@ class ImageBaseDataset:
         return table
 
     def post_build(self, dataset: str) -> None:
-        """Called when the table is there."""
+        """Does nothing; called when the table is there."""
 
     def dump_image(self, line: Any) -> list[str]:
-        """Files with a row's pictures, in `img_root`; the bytes of the table."""
+        """Writes files with a row's pictures, in `img_root`; the bytes of the table."""
         if "image" not in line:
             return self.picture_paths(line)
         cells = line["image"] if isinstance(line["image"], list) else [line["image"]]

@@ -26,7 +26,7 @@ def DATASET_MODALITY(dataset: str | None, *, default: str = "IMAGE") -> str:
 
 
 def _known(dataset: str | None) -> KnownTable | None:
-    """VLMEvalKit's set of this name."""
+    """Returns VLMEvalKit's set of this name."""
     return known_tables().get(dataset or "")
 
 

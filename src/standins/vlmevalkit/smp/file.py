@@ -30,7 +30,7 @@ _PREDICTION = "prediction"
 
 
 def LMUDataRoot() -> str:
-    """VLMEvalKit's folder of tables: that of the run (``--lmu-data``), else ``$LMUData``, else ``~/LMUData``."""
+    """Returns VLMEvalKit's folder of tables: the run's (``--lmu-data``), else ``$LMUData``, else ``~/LMUData``."""
     return str(lmu_data_root())
 
 

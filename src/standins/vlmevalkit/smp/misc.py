@@ -69,7 +69,7 @@ def d2df(values: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def get_rank_and_world_size() -> tuple[int, int]:
-    """One process of one: testbed shares the work out itself."""
+    """Returns one process of one: testbed distributes the work itself."""
     return 0, 1
 
 
@@ -111,7 +111,7 @@ def get_cache_path(repo_id: str, branch: str = "main", repo_type: str = "dataset
 
 
 def download_file(url: str, filename: str | None = None) -> str:
-    """Refuses.
+    """Refuses downloads.
 
     Raises:
         UnsupportedError: Always.

@@ -30,7 +30,7 @@ def encode_image_to_base64(img: Image.Image, target_size: int = -1, fmt: str = "
 
 
 def encode_image_file_to_base64(image_path: str, target_size: int = -1, fmt: str = "JPEG", **_: Any) -> str:
-    """`encode_image_to_base64` of a file."""
+    """Returns `encode_image_to_base64` of a file."""
     with Image.open(image_path) as image:
         return encode_image_to_base64(image, target_size, fmt)
 
@@ -66,7 +66,7 @@ def read_ok(img_path: str) -> bool:
 def concat_images_vlmeval(
     images: Sequence[str], target_size: int = -1, mode: str = "h", return_image: bool = False
 ) -> Any:
-    """Pictures side by side (``"h"``) or below each other (``"v"``), each scaled to ``target_size``.
+    """Concatenates pictures side by side (``"h"``) or below each other (``"v"``), each scaled to ``target_size``.
 
     Returns:
         The image, or the path of a PNG file with it.
