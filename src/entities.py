@@ -376,12 +376,12 @@ class Certificate:
     @property
     def may_differ(self) -> float | None:
         """The largest share of samples that may differ though those that were compared are equal; None if unknown."""
-        found = (self.environment or {}).get(MAY_DIFFER)
-        return found if isinstance(found, float) else None
+        share = (self.environment or {}).get(MAY_DIFFER)
+        return share if isinstance(share, float) else None
 
     def _noted(self, name: str) -> list[str]:
-        found = self.environment.get(name) if isinstance(self.environment, dict) else None
-        return [str(value) for value in found] if isinstance(found, list) else []
+        lines = self.environment.get(name) if isinstance(self.environment, dict) else None
+        return [str(value) for value in lines] if isinstance(lines, list) else []
 
     @property
     def flip_rate(self) -> float | None:

@@ -105,9 +105,9 @@ class OwnName:
     @classmethod
     def of_text(cls, name: str, text: str) -> OwnName:
         """The same, read again."""
-        found = json.loads(text)
+        fields_of_name = json.loads(text)
         given: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in found.items()
+            key: tuple(value) if isinstance(value, list) else value for key, value in fields_of_name.items()
         }
         known = {field.name for field in fields(Preprocessing)}
         preprocessing = Preprocessing(**{key: given.pop(key) for key in known & given.keys()})

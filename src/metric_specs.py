@@ -129,14 +129,14 @@ def agreed(specs: Iterable[MetricSpec]) -> MetricSpec:
     if len(several) == 1:
         return several[0]
     units = {spec.unit for spec in several}
-    found: dict[str, Any] = {}
+    common: dict[str, Any] = {}
     for name in ("better", "lowest", "highest"):
         values = {getattr(spec, name) for spec in several} - {None}
-        found[name] = values.pop() if len(values) == 1 else None
+        common[name] = values.pop() if len(values) == 1 else None
     headline = max(spec.headline for spec in several)
     zero_one = all(spec.zero_one for spec in several)
     unit = units.pop() if len(units) == 1 else ""
-    return MetricSpec(several[0].name, unit, **found, headline=headline, zero_one=zero_one)
+    return MetricSpec(several[0].name, unit, **common, headline=headline, zero_one=zero_one)
 
 
 def main_metric(specs: Iterable[MetricSpec]) -> MetricSpec | None:

@@ -48,13 +48,13 @@ def redacted_values(value: Any) -> Any:
     return [redacted_values(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def _hidden(found: re.Match[str]) -> str:
-    if found["scheme"] is None:
-        return f"{found['before']}{found['user']}:{HIDDEN}@"
-    scheme, rest = found["scheme"], found["rest"]
+def _hidden(match: re.Match[str]) -> str:
+    if match["scheme"] is None:
+        return f"{match['before']}{match['user']}:{HIDDEN}@"
+    scheme, rest = match["scheme"], match["rest"]
     kind = scheme.lower()
     if kind.partition("+")[0] in _PATHS:
-        return found[0]
+        return match[0]
     end = _END.search(rest)
     assert end is not None  # it also matches an empty end
     place, mark, query = rest[: end.start()].partition("?")

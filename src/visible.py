@@ -24,5 +24,5 @@ def escaped_json(text: str) -> str:
     return _ACTIVE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def _spelled(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode("ascii")
+def _spelled(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")

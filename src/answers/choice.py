@@ -100,8 +100,8 @@ def read_choice(text: str, choices: Mapping[str, str]) -> Found:
     if final is None:
         return None, why
     named = Options(choices)
-    found = named.whole(final) or _last_said(named, final) or _read(named, final)
-    return found if found and found[0] not in (SEVERAL, _NOTHING) else (None, "none")
+    option = named.whole(final) or _last_said(named, final) or _read(named, final)
+    return option if option and option[0] not in (SEVERAL, _NOTHING) else (None, "none")
 
 
 def _read(named: Options, final: str) -> Found | None:
@@ -123,18 +123,18 @@ def _last_said(named: Options, final: str) -> Found | None:
         return None
     after, surely = taken
     if surely:
-        found = _read(named, after) if after else None
-        stands = found is None and (marked(final) or _STANDS.search(after))
-        return None if stands else found or (_NOTHING, "none")
+        option = _read(named, after) if after else None
+        stands = option is None and (marked(final) or _STANDS.search(after))
+        return None if stands else option or (_NOTHING, "none")
     first = _IT_IS.sub("", _SENTENCE.split(after, maxsplit=1)[0], count=1)
     return named.whole(first) or _first_of(named, marked(after), "marked") or _stated(named, after)
 
 
 def _first_of(named: Options, spans: Sequence[str], method: str) -> Found | None:
     for span in (span[:_SPAN] for span in spans[:_MOST]):
-        found = named.whole(span) or named.head(span) or named.by_text(span, _LONGEST_STATEMENT)
-        if found:
-            return found[0], method
+        option = named.whole(span) or named.head(span) or named.by_text(span, _LONGEST_STATEMENT)
+        if option:
+            return option[0], method
     return None
 
 
@@ -149,18 +149,18 @@ def _stated(named: Options, text: str) -> Found | None:
     for end, letter in sorted(ends, reverse=True)[:_MOST]:
         if letter:
             return letter, "answer is"
-        found = _first_of(named, [text[end : end + _SPAN].strip().split("\n")[0]], "answer is")
-        if found:
-            return found
+        option = _first_of(named, [text[end : end + _SPAN].strip().split("\n")[0]], "answer is")
+        if option:
+            return option
     return None
 
 
 def _line(named: Options, text: str) -> Found | None:
     """The only line that is a letter, or a letter with its option; or the letter with which the text begins."""
     if "\n" in text:
-        found = {option[0] for line in text.split("\n") if (option := named.whole(line)) and option[1] == "letter"}
-        if found:
-            return (found.pop() if len(found) == 1 else SEVERAL), "line"
+        letters = {option[0] for line in text.split("\n") if (option := named.whole(line)) and option[1] == "letter"}
+        if letters:
+            return (letters.pop() if len(letters) == 1 else SEVERAL), "line"
     begins = _LEADING.match(text)
     if begins and NOT_AFTER.match(text[begins.end(1) :]):
         return None
@@ -187,5 +187,5 @@ def _same(right: str, answer: str) -> bool:
     plain, wanted = comparable(answer), comparable(right)
     if plain == wanted:
         return True
-    found = places(wanted, plain) if plain.count(" ") < LONGEST_ANSWER else []
-    return any(not NOT_BEFORE.search(plain[:start]) for start, _ in found)
+    spans = places(wanted, plain) if plain.count(" ") < LONGEST_ANSWER else []
+    return any(not NOT_BEFORE.search(plain[:start]) for start, _ in spans)

@@ -21,10 +21,10 @@ def options(columns: Mapping[str, str]) -> dict[str, str]:
 
     A table without these columns may have a list such as ``["(A) cat", "(B) dog"]`` in the column `OPTIONS`.
     """
-    found = {letter: columns[letter] for letter in ascii_uppercase if columns.get(letter)}
-    items = [] if found else listed(columns.get(OPTIONS, "")) or []
+    options_by_column = {letter: columns[letter] for letter in ascii_uppercase if columns.get(letter)}
+    items = [] if options_by_column else listed(columns.get(OPTIONS, "")) or []
     matches = [_LETTERED.fullmatch(item.strip()) for item in items]
-    return found or {match[1]: match[2] for match in matches if match is not None}
+    return options_by_column or {match[1]: match[2] for match in matches if match is not None}
 
 
 def has_answer(columns: Mapping[str, str]) -> bool:

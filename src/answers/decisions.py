@@ -76,7 +76,7 @@ def _lists(text: str, items: Sequence[tuple[str, str]]) -> list[tuple[int, int]]
         for match in _item(letter, option).finditer(text):
             longest[match.start()] = max(longest.get(match.start(), (0, "")), (match.end(), letter))
     places = sorted((start, end, letter) for start, (end, letter) in longest.items())
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     first = 0
     while first + len(items) <= len(places):
         run = places[first : first + len(items)]
@@ -85,11 +85,11 @@ def _lists(text: str, items: Sequence[tuple[str, str]]) -> list[tuple[int, int]]
         ):
             before = _BEFORE_LIST.search(text[max(0, run[0][0] - 20) : run[0][0]])
             after = _AFTER_LIST.match(text, run[-1][1])
-            found.append((run[0][0] - (len(before[0]) if before else 0), after.end() if after else run[-1][1]))
+            spans.append((run[0][0] - (len(before[0]) if before else 0), after.end() if after else run[-1][1]))
             first += len(items)
         else:
             first += 1
-    return found
+    return spans
 
 
 def _follows(one: tuple[int, int, str], other: tuple[int, int, str], text: str) -> bool:
@@ -122,10 +122,10 @@ def last_word(text: str) -> tuple[str, bool] | None:
     Returns:
         The rest, and whether what was before is surely taken back: after "Actually, …" it may stand.
     """
-    found = [match for match in _TAKES_BACK.finditer(text) if _SAID.search(text, 0, match.start())]
-    if not found:
+    withdrawals = [match for match in _TAKES_BACK.finditer(text) if _SAID.search(text, 0, match.start())]
+    if not withdrawals:
         return None
-    return text[found[-1].end() :].strip(), any(match["surely"] for match in found)
+    return text[withdrawals[-1].end() :].strip(), any(match["surely"] for match in withdrawals)
 
 
 def without_talk_of_options(text: str, choices: Mapping[str, str]) -> str:

@@ -67,7 +67,9 @@ class Options:
     def __init__(self, choices: Mapping[str, str]) -> None:
         self.texts = choices
         self._comparable = {letter: _flat(text) for letter, text in choices.items()}
-        self._quantities = {letter: found for letter, text in choices.items() if (found := quantity(text)) is not None}
+        self._quantities = {
+            letter: number for letter, text in choices.items() if (number := quantity(text)) is not None
+        }
 
     def whole(self, text: str) -> Found | None:
         """Returns the option if the text is nothing but a letter, a letter with its option, or an option."""
@@ -100,13 +102,13 @@ class Options:
         """The options that are the same number as a text, such as ``ten`` and 10, ``\\frac14`` and 0.25."""
         if not self._quantities:
             return []
-        found = quantity(text) or (sole_quantity(text) if "=" in text else None)
-        return [] if found is None else self._same(found)
+        number = quantity(text) or (sole_quantity(text) if "=" in text else None)
+        return [] if number is None else self._same(number)
 
-    def _same(self, found: Quantity) -> list[str]:
+    def _same(self, number: Quantity) -> list[str]:
         """The options with a quantity: in the same unit, else in one that measures the same, else without one."""
         for equal in (_same_unit, _same_measure, _same_value):
-            letters = [letter for letter, option in self._quantities.items() if equal(found, option)]
+            letters = [letter for letter, option in self._quantities.items() if equal(number, option)]
             if letters:
                 return letters
         return []
@@ -121,10 +123,10 @@ class Options:
     def head(self, text: str) -> Found | None:
         """Returns the option at the beginning: ``B``, ``(B) because``, ``option B``, ``b)``; but not ``a dog``."""
         lead = _LEAD.match(text)
-        found = _HEAD.match(text, lead.end() if lead else 0)
-        if found is None:
+        match = _HEAD.match(text, lead.end() if lead else 0)
+        if match is None:
             return None
-        letter, rest = found.group(1) or found.group(2), text[found.end() :]
+        letter, rest = match.group(1) or match.group(2), text[match.end() :]
         if letter.islower() and not _LOWER_END.match(rest):
             return None
         letter = letter.upper()
@@ -137,8 +139,8 @@ class Options:
     def by_text(self, text: str, longest: int) -> Found | None:
         """Returns the option if the text of exactly one is in a text of at most `longest` words."""
         flat = without_talk_of_options(" ".join(text.split()), self.texts)
-        found = self._named(flat) if flat.count(" ") < longest else set()
-        return (found.pop(), "option text") if len(found) == 1 else None
+        letters = self._named(flat) if flat.count(" ") < longest else set()
+        return (letters.pop(), "option text") if len(letters) == 1 else None
 
     def only(self, text: str) -> Found | None:
         """Returns the only letter where an answer may stand, or the only option in a short text, if they agree."""
@@ -183,7 +185,7 @@ class Options:
         lower = flat.lower()
         if len(lower) != len(flat):
             return []
-        found = [
+        mentions = [
             (letter, start, end)
             for letter, option in self._comparable.items()
             if letter not in self._quantities
@@ -191,11 +193,11 @@ class Options:
             for start, end in places(option, lower)
             if not (_IS_FORMULA.match(option) and _in_formula(start, end, lower))
         ]
-        for letter, start, end in found:  # "Yes, there is no dog"
+        for letter, start, end in mentions:  # "Yes, there is no dog"
             if self._comparable[letter] in ("yes", "no") and not start and lower[end : end + 1] in tuple(",.;:!"):
                 return [(letter, start, end)]
         longest: list[tuple[str, int, int]] = []
-        for place in sorted(found, key=lambda place: (place[1], -place[2])):
+        for place in sorted(mentions, key=lambda place: (place[1], -place[2])):
             if not longest or place[2] > longest[-1][2] or place[1:] == longest[-1][1:]:
                 longest.append(place)
         return [place for place in longest if not NOT_BEFORE.search(lower[max(0, place[1] - 40) : place[1]])]

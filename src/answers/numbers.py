@@ -43,9 +43,9 @@ def sole_quantity(text: str) -> Quantity | None:
     results = _EQUALS.split(text)
     if len(results) > 1 and results[-1].strip():
         return sole_quantity(results[-1])
-    found = phrases(text)
-    said = [phrase.quantity for phrase in found if phrase.quantity is not None and not phrase.negated]
-    if not said or len(said) < len(found):
+    all_phrases = phrases(text)
+    said = [phrase.quantity for phrase in all_phrases if phrase.quantity is not None and not phrase.negated]
+    if not said or len(said) < len(all_phrases):
         return None
     return said[0] if all(same_quantity(number, said[0]) for number in said) else None
 
@@ -91,12 +91,12 @@ def number(columns: Mapping[str, str], text: str) -> Verdict:
         return Verdict(None, 0.0, method)
     if right is None:
         return Verdict(answer, float(comparable(answer) == comparable(truth(columns))), method)
-    found = sole_quantity(answer)
-    if found is None:
+    said = sole_quantity(answer)
+    if said is None:
         return Verdict(
             answer if is_another_value(answer) else None, 0.0, method if is_another_value(answer) else "none"
         )
-    return Verdict(f"{found.value:.15g}", float(same_quantity(found, right)), method)
+    return Verdict(f"{said.value:.15g}", float(same_quantity(said, right)), method)
 
 
 def relaxed(columns: Mapping[str, str], text: str) -> Verdict:
@@ -108,14 +108,14 @@ def relaxed(columns: Mapping[str, str], text: str) -> Verdict:
 
 
 def _relaxed(reference: str, answer: str) -> bool:
-    found, right = quantity(answer), quantity(reference)
-    if found is None or right is None:
+    said, right = quantity(answer), quantity(reference)
+    if said is None or right is None:
         return comparable(answer) == comparable(reference)
-    if found.percent == right.percent:
-        value = value_in(found, right)
+    if said.percent == right.percent:
+        value = value_in(said, right)
         return value is not None and _near(value, right.value)
     # 5% is 5 as well as 0.05: tables and questions are not consistent about it
-    value, target = (found.value, right.value) if found.percent else (right.value, found.value)
+    value, target = (said.value, right.value) if said.percent else (right.value, said.value)
     return _near(value, target) or _near(value / 100, target)
 
 

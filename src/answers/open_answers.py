@@ -75,8 +75,8 @@ def contains(columns: Mapping[str, str], text: str, as_written: bool = False) ->
     if not final:
         return Verdict(None, 0.0, why or "none")
     plain = _spaced(final)
-    found = any(_within(_spaced(reference), plain, as_written) for reference in references(columns))
-    return Verdict(plain, float(found), "contained")
+    is_in = any(_within(_spaced(reference), plain, as_written) for reference in references(columns))
+    return Verdict(plain, float(is_in), "contained")
 
 
 def ocrbench(columns: Mapping[str, str], text: str) -> Verdict:
@@ -91,7 +91,7 @@ def ocrbench(columns: Mapping[str, str], text: str) -> Verdict:
 
 
 def _within(reference: str, answer: str, as_written: bool) -> bool:
-    found = places(reference.rstrip(".") or reference, answer)
+    spans = places(reference.rstrip(".") or reference, answer)
     if as_written or not _NUMBER.fullmatch(reference):
-        return bool(found)
-    return any(not is_part(answer, start, end) for start, end in found)
+        return bool(spans)
+    return any(not is_part(answer, start, end) for start, end in spans)

@@ -45,13 +45,13 @@ def math_vista(columns: Columns, text: str) -> Verdict:
         return _numbers(right, text)
     if kind not in ("integer", "float"):
         return left_to_judge(columns, text)
-    found, method, answer = _number(text)
+    number, method, answer = _number(text)
     wanted = value_of(right)
-    if found is None or wanted is None:
+    if number is None or wanted is None:
         return _unread(answer, method)
     digits = len(right.strip().partition(".")[2]) if kind == "float" else 9
-    equal = abs(round(found.value, digits) - round(wanted, digits)) < _CLOSE
-    return Verdict(f"{found.value:.15g}", float(equal), method)
+    equal = abs(round(number.value, digits) - round(wanted, digits)) < _CLOSE
+    return Verdict(f"{number.value:.15g}", float(equal), method)
 
 
 def math_vision(columns: Columns, text: str) -> Verdict:
@@ -103,8 +103,8 @@ def in_braces(columns: Columns, text: str) -> Verdict:
     final, why = final_text(text)
     if final is None:
         return Verdict(None, 0.0, why)
-    found = _in_braces(final) or _BRACES.findall(final) or marked(final)[:1]
-    answer, _ = open_answer(found[-1]) if found else (None, "none")
+    contents = _in_braces(final) or _BRACES.findall(final) or marked(final)[:1]
+    answer, _ = open_answer(contents[-1]) if contents else (None, "none")
     if answer is None:
         return Verdict(None, 0.0, "none")
     return Verdict(answer, float(same(truth(columns), answer)), "braces")
@@ -112,15 +112,15 @@ def in_braces(columns: Columns, text: str) -> Verdict:
 
 def _in_braces(text: str) -> list[str]:
     """Returns the content of braces, including inner braces."""
-    found, depth, start = [], 0, 0
+    contents, depth, start = [], 0, 0
     for match in re.finditer("[{}]", text):
         if match.group() == "{":
             start = start if depth else match.end()
             depth += 1
         elif depth:
             depth -= 1
-            found += [] if depth else [text[start : match.start()]]
-    return found
+            contents += [] if depth else [text[start : match.start()]]
+    return contents
 
 
 def same(right: str, answer: str) -> bool:
@@ -140,10 +140,10 @@ def _scaled(right: str, answer: str) -> bool:
 
 def value_without_sign(text: str) -> float | None:
     """The number that a text is, whatever its sign of percent, degree or dollar; None with another unit."""
-    found = quantity(bare(text))
-    if found is None or not (found.unit is None or found.unit.measures in _SIGNS):
+    number = quantity(bare(text))
+    if number is None or not (number.unit is None or number.unit.measures in _SIGNS):
         return None
-    return found.value
+    return number.value
 
 
 def letters_of(text: str) -> str:
@@ -171,10 +171,10 @@ def _as_value(columns: Columns, text: str, close: float = _CLOSE) -> Verdict:
     wanted = value_without_sign(right)
     if wanted is None:
         return left_to_judge(columns, text)
-    found, method, answer = _number(text)
-    if found is None or _scaled(right, answer):
-        return _unread(answer, method) if found is None else Verdict(None, 0.0, "none")
-    return Verdict(f"{found.value:.15g}", float(abs(found.value - wanted) < close), method)
+    number, method, answer = _number(text)
+    if number is None or _scaled(right, answer):
+        return _unread(answer, method) if number is None else Verdict(None, 0.0, "none")
+    return Verdict(f"{number.value:.15g}", float(abs(number.value - wanted) < close), method)
 
 
 def _number(text: str) -> tuple[Quantity | None, str, str]:
@@ -196,14 +196,14 @@ def _numbers(right: str, text: str) -> Verdict:
     if answer is None or not wanted:
         return Verdict(None, 0.0, method if answer is None else "none")
     lists = re.findall(r"\[[^\[\]]*\]", answer)
-    found = _values(listed(lists[-1]) or []) if lists else None
-    if not found:
+    numbers = _values(listed(lists[-1]) or []) if lists else None
+    if not numbers:
         return Verdict(None, 0.0, "none")
-    equal = len(found) == len(wanted) and all(abs(a - b) < _CLOSE for a, b in zip(found, wanted, strict=True))
+    equal = len(numbers) == len(wanted) and all(abs(a - b) < _CLOSE for a, b in zip(numbers, wanted, strict=True))
     return Verdict(lists[-1], float(equal), method)
 
 
 def _values(items: Sequence[str]) -> list[float] | None:
-    found = [value_of(item) for item in items]
-    values = [value for value in found if value is not None]
-    return values if len(values) == len(found) else None
+    all_values = [value_of(item) for item in items]
+    values = [value for value in all_values if value is not None]
+    return values if len(values) == len(all_values) else None

@@ -68,12 +68,12 @@ def _letter(text: str, choices: Mapping[str, str]) -> str | None:
     dressed = _DRESSED.fullmatch(text)
     core = dressed[1] if dressed else text.strip(EDGES)
     read = Options(choices).whole(text)
-    found = {letter for letter in choices if letter.lower() == core.lower() or (read and letter == read[0])}
+    letters = {letter for letter in choices if letter.lower() == core.lower() or (read and letter == read[0])}
     same = {letter for letter, option in choices.items() if option and option.strip() == text.strip()}
-    if len(found | same) > 1:
-        both = " or ".join(sorted(found | same))
+    if len(letters | same) > 1:
+        both = " or ".join(sorted(letters | same))
         raise DataError(f"its answer {shortened(text)} may be {both}")
-    return next(iter(found), None)
+    return next(iter(letters), None)
 
 
 def with_letters(columns: Columns, choices: Choices | None, several: bool = False) -> Columns:

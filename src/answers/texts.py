@@ -71,23 +71,23 @@ def marked(text: str) -> list[str]:
     """Returns the marked answers, last first: in ``<answer>``, in a LaTeX box, in the field ``answer`` of JSON."""
     if not any(mark in text for mark in "<\\:#"):
         return []
-    found = [match for pattern in (_TAG, _BEGIN_BOX, _FIELD, _LAST_LINE) for match in pattern.finditer(text)]
-    ended = [(match.end(), next((group for group in match.groups() if group is not None), "")) for match in found]
+    matches = [match for pattern in (_TAG, _BEGIN_BOX, _FIELD, _LAST_LINE) for match in pattern.finditer(text)]
+    ended = [(match.end(), next((group for group in match.groups() if group is not None), "")) for match in matches]
     ended += _boxes(text)
     return [content.strip() for _, content in sorted(ended, key=lambda pair: -pair[0]) if content.strip()]
 
 
 def _boxes(text: str) -> list[tuple[int, str]]:
     """Returns the contents of LaTeX boxes, including inner braces, and their ends. Unclosed boxes do not count."""
-    found = []
+    boxes = []
     for match in [*_BOX.finditer(text)][-_MOST_BOXES:]:
         depth = 0
         for place in range(match.end(), min(len(text), match.end() + _LONGEST_BOX)):
             depth += {"{": 1, "}": -1}.get(text[place], 0)
             if not depth:
-                found.append((place + 1, text[match.end() + 1 : place]))
+                boxes.append((place + 1, text[match.end() + 1 : place]))
                 break
-    return found
+    return boxes
 
 
 def statements(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
@@ -111,19 +111,19 @@ def open_answer(text: str) -> tuple[str | None, str]:
     final, why = final_text(text)
     if final is None:
         return None, why
-    found, method = final, "whole"
+    content, method = final, "whole"
     contents = marked(final)
     if contents:
-        found, method = contents[0], "marked"
+        content, method = contents[0], "marked"
     else:
         ends = [match.end() for match in statements(_ANSWER_IS, final)]
         ends += [match.start(1) for match in _HEADING.finditer(final)] if "\n" in final else []
         ends.sort()
         said = final[ends[-1] :].lstrip() if ends else ""
         if said.strip(EDGES):
-            found, method = _NEXT_SENTENCE.split(said.split("\n")[0], maxsplit=1)[0], "answer is"
-    found = bare(found)
-    return (found, method) if found else (None, "none")
+            content, method = _NEXT_SENTENCE.split(said.split("\n")[0], maxsplit=1)[0], "answer is"
+    content = bare(content)
+    return (content, method) if content else (None, "none")
 
 
 def short_answer(text: str, references: Sequence[str]) -> tuple[str | None, str]:
@@ -178,7 +178,7 @@ def _joined(left: str, right: str) -> bool:
 
 def places(needle: str, text: str) -> list[tuple[int, int]]:
     """Finds the places of a text in another as whole words and numbers: ``1`` is not in ``10``, ``-1`` or ``1.5``."""
-    found, start = [], text.find(needle) if needle else -1
+    spans, start = [], text.find(needle) if needle else -1
     while start >= 0:
         end = start + len(needle)
         before, after = text[max(0, start - 2) : start], text[end : end + 2]
@@ -190,9 +190,9 @@ def places(needle: str, text: str) -> list[tuple[int, int]]:
         if whole and needle[-1].isdigit() and len(after) == 2:
             whole = not (after[0] in ".," and after[1].isdigit())
         if whole:
-            found.append((start, end))
+            spans.append((start, end))
         start = text.find(needle, start + 1)
-    return found
+    return spans
 
 
 def edit_distance(first: str, second: str) -> int:

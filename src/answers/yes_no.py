@@ -46,9 +46,9 @@ def read_yes_no(text: str) -> tuple[str | None, str]:
     taken = last_word(final)
     if taken is not None:
         after, surely = taken
-        found = _read(after) if surely else _short(after)
-        if found[0] is not None or surely:
-            return found
+        reading = _read(after) if surely else _short(after)
+        if reading[0] is not None or surely:
+            return reading
     return _read(final)
 
 

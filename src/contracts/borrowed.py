@@ -112,7 +112,7 @@ class Loan:
         self._found = []
 
     def _modules(self) -> set[int]:
-        return {id(module) for found in self._found for module, _, _ in found.modules}
+        return {id(module) for state in self._found for module, _, _ in state.modules}
 
 
 def _moved(now: Any, before: Any) -> bool:

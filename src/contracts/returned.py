@@ -48,8 +48,10 @@ def transformed(image: Any) -> torch.Tensor:
 _HINTS = {"ndarray": "use torch.from_numpy(…) with the channels first", "NoneType": "it has no return statement"}
 
 
-def _wrong(found: str, hint: str) -> str:
-    return f"the transform must return a float tensor [3, H, W] in [0, 1]; it returned {found}{hint and '; '}{hint}"
+def _wrong(description: str, hint: str) -> str:
+    return (
+        f"the transform must return a float tensor [3, H, W] in [0, 1]; it returned {description}{hint and '; '}{hint}"
+    )
 
 
 def range_of(image: torch.Tensor) -> Range:
@@ -101,14 +103,14 @@ def perturbed(function: str, returned: Any, images: torch.Tensor) -> torch.Tenso
     if returned is None:
         raise ValueError(f"{function} returned None: it has no return statement")
     try:
-        found = torch.as_tensor(returned)
+        images_after = torch.as_tensor(returned)
     except (TypeError, ValueError, RuntimeError):
         raise ValueError(f"{function} returned {type(returned).__name__}; expected a tensor") from None
-    if found.shape != images.shape:
-        raise ValueError(f"{function} returned shape {tuple(found.shape)} for images {tuple(images.shape)}")
-    if not found.is_floating_point():
-        raise ValueError(f"{function} returned {found.dtype}; expected floats in [0, 1], as it was given")
-    return found.detach().to(images.dtype)
+    if images_after.shape != images.shape:
+        raise ValueError(f"{function} returned shape {tuple(images_after.shape)} for images {tuple(images.shape)}")
+    if not images_after.is_floating_point():
+        raise ValueError(f"{function} returned {images_after.dtype}; expected floats in [0, 1], as it was given")
+    return images_after.detach().to(images.dtype)
 
 
 def far_outside(function: str, found: Range) -> str:
@@ -140,8 +142,8 @@ def embeddings(model: str, what: str, returned: Any, count: int) -> torch.Tensor
     """
     right = isinstance(returned, torch.Tensor) and returned.ndim == 2 and len(returned) == count
     if right and returned.is_floating_point():
-        found: torch.Tensor = returned
-        return found
+        embedded: torch.Tensor = returned
+        return embedded
     raise RunError(
         f"{model}: embeddings of {what} are floats of shape ({count}, dimensions), one row for each; got"
         f" {_told(returned)}"

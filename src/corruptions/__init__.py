@@ -53,17 +53,18 @@ Function = Callable[["torch.Tensor", int, Sequence[int]], "torch.Tensor"]
 @lru_cache(maxsize=1)
 def corruptions() -> dict[str, Function]:
     """Returns all corruptions of this package by name. Imports no torch."""
-    found: dict[str, Function] = {}
+    functions: dict[str, Function] = {}
     for module in pkgutil.iter_modules(__path__):
         for name, function in vars(importlib.import_module(f"{__name__}.{module.name}")).items():
             own = inspect.isfunction(function) and function.__module__ == f"{__name__}.{module.name}"
             if own and not name.startswith("_") and list(inspect.signature(function).parameters) == _PARAMETERS:
-                if name in found:
+                if name in functions:
                     raise DefinitionError(
-                        f"two corruptions are called {name!r}: in {found[name].__module__} and {function.__module__}"
+                        f"two corruptions are called {name!r}: in {functions[name].__module__} and"
+                        f" {function.__module__}"
                     )
-                found[name] = function
-    return found
+                functions[name] = function
+    return functions
 
 
 _PARAMETERS = ["images", "severity", "seeds"]
@@ -147,8 +148,8 @@ class Corruption:
     @property
     def _reads(self) -> Callable[[], str] | None:
         """Gives a digest of what the corruption reads beside the images; its module has it in ``READS``."""
-        found: Callable[[], str] | None = _own(corruptions()[self.name], "READS", {}).get(self.name)
-        return found
+        reads: Callable[[], str] | None = _own(corruptions()[self.name], "READS", {}).get(self.name)
+        return reads
 
     def __call__(self, images: torch.Tensor, seeds: Sequence[int]) -> torch.Tensor:
         """Corrupts float images [B, 3, H, W] in [0, 1]; ``seeds`` holds one integer for each."""

@@ -109,13 +109,13 @@ class AutoAttack:
                 right = targets[standing]
                 if name in ("apgd-ce", "apgd-t"):
                     aims = likeliest[standing, rank] if name == "apgd-t" else None
-                    found = self._apgd(clean, right, logits_of, self._start(clean, own, stream=rank), aims)
+                    attacked = self._apgd(clean, right, logits_of, self._start(clean, own, stream=rank), aims)
                 elif name == "fab-t":
-                    found = self._fab(clean, right, logits_of, logits.shape[1])
+                    attacked = self._fab(clean, right, logits_of, logits.shape[1])
                 else:
-                    found = self._square(clean, right, logits_of, own)
-                fooled = self._fooled(found, clean, right, logits_of)
-                result[standing[fooled]] = found[fooled]
+                    attacked = self._square(clean, right, logits_of, own)
+                fooled = self._fooled(attacked, clean, right, logits_of)
+                result[standing[fooled]] = attacked[fooled]
                 standing = standing[~fooled]
         return result
 
@@ -139,8 +139,8 @@ class AutoAttack:
         )
         attack.init_hyperparam(images)
         attack.y_target = aims
-        found: torch.Tensor = attack.attack_single_run(images, right, x_init=start)[-1]
-        return found
+        attacked: torch.Tensor = attack.attack_single_run(images, right, x_init=start)[-1]
+        return attacked
 
     def _fab(self, images: torch.Tensor, right: torch.Tensor, logits_of: Logits, classes: int) -> torch.Tensor:
         """Runs targeted FAB; it draws no random numbers before its first restart, and there is none."""
@@ -156,8 +156,8 @@ class AutoAttack:
             n_target_classes=targets,
             device=images.device,
         )
-        found: torch.Tensor = attack.perturb(images, right)
-        return found
+        attacked: torch.Tensor = attack.perturb(images, right)
+        return attacked
 
     def _square(
         self, images: torch.Tensor, right: torch.Tensor, logits_of: Logits, seeds: Sequence[int]
@@ -166,7 +166,7 @@ class AutoAttack:
         import torch
         from pyautoattack.square import SquareAttack
 
-        found = []
+        attacked = []
         for index, seed in enumerate(seeds):
             attack = SquareAttack(
                 logits_of,
@@ -178,8 +178,8 @@ class AutoAttack:
                 p_init=0.8,
                 resc_schedule=False,
             )
-            found.append(attack.perturb(images[[index]], right[[index]]))
-        return torch.cat(found)
+            attacked.append(attack.perturb(images[[index]], right[[index]]))
+        return torch.cat(attacked)
 
     @property
     def _norm(self) -> str:
@@ -202,12 +202,12 @@ class AutoAttack:
         return lengths
 
     def _fooled(
-        self, found: torch.Tensor, images: torch.Tensor, targets: torch.Tensor, logits_of: Logits
+        self, attacked: torch.Tensor, images: torch.Tensor, targets: torch.Tensor, logits_of: Logits
     ) -> torch.Tensor:
         """Marks the images of an attack that count: of another class, within the ball, in [0, 1]."""
-        inside = self._lengths(found - images) <= self.eps * (1 + ROUNDING)
-        inside &= ((found >= 0) & (found <= 1)).flatten(1).all(dim=1)
-        fooled: torch.Tensor = inside & (logits_of(found).argmax(dim=1) != targets)
+        inside = self._lengths(attacked - images) <= self.eps * (1 + ROUNDING)
+        inside &= ((attacked >= 0) & (attacked <= 1)).flatten(1).all(dim=1)
+        fooled: torch.Tensor = inside & (logits_of(attacked).argmax(dim=1) != targets)
         return fooled
 
 

@@ -115,9 +115,9 @@ def follow(source: torch.Tensor, visited: torch.Tensor) -> torch.Tensor:
     own = torch.arange(source.shape[1], device=source.device)
     # What lies behind was visited before, and holds by now what it copied itself: the chain goes on from there.
     goes_on = (source > own) & visited[source]
-    found = torch.where(goes_on, source, own)
+    sources = torch.where(goes_on, source, own)
     while True:  # each round doubles the number of steps that are followed
-        farther = found.gather(1, found)
-        if torch.equal(farther, found):
-            return source.gather(1, found)
-        found = farther
+        farther = sources.gather(1, sources)
+        if torch.equal(farther, sources):
+            return source.gather(1, sources)
+        sources = farther

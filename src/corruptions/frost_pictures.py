@@ -48,9 +48,9 @@ def _places() -> list[Path]:
     root = data_root()
     places = [root / FOLDER] if root else []
     for package in PACKAGES:
-        found = importlib.util.find_spec(package)
-        if found is not None and found.origin:
-            places.append(Path(found.origin).parent / "frost")
+        spec = importlib.util.find_spec(package)
+        if spec is not None and spec.origin:
+            places.append(Path(spec.origin).parent / "frost")
     return places
 
 

@@ -20,10 +20,10 @@ def lacking(names: Sequence[str], other: Sequence[str]) -> list[str]:
 def union(lists: Sequence[Sequence[str]]) -> list[str]:
     """Merges several lists: the names of the longest in their order, then those missing in it."""
     longest = max(range(len(lists)), key=lambda place: len(lists[place]))
-    found = list(lists[longest])
+    names_of_all = list(lists[longest])
     for names in lists:
-        found += lacking(found, names)
-    return found
+        names_of_all += lacking(names_of_all, names)
+    return names_of_all
 
 
 def places(names: Sequence[str], classes: Sequence[str], where: str) -> list[int]:
@@ -55,7 +55,7 @@ def in_classes_of(own: DatasetInfo, others: Mapping[str, DatasetInfo]) -> dict[s
     Raises:
         DataError: If the lists differ, and cannot be matched by name.
     """
-    found = dict(others)
+    others_after = dict(others)
     classes = list(own.class_names or ())
     for role, other in others.items():
         if not classes or not other.class_names or list(other.class_names) == classes:
@@ -63,8 +63,8 @@ def in_classes_of(own: DatasetInfo, others: Mapping[str, DatasetInfo]) -> dict[s
         classes += lacking(classes, other.class_names)
         place = places(other.class_names, classes, f"the data sets {own.name} and {other.name}")
         if place != list(range(len(place))):
-            found[role] = _with_targets(other, [place[target] for target in other.targets], classes)
-    return found
+            others_after[role] = _with_targets(other, [place[target] for target in other.targets], classes)
+    return others_after
 
 
 def differences(own: DatasetInfo, other: DatasetInfo) -> tuple[LeftOut, ...]:

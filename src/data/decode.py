@@ -170,24 +170,24 @@ def losses(file: BinaryIO) -> list[str]:
     Args:
         file: The file, open at its beginning.
     """
-    found = []
+    names = []
     try:
         with _opened(file) as image:
             if _orientation(image):
-                found.append("orientation")
+                names.append("orientation")
             if "A" in image.getbands() or "a" in image.getbands() or "transparency" in image.info:
-                found.append("transparency")
+                names.append("transparency")
             if image.mode == "CMYK":
-                found.append("cmyk")
+                names.append("cmyk")
             if image.format != "MPO" and getattr(image, "is_animated", False):  # of MPO the others are thumbnails
-                found.append("frames")
+                names.append("frames")
             bits = _grey_bits(image)
             _check_size(image.size, "")
             if bits is not None and _largest(image) < 2**bits / 8:
-                found.append("dark")
+                names.append("dark")
     except Exception:  # no image: the sample will be counted as unreadable
-        return found
-    return found
+        return names
+    return names
 
 
 def _largest(image: Image.Image) -> int:

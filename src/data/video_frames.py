@@ -107,14 +107,16 @@ def _shown(path: Path, _time: int, _size: int, frames: Frames, what: str) -> Sel
                 raise SampleError(f"{what}: {path.name} has no frames that can be counted")
             numbers = frames.chosen(len(times), rate)
             wanted = sorted({times[number] for number in numbers})
-            found = {time: _jpeg(frame) for time, frame in _at(container, stream, wanted, keys)}
+            encoded = {time: _jpeg(frame) for time, frame in _at(container, stream, wanted, keys)}
     except (av.FFmpegError, OSError, ValueError) as error:
         raise SampleError(f"{what}: {path.name} cannot be decoded: {error}") from error
-    if len(found) < len(wanted):
-        raise SampleError(f"{what}: {path.name} is damaged: {len(wanted) - len(found)} of its frames cannot be decoded")
+    if len(encoded) < len(wanted):
+        raise SampleError(
+            f"{what}: {path.name} is damaged: {len(wanted) - len(encoded)} of its frames cannot be decoded"
+        )
     if not numbers:
         raise SampleError(f"{what}: {path.name} is too short: no frame is chosen of {len(times):,} at {rate:g} fps")
-    pictures = [Picture(found[times[number]], f"frame {number} of {path.name}") for number in numbers]
+    pictures = [Picture(encoded[times[number]], f"frame {number} of {path.name}") for number in numbers]
     return SelectedFrames(tuple(pictures), tuple(round(number * 1000 / rate) for number in numbers))
 
 

@@ -288,12 +288,12 @@ def hooks_of(network: Any) -> dict[str, Any]:
     with_keywords = vars(network).get("_forward_hooks_with_kwargs", {}) | vars(network).get(
         "_forward_pre_hooks_with_kwargs", {}
     )
-    found = {}
+    hooks_by_kind = {}
     for kind in _HOOKS:
         hooks = vars(network).get(kind)
         if hooks:  # by numbers that torch counts up: they have no meaning
-            found[kind] = [[hook, key in with_keywords] for key, hook in hooks.items()]
-    return found
+            hooks_by_kind[kind] = [[hook, key in with_keywords] for key, hook in hooks.items()]
+    return hooks_by_kind
 
 
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")

@@ -113,8 +113,8 @@ class _Search:
             return False
         if os.path.isfile(module.path):
             self.reached.files[name] = module.path
-        found = [self._reach(module, name, wanted) for name in sorted(names)]  # all of them
-        return any(found)
+        reached = [self._reach(module, name, wanted) for name in sorted(names)]  # all of them
+        return any(reached)
 
     def _reach(self, module: _Module, name: str, wanted: frozenset[str]) -> bool:
         """Adds the statements that define a name in a module; returns whether there are any."""
@@ -147,14 +147,14 @@ class _Search:
                 self._reach(module, other, attributes)
 
     def _reach_elsewhere(self, module: _Module, name: str, wanted: frozenset[str]) -> bool:
-        found = False
+        reached = False
         for statement in module.parts.get(_ALL, ()):
             assert isinstance(statement, ast.ImportFrom)
             base = _base(statement, module.path, module.package)
-            found |= base is not None and self._take(base, frozenset({name}), wanted)
-        if not found and name != _FALLBACK and _FALLBACK in module.parts and name in wanted:
+            reached |= base is not None and self._take(base, frozenset({name}), wanted)
+        if not reached and name != _FALLBACK and _FALLBACK in module.parts and name in wanted:
             self._reach(module, _FALLBACK, wanted)
-        return found
+        return reached
 
 
 def _named_by_call(node: ast.AST) -> str | None:
@@ -267,10 +267,10 @@ def _read(node: ast.AST) -> set[str]:
 
 def _attributes(node: ast.AST) -> frozenset[str]:
     """The names that a statement may take from a module: as an attribute, or by a text."""
-    found = set()
+    names = set()
     for inner in ast.walk(node):
         if isinstance(inner, ast.Attribute):
-            found.add(inner.attr)
+            names.add(inner.attr)
         elif isinstance(inner, ast.Constant) and isinstance(inner.value, str) and inner.value.isidentifier():
-            found.add(inner.value)
-    return frozenset(found)
+            names.add(inner.value)
+    return frozenset(names)

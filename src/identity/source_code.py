@@ -46,10 +46,10 @@ def _lines(function: types.FunctionType) -> list[str]:
     Raises:
         OSError: If there are none.
     """
-    found = run_texts.lines(function)[function.__code__.co_firstlineno - 1 :]
-    if not found:
+    lines = run_texts.lines(function)[function.__code__.co_firstlineno - 1 :]
+    if not lines:
         raise OSError("could not get source code")
-    return found
+    return lines
 
 
 def file_text(path: str) -> str:

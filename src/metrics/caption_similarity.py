@@ -301,8 +301,8 @@ class _Texts:
         for row, several in enumerate(self.references):
             if not several or not all(several):
                 who = f"sample {ids[row]!r}" if ids is not None else f"sample number {row + 1}"
-                found = "a blank reference caption" if several else "no reference caption"
-                raise DataError(f"{who} has {found}; at least one is expected, none of them blank")
+                problem = "a blank reference caption" if several else "no reference caption"
+                raise DataError(f"{who} has {problem}; at least one is expected, none of them blank")
         self.splitter = splitter if options.fine else None
         self._sentences: dict[str, list[str]] = {}
 
@@ -354,8 +354,8 @@ class _Pairs:
                 self._weights(others),
             )
         scaled = {name: unit(values) for name, values in raw.items()}
-        found = self._complete(scaled) | {name + _RAW: values for name, values in self._complete(raw).items()}
-        return {name: found[name] for name in self.options.metrics()}
+        scores = self._complete(scaled) | {name + _RAW: values for name, values in self._complete(raw).items()}
+        return {name: scores[name] for name in self.options.metrics()}
 
     def _complete(self, values: dict[str, Array]) -> dict[str, Array]:
         """Adds F1 and hm_cf, which follow from the others."""

@@ -91,11 +91,11 @@ def _texts_given(captions: Any, references: Any) -> tuple[list[str | None], list
 
 
 def _several(place: int, given: Any) -> list[str]:
-    found = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
-    for text in found:
+    texts = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
+    for text in texts:
         if not isinstance(text, str):
             raise DataError(f"a reference of sample number {place} is {text!r}; expected a text or a list of texts")
-    return found
+    return texts
 
 
 def _embedder(scorer: Any, device: str | None, dtype: str) -> EmbedsText | Embed:
@@ -121,25 +121,25 @@ def _loaded(definition: ModelDefinition, device: str | None, dtype: str) -> Embe
 
     from testbed.models.base.definition import LoadOptions
 
-    found = device or ("cuda:0" if torch.cuda.is_available() else "cpu")
-    loaded: EmbedsText = definition.load(LoadOptions(device=found, dtype=dtype))
+    place = device or ("cuda:0" if torch.cuda.is_available() else "cpu")
+    loaded: EmbedsText = definition.load(LoadOptions(device=place, dtype=dtype))
     return loaded
 
 
 def _embedded(embed: EmbedsText | Embed, texts: list[str], language: str) -> tuple[Array, int | None]:
     """Returns embeddings as an array [B, D], and the number of cut texts; None where that is not known."""
-    found: Any
+    rows: Any
     if isinstance(embed, EmbedsText):
-        found, about = embed.embed_text(texts, language), cut_texts(embed, texts)
+        rows, about = embed.embed_text(texts, language), cut_texts(embed, texts)
         if about.cut:
             name = getattr(getattr(embed, "definition", None), "name", "the scorer")
             warnings.warn(about.line(name), UserWarning, stacklevel=3)
         cut = None if about.limit is None else about.cut
     else:
-        found, cut = embed(texts), None
-    if hasattr(found, "detach"):
-        found = found.detach().float().cpu().numpy()
-    embeddings = np.asarray(found)
+        rows, cut = embed(texts), None
+    if hasattr(rows, "detach"):
+        rows = rows.detach().float().cpu().numpy()
+    embeddings = np.asarray(rows)
     if embeddings.ndim != 2 or len(embeddings) != len(texts) or embeddings.dtype.kind not in "fiu":
         raise DataError(
             f"the scorer was given {len(texts)} texts and returned {embeddings.dtype} {embeddings.shape};"

@@ -54,7 +54,7 @@ def average_precisions(scores: Array, labels: Array) -> Array:
     if scores.dtype.kind != "f":
         scores = scores.astype(np.float64)  # what follows turns signs
     n, classes = scores.shape
-    found = np.zeros(classes)
+    precisions_by_class = np.zeros(classes)
     at_once = max(1, _BLOCK // max(n, 1))
     for start in range(0, classes, at_once):
         part = slice(start, start + at_once)
@@ -65,8 +65,8 @@ def average_precisions(scores: Array, labels: Array) -> Array:
         counts = hits.sum(axis=1)
         number = np.arange(1, len(column) + 1) - np.repeat(np.cumsum(counts) - counts, counts)
         precisions = np.bincount(column, weights=number / (place + 1), minlength=len(counts))
-        found[part] = precisions / np.maximum(counts, 1)
-    return found
+        precisions_by_class[part] = precisions / np.maximum(counts, 1)
+    return precisions_by_class
 
 
 def map_over_all(precisions: Array) -> float | None:

@@ -182,8 +182,8 @@ class _Block:
         before = exact == right
         before &= candidate < index
         before |= exact > right
-        found: Array = before.view(np.uint8).sum(axis=1 - axis, dtype=np.int64)
-        return found
+        counts: Array = before.view(np.uint8).sum(axis=1 - axis, dtype=np.int64)
+        return counts
 
     def _exact(self, rows: Array, columns: Array) -> Array:
         """The exact similarities of some pairs."""

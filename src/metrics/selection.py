@@ -48,7 +48,7 @@ def instance_similarities(images: Array, texts: Array) -> Array:
     if images.ndim != 3 or texts.ndim != 3 or images.shape[::2] != texts.shape[::2]:
         raise ValueError(f"expected images [n, I, D] and texts [n, C, D], got {images.shape} and {texts.shape}")
     n, count, width = images.shape
-    found = np.empty((n, count, texts.shape[1]))
+    similarities = np.empty((n, count, texts.shape[1]))
     at_once = max(1, _BLOCK // max((count + texts.shape[1]) * width, 1))
     for start in range(0, n, at_once):
         part = slice(start, start + at_once)
@@ -56,8 +56,8 @@ def instance_similarities(images: Array, texts: Array) -> Array:
         right, right_known = _fixed_point(texts[part])
         product = left @ right.transpose(0, 2, 1)
         known = left_known[:, :, None] & right_known[:, None, :]
-        found[part] = np.where(known, product / UNIT**2, np.nan)
-    return found
+        similarities[part] = np.where(known, product / UNIT**2, np.nan)
+    return similarities
 
 
 def _fixed_point(embeddings: Array) -> tuple[Array, Array]:

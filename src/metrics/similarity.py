@@ -68,5 +68,5 @@ def pair_similarities(left: Array, right: Array) -> Array:
         left: Fixed point, float32 array [n, D].
         right: The same.
     """
-    found: Array = np.einsum("nd,nd->n", left, right, dtype=np.float64)
-    return found
+    similarities: Array = np.einsum("nd,nd->n", left, right, dtype=np.float64)
+    return similarities

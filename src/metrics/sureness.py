@@ -73,38 +73,38 @@ class Softmax:
     @cached_property
     def negative_entropy(self) -> Array:
         """Σ p log p, [n]."""
-        found: Array = (self.probabilities * self.logarithms).sum(axis=1)
-        return found
+        entropies: Array = (self.probabilities * self.logarithms).sum(axis=1)
+        return entropies
 
 
 def _log_probability(of: Softmax) -> Array:
-    found: Array = -np.log1p(np.exp(of.others).sum(axis=1))
-    return found
+    logarithms: Array = -np.log1p(np.exp(of.others).sum(axis=1))
+    return logarithms
 
 
 def _log_odds(of: Softmax) -> Array:
     from scipy.special import logsumexp
 
-    found: Array = -logsumexp(of.others, axis=1)
-    return found
+    odds: Array = -logsumexp(of.others, axis=1)
+    return odds
 
 
 def _margin(of: Softmax) -> Array:
     two = np.partition(of.probabilities, -2, axis=1)[:, -2:]
-    found: Array = two[:, 1] - two[:, 0]
-    return found
+    margins: Array = two[:, 1] - two[:, 0]
+    return margins
 
 
 def _kl_uniform(of: Softmax) -> Array:
-    found: Array = np.log(of.rest.shape[1]) + of.negative_entropy
-    return found
+    divergences: Array = np.log(of.rest.shape[1]) + of.negative_entropy
+    return divergences
 
 
 def _kl_matching(of: Softmax) -> Array:
     if of.typical is None:
         raise ValueError(f"{KL_MATCHING} needs the typical probabilities of each class")
-    found: Array = (of.probabilities @ of.typical.T).max(axis=1) - of.negative_entropy
-    return found
+    divergences: Array = (of.probabilities @ of.typical.T).max(axis=1) - of.negative_entropy
+    return divergences
 
 
 MEASURES: Mapping[str, Callable[[Softmax], Array]] = {
@@ -135,16 +135,16 @@ def how_sure(
     Returns:
         Float64 arrays [n], NaN for a sample with a logit that is not finite, as one that could not be read.
     """
-    found = {name: np.full(len(logits), np.nan) for name in names}
+    scores = {name: np.full(len(logits), np.nan) for name in names}
     rows = max(1, _BLOCK // max(1, logits.shape[1]))
     for start in range(0, len(logits), rows):
         values = np.asarray(logits[start : start + rows], dtype=np.float64) / temperature
         finite = np.isfinite(values).all(axis=1)
         if finite.any():
             of = Softmax(values[finite], typical)
-            for name, into in found.items():
+            for name, into in scores.items():
                 into[start : start + rows][finite] = MEASURES[name](of)
-    return found
+    return scores
 
 
 def generalised_entropy(probabilities: Array, gamma: float = GAMMA, largest: int = LARGEST) -> Array:

@@ -142,10 +142,10 @@ def _vlmevalkit(rest: str) -> str | None:
 
 def _existing(name: str) -> str | None:
     try:
-        found = importlib.util.find_spec(name)
+        spec = importlib.util.find_spec(name)
     except ModuleNotFoundError:
         return None
-    return name if found else None
+    return name if spec else None
 
 
 @lru_cache(maxsize=8)
@@ -160,9 +160,9 @@ def _is_installed(top: str) -> bool:
 def _beside_package(top: str, rest: str, file: Path) -> str | None:
     """A module of one of ImageNet-testbed's packages, found from a file of the same or of a neighbouring package."""
     for folder in _packages(top, file) if rest else ():
-        found = _beside(folder, rest, file)
-        if found is not None:
-            return found
+        module = _beside(folder, rest, file)
+        if module is not None:
+            return module
     return None
 
 

@@ -139,9 +139,9 @@ def _importer(file: str) -> Callable[..., Any]:
         if known.startswith(PLUGIN_PREFIX):
             _beside.add(known)
         with tracing():  # a function of a plug-in may be called by anybody
-            found = builtins.__import__(known, fromlist=fromlist or ("__name__",))
+            module = builtins.__import__(known, fromlist=fromlist or ("__name__",))
         if fromlist or "." not in name:
-            return found
+            return module
         top = name.partition(".")[0]
         return _Package(top, file) if top in _PARTED else importlib.import_module(meant(top, file))
 

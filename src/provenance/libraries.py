@@ -32,13 +32,13 @@ def installed() -> Mapping[str, tuple[str, str]]:
     """Returns each distribution's version, and the folder or file that declares it: nothing is imported."""
     import sys
 
-    found: dict[str, tuple[str, str]] = {}
+    versions: dict[str, tuple[str, str]] = {}
     for folder in sys.path:
         for entry in _entries(folder):
             match = re.fullmatch(r"(.+?)-(\d[^-]*)(?:-.*)?\.(?:dist|egg)-info", entry)
             if match is not None:
-                found.setdefault(canonical(match[1]), (match[2], os.path.join(folder or os.curdir, entry)))
-    return found
+                versions.setdefault(canonical(match[1]), (match[2], os.path.join(folder or os.curdir, entry)))
+    return versions
 
 
 def installed_versions() -> dict[str, str]:

@@ -190,8 +190,8 @@ class Today:
         return _changes(PLUGIN, then, now) + _changes(LIBRARY, record[LIBRARY], self._releases(record[LIBRARY]))
 
     def _releases(self, names: Iterable[str]) -> dict[str, str]:
-        found = libraries.releases(set(names) - {_DISTRIBUTION})
-        return {**found, "Python": platform.python_version(), _TESTBED: f" {self.testbed}"}
+        releases = libraries.releases(set(names) - {_DISTRIBUTION})
+        return {**releases, "Python": platform.python_version(), _TESTBED: f" {self.testbed}"}
 
     @cached_property
     def testbed(self) -> str:
@@ -234,8 +234,8 @@ def roots(plugins: Iterable[str]) -> dict[str, str]:
     for top in {name.partition(".")[0] for name in access_log.own_modules() if not name.startswith(PLUGIN_PREFIX)}:
         if (folder := _folder_of(top)) is not None:
             places.setdefault(top, set()).add(folder)
-    found = {name: min(folders) for name, folders in sorted(places.items()) if len(folders) == 1}
-    return {_WORKING_FOLDER: access_log.working_folder(), **found}
+    folders_by_name = {name: min(folders) for name, folders in sorted(places.items()) if len(folders) == 1}
+    return {_WORKING_FOLDER: access_log.working_folder(), **folders_by_name}
 
 
 def _folder_of(top: str) -> str | None:
@@ -331,8 +331,8 @@ def _is_definition(name: str) -> bool:
 def _variable(name: str) -> str:
     """A digest of a variable, or of all that begin so: values may be secrets; `MISSING` where none is set."""
     if name.endswith(ALL):
-        found = [f"{key}={value}" for key, value in sorted(os.environ.items()) if key.startswith(name[: -len(ALL)])]
-        value = "\n".join(found) or None
+        variables = [f"{key}={value}" for key, value in sorted(os.environ.items()) if key.startswith(name[: -len(ALL)])]
+        value = "\n".join(variables) or None
     else:
         value = os.environ.get(name)
     return MISSING if value is None else digest_bytes(value.encode("utf-8", "surrogateescape"))[:16]

@@ -34,8 +34,8 @@ class Uses:
         """
         self._refresh()
         whole = set(files)
-        found = {use for owner in (*owners, *map(access_log.code, whole)) for use in self._owned.get(owner, ())}
-        return self._shared | _with_named_files(found | {(FILE, file) for file in whole})
+        uses = {use for owner in (*owners, *map(access_log.code, whole)) for use in self._owned.get(owner, ())}
+        return self._shared | _with_named_files(uses | {(FILE, file) for file in whole})
 
     def _refresh(self) -> None:
         """Sorts the reads by owner. Those of a module that is not a plug-in belong to all; a plug-in's own to none."""

@@ -53,10 +53,10 @@ class Collections:
 
     def members(self, name: str) -> list[str]:
         """The names and patterns in a collection, in the order they were added."""
-        found: list[str] = []
+        names: list[str] = []
         for members in self._members[name]:
-            found.extend(members() if callable(members) else members)
-        return found
+            names.extend(members() if callable(members) else members)
+        return names
 
     def __contains__(self, name: object) -> bool:
         return name in self._members

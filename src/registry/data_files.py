@@ -115,10 +115,10 @@ def _shards(word: str) -> str | None:
     if not _is_shard(word) or not re.search(r"[*?\[{]", word):
         return None
     if re.search(r"[*?\[]", word):
-        found = sorted(glob.glob(word))
-        if not found:
+        shards = sorted(glob.glob(word))
+        if not shards:
             raise UnknownNameError(f"no file matches {os.path.abspath(word)}")
-        return in_braces(found)
+        return in_braces(shards)
     paths = braces_expanded(word)
     missing = [path for path in paths if not os.path.isfile(path)]
     if missing:
@@ -142,12 +142,12 @@ def braces_expanded(text: str) -> list[str]:
         if not first <= last < first + _MOST_SHARDS:
             raise UnknownNameError(f"{text}: {match[0]} is not a range of at most {_MOST_SHARDS:,} numbers")
         options = [str(number).zfill(len(numbers[1])) for number in range(first, last + 1)]
-    found = [
+    texts = [
         name for option in options for name in braces_expanded(text[: match.start()] + option + text[match.end() :])
     ]
-    if len(found) > _MOST_SHARDS:
+    if len(texts) > _MOST_SHARDS:
         raise UnknownNameError(f"{text} stands for more than {_MOST_SHARDS:,} files")
-    return found
+    return texts
 
 
 def _beginning(texts: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ def settings_of_folders(registry: Any, words: Sequence[str], inputs: Inputs) -> 
         DataError: If a folder or file is not below the data root.
         UnknownNameError: If a word is neither a name nor a path.
     """
-    known, found = registry.eval_settings, list(words)
+    known, resolved = registry.eval_settings, list(words)
     for index, word in enumerate(words):
         if word in registry.eval_setting_collections or word in known:
             continue
@@ -44,8 +44,8 @@ def settings_of_folders(registry: Any, words: Sequence[str], inputs: Inputs) -> 
             raise DataError(
                 f"the {what} {word} is not below the data root {root}; give --data-root {path.parent}, or run it alone"
             )
-        found[index] = prefix + path.relative_to(base).as_posix()
-    return found, inputs
+        resolved[index] = prefix + path.relative_to(base).as_posix()
+    return resolved, inputs
 
 
 def _check_no_path(known: Any, word: str) -> None:

@@ -200,15 +200,15 @@ def _tags(module: StaticModule, path: Path) -> dict[str, tuple[deque[str], dict[
         ):
             written = value.args[0]
             changed = module.changed_with(written.id) if isinstance(written, ast.Name) else set()
-            found = module.value(written)
-            if changed and _QUICK in changed and isinstance(found, dict):
-                found |= _quick(found)
+            defaults = module.value(written)
+            if changed and _QUICK in changed and isinstance(defaults, dict):
+                defaults |= _quick(defaults)
                 changed = set()
             if changed:
                 raise _UnexpectedError(f"{path.name}: the table of weights is changed by code")
-            if not isinstance(found, dict):
+            if not isinstance(defaults, dict):
                 raise _UnexpectedError(f"{path.name}: the table of weights is not one of constants")
-            table = found
+            table = defaults
     tags: dict[str, deque[str]] = defaultdict(deque)
     weights: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
     chosen = set()
@@ -237,14 +237,14 @@ _QUICK = "_quick_gelu_cfgs"
 
 def _quick(table: dict[str, Any]) -> dict[str, Any]:
     """Returns timm's networks with QuickGELU, which take the weights of those that are noted to be trained so."""
-    found = {}
+    configurations = {}
     for name, about in table.items():
         notes = about.get("notes") if isinstance(about, dict) else None
         if notes and "quickgelu" in notes[0]:
             place = about.get("hf_hub_id")
             place = f"timm/{name}" if place == "timm/" else place
-            found[name.replace("_clip_", "_clip_quickgelu_")] = {**about, "hf_hub_id": place}
-    return found
+            configurations[name.replace("_clip_", "_clip_quickgelu_")] = {**about, "hf_hub_id": place}
+    return configurations
 
 
 def _open_clip(folder: Path) -> tuple[Names, Names]:

@@ -13,8 +13,8 @@ _UNUSUAL = re.compile(r"[^\w.-]+")
 
 def own_path(name: str) -> tuple[str, Path] | None:
     """Splits a name into the part before the path, and the path; None for a name without one."""
-    found = _OWN.fullmatch(name)
-    return None if found is None else (found["before"], Path(found["path"]))
+    match = _OWN.fullmatch(name)
+    return None if match is None else (match["before"], Path(match["path"]))
 
 
 def short_names(path: Path) -> list[str]:

@@ -114,8 +114,8 @@ class SettingReference:
         Where a name has a mark of the grammar in a place of its own, only `Settings.reference` is certain.
         """
         if some := _ANCHORS.search(name):
-            found = replace(cls.parse(name[: some.start()] + name[some.end() :]), anchors=some[1])
-            return found if str(found) == name else cls(name)
+            reference = replace(cls.parse(name[: some.start()] + name[some.end() :]), anchors=some[1])
+            return reference if str(reference) == name else cls(name)
         if node := next((node for node in NODES if name.endswith(f".{node}")), ""):
             name = name.removesuffix(f".{node}")
         path = _FILE.match(name)
@@ -132,8 +132,8 @@ class SettingReference:
         before, part = before.removesuffix(PART), before.endswith(PART)
         rules = before.endswith(RULES)
         own = name[:start] + before.removesuffix(RULES)
-        found = cls(own, rules, corruption, tuple(words), judge, node, first, present=present, part=part)
-        return found if str(found.setting) == name else cls(name, node=node)
+        reference = cls(own, rules, corruption, tuple(words), judge, node, first, present=present, part=part)
+        return reference if str(reference.setting) == name else cls(name, node=node)
 
 
 def is_part(name: str) -> bool:
@@ -157,11 +157,11 @@ def among_present(settings: Settings, names: Sequence[str]) -> list[str]:
     Raises:
         DefinitionError: If a setting has no such view.
     """
-    found = [replace(settings.reference(name) or SettingReference(name), present=True) for name in names]
-    for name in found:
+    references = [replace(settings.reference(name) or SettingReference(name), present=True) for name in names]
+    for name in references:
         with contextlib.suppress(DataError):  # which the run reports
             settings.get(str(name))
-    return list(dict.fromkeys(map(str, found)))
+    return list(dict.fromkeys(map(str, references)))
 
 
 class Settings(Registry["EvalSetting"]):
@@ -192,14 +192,14 @@ class Settings(Registry["EvalSetting"]):
             )
         for node in NODES:
             if name.endswith(f".{node}"):
-                found = self._judged(name.removesuffix(f".{node}"))
-                return None if found is None else replace(found, node=node)
+                reference = self._judged(name.removesuffix(f".{node}"))
+                return None if reference is None else replace(reference, node=node)
         return self._judged(name)
 
     def canonical(self, name: str) -> str | None:
         """The one spelling of a name, or None if it is unknown. Builds nothing."""
-        found = self.reference(name)
-        return None if found is None else str(found)
+        reference = self.reference(name)
+        return None if reference is None else str(reference)
 
     def get(self, name: str) -> EvalSetting:
         """The setting with this name.
@@ -248,9 +248,9 @@ class Settings(Registry["EvalSetting"]):
     def _cuts(self, text: str) -> Iterator[tuple[SettingReference, str]]:
         """The settings (with words) that may stand before an ``@``, and what stands after it."""
         for cut in [] if self.defines(text) else [index for index, mark in enumerate(text) if mark == JUDGED]:
-            found = self._worded(text[:cut])
-            if found is not None and text[cut + 1 :]:
-                yield found, text[cut + 1 :]
+            reference = self._worded(text[:cut])
+            if reference is not None and text[cut + 1 :]:
+                yield reference, text[cut + 1 :]
 
     def _worded(self, text: str) -> SettingReference | None:
         words = set[str]()
@@ -278,11 +278,11 @@ class Settings(Registry["EvalSetting"]):
     def _with_rules(self, text: str) -> SettingReference | None:
         for mark, field in ((PRESENT, "present"), (PART, "part")):
             if text.endswith(mark) and not self.defines(text):
-                found = self._with_rules(text.removesuffix(mark))
-                if found is None or found.present or getattr(found, field):
+                reference = self._with_rules(text.removesuffix(mark))
+                if reference is None or reference.present or getattr(reference, field):
                     return None
                 given: dict[str, Any] = {field: True}
-                return replace(found, **given)
+                return replace(reference, **given)
         rules = text.endswith(RULES) and not self.defines(text)
         known = self.plain(text.removesuffix(RULES) if rules else text)
         return None if known is None else SettingReference(known, rules)

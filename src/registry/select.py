@@ -120,8 +120,8 @@ def _files(registry: Registry[Any], word: str) -> list[str]:
         or (mark == ":" and (not suffix or _has_wildcards(suffix)))
     ):
         return []
-    found = [] if "\0" in pattern else glob.glob(str(expanded(pattern)), recursive=True)
-    files = [path for path in found if os.path.isfile(path)]
+    paths = [] if "\0" in pattern else glob.glob(str(expanded(pattern)), recursive=True)
+    files = [path for path in paths if os.path.isfile(path)]
     if not files:
         raise UnknownNameError(f"no file matches {os.path.abspath(expanded(pattern))!r}, for {word!r}")
     names = (registry.canonical(f"{before}{mark}{path}") for path in sorted(files, key=natural_key))

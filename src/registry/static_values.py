@@ -226,14 +226,14 @@ def _are_items(value: Any) -> bool:
 
 def _dictionary(items: Any) -> Any:
     """A dictionary of keys and values; a value without a key is a dictionary whose items belong to it."""
-    found: dict[Any, Any] = {}
+    dictionary: dict[Any, Any] = {}
     for key, value in items:
         if key is None:
             if not isinstance(value, dict):
                 return UNKNOWN
-            found |= value
+            dictionary |= value
         elif isinstance(key, str | int):
-            found[key] = value
+            dictionary[key] = value
         else:
             return UNKNOWN
-    return found
+    return dictionary

@@ -22,10 +22,10 @@ def training_data(model: str) -> tuple[str, ...]:
     tag = _tag(model)
     words = re.split(r"[_\-.]", tag)
     pairs = [f"{one}_{other}" for one, other in zip(words, [*words[1:], ""], strict=True)]
-    found = [
+    data_sets = [
         known[phrase] for word, pair in zip(words, pairs, strict=True) for phrase in (pair, word) if phrase in known
     ]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(data_sets))
 
 
 def _tag(model: str) -> str:

@@ -54,7 +54,7 @@ def _places(folders: set[str], names: set[str]) -> set[str]:
 
 def _is_old_file(path: str) -> bool:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (OSError, ValueError):
         return False
-    return stat.S_ISREG(found.st_mode) and found.st_mtime < _BEGAN
+    return stat.S_ISREG(status.st_mode) and status.st_mtime < _BEGAN

@@ -56,10 +56,10 @@ def lines(function: types.FunctionType) -> list[str]:
         fitting = (text for text in reversed(texts) if len(texts) == 1 or _defines(text, code))
         return list(_split(next(fitting, texts[-1])))
     linecache.checkcache(code.co_filename)
-    found = linecache.getlines(code.co_filename, function.__globals__)
-    if not found:
+    text_lines = linecache.getlines(code.co_filename, function.__globals__)
+    if not text_lines:
         raise OSError("could not get source code")
-    return found
+    return text_lines
 
 
 def text_of(path: str) -> str:

@@ -30,12 +30,12 @@ _known: dict[str, tuple[str, str]] = {}  # file → its stamp and its version
 def stamp(path: str) -> str:
     """The size and times of a regular file; `MISSING` where there is none."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (OSError, ValueError):
         return MISSING
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return MISSING
-    return f"{found.st_size} {found.st_mtime_ns} {found.st_ino} {found.st_ctime_ns}"
+    return f"{status.st_size} {status.st_mtime_ns} {status.st_ino} {status.st_ctime_ns}"
 
 
 def version_of(path: str) -> str:

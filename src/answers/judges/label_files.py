@@ -49,7 +49,7 @@ def read_labels(path: Path) -> dict[str, dict[str, list[Label]]]:
         DataError: If the file cannot be read, does not have a column, or has an invalid label; or if an annotator
             labels an answer twice.
     """
-    found: dict[str, dict[str, list[Label]]] = {}
+    labels: dict[str, dict[str, list[Label]]] = {}
     csv.field_size_limit(_LONGEST)  # thinking models write more than the usual 131,072
     seen: set[tuple[str, str, str]] = set()
     with reading_csv(path) as reader:
@@ -66,10 +66,10 @@ def read_labels(path: Path) -> dict[str, dict[str, list[Label]]]:
                 raise DataError(f"{where}: {row[ID]!r} is labelled twice by the same annotator")
             seen.add(key)
             label = Label(_score(row[LABEL] or "", where), row.get(ANSWER) or "")
-            found.setdefault(key[0], {}).setdefault(key[1], []).append(label)
-    if not found:
+            labels.setdefault(key[0], {}).setdefault(key[1], []).append(label)
+    if not labels:
         raise DataError(f"{path} has no labels")
-    return found
+    return labels
 
 
 def _score(text: str, where: str) -> float:
@@ -107,7 +107,7 @@ def verdicts_in(
     Raises:
         DataError: If a file cannot be read, does not name the model of its answers, or has none of the samples.
     """
-    found: dict[int, Verdict] = {}
+    verdicts: dict[int, Verdict] = {}
     outdated = 0
     places = {sample_id: place for place, sample_id in enumerate(ids)}
     for path in paths:
@@ -126,8 +126,8 @@ def verdicts_in(
             outdated += len(said) - len(scores)
             score = _together(scores, graded)
             if not np.isnan(score):
-                found.setdefault(place, Verdict(f"{score:.6g}", score, METHOD))
-    return LabelledAnswers(found, outdated)
+                verdicts.setdefault(place, Verdict(f"{score:.6g}", score, METHOD))
+    return LabelledAnswers(verdicts, outdated)
 
 
 def _together(labels: Sequence[float], graded: bool) -> float:

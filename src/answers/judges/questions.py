@@ -76,8 +76,8 @@ def read_match(columns: Columns, reply: str) -> Verdict | None:
     choices = {**options(columns), NONE_OF_THEM: columns.get(NONE_OF_THEM, "")}
 
     def read(line: str) -> str | None:
-        found = Options(choices).whole(unlabelled(line))
-        return None if found is None else found[0]
+        option = Options(choices).whole(unlabelled(line))
+        return None if option is None else option[0]
 
     letter = stated(reply, read)
     return None if letter is None else Verdict(letter, float(letter == truth(columns).strip().upper()), METHOD)

@@ -77,9 +77,9 @@ def _extracted(columns: Columns, scoring: str, again: bool, line: str) -> Verdic
         return None
     core = _core(columns, answer)
     for text in dict.fromkeys((core, answer)):
-        found = SCORINGS[scoring](columns, text)
-        if found.extracted is not None:
-            return Verdict(found.extracted, found.score, METHOD)
+        verdict = SCORINGS[scoring](columns, text)
+        if verdict.extracted is not None:
+            return Verdict(verdict.extracted, verdict.score, METHOD)
     if not labelled or _asks_for_letter(columns):
         return None
     equal = any(same(truth(columns), text) for text in (core, answer))
@@ -145,11 +145,11 @@ def letters_question(columns: Columns, text: str) -> str:
 
 def letters_read(columns: Columns, reply: str) -> Verdict | None:
     """The letters that a judge names; its Z is an answer that chooses none, which is wrong."""
-    found = stated(reply, lambda line: letters_of(unlabelled(line)) or None)
+    letters = stated(reply, lambda line: letters_of(unlabelled(line)) or None)
     right = letters_of(truth(columns))
-    if not found or (NO_LETTER in found and found != NO_LETTER):
+    if not letters or (NO_LETTER in letters and letters != NO_LETTER):
         return None
-    return Verdict(found, float(found == right), METHOD)
+    return Verdict(letters, float(letters == right), METHOD)
 
 
 def charxiv_question(columns: Columns, text: str) -> str:
@@ -167,15 +167,15 @@ def charxiv_question(columns: Columns, text: str) -> str:
 
 def charxiv_read(columns: Columns, reply: str) -> Verdict | None:
     """The fields ``extracted_answer`` and ``score`` of JSON."""
-    found = object_in(reply)
-    if found is None or "extracted_answer" not in found:
+    fields = object_in(reply)
+    if fields is None or "extracted_answer" not in fields:
         return None
-    score = found.get("score")
+    score = fields.get("score")
     try:
         value = math.nan if isinstance(score, bool) else float(score)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return None
-    return Verdict(str(found["extracted_answer"]), value, METHOD) if value in (0, 1) else None
+    return Verdict(str(fields["extracted_answer"]), value, METHOD) if value in (0, 1) else None
 
 
 def attempt_question(columns: Columns, text: str) -> str:

@@ -87,10 +87,10 @@ def object_in(reply: str) -> dict[str, Any] | None:
     text = _ESCAPE.sub(lambda match: "\\\\", plain[begin : end + 1])
     for read in (partial(json.loads, strict=False), ast.literal_eval):
         try:
-            found = read(text)
+            value = read(text)
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             continue
-        return found if isinstance(found, dict) else None
+        return value if isinstance(value, dict) else None
     return None
 
 
@@ -125,8 +125,8 @@ def stated(reply: str, read: Callable[[str], Said | None]) -> Said | None:
         reply: The reply.
         read: Returns the statement of a line by itself; None if there is none.
     """
-    found = {said for line in lines_of(reply) if (said := read(line)) is not None}
-    return found.pop() if len(found) == 1 else None
+    statements = {said for line in lines_of(reply) if (said := read(line)) is not None}
+    return statements.pop() if len(statements) == 1 else None
 
 
 def word_in(reply: str, words: Sequence[str]) -> str | None:

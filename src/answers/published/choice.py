@@ -107,10 +107,10 @@ def by_letter(text: str, choices: Mapping[str, str]) -> tuple[str | None, str]:
         return NONE_OF_THEM, "refusal"
     pieces = text.translate(_BLANKED).split()
     held = set(pieces)
-    found = [letter for letter in choices if letter in held]
-    if len(found) == 1 and pieces.index(found[0]) >= len(pieces) - 4:
-        return found[0], "letter"
-    if not found and NONE_OF_THEM in held:
+    letters = [letter for letter in choices if letter in held]
+    if len(letters) == 1 and pieces.index(letters[0]) >= len(pieces) - 4:
+        return letters[0], "letter"
+    if not letters and NONE_OF_THEM in held:
         return NONE_OF_THEM, "refusal"
     said = _ANSWER_IS.search(text)
     if said and said.group(1).upper() in choices:
@@ -123,8 +123,8 @@ def by_text(text: str, choices: Mapping[str, str]) -> tuple[str | None, str]:
     lower = text.lower()
     if len(lower) > 2 * sum(map(len, choices.values())):
         return None, "none"
-    found = [letter for letter, option in choices.items() if option.lower() in lower]
-    return (found[0], "option text") if len(found) == 1 else (None, "none")
+    letters = [letter for letter, option in choices.items() if option.lower() in lower]
+    return (letters[0], "option text") if len(letters) == 1 else (None, "none")
 
 
 def _without(prefixes: Sequence[str], text: str) -> str:

@@ -90,18 +90,18 @@ def dyna_math(columns: Columns, text: str) -> Verdict:
     except (ValueError, RecursionError):
         fields = None
     said = fields.get("short answer") if isinstance(fields, dict) else None
-    found = _short(said, kind) if isinstance(said, str) else None
-    if found is None:
-        found = _short(plain, kind)
-    if found is None:
+    short = _short(said, kind) if isinstance(said, str) else None
+    if short is None:
+        short = _short(plain, kind)
+    if short is None:
         return _UNREAD
-    if isinstance(found, float):
+    if isinstance(short, float):
         try:
-            return Verdict(f"{found:.15g}", float(abs(found - float(right)) <= _CLOSE_DYNAMATH), "number")
+            return Verdict(f"{short:.15g}", float(abs(short - float(right)) <= _CLOSE_DYNAMATH), "number")
         except ValueError:
-            return Verdict(f"{found:.15g}", 0.0, "number")
-    hit = found == right if kind == "multiple choice" else found.lower() in right.lower()
-    return Verdict(found, float(hit), "letter" if kind == "multiple choice" else "contained")
+            return Verdict(f"{short:.15g}", 0.0, "number")
+    hit = short == right if kind == "multiple choice" else short.lower() in right.lower()
+    return Verdict(short, float(hit), "letter" if kind == "multiple choice" else "contained")
 
 
 def _short(said: str, kind: str) -> str | float | None:
@@ -171,10 +171,10 @@ def we_math(columns: Columns, text: str) -> Verdict:
 def zero_bench(columns: Columns, text: str) -> Verdict:
     """ZeroBench: the last text in braces holds the right one, ignoring case."""
     parts = [part for line in text.strip().lower().split("\n") for part in line.split("}")[:-1]]
-    found = [part.partition("{")[2] for part in parts if "{" in part]
-    answer = found[-1] if found else ""
+    contents = [part.partition("{")[2] for part in parts if "{" in part]
+    answer = contents[-1] if contents else ""
     hit = truth(columns).strip().lower() in answer
-    return Verdict(answer if found else None, float(hit), "braces" if found else "none")
+    return Verdict(answer if contents else None, float(hit), "braces" if contents else "none")
 
 
 def erqa(columns: Columns, text: str) -> Verdict:

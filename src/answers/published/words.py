@@ -67,10 +67,10 @@ def leave_one_out(answer: str, given: Sequence[str]) -> float:
 def yes_no(columns: Mapping[str, str], text: str) -> Verdict:
     """Yes or No if exactly one of the two words is in the answer."""
     words = without_punctuation(text.lower()).split()
-    found = [name for name, word in (("Yes", "yes"), ("No", "no")) if word in words]
-    if len(found) != 1:
+    named = [name for name, word in (("Yes", "yes"), ("No", "no")) if word in words]
+    if len(named) != 1:
         return Verdict(None, 0.0, "none")
-    return Verdict(found[0], float(found[0] == truth(columns)), "word")
+    return Verdict(named[0], float(named[0] == truth(columns)), "word")
 
 
 def yes_no_in_any_case(columns: Mapping[str, str], text: str) -> Verdict:

@@ -103,19 +103,19 @@ def phrases(text: str) -> list[Phrase]:
     if len(text) > _LONGEST:
         return []
     words = _words(plain_notation(text))
-    found: list[Phrase] = []
+    numbers: list[Phrase] = []
     place = 0
     while place < len(words):
         if not _begins(words, place):
             if _FORMULA.fullmatch(words[place].text) and any(char.isdigit() for char in words[place].text):
-                found.append(Phrase(None))
+                numbers.append(Phrase(None))
             place += 1
             continue
         end = _end(words, place)
         read, end = _longest(words, place, end)
-        found.append(_in_context(words, place, end, read, text))
+        numbers.append(_in_context(words, place, end, read, text))
         place = end
-    return found
+    return numbers
 
 
 def is_part(text: str, start: int, end: int) -> bool:
@@ -136,24 +136,24 @@ def is_part(text: str, start: int, end: int) -> bool:
 
 
 def _words(text: str) -> list[_Word]:
-    found: list[_Word] = []
+    words: list[_Word] = []
     for line in text.split("\n"):
         begins = True
         for piece in line.split():
             core = piece.lstrip(_EDGE_BEFORE) if not piece.startswith(("(", "[", "{")) or ")" not in piece else piece
             core = _trimmed(core)
-            if piece[0] in "([" and found and not begins:
-                found[-1], begins = _Word(found[-1].text, found[-1].begins, True), True
+            if piece[0] in "([" and words and not begins:
+                words[-1], begins = _Word(words[-1].text, words[-1].begins, True), True
             cut = piece[piece.rfind(core) + len(core) :] if core else piece
             ends = bool(_BREAK.search(cut)) and not (cut == "," and _SCALE.fullmatch(core))
             if core:
-                found.append(_Word(core, begins, ends))
-            elif found and ends:
-                found[-1] = _Word(found[-1].text, found[-1].begins, True)
+                words.append(_Word(core, begins, ends))
+            elif words and ends:
+                words[-1] = _Word(words[-1].text, words[-1].begins, True)
             begins = ends
-        if found:
-            found[-1] = _Word(found[-1].text, found[-1].begins, True)
-    return found
+        if words:
+            words[-1] = _Word(words[-1].text, words[-1].begins, True)
+    return words
 
 
 def _trimmed(piece: str) -> str:

@@ -84,11 +84,11 @@ def unit_of(text: str) -> Unit | None:
     for factor, power in factors:
         if factor in _TIMES_OF_DAY:
             return None
-        found = _simple(factor)
-        if found is None:
+        unit = _simple(factor)
+        if unit is None:
             return None
-        counted[found[0]] += power
-        size *= found[1] ** power
+        counted[unit[0]] += power
+        size *= unit[1] ** power
     return Unit(_named(counted), size)
 
 

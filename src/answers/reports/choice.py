@@ -119,8 +119,8 @@ def are_rotations(ids: Sequence[str], columns: Sequence[Mapping[str, str]]) -> b
             groups.setdefault(base_index(row_id, row.get("g_index")), []).append(row)
         except DataError:
             return False
-    found = [_rotated(group[0], other) for group in groups.values() for other in group[1:]]
-    return 2 * sum(found) > len(found)
+    rotated = [_rotated(group[0], other) for group in groups.values() for other in group[1:]]
+    return 2 * sum(rotated) > len(rotated)
 
 
 def _rotated(row: Mapping[str, str], other: Mapping[str, str]) -> bool:

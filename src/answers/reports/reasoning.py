@@ -72,10 +72,10 @@ def _metadata(cell: str | None) -> dict[str, str]:
         return {}
     for read in (ast.literal_eval, json.loads):
         try:
-            found: Any = read(cell)
+            content: Any = read(cell)
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
-        return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+        return {str(key): str(value) for key, value in content.items()} if isinstance(content, dict) else {}
     return {}
 
 

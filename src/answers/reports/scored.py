@@ -111,8 +111,8 @@ def _clusters(answered: AnsweredQuestions) -> Array:
 
 
 def _numbered(groups: Sequence[Hashable | None]) -> Array:
-    found = clusters_of(groups)
-    return np.arange(len(groups)) if found is None else found
+    clusters = clusters_of(groups)
+    return np.arange(len(groups)) if clusters is None else clusters
 
 
 def values_of(labels: Labels) -> list[str]:

@@ -44,11 +44,14 @@ def we_math(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """
     rows = ScoredRows.of(answered)
     keys = rows.labels("key")
-    found = _problems(rows)
-    generalization = found.all_steps & ~found.whole
+    problems = _problems(rows)
+    generalization = problems.all_steps & ~problems.whole
     metrics = []
-    for kind, mastered in (("strict", found.all_steps & found.whole), ("loose", found.any_step & found.whole)):
-        memorized = found.whole & ~mastered
+    for kind, mastered in (
+        ("strict", problems.all_steps & problems.whole),
+        ("loose", problems.any_step & problems.whole),
+    ):
+        memorized = problems.whole & ~mastered
         value, stderr = ratio_and_stderr(memorized, memorized | mastered, np.arange(len(mastered)))
         size = int((memorized | mastered).sum())
         metrics += [
@@ -61,7 +64,7 @@ def we_math(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
             rate(f"rote_memorization_{kind}", LOWER).metric(value, size, stderr, scorer=scorer),
         ]
     metrics += [
-        _share(rate("insufficient_knowledge", LOWER), ~found.all_steps & ~found.whole, scorer),
+        _share(rate("insufficient_knowledge", LOWER), ~problems.all_steps & ~problems.whole, scorer),
         _share(rate("inadequate_generalization", LOWER), generalization, scorer),
         mean(rows, ACCURACY, scorer),
     ]

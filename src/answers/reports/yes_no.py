@@ -135,8 +135,8 @@ def pope(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
 
 def vsr(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """VSR (arXiv 2205.00363), zero-shot: accuracy, and precision, recall and F1 of "yes", as in `pope`."""
-    found = _yes(ScoredRows.of(answered), scorer, OVERALL, answered.published)
-    return [replace(metric, name="f1_score", headline=0) if metric.name == "f1" else metric for metric in found]
+    metrics = _yes(ScoredRows.of(answered), scorer, OVERALL, answered.published)
+    return [replace(metric, name="f1_score", headline=0) if metric.name == "f1" else metric for metric in metrics]
 
 
 def amber(answered: AnsweredQuestions, scorer: str) -> list[Metric]:

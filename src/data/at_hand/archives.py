@@ -73,43 +73,43 @@ def open_archives(paths: Sequence[Path], name: str) -> Listing:
 
 
 def _listing(paths: Sequence[Path], name: str, writer: Writer) -> Listing:
-    found, leaving = _Members(), LeftOutLog()
+    members, leaving = _Members(), LeftOutLog()
     in_place = all(_is_plain_tar(path) for path in paths)
     for number, path in enumerate(paths):
         for member in _members(path, leaving):
-            _take(member, path, number if in_place else None, writer, found, leaving)
-    if not found.images:
+            _take(member, path, number if in_place else None, writer, members, leaving)
+    if not members.images:
         raise DataError(f"{name} has no images; it should have class folders with images in them, or images and labels")
-    listing = _samples_of_shards(name, found, leaving) if found.labels else _class_folders(name, found, leaving)
+    listing = _samples_of_shards(name, members, leaving) if members.labels else _class_folders(name, members, leaving)
     listing.files = [] if in_place else [IMAGES]
     listing.left_out = list(leaving.found())
     return listing
 
 
 def _take(
-    member: _Member, path: Path, number: int | None, writer: Writer, found: _Members, leaving: LeftOutLog
+    member: _Member, path: Path, number: int | None, writer: Writer, members: _Members, leaving: LeftOutLog
 ) -> None:
     name = member.name
-    if name in found.archive:
-        raise DataError(f"two images or labels are named {name}, in {found.archive[name]} and {path}")
+    if name in members.archive:
+        raise DataError(f"two images or labels are named {name}, in {members.archive[name]} and {path}")
     extension = name.rpartition("/")[2].lower().rpartition(".")[2]
     if f".{extension}" in IMAGE_EXTENSIONS:
         place = writer.add(member.data) if number is None else (number, member.offset or 0, len(member.data))
-        found.images[name] = (place, image_digest(member.data))
+        members.images[name] = (place, image_digest(member.data))
     elif extension in _LABELS and len(member.data) <= _LARGEST_LABEL:
-        found.labels[name] = member.data
+        members.labels[name] = member.data
     else:
         leaving.out(name, OTHER_EXTENSION)
         return
-    found.archive[name] = path
+    members.archive[name] = path
 
 
 # Class folders ----------------------------------------------------------------------------------------------------
 
 
-def _class_folders(name: str, found: _Members, leaving: LeftOutLog) -> Listing:
+def _class_folders(name: str, members: _Members, leaving: LeftOutLog) -> Listing:
     """Finds images below one folder for each class, in torchvision's order; their parent may be anywhere."""
-    folders = [PurePosixPath(image).parent.parts for image in found.images]
+    folders = [PurePosixPath(image).parent.parts for image in members.images]
     root = 0
     while len({parts[root] if len(parts) > root else None for parts in folders}) == 1 and len(folders[0]) > root:
         root += 1
@@ -120,7 +120,7 @@ def _class_folders(name: str, found: _Members, leaving: LeftOutLog) -> Listing:
             f"{name} has images, but neither class folders (CLASS/IMAGE.jpg) nor labels (KEY.cls beside KEY.jpg)"
         )
     rows = []
-    for (member, (place, digest)), parts in zip(found.images.items(), folders, strict=True):
+    for (member, (place, digest)), parts in zip(members.images.items(), folders, strict=True):
         if len(parts) == root:
             leaving.out(member, OUTSIDE)
         else:
@@ -138,16 +138,16 @@ def _class_folders(name: str, found: _Members, leaving: LeftOutLog) -> Listing:
 # Shards -----------------------------------------------------------------------------------------------------------
 
 
-def _samples_of_shards(name: str, found: _Members, leaving: LeftOutLog) -> Listing:
+def _samples_of_shards(name: str, members: _Members, leaving: LeftOutLog) -> Listing:
     """Yields images and labels of one key: the name up to the first dot after the last slash."""
     images: dict[str, str] = {}
     labels: dict[str, Any] = {}
-    for member in found.images:
+    for member in members.images:
         key = _key(member)
         if key in images:
             raise DataError(f"{name}: the sample {key} has two images, {images[key]} and {member}")
         images[key] = member
-    for member, data in found.labels.items():
+    for member, data in members.labels.items():
         label = _label(member, data, name)
         key = _key(member)
         if label is not None and labels.setdefault(key, label) != label:
@@ -160,7 +160,7 @@ def _samples_of_shards(name: str, found: _Members, leaving: LeftOutLog) -> Listi
             f"{name}: the sample {without} has no label; expected {without}.cls with the index of its class"
         )
     targets, names = targets_of([labels[key] for key in images], None, name)
-    rows = [found.images[member] for member in images.values()]
+    rows = [members.images[member] for member in images.values()]
     return Listing(list(images), targets, names, [], [place for place, _ in rows], [digest for _, digest in rows])
 
 

@@ -89,27 +89,27 @@ def kept(name: str) -> PlacedImages:
 def listing_of(key: str, build: Callable[[Writer], Listing]) -> Listing:
     """The listing that is kept under a key; it is built first if there is none."""
     folder = cache_dir(FOLDER) / f"file-{key}"
-    found = _read(folder)
-    if found is None:
+    listing = _read(folder)
+    if listing is None:
         _write(folder, build)
-        found = _read(folder)
-        assert found is not None
-    return found
+        listing = _read(folder)
+        assert listing is not None
+    return listing
 
 
 def keep_in(items: Items, writer: Writer) -> Listing:
     """Writes the samples of a file that was read before, and returns their listing."""
-    found, labels, leaving = Listing(files=[IMAGES]), [], LeftOutLog()
+    listing, labels, leaving = Listing(files=[IMAGES]), [], LeftOutLog()
     for position, image, label, rounded in _samples(items):
         if rounded:
             leaving.out(items.id_of(position), ROUNDED, expected=True)
-        found.ids.append(items.id_of(position))
-        found.places.append(writer.add(image if isinstance(image, bytes) else _encoded(image)))
-        found.digests.append(_digest(image))
+        listing.ids.append(items.id_of(position))
+        listing.places.append(writer.add(image if isinstance(image, bytes) else _encoded(image)))
+        listing.digests.append(_digest(image))
         labels.append(label)
-    found.targets, found.class_names = targets_of(labels, items.class_names, items.label)
-    found.left_out = list(leaving.found())
-    return found
+    listing.targets, listing.class_names = targets_of(labels, items.class_names, items.label)
+    listing.left_out = list(leaving.found())
+    return listing
 
 
 class Writer:
@@ -261,13 +261,15 @@ def _named(label: str, content: str, targets: Sequence[int], names: Sequence[str
 def _read(folder: Path) -> Listing | None:
     """The listing in a folder, if it is complete."""
     try:
-        found = Listing.from_object(json.loads((folder / _INDEX).read_bytes()))
-        found.files = [str(folder / file) if file == IMAGES else file for file in found.files]
-        end = max((offset + size for number, offset, size in found.places if size != WHOLE and number == 0), default=0)
-        whole = found.files[:1] != [str(folder / IMAGES)] or (folder / IMAGES).stat().st_size == end
+        listing = Listing.from_object(json.loads((folder / _INDEX).read_bytes()))
+        listing.files = [str(folder / file) if file == IMAGES else file for file in listing.files]
+        end = max(
+            (offset + size for number, offset, size in listing.places if size != WHOLE and number == 0), default=0
+        )
+        whole = listing.files[:1] != [str(folder / IMAGES)] or (folder / IMAGES).stat().st_size == end
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return found if whole else None
+    return listing if whole else None
 
 
 def _write(folder: Path, build: Callable[[Writer], Listing]) -> None:

@@ -31,10 +31,10 @@ def items_of(value: Any, label: str | None = None) -> Items | None:
         DataError: If it is almost such an object; the message explains what to pass.
     """
     for find in (_of_torch, _of_hub, _of_frame, _of_arrays, _of_pairs):
-        found = find(value)
-        if found is not None:
-            found.label = label or found.label
-            return found
+        items = find(value)
+        if items is not None:
+            items.label = label or items.label
+            return items
     return None
 
 
@@ -225,8 +225,8 @@ def _in_order(image: Any, last: bool) -> Any:
     """Returns one of several images as an array of numpy with its channels last."""
     import numpy as np
 
-    found = np.asarray(image.detach().cpu() if is_tensor(image) else image)
-    return found if found.ndim == 2 or last else found.transpose(1, 2, 0)
+    array = np.asarray(image.detach().cpu() if is_tensor(image) else image)
+    return array if array.ndim == 2 or last else array.transpose(1, 2, 0)
 
 
 def _of_pairs(value: Any) -> Items | None:

@@ -117,12 +117,12 @@ class PlacedImages(ImageSource):
 
     def _stat(self, number: int) -> tuple[int, int]:
         try:
-            found = os.stat(self._files[number])
+            status = os.stat(self._files[number])
         except OSError as error:
             raise DataError(
                 f"data set {self.name!r}: {self._files[number]} cannot be read: {error.strerror}"
             ) from error
-        return found.st_size, found.st_mtime_ns
+        return status.st_size, status.st_mtime_ns
 
     def _read(self, number: int, offset: int, size: int) -> bytes:
         path = self._files[number]

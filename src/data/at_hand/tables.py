@@ -106,8 +106,8 @@ def picture_in(value: Any, where: str, base: Path | None) -> Any:
 def _chosen(names: Sequence[str], usual: Sequence[str], only: bool) -> str | None:
     """The first name in the order of the usual ones; else the only name there is, if that will do."""
     by_name = {re.sub(r"[^a-z0-9]", "", str(name).lower()): name for name in reversed(names)}
-    found = next((by_name[name] for name in usual if name in by_name), None)
-    return names[0] if found is None and only and len(names) == 1 else found
+    column = next((by_name[name] for name in usual if name in by_name), None)
+    return names[0] if column is None and only and len(names) == 1 else column
 
 
 def _holds_images(values: Sequence[Any]) -> bool:

@@ -210,10 +210,10 @@ def read_caption_rows(path: Path) -> Captions:
 def _numbered_lines(text: str, path: Path) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(text_lines(text), start=1):
         if line.strip():
-            found = _NUMBERED.fullmatch(line)
-            if found is None:
+            match = _NUMBERED.fullmatch(line)
+            if match is None:
                 raise DataError(f"{path}, line {number:,} should be IMAGE#NUMBER, a tab and a caption: {line[:60]!r}")
-            image, caption = found.groups()
+            image, caption = match.groups()
             known = image.lower().endswith(IMAGE_EXTENSIONS)
             yield image if known else f"{image}.jpg", checked_text(caption, f"{path}, line {number:,}")
 

@@ -41,10 +41,10 @@ def check_level(root: Path, name: str, splits: Collection[str] = ()) -> None:
         return
     if _own_images(root) and next(_with_images(root), None) is None:
         raise DataError(f"{name} has images without class folders, and so without labels{_above(root, name)}")
-    found = _meant(root, splits)
-    if found is None:
+    level = _meant(root, splits)
+    if level is None:
         return
-    folder, through = found
+    folder, through = level
     if through:
         number = f"one folder, {printable(through[0])}" if len(class_folders(root)) == 1 else ""
         path = "/".join(map(printable, through))

@@ -76,10 +76,10 @@ class ImageFolder(FileImages):
 
     def _instead(self, folders: Sequence[str]) -> str:
         """Describes what the folder has in place of samples, for a message."""
-        found = f"{len(folders)} folders without images" if folders else "no folders"
+        content = f"{len(folders)} folders without images" if folders else "no folders"
         left = [str(entry) for entry in self.left_out if entry.reason != NO_IMAGES]
         return (
-            f"{found}; it should contain one folder per class with the images in it (CLASS/IMAGE.jpg; extensions"
+            f"{content}; it should contain one folder per class with the images in it (CLASS/IMAGE.jpg; extensions"
             f" {' '.join(IMAGE_EXTENSIONS)}){''.join(f'; {text}' for text in left)}"
         )
 
@@ -143,14 +143,14 @@ def class_folders(root: Path) -> list[str]:
     Raises:
         DataError: If the folder cannot be read, or two names in it are one in Unicode's composed form.
     """
-    found = sorted(entry.name for entry in entries(root) if entry.is_dir() and not is_hidden(entry.name))
-    number = {composed(name): index for index, name in enumerate(found)}
-    for index, name in enumerate(found):
+    names = sorted(entry.name for entry in entries(root) if entry.is_dir() and not is_hidden(entry.name))
+    number = {composed(name): index for index, name in enumerate(names)}
+    for index, name in enumerate(names):
         if number[composed(name)] != index:
             raise DataError(
                 f"{root} has two folders {printable(name)}, in different Unicode forms (NFC, NFD); merge them"
             )
-    return found
+    return names
 
 
 def _is_circle(path: str, entered: tuple[str, ...]) -> bool:

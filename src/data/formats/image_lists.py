@@ -182,10 +182,10 @@ def _own_array(file: Any, name: str) -> Any:
     link = file.get(name, getlink=True)
     if link is None:
         raise ValueError(f"there is no array {name}")
-    found = file[name] if isinstance(link, h5py.HardLink) else None
-    if not isinstance(found, h5py.Dataset) or found.external or found.is_virtual:
+    dataset = file[name] if isinstance(link, h5py.HardLink) else None
+    if not isinstance(dataset, h5py.Dataset) or dataset.external or dataset.is_virtual:
         raise ValueError(f"{name} is not an array in the file itself")
-    return found
+    return dataset
 
 
 def _h5py() -> Any:

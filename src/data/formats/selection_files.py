@@ -242,20 +242,20 @@ def _mmvp_rows(path: Path) -> list[tuple[str, str, str]]:
     if not set(_MMVP_COLUMNS) <= set(heading):
         raise DataError(f"{path} should have the columns Question ID, Type, Statement; it has {', '.join(heading)}")
     places = [heading.index(column) for column in _MMVP_COLUMNS]
-    found = []
+    numbered = []
     for line, row in enumerate(rows[1:], start=2):
         if len(row) != len(heading):
             raise DataError(f"{path}, row {line:,} has {len(row)} cells; the header has {len(heading)}")
         number, kind, statement = (checked_text(row[place].strip(), f"{path}, row {line:,}") for place in places)
-        found.append((checked_path(number, str(path)), checked_path(kind, str(path)), statement))
-    return found
+        numbered.append((checked_path(number, str(path)), checked_path(kind, str(path)), statement))
+    return numbered
 
 
 def _mmvp_image(number: str, kind: str, below: dict[str, list[str]]) -> str:
     """The image of a question, in the folder of its type or else the only image with its number."""
     usual = f"{kind}/{number}.jpg"
-    found = below.get(number, [])
-    return found[0] if len(found) == 1 and usual not in found else usual
+    names = below.get(number, [])
+    return names[0] if len(names) == 1 and usual not in names else usual
 
 
 def _objects(path: Path) -> dict[str, Any]:

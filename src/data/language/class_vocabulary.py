@@ -90,8 +90,8 @@ class ClassVocabulary:
         Returns:
             The index of the class; or the indices of all that it may stand for: several, or none.
         """
-        found = self.candidates(name)
-        return found[0] if len(found) == 1 else found
+        candidates = self.candidates(name)
+        return candidates[0] if len(candidates) == 1 else candidates
 
     def candidates(self, name: str) -> tuple[int, ...]:
         """Returns all classes that a name may stand for, ascending: none, one or several."""
@@ -104,8 +104,8 @@ class ClassVocabulary:
             return tuple(sorted(set().union(*ids)))
         for text in (name, _NUMBERED.sub("", name.strip(), count=1)):
             for table in (self._by_name, self._by_synonym):
-                if found := table.get(plain(text)):
-                    return tuple(sorted(found))
+                if indices := table.get(plain(text)):
+                    return tuple(sorted(indices))
         return self._of_all_synonyms(name) or self._of_number(name)
 
     def nearest(self, name: str, most: int = 3) -> list[str]:
@@ -226,11 +226,11 @@ def torchvision_names() -> tuple[str, ...]:
 @lru_cache(maxsize=4)
 def _constant(package: str, file: str, name: str) -> tuple[str, ...]:
     """A list of texts that a module assigns, without importing it: that would take seconds."""
-    found = importlib.util.find_spec(package)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
         return ()
     try:
-        tree = ast.parse((Path(found.origin).parent / file).read_text(encoding="utf-8"))
+        tree = ast.parse((Path(spec.origin).parent / file).read_text(encoding="utf-8"))
         for node in tree.body:
             if isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == [name]:
                 return tuple(str(word) for word in ast.literal_eval(node.value))
@@ -262,13 +262,13 @@ def _composed(name: str) -> str:
 
 
 def _index(*names: Iterable[Sequence[str]]) -> dict[str, set[int]]:
-    found: dict[str, set[int]] = {}
+    places: dict[str, set[int]] = {}
     for lists in names:
         for index, names_of_class in enumerate(lists):
             for name in names_of_class:
                 if key := plain(name):
-                    found.setdefault(key, set()).add(index)
-    return found
+                    places.setdefault(key, set()).add(index)
+    return places
 
 
 def _distinct(names: Sequence[Sequence[str]], ids: Sequence[str]) -> list[str]:

@@ -65,10 +65,10 @@ def _in_imagenet(folders: Sequence[str]) -> list[int] | None:
         vocabulary = imagenet()
     except DataError:  # timm, which has the tables, is not installed
         return None
-    found: list[tuple[int, ...]] = [
+    choices: list[tuple[int, ...]] = [
         () if folder.strip().isdigit() else vocabulary.candidates(folder) for folder in folders
     ]
-    indices = [candidates[0] for candidates in found if len(candidates) == 1]
+    indices = [candidates[0] for candidates in choices if len(candidates) == 1]
     return indices if folders and len(set(indices)) == len(folders) else None
 
 

@@ -72,11 +72,11 @@ def in_language(file: str, language: str) -> str:
 
 def languages_beside(folder: Path) -> list[str]:
     """The languages other than English of which a folder has class names or templates."""
-    found = set()
+    codes = set()
     for file in (CLASS_NAMES_FILE, *TEMPLATE_FILES):
         stem, _, suffix = file.rpartition(".")
-        found |= {path.name[len(stem) + 1 : -len(suffix) - 1] for path in folder.glob(f"{stem}.*.{suffix}")}
-    return sorted(code for code in found if code.replace("_", "").isalnum())
+        codes |= {path.name[len(stem) + 1 : -len(suffix) - 1] for path in folder.glob(f"{stem}.*.{suffix}")}
+    return sorted(code for code in codes if code.replace("_", "").isalnum())
 
 
 def lookup_keys(name: str) -> list[str]:
@@ -116,12 +116,12 @@ def class_names(
         DataError: If there are none, or another number of them; the message lists the possible sources.
     """
     keys = [*lookup_keys(name), *([same_as] if same_as else [])]
-    found = _find_class_names(keys, language, folders)
-    if found is None:
+    names_and_place = _find_class_names(keys, language, folders)
+    if names_and_place is None:
         if own and language == "en":
             return None
         raise DataError(_missing("class names", "--classnames-file", name, language, folders, (CLASS_NAMES_FILE,)))
-    names, where = found
+    names, where = names_and_place
     if count is not None and len(names) != count:
         raise DataError(
             f"data set {name!r} has {count} classes; {where} has {len(names)} class names"
@@ -167,10 +167,10 @@ def templates(
     Raises:
         DataError: If there are none. ImageNet's are not taken for other data sets, nor those of another language.
     """
-    found = find_templates(name, language, folders=folders, same_as=same_as, classes=classes)
-    if found is None:
+    templates_found = find_templates(name, language, folders=folders, same_as=same_as, classes=classes)
+    if templates_found is None:
         raise DataError(_missing("prompt templates", "--templates-file", name, language, folders, TEMPLATE_FILES))
-    return found
+    return templates_found
 
 
 def find_templates(
@@ -197,8 +197,8 @@ def find_templates(
         DataError: If a file is not in a known form.
     """
     keys = [*lookup_keys(name), *([same_as] if same_as else [])]
-    if found := _given_templates(keys, classes):
-        return found
+    if templates_found := _given_templates(keys, classes):
+        return templates_found
     for folder in folders:
         for file in [folder / in_language(name, language) for name in TEMPLATE_FILES]:
             if file.is_file():
@@ -359,10 +359,10 @@ def template_lines(path: Path) -> list[str]:
 
 def _templates_of(path: Path, key: str, value: Any) -> Templates:
     """Reads templates, each with a place for the class name; or a dictionary of prompts."""
-    found = _texts(path, key, value)
-    if isinstance(found, list):
-        return with_places(found, lambda index: f"{path}: template {index + 1} of {key!r}")
-    return found
+    texts = _texts(path, key, value)
+    if isinstance(texts, list):
+        return with_places(texts, lambda index: f"{path}: template {index + 1} of {key!r}")
+    return texts
 
 
 def _texts(path: Path, key: str, value: Any) -> Templates:
@@ -401,10 +401,10 @@ def _packaged(language: str, what: str) -> list[Path]:
 
 def _package_files(name: str) -> list[Path]:
     """Returns where the installed package would have a file; it is found without being imported."""
-    found = importlib.util.find_spec(_PACKAGE)
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
         return []
-    return [Path(folder) / "datasets" / name for folder in found.submodule_search_locations]
+    return [Path(folder) / "datasets" / name for folder in spec.submodule_search_locations]
 
 
 def _missing(what: str, flag: str, name: str, language: str, folders: Sequence[Path], files: Sequence[str]) -> str:

@@ -156,11 +156,11 @@ def _sentencex(language: str) -> Splitter:
 def _pysbd(language: str) -> Splitter:
     try:
         package = importlib.import_module("pysbd")
-        found = version("pysbd")
+        release = version("pysbd")
     except ImportError:
         raise MissingExtraError("pysbd", "sentences", "splitting sentences with pysbd") from None
     known = importlib.import_module("pysbd.languages").LANGUAGE_CODES
     if language not in known:
         raise DataError(f"pysbd does not support the language {language!r}; it supports: {', '.join(sorted(known))}")
     segmenter = package.Segmenter(language=language, clean=False)
-    return SentenceSplitter(f"pysbd {found} {language}", segmenter.segment)
+    return SentenceSplitter(f"pysbd {release} {language}", segmenter.segment)

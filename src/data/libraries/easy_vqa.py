@@ -73,12 +73,12 @@ def _folder() -> Path:
 def _read(path: Path) -> list[tuple[str, str, int]]:
     """Reads question, answer, and number of the picture, of each."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        entries = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"data set {NAME!r}: {path} cannot be read: {error}") from error
-    if not isinstance(found, list) or not found or not all(_is_question(entry) for entry in found):
+    if not isinstance(entries, list) or not entries or not all(_is_question(entry) for entry in entries):
         raise DataError(f"data set {NAME!r}: {path} should be a list of [question, answer, number of the picture]")
-    return [tuple(entry) for entry in found]
+    return [tuple(entry) for entry in entries]
 
 
 def _is_question(entry: Any) -> bool:

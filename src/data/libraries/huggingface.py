@@ -52,16 +52,16 @@ class HuggingFaceImages(ImageSource):
     def __init__(self, name: str, split: str) -> None:
         self.name = name
         self.folder = local_folder(name)
-        found = _splits(name)
-        theirs = next((name for name in (split, *(_VALIDATION if split == "val" else ())) if name in found), None)
+        splits = _splits(name)
+        theirs = next((name for name in (split, *(_VALIDATION if split == "val" else ())) if name in splits), None)
         if theirs is None:
-            raise DataError(f"data set {name!r} has no split {split!r}; it has {', '.join(sorted(found))}")
-        rows = found[theirs]
+            raise DataError(f"data set {name!r} has no split {split!r}; it has {', '.join(sorted(splits))}")
+        rows = splits[theirs]
         image, label = columns(name, rows.features)
-        self.targets, self.class_names = _labels(name, rows, label, _class_list(found, label))
+        self.targets, self.class_names = _labels(name, rows, label, _class_list(splits, label))
         self.left_out = _absent(self.targets, self.class_names)
         if self.folder is not None and _is_image_folder(self.folder):
-            self.left_out = merged((*self.left_out, *_unread(self.folder, found)))
+            self.left_out = merged((*self.left_out, *_unread(self.folder, splits)))
         self.images = rows.select_columns([image]).cast_column(image, _datasets().Image(decode=False))
         self.column = image
         self.ids = [f"{split}/{index}" for index in range(len(rows))]
@@ -122,8 +122,8 @@ def local_folder(name: str) -> Path | None:
 
 def split_names(name: str) -> tuple[str, ...]:
     """The splits of a data set in testbed's words, first the one to evaluate."""
-    found = _splits(name)
-    ours = ["val" if name in _VALIDATION else name for name in found]
+    splits = _splits(name)
+    ours = ["val" if name in _VALIDATION else name for name in splits]
     return tuple(sorted(set(ours), key=lambda name: (SPLITS.index(name) if name in SPLITS else len(SPLITS), name)))
 
 
@@ -141,16 +141,18 @@ def columns(name: str, features: Mapping[str, Any]) -> tuple[str, str]:
         if re.fullmatch(r"u?int\d+|string", str(getattr(features.get(column), "dtype", "")))
     ]
     chosen = []
-    for what, found, usual in (("image", images, _IMAGE_COLUMNS), ("label", labels, _LABEL_COLUMNS)):
-        best = next((column for column in usual if column in found), None)
-        if best is None and len(found) != 1:
+    for what, candidates, usual in (("image", images, _IMAGE_COLUMNS), ("label", labels, _LABEL_COLUMNS)):
+        best = next((column for column in usual if column in candidates), None)
+        if best is None and len(candidates) != 1:
             there = ", ".join(f"{column} ({kind})" for column, kind in kinds.items())
-            fault = f"no {what} column" if not found else f"{len(found)} {what} columns ({', '.join(found)})"
+            fault = (
+                f"no {what} column" if not candidates else f"{len(candidates)} {what} columns ({', '.join(candidates)})"
+            )
             raise DataError(
                 f"data set {name!r} has {fault} among {there}; one of type"
                 f" {'Image' if what == 'image' else 'ClassLabel'} is needed, called {usual[0]!r} if there are several"
             )
-        chosen.append(best or found[0])
+        chosen.append(best or candidates[0])
     return chosen[0], chosen[1]
 
 
@@ -270,8 +272,8 @@ def _hidden(file: Path) -> bool:
 def _split_of(file: Path) -> str:
     """The split that a parquet file belongs to: by its folder or the prefix of its name."""
     words = [*file.parts[:-1], re.split(r"[-_.]", file.name)[0]]
-    found = [word for word in words if word in (*SPLITS, *_VALIDATION)]
-    return found[-1] if found else "test"
+    splits = [word for word in words if word in (*SPLITS, *_VALIDATION)]
+    return splits[-1] if splits else "test"
 
 
 def _from_cache(datasets: Any, name: str) -> dict[str, Any]:

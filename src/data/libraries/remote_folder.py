@@ -136,9 +136,9 @@ def download_file(url: str, path: Path, remedy: str, sha256: str | None = None) 
     for _ in range(_ATTEMPTS):
         try:
             if _attempt(url, part):
-                if sha256 is not None and (found := _sha256(part)) != sha256:
+                if sha256 is not None and (digest := _sha256(part)) != sha256:
                     part.unlink()
-                    raise DataError(f"{url} has the SHA-256 {found}, not the published {sha256}; it was removed")
+                    raise DataError(f"{url} has the SHA-256 {digest}, not the published {sha256}; it was removed")
                 os.replace(part, path)
                 _tag_of(part).unlink(missing_ok=True)
                 return True

@@ -65,11 +65,11 @@ def open_set(name: str, split: str) -> ImageSource:
             f" ({reason_of(error)}); delete them and unpack the archive again."
             f" {_how_to_get(known, root)}"
         ) from error
-    found = len(source.class_names) if source.class_names is not None else known.classes
-    if found != known.classes or not all(0 <= target < known.classes for target in source.targets):
+    count = len(source.class_names) if source.class_names is not None else known.classes
+    if count != known.classes or not all(0 <= target < known.classes for target in source.targets):
         largest = max(source.targets)
         raise DataError(
-            f"data set {name!r}, split {split!r}: {known.classes} classes were expected; found {found} in {root},"
+            f"data set {name!r}, split {split!r}: {known.classes} classes were expected; found {count} in {root},"
             f" with labels up to {largest}; it is incomplete or a different data set"
         )
     return source
@@ -135,27 +135,27 @@ def _reader(known: TorchvisionSet, **changed: Any) -> Any:
 
 def _cifar(known: TorchvisionSet, root: Path, split: str) -> ImageSource:
     other = "test_list" if split == "train" else "train_list"
-    found = _reader(known, **{other: []})(root, train=split == "train")
-    return ImageArrays(known.name, split, found.data, found.targets, found.classes)
+    dataset = _reader(known, **{other: []})(root, train=split == "train")
+    return ImageArrays(known.name, split, dataset.data, dataset.targets, dataset.classes)
 
 
 def _mnist(known: TorchvisionSet, root: Path, split: str) -> ImageSource:
     begin = "train" if split == "train" else "t10k"
     files = [resource for resource in _reader(known).resources if resource[0].startswith(begin)]
-    found = _reader(known, resources=files)(root, train=split == "train")
-    return ImageArrays(known.name, split, found.data.numpy(), found.targets, found.classes)
+    dataset = _reader(known, resources=files)(root, train=split == "train")
+    return ImageArrays(known.name, split, dataset.data.numpy(), dataset.targets, dataset.classes)
 
 
 def _stl10(known: TorchvisionSet, root: Path, split: str) -> ImageSource:
     lists = {"train_list": _reader(known).train_list[:2], "test_list": []} if split == "train" else {"train_list": []}
-    found = _reader(known, **lists)(root, split=split)
-    pixels = found.data.transpose(0, 2, 3, 1)
-    return ImageArrays(known.name, split, pixels, found.labels, found.classes)
+    dataset = _reader(known, **lists)(root, split=split)
+    pixels = dataset.data.transpose(0, 2, 3, 1)
+    return ImageArrays(known.name, split, pixels, dataset.labels, dataset.classes)
 
 
 def _svhn(known: TorchvisionSet, root: Path, split: str) -> ImageSource:
-    found = _reader(known)(root, split=split)
-    return ImageArrays(known.name, split, found.data.transpose(0, 2, 3, 1), found.labels, None)
+    dataset = _reader(known)(root, split=split)
+    return ImageArrays(known.name, split, dataset.data.transpose(0, 2, 3, 1), dataset.labels, None)
 
 
 def _pcam(known: TorchvisionSet, root: Path, split: str) -> ImageSource:
@@ -165,16 +165,16 @@ def _pcam(known: TorchvisionSet, root: Path, split: str) -> ImageSource:
 
 def _listed(known: TorchvisionSet, root: Path, split: str) -> ImageSource:
     """The list of files of a torchvision data set, from its private attributes."""
-    found = _reader(known)(root, **({"split": split} if len(known.needs) > 1 else {}))
-    if hasattr(found, "_samples"):
-        files, labels = zip(*found._samples, strict=True)
+    dataset = _reader(known)(root, **({"split": split} if len(known.needs) > 1 else {}))
+    if hasattr(dataset, "_samples"):
+        files, labels = zip(*dataset._samples, strict=True)
     else:
-        files, labels = getattr(found, "_image_files", None) or found._images, found._labels
+        files, labels = getattr(dataset, "_image_files", None) or dataset._images, dataset._labels
     base = root / known.needs[split][0].split("/")[0]
     pairs = [(Path(file).relative_to(base).as_posix(), int(label)) for file, label in zip(files, labels, strict=True)]
     if known.name == "sun397":
         pairs.sort()  # torchvision uses the order of the file system
-    names = _CLASS_NAMES.get(known.name, lambda names: names)(getattr(found, "classes", None))
+    names = _CLASS_NAMES.get(known.name, lambda names: names)(getattr(dataset, "classes", None))
     return ListedImages(base, known.name, [file for file, _ in pairs], [label for _, label in pairs], names)
 
 

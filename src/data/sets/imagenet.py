@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 @lru_cache(maxsize=1)
 def information() -> Path:
     """Returns timm's folder with information about ImageNet; found without importing timm."""
-    found = importlib.util.find_spec("timm")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("timm")
+    if spec is None or spec.origin is None:
         raise DataError("timm is not installed; its lists of ImageNet's classes are needed: pip install timm")
-    return Path(found.origin).parent / "data" / "_info"
+    return Path(spec.origin).parent / "data" / "_info"
 
 
 @lru_cache(maxsize=1)
@@ -81,24 +81,24 @@ class ImageNetFolder(ImageFolder):
         wanted = list(range(len(synsets()))) if classes is None else list(classes)
         by_name = {synsets()[label]: index for index, label in enumerate(wanted)}
         by_number = {str(index): index for index in range(len(wanted))}
-        found = list(self.class_names or ())
+        names = list(self.class_names or ())
         fits = set.issubset if part else set.__eq__
-        places = next((labels for labels in (by_name, by_number) if fits(set(found), set(labels))), None)
+        places = next((labels for labels in (by_name, by_number) if fits(set(names), set(labels))), None)
         if places is None:
-            raise DataError(self._difference(found, by_name))
-        missing = [name for name in places if name not in set(found)]
+            raise DataError(self._difference(names, by_name))
+        missing = [name for name in places if name not in set(names)]
         if missing:
             leaving = LeftOutLog()
             for absent in missing:
                 leaving.out(absent, NO_IMAGES, expected=True)
             self.left_out = merged([*self.left_out, *leaving.found()])
-        self.targets = [places[found[target]] for target in self.targets]
+        self.targets = [places[names[target]] for target in self.targets]
         self.class_names = list(by_name)
 
-    def _difference(self, found: Sequence[str], wanted: dict[str, int]) -> str:
-        unknown = [name for name in found if name not in wanted]
-        missing = [name for name in wanted if name not in set(found)]
-        details = [f"{len(found):,} folders were found"]
+    def _difference(self, names: Sequence[str], wanted: dict[str, int]) -> str:
+        unknown = [name for name in names if name not in wanted]
+        missing = [name for name in wanted if name not in set(names)]
+        details = [f"{len(names):,} folders were found"]
         if missing:
             details.append(f"{len(missing):,} of those are missing, the first is {missing[0]}")
         if unknown:

@@ -41,13 +41,13 @@ class ModelVsHuman(ListedImages):
                 f"data set {name!r}: {root} should hold a folder for each of 16 classes, or dnn/session-1/ with images,"
                 " as in the archives of https://github.com/bethgelab/model-vs-human/releases; there are no images"
             )
-        found = [_of_session(file, name) if sessions else _of_folder(file, name) for file in files]
-        targets = [CLASSES.index(label) for label, _ in found]
+        labelled = [_of_session(file, name) if sessions else _of_folder(file, name) for file in files]
+        targets = [CLASSES.index(label) for label, _ in labelled]
         super().__init__(base, name, files, targets, CLASSES)
         if textures:
             self.slices = [{"texture": _texture(file, name)} for file in self.ids]
         elif sessions:
-            self.slices = [{"condition": condition} for _, condition in found]
+            self.slices = [{"condition": condition} for _, condition in labelled]
 
 
 def short_name(file: str) -> str:

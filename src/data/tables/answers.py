@@ -76,8 +76,8 @@ def read_prediction_table(path: Path) -> Predictions:
             beside = {name: row[name] for name in EXTRAS if row.get(name, "").strip()}  # such as the reasoning
             extras[sample] = {name: said for name, said in beside.items() if fault_of(said) is None}
     if PREDICTION not in columns:
-        found = f"it has {shortened(', '.join(sorted(columns)), 200)}" if columns else "it has no records"
-        raise DataError(f"{path} has no {PREDICTION}s, which VLMEvalKit's files of answers have; {found}")
+        content = f"it has {shortened(', '.join(sorted(columns)), 200)}" if columns else "it has no records"
+        raise DataError(f"{path} has no {PREDICTION}s, which VLMEvalKit's files of answers have; {content}")
     if cut:
         log.warning(
             "%s: %d of %d answers have %s characters, the most that a cell of a workbook takes; they may have been cut",

@@ -89,12 +89,12 @@ def find_table(name: str, shared: str = "") -> Path:
     names = [f"{name}.tsv", *([f"{shared}.tsv"] if shared else [])]
     if known is not None and known.url.endswith(".tsv"):
         names.append(known.url.rpartition("/")[2])
-    found = next((path for name in names if (path := root / name).is_file()), None)
+    table = next((path for name in names if (path := root / name).is_file()), None)
     local = root / f"{name}_local.tsv"
-    if local.is_file() and (found is None or found.stat().st_size > _LARGE):
+    if local.is_file() and (table is None or table.stat().st_size > _LARGE):
         return local
-    if found is not None:
-        return found
+    if table is not None:
+        return table
     looked = ", ".join(dict.fromkeys([*names, local.name]))
     place = f"{root}{'' if root.is_dir() else ', which does not exist'}"
     raise DataError(

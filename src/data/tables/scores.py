@@ -91,10 +91,10 @@ def is_table_of_scores(path: Path) -> bool:
 def _beside(folder: Path, stem: str) -> list[Path]:
     """The files of scores that belong to a file of answers, but not to one with a longer name."""
     there = sorted(path for path in folder.iterdir() if path.name.startswith(f"{stem}_") and path.is_file())
-    found = [path for path in there if path.name.endswith((*REPORTS, *TABLES))]
+    files = [path for path in there if path.name.endswith((*REPORTS, *TABLES))]
     # MODEL_MMBench.xlsx and MODEL_MMBench_V11.xlsx lie in one folder.
-    others = [path.stem for path in there if path.suffix in SUFFIXES and path not in found]
-    return [path for path in found if not any(path.name.startswith(f"{other}_") for other in others)]
+    others = [path.stem for path in there if path.suffix in SUFFIXES and path not in files]
+    return [path for path in files if not any(path.name.startswith(f"{other}_") for other in others)]
 
 
 def _report(file: Path) -> Any:
@@ -116,20 +116,20 @@ def _answers(rows: Sequence[Mapping[str, str]]) -> dict[str, float]:
     """The score of each row."""
     column = next((name for name in SCORES if any(name in row for row in rows)), None)
     texts = {row[INDEX]: row.get(column, "") for row in rows} if column is not None else {}
-    found = {index: _score(text) for index, text in texts.items()}
-    return {index: value for index, value in found.items() if isinstance(value, float)}
+    scores = {index: _score(text) for index, text in texts.items()}
+    return {index: value for index, value in scores.items() if isinstance(value, float)}
 
 
 def _matches(rows: Sequence[Mapping[str, str]]) -> dict[str, list[float]]:
     """The numbers in the column `MATCHES` of each row that has a list of numbers there."""
     cells = {row[INDEX]: row.get(MATCHES, "").strip() for row in rows}
-    found = {
+    lists = {
         index: [_score(part) for part in cell[1:-1].split(",")]
         for index, cell in cells.items()
         if cell.startswith("[") and cell.endswith("]")
     }
-    numbers = {index: [value for value in values if isinstance(value, float)] for index, values in found.items()}
-    return {index: own for index, own in numbers.items() if own and len(own) == len(found[index])}
+    numbers = {index: [value for value in values if isinstance(value, float)] for index, values in lists.items()}
+    return {index: own for index, own in numbers.items() if own and len(own) == len(lists[index])}
 
 
 def _score(text: str) -> Value:

@@ -97,9 +97,9 @@ class TableSource(RowSource):
             raise SampleError(f"{where}: {self._faults[position]}")
         files = parts_of(self.targets[position].get(IMAGE_PATH, ""), f"{where}: {IMAGE_PATH}")
         if self._marks[position]:
-            found = self._in_cell(position)
-            names = names_of(files, len(found), self.ids[position])
-            pictures = [Picture(data, name) for data, name in zip(found, names, strict=True)]
+            pictures_data = self._in_cell(position)
+            names = names_of(files, len(pictures_data), self.ids[position])
+            pictures = [Picture(data, name) for data, name in zip(pictures_data, names, strict=True)]
         else:
             pictures = [read_picture(self.pictures, name, where) for name in files]
         return Row(self.ids[position], self.targets[position], tuple(pictures))
@@ -109,12 +109,12 @@ class TableSource(RowSource):
         files = {position: self._files(position) for position in positions if not self._marks[position]}
         names = sorted({name for own in files.values() for name in own if name})
         known = dict(zip(names, ImageDigests(self.pictures).digests(names), strict=True)) if names else {}
-        found = []
+        digests = []
         for position in positions:
             marks = [known.get(name, MISSING) for name in files.get(position, ())] or self._resolved(position)
             content = [self.targets[position], marks, self._faults[position]]
-            found.append(digest_bytes(json.dumps(content, sort_keys=True).encode()))
-        return found
+            digests.append(digest_bytes(json.dumps(content, sort_keys=True).encode()))
+        return digests
 
     # Opening ----------------------------------------------------------------------------------------------------------
 
@@ -189,14 +189,14 @@ class TableSource(RowSource):
 
     def _in_cell(self, position: int) -> list[bytes]:
         """The pictures of a row that its cell has or refers to."""
-        found = []
+        pictures = []
         for part in self._parts(position):
             if is_reference(part):
                 other = self._owner(position, part)
-                found += [decoded(part, f"{self._where(other)}: {IMAGE}") for part in self._parts(other)]
+                pictures += [decoded(part, f"{self._where(other)}: {IMAGE}") for part in self._parts(other)]
             else:
-                found.append(decoded(part, f"{self._where(position)}: {IMAGE}"))
-        return found
+                pictures.append(decoded(part, f"{self._where(position)}: {IMAGE}"))
+        return pictures
 
     def _owner(self, position: int, reference: str) -> int:
         """The position of the row that has the pictures which another row refers to.
@@ -237,11 +237,11 @@ class TableSource(RowSource):
 
     def _resolved(self, position: int) -> list[str]:
         """The digests of the pictures in a row's cell; those of another row in place of a reference."""
-        found = []
+        marks = []
         for mark in self._marks[position]:
             reference = reference_of(mark)
-            found += [mark] if reference is None else self._marks[self._position_of.get(reference, position)]
-        return found
+            marks += [mark] if reference is None else self._marks[self._position_of.get(reference, position)]
+        return marks
 
     def _files(self, position: int) -> list[str]:
         """The paths of a row's files, relative to the folder of pictures; ``""`` for one that cannot be read."""

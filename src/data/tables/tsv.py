@@ -72,8 +72,8 @@ def _end_of_cell(data: bytes, place: int) -> int:
     tab = data.find(b"\t", place)
     end = tab if tab >= 0 else len(data)
     for mark in (b"\n", b"\r"):
-        found = data.find(mark, place, end)
-        end = found if found >= 0 else end
+        quote = data.find(mark, place, end)
+        end = quote if quote >= 0 else end
     return end
 
 

@@ -60,22 +60,22 @@ class VideoSource(TableSource):
             SampleError: If the row is faulty, or its video or subtitles cannot be read.
         """
         row, where = super().row(position), self._where(position)
-        found = shown(self._video(position), self.frames, where)
-        said = {SUBTITLES: "\n".join(self._said(position, found.times))} if self.subtitles else {}
-        return replace(row, pictures=found.pictures, columns={**row.columns, **said})
+        frames = shown(self._video(position), self.frames, where)
+        said = {SUBTITLES: "\n".join(self._said(position, frames.times))} if self.subtitles else {}
+        return replace(row, pictures=frames.pictures, columns={**row.columns, **said})
 
     def digests(self, positions: Sequence[int]) -> list[str]:
         """A digest of each row's columns, of its video and subtitles, the frames that are shown, and the decoder."""
         how = [asdict(self.frames), self.decoder, RENDERING, self.subtitles]
-        found = []
+        digests = []
         names = [[self._below(name) for name in self._names(position)] for position in positions]
         known = ContentDigests(self.pictures).digests(files := sorted({name for own in names for name in own if name}))
         content = dict(zip(files, known, strict=True))
         for position, own in zip(positions, names, strict=True):
             marks = [content.get(name, MISSING) for name in own]
             what = [self.targets[position], marks, how, self._faults[position]]
-            found.append(digest_bytes(json.dumps(what, sort_keys=True).encode()))
-        return found
+            digests.append(digest_bytes(json.dumps(what, sort_keys=True).encode()))
+        return digests
 
     def _names(self, position: int) -> list[str]:
         """The files that a row names: its video, and its subtitles if they are shown."""
@@ -156,10 +156,10 @@ class VideoTable:
             return VideoSource(expanded(self.name), self.frames, **options)
         root = lmu_data_root()
         places = [root / f"{self.name}.tsv", root / "videos" / self.name / f"{self.name}.tsv"]
-        found = next((path for path in places if path.is_file()), None)
-        if found is None:
+        file = next((path for path in places if path.is_file()), None)
+        if file is None:
             raise DataError(
                 f"the table {self.name} is not there: looked for {places[0]} and {places[1]} (--lmu-data DIR, or"
                 f" ${ENV_LMU_DATA}){'; ' if self.origin else ''}{self.origin}; nothing is downloaded"
             )
-        return VideoSource(found, self.frames, self.name, **options)
+        return VideoSource(file, self.frames, self.name, **options)

@@ -130,9 +130,9 @@ def _without_nshards(folder: Path) -> str:
         others = splits(folder.parent)
         known = f"it has the split{'s' * (len(others) > 1)} {', '.join(others)}" if others else "it has no splits"
         return f"the split {folder.name!r} is missing in {folder.parent}: {known}; a webdataset contains {form}"
-    found = len(shard_files(folder))
-    remedy = f"create it with {found} if these are all of them" if found else "a webdataset holds " + form
-    return f"{folder / NSHARDS} is missing (the folder has {found} shards named 0.tar, 1.tar, …); {remedy}"
+    count = len(shard_files(folder))
+    remedy = f"create it with {count} if these are all of them" if count else "a webdataset holds " + form
+    return f"{folder / NSHARDS} is missing (the folder has {count} shards named 0.tar, 1.tar, …); {remedy}"
 
 
 def _read_text(path: Path) -> str | None:
@@ -248,10 +248,10 @@ def join_captions(captions: Sequence[str]) -> str:
     return text + "\n" if captions and not captions[-1] else text  # otherwise an empty last caption would be lost
 
 
-def _unescape(found: re.Match[str]) -> str:
-    count = len(found[1])
+def _unescape(match: re.Match[str]) -> str:
+    count = len(match[1])
     return "\\" * (count // 2) + ("\n" if count % 2 else "n")
 
 
-def _escape(found: re.Match[str]) -> str:
-    return f"{found[1] * 2}\\n" if found[2] is None else f"{found[2] * 2}n"
+def _escape(match: re.Match[str]) -> str:
+    return f"{match[1] * 2}\\n" if match[2] is None else f"{match[2] * 2}n"

@@ -154,11 +154,11 @@ def _checked(given: dict[str, Any]) -> AnchorFile:
         "models": [KnownModel(**model) for model in given.pop("models")],
         "samples": [Anchor(**sample) for sample in given.pop("samples")],
     }
-    found = AnchorFile(**given, **parts)
-    if not 0 < len(found.samples) <= found.n:
-        raise ValueError(f"{len(found.samples)} anchors of {found.n} samples")
-    for sample in found.samples:
+    anchors = AnchorFile(**given, **parts)
+    if not 0 < len(anchors.samples) <= anchors.n:
+        raise ValueError(f"{len(anchors.samples)} anchors of {anchors.n} samples")
+    for sample in anchors.samples:
         if not (isinstance(sample.id, str) and isinstance(sample.digest, str)):
             raise ValueError(f"a sample is named {sample.id!r}, {sample.digest!r}")
         float(sample.weight)
-    return found
+    return anchors

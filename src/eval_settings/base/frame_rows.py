@@ -61,14 +61,14 @@ class FrameRows(RowSource):
 
     def digests(self, positions: Sequence[int]) -> list[str]:
         """A digest of each row's columns and of the bytes of its pictures; of faulty pictures, of what is wrong."""
-        found = []
+        digests = []
         for position in positions:
             try:
                 pictures = [picture.digest for picture in self._pictures(position)]
             except SampleError as error:
                 pictures = [str(error)]
-            found.append(digest_bytes(json.dumps([self.targets[position], pictures], sort_keys=True).encode()))
-        return found
+            digests.append(digest_bytes(json.dumps([self.targets[position], pictures], sort_keys=True).encode()))
+        return digests
 
     def line(self, row: Row) -> pd.Series:
         """A row as the table has it, for code that takes such; with the pictures of ``row`` as base64."""

@@ -88,13 +88,13 @@ class Samples:
         from testbed.eval_settings.base.anchor_file import read_anchors
 
         wanted = {sample.id for sample in read_anchors(Path(self.anchors)).samples}
-        found = [position for position in positions if source.ids[position] in wanted]
-        if lacking := wanted - {source.ids[position] for position in found}:
+        chosen = [position for position in positions if source.ids[position] in wanted]
+        if lacking := wanted - {source.ids[position] for position in chosen}:
             raise DataError(
                 f"{self.setting}: {len(lacking):,} of the {len(wanted):,} anchors in {self.anchors} are no samples of"
                 f" {source.name}, such as {min(lacking)}; were they chosen for another data set?"
             )
-        return found
+        return chosen
 
     def _of(self, source: Source) -> Sequence[int]:
         if self.subset is not None:

@@ -181,10 +181,10 @@ def questions_of(name: str, kind: str = "", prompt: str = "", score: str = "") -
     """
     if name in BENCHMARKS:
         return BENCHMARKS[name]
-    found = _KINDS.get((kind, score)) if prompt == score else None
-    if found is CHOICE and any(word in name.lower() for word in CIRCULAR):
+    questions = _KINDS.get((kind, score)) if prompt == score else None
+    if questions is CHOICE and any(word in name.lower() for word in CIRCULAR):
         return ROTATED
-    return MMMU if found is CHOICE and "MMMU" in name else found
+    return MMMU if questions is CHOICE and "MMMU" in name else questions
 
 
 def questions_by_columns(columns: list[str]) -> Questions:
@@ -192,7 +192,9 @@ def questions_by_columns(columns: list[str]) -> Questions:
 
     A table with a column ``video``, and none of pictures, is asked with eight frames of each video.
     """
-    found = CHOICE if {"A", "B"} <= set(columns) else _short("exact")
+    questions = CHOICE if {"A", "B"} <= set(columns) else _short("exact")
     return (
-        replace(found, frames=Frames(8)) if "video" in columns and not {"image", "image_path"} & set(columns) else found
+        replace(questions, frames=Frames(8))
+        if "video" in columns and not {"image", "image_path"} & set(columns)
+        else questions
     )

@@ -195,20 +195,20 @@ def asking(cls: type) -> Any:
     own = [base for base in cls.__mro__ if own_code.is_own_class(base)]
     if not own:
         return cls
-    found: dict[str, list[Any]] = {}
+    members_by_name: dict[str, list[Any]] = {}
     waiting = list(_ASKING)
     while waiting:
         name = waiting.pop()
-        members = [vars(base)[name] for base in own if name in vars(base)] if name not in found else []
+        members = [vars(base)[name] for base in own if name in vars(base)] if name not in members_by_name else []
         if not members:
             continue
-        found[name] = [[_alone(function) for function in _functions(member)] or member for member in members]
+        members_by_name[name] = [[_alone(function) for function in _functions(member)] or member for member in members]
         names = {name for member in members for part in _functions(member) for name in _names(part.__code__)}
         if names & _DYNAMIC:
             return cls
         waiting += sorted(names)
     return {
-        "members": {name: found[name] for name in sorted(found)},
+        "members": {name: members_by_name[name] for name in sorted(members_by_name)},
         "bases": [base for base in cls.__mro__ if base not in own and base is not object],
     }
 

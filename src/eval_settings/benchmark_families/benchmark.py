@@ -135,8 +135,8 @@ class Benchmarks:
         # Of a data set that would have to be read first, no more is taken off than what could be nothing else.
         for cut in range(1, len(words) + 1):
             dataset = ".".join(words[:cut])
-            if len(dataset) > len(prefix) and (found := read_words(BenchmarkName(dataset), words[cut:], None)):
-                return found
+            if len(dataset) > len(prefix) and (parsed := read_words(BenchmarkName(dataset), words[cut:], None)):
+                return parsed
         return None
 
     def _read(self, dataset: BenchmarkDataset, words: list[str]) -> BenchmarkName | None:

@@ -143,9 +143,9 @@ def read_words(name: BenchmarkName, words: Sequence[str], dataset: BenchmarkData
     pending = list(words)
     while pending:
         for length in (2, 1):  # lr0.1 comes as two
-            found = _read_word(name, ".".join(pending[:length]), dataset) if length <= len(pending) else None
-            if found is not None:
-                name, pending = found, pending[length:]
+            read = _read_word(name, ".".join(pending[:length]), dataset) if length <= len(pending) else None
+            if read is not None:
+                name, pending = read, pending[length:]
                 break
         else:
             return None
@@ -184,8 +184,8 @@ def _without(name: BenchmarkName, attribute: str) -> BenchmarkName:
 
 def _read_word(name: BenchmarkName, word: str, dataset: BenchmarkDataset | None) -> BenchmarkName | None:
     """Applies one more word to a name; None if it is unknown or repeated."""
-    if dataset is None and (found := _read_language(name, word)) is not None:
-        return found
+    if dataset is None and (read := _read_language(name, word)) is not None:
+        return read
     if word in OTHER_TASKS:
         fits = name.task == ZERO_SHOT and (dataset is None or dataset.kind == OTHER_TASKS[word])
         return replace(name, task=word) if fits else None
@@ -208,8 +208,8 @@ def _read_word(name: BenchmarkName, word: str, dataset: BenchmarkDataset | None)
 
 def _read_language(name: BenchmarkName, word: str) -> BenchmarkName | None:
     """Reads the language in ``zeroshot.it``, for a data set whose languages require reading it."""
-    found = _LANGUAGE.fullmatch(word)
-    return replace(name, language=found.group(1)) if found and name.language is None else None
+    match = _LANGUAGE.fullmatch(word)
+    return replace(name, language=match.group(1)) if match and name.language is None else None
 
 
 def _read_place(name: BenchmarkName, word: str, dataset: BenchmarkDataset | None) -> BenchmarkName | None:

@@ -109,8 +109,8 @@ def _first_language(dataset: str) -> str:
 
 def _by_syntax(name: str) -> BenchmarkName:
     """Guesses the fields from the name of a setting of an unknown data set."""
-    if found := _LANGUAGE.fullmatch(name):
-        return BenchmarkName(found["dataset"], task=ZERO_SHOT, language=found["language"])
+    if match := _LANGUAGE.fullmatch(name):
+        return BenchmarkName(match["dataset"], task=ZERO_SHOT, language=match["language"])
     words = name.split(".")
     if LINEAR_PROBE in words[1:]:
         place = words.index(LINEAR_PROBE, 1)

@@ -43,8 +43,8 @@ class FolderPrompts(Prompts):
         """The templates of a file, else those for the names of the folders."""
         if language != _ENGLISH:
             return super().templates(language)
-        found = self._found(language)
-        return self._words().templates() if found is None else found
+        templates = self._found(language)
+        return self._words().templates() if templates is None else templates
 
     def about(self, language: str) -> list[str]:
         """Returns lines about the names and templates that follow from the folders, and how to replace them."""

@@ -96,8 +96,8 @@ def parted(dataset: Dataset) -> Dataset:
     partly = getattr(dataset, "partly", None)
     if not callable(partly):
         raise DefinitionError(f"{type(dataset).__name__} is there as a whole or not at all")
-    found: Dataset = partly()
-    return found
+    whole: Dataset = partly()
+    return whole
 
 
 class OfClasses:

@@ -51,9 +51,9 @@ def meteor(captions: Sequence[str], references: Sequence[Sequence[str]]) -> tupl
 
 def _folder() -> Path:
     """Returns the program's folder."""
-    found = importlib.util.find_spec(PACKAGE)
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
         raise MissingExtraError(PACKAGE, "captions", "METEOR")
     if shutil.which("java") is None:
         raise TestbedError("METEOR needs Java, and there is no program java; install a Java runtime")
-    return Path(found.submodule_search_locations[0]) / "meteor"
+    return Path(spec.submodule_search_locations[0]) / "meteor"

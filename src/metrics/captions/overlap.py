@@ -52,14 +52,14 @@ class Overlap:
     @property
     def metrics(self) -> dict[str, float | None]:
         """Each metric by the name that pycocoevalcap and CLIP benchmark give it; None if nothing is scored."""
-        found: dict[str, float | None] = {
+        summary: dict[str, float | None] = {
             f"Bleu_{order}": None if self.bleu is None else self.bleu[order - 1] for order in range(1, ORDERS + 1)
         }
         for name in ("ROUGE_L", "CIDEr"):
             values = self.scores[name]
-            found[name] = mean_and_stderr(values[~np.isnan(values)])[0]
+            summary[name] = mean_and_stderr(values[~np.isnan(values)])[0]
         by_programs = {"METEOR": self.meteor, "SPICE": self.spice}
-        return found | {name: value for name, value in by_programs.items() if name in self.scores}
+        return summary | {name: value for name, value in by_programs.items() if name in self.scores}
 
 
 def caption_overlap(
@@ -169,8 +169,8 @@ def _bleu(counts: Array) -> Array:
     precision = np.cumprod((matched + TINY) / (all_of + SMALL), axis=1) ** (1 / np.arange(1, ORDERS + 1))
     ratio = (length + TINY) / (closest + SMALL)
     penalty = np.where(ratio < 1, np.exp(1 - 1 / np.minimum(ratio, 1)), 1)
-    found: Array = precision * penalty[:, None]
-    return found
+    scores: Array = precision * penalty[:, None]
+    return scores
 
 
 # ROUGE-L ----------------------------------------------------------------------------------------------------------
@@ -219,15 +219,15 @@ def cider_d(
         frequency.update({phrase for text in several for counts in phrases(text) for phrase in counts})
     most = math.log(len(documents))
     rarity = {phrase: most - math.log(count) for phrase, count in frequency.items()}
-    found = []
+    scores = []
     for text, several in zip(captions, references, strict=True):
         own = _PhraseWeights(text, rarity, most)
-        found.append(
+        scores.append(
             10
             * math.fsum(own.similarity(_PhraseWeights(reference, rarity, most)) for reference in several)
             / len(several)
         )
-    return found
+    return scores
 
 
 class _PhraseWeights:

@@ -83,18 +83,18 @@ def overlap_rows(
     reason = lacking() if options.spice else ""
     if reason:
         _tell(f"SPICE is left out: {reason}")
-    found = caption_overlap(captions, references, options.tokenizer, options.meteor, options.spice and not reason)
-    scored = int((~np.isnan(found.scores["CIDEr"])).sum())
+    overlap = caption_overlap(captions, references, options.tokenizer, options.meteor, options.spice and not reason)
+    scored = int((~np.isnan(overlap.scores["CIDEr"])).sum())
     metrics = []
-    for name, value in found.metrics.items():
+    for name, value in overlap.metrics.items():
         stderr = None
         if name in ("ROUGE_L", "CIDEr", "SPICE"):  # means; the others are of all captions together
-            values = found.scores[name]
+            values = overlap.scores[name]
             _, stderr = mean_and_stderr(values[~np.isnan(values)])
         metrics.append(SPECS[name].metric(value, scored, stderr, scorer=OVERLAP))
     share, error = mean_and_stderr(np.array([bool(several) for several in references]))
     metrics.append(REFERENCED.metric(share, len(references), error, scorer=OVERLAP))
-    scores = [SPECS[name].score(values, OVERLAP) for name, values in found.scores.items()]
+    scores = [SPECS[name].score(values, OVERLAP) for name, values in overlap.scores.items()]
     if options.exact:
         exact = _exact(captions, references)
         scores.append(EXACT.score(exact, OVERLAP))

@@ -300,8 +300,8 @@ def _evaluating(network: Any) -> Iterator[None]:
 
 def _tensor(features: Any) -> torch.Tensor:
     """The embeddings; later versions of transformers put them into an object."""
-    found: torch.Tensor = features if isinstance(features, torch.Tensor) else features.pooler_output
-    return found
+    tensor: torch.Tensor = features if isinstance(features, torch.Tensor) else features.pooler_output
+    return tensor
 
 
 def _warn_long(count: int, length: int | None, truncation: str) -> None:

@@ -54,11 +54,11 @@ def pair_cosines(a: Array, b: Array) -> Array:
         raise ValueError(f"expected two arrays [n, D] of one shape, got {a.shape} and {b.shape}")
     n, width = a.shape
     at_once = max(1, _VALUES // max(width, 1))
-    found = np.zeros(n)
+    cosines = np.zeros(n)
     for start in range(0, n, at_once):
         part = slice(start, start + at_once)
-        found[part] = _cosines(a[part], b[part])
-    return found
+        cosines[part] = _cosines(a[part], b[part])
+    return cosines
 
 
 def _cosines(a: Array, b: Array) -> Array:

@@ -170,14 +170,14 @@ def mean_consistencies(
             for size in [at_once] * (RESAMPLES // at_once) + [RESAMPLES % at_once]
         ]
     )
-    found = []
+    means = []
     for value, several in zip(point, drawn.T, strict=True):
         known = several[~np.isnan(several)]
         if np.isnan(value) or not len(known):
-            found.append(MeanConsistency(None, None, None))
+            means.append(MeanConsistency(None, None, None))
         else:
-            found.append(MeanConsistency(float(value), *map(float, np.percentile(known, [2.5, 97.5]))))
-    return found
+            means.append(MeanConsistency(float(value), *map(float, np.percentile(known, [2.5, 97.5]))))
+    return means
 
 
 def _consistencies(right: Array, others: Sequence[int], parts: Sequence[Array], weights: Array) -> Array:

@@ -125,13 +125,13 @@ def false_positive_rate(
         return float(threshold), (len(other) - int(np.searchsorted(ordered, threshold))) / len(other)
 
     threshold, value = rate_at(tpr)
-    found = (one >= threshold) - float((one >= threshold).mean())
-    stderr = _stderr([found / len(one)], [clusters])
+    deviations = (one >= threshold) - float((one >= threshold).mean())
+    stderr = _stderr([deviations / len(one)], [clusters])
     if stderr is None or len(one) * (1 - tpr) < 1 - 1e-9:
         return LinearisedNumber(value, np.full(len(one), math.nan), (other >= threshold) - value, of=len(other))
     few, many = max(tpr - Z * stderr, 1 / len(one)), min(tpr + Z * stderr, 1.0)
     slope = (rate_at(many)[1] - rate_at(few)[1]) / (many - few) if stderr else 0.0  # no error: all are found, with ties
-    return LinearisedNumber(value, -slope * found, (other >= threshold) - value, of=len(other))
+    return LinearisedNumber(value, -slope * deviations, (other >= threshold) - value, of=len(other))
 
 
 def estimate(
@@ -169,14 +169,14 @@ def _checked(positive: Array, negative: Array) -> tuple[Array, Array]:
 def _share_below(values: Array, others: Array) -> Array:
     """The share of the others that are less than each value, equal ones counting one half."""
     ordered = np.sort(others)
-    found: Array = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / 2
-    return found / len(others)
+    counts: Array = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / 2
+    return counts / len(others)
 
 
 def _to_the_end(values: Array) -> Array:
     """The sum from each place on, and 0 after the last one."""
-    found: Array = np.append(np.cumsum(values[::-1])[::-1], 0.0)
-    return found
+    sums: Array = np.append(np.cumsum(values[::-1])[::-1], 0.0)
+    return sums
 
 
 def _stderr(errors: Sequence[Array], clusters: Sequence[Array | None]) -> float | None:

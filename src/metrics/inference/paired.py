@@ -168,8 +168,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     times = np.arange(len(given), 0, -1)
     adjusted = np.empty_like(given)
     adjusted[order] = np.maximum.accumulate(np.minimum(1.0, times * given[order]))
-    found: list[float] = adjusted.tolist()
-    return found
+    listed: list[float] = adjusted.tolist()
+    return listed
 
 
 def difference_interval(difference: Array, binary: bool, clusters: Array | None = None) -> tuple[float, float] | None:

@@ -186,14 +186,14 @@ def value_intervals(
     together = None
     if any(of is not None for of in counts):
         together = _kish([of or len(stratum) for stratum, of in zip(strata, counts, strict=True)], shares)
-    found: list[tuple[float, float] | tuple[None, None]] = []
+    intervals: list[tuple[float, float] | tuple[None, None]] = []
     for model in range(strata[0].shape[1]):
         parts = [mean_and_stderr(stratum[:, model], of) for stratum, of in zip(strata, clusters, strict=True)]
         value = sum(mean or 0.0 for mean, _ in parts)
         value = min(value, 1.0) if spec.zero_one else value  # the weights may add up to a little more than 1
         error = math.sqrt(sum((stderr or 0.0) ** 2 for _, stderr in parts))
-        found.append(interval(spec, value, error, n, together) or (None, None))
-    return found
+        intervals.append(interval(spec, value, error, n, together) or (None, None))
+    return intervals
 
 
 def _kish(sizes: Sequence[int], weights: Sequence[float]) -> int:
@@ -253,8 +253,8 @@ def bootstrap_means(
         sizes: Integer array [n]: the number of samples in each cluster; None: one.
     """
     if sizes is not None and (sizes > 1).any():
-        found = bootstrap_means(np.column_stack([scores, sizes]), rng, draws, drawn)
-        return found[:, :-1] / found[:, -1:]
+        resampled = bootstrap_means(np.column_stack([scores, sizes]), rng, draws, drawn)
+        return resampled[:, :-1] / resampled[:, -1:]
     n = len(scores)
     means = np.empty((draws, scores.shape[1]))
     # Sums of whole numbers are the same in float32, which takes half of the time.
@@ -296,8 +296,8 @@ def pair_p_values(
     if len(strata) == 1 and np.isin(first, (0, 1)).all() and (sizes[0] == 1).all():
         only = (first.T @ (1 - first)).astype(np.int64)  # samples that the one gets right and the other wrong
         one, other = np.triu_indices(first.shape[1], 1)
-        found: list[float] = mcnemar_p_values(only[one, other], only[other, one]).tolist()
-        return found
+        p_values: list[float] = mcnemar_p_values(only[one, other], only[other, one]).tolist()
+        return p_values
     shares = [stratum / of.sum() for stratum, of in zip(strata, sizes, strict=True)]
     return _sign_flips(np.concatenate(shares), rng, progress, only_ties)
 
@@ -318,8 +318,8 @@ def _sign_flips(scores: Array, rng: np.random.Generator, progress: Progress, onl
         drawn = np.flatnonzero(above & differ)
         shares = _drawn(scores, one[drawn], other[drawn], observed[drawn], rng, progress)
         p_values[drawn] = np.minimum(shares, p_values[drawn])
-    found: list[float] = p_values.tolist()
-    return found
+    listed: list[float] = p_values.tolist()
+    return listed
 
 
 def _drawn(
@@ -349,7 +349,7 @@ def _as_large(sums: Array, least: Array, one: Array, other: Array) -> Array:
     models, rows = sums.shape[1], len(sums)
     columns = np.ascontiguousarray(sums.T)
     apart, hit = np.empty((models, rows)), np.empty((models, rows), dtype=bool)
-    found = np.empty(len(least), dtype=np.int64)
+    counts = np.empty(len(least), dtype=np.int64)
     bounds = np.searchsorted(one, np.arange(models + 1))
     for model in range(models - 1):
         start, end = bounds[model : model + 2]
@@ -359,8 +359,8 @@ def _as_large(sums: Array, least: Array, one: Array, other: Array) -> Array:
         np.subtract(theirs, columns[model], out=apart[:others])
         np.abs(apart[:others], out=apart[:others])
         np.greater_equal(apart[:others], least[start:end, None], out=hit[:others])
-        found[start:end] = hit[:others].view(np.uint8).sum(axis=1, dtype=np.uint16)
-    return found
+        counts[start:end] = hit[:others].view(np.uint8).sum(axis=1, dtype=np.uint16)
+    return counts
 
 
 def tied_models(p_values: Sequence[float], models: int) -> list[tuple[int, ...]]:

@@ -83,9 +83,9 @@ def expected_of_best(scores: Array, clusters: Array | None = None, seed: int = 0
     sums, _ = cluster_sums(np.where(counted, scores, 0.0).T.astype(np.float64), clusters)
     sizes, _ = cluster_sums(counted.T.astype(np.float64), clusters)
     random = np.random.Generator(np.random.Philox(seed))
-    found = []
+    best = []
     for _ in range(SPLITS):
         first = random.permutation(len(sums)) % 2 == 0
         means = [sums[half].sum(axis=0) / np.maximum(sizes[half].sum(axis=0), 1) for half in (first, ~first)]
-        found += [means[1][np.argmax(means[0])], means[0][np.argmax(means[1])]]
-    return float(np.mean(found))
+        best += [means[1][np.argmax(means[0])], means[0][np.argmax(means[1])]]
+    return float(np.mean(best))

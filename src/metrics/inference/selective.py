@@ -136,10 +136,10 @@ def at_risk(
         seed: The seed of the bootstrap.
     """
     given = _RankedSamples(confidence, wrong)
-    found = float(given.coverages(np.ones((1, len(given.wrong))), risk)[0])
+    coverage = float(given.coverages(np.ones((1, len(given.wrong))), risk)[0])
     drawn = np.concatenate([given.coverages(weights, risk) for weights in given.resampled(clusters, seed)])
     chosen = None if clusters is not None else guaranteed(confidence, wrong, risk, delta)
-    return AtRisk(found, *_interval(drawn), *(chosen or (0.0, None, None)))
+    return AtRisk(coverage, *_interval(drawn), *(chosen or (0.0, None, None)))
 
 
 def guaranteed(confidence: Array, wrong: Array, risk: float, delta: float = DELTA) -> tuple[float, float, float] | None:
@@ -161,7 +161,7 @@ def guaranteed(confidence: Array, wrong: Array, risk: float, delta: float = DELT
     errors, n = np.cumsum(given.wrong), len(given.wrong)
     steps = max(1, math.ceil(math.log2(n)))
     fewest, most = 0, n - 1  # positions of the last sample that is answered
-    found = None
+    best = None
     for _ in range(steps):
         middle = math.ceil((fewest + most) / 2)
         place = given.end_of[middle]
@@ -169,12 +169,12 @@ def guaranteed(confidence: Array, wrong: Array, risk: float, delta: float = DELT
         bound = float(stats.beta.ppf(1 - delta / steps, errors[place] + 1, answered - errors[place]))
         bound = 1.0 if math.isnan(bound) else bound  # all are wrong
         if bound < risk and np.isfinite(given.confidence[place]):
-            if found is None or answered / n > found[0]:
-                found = (float(answered / n), float(given.confidence[place]), bound)
+            if best is None or answered / n > best[0]:
+                best = (float(answered / n), float(given.confidence[place]), bound)
             fewest = middle
         else:
             most = middle
-    return found
+    return best
 
 
 class _RankedSamples:

@@ -25,8 +25,8 @@ def shares(status: Array, scorer: str) -> list[Metric]:
         status: Array [n] of the values above.
         scorer: The scorer's name in the metrics.
     """
-    found = []
+    metrics = []
     for spec, hits in ((COVERAGE, (status != MISSING) & (status != ERROR)), (EMPTY_SHARE, status == EMPTY)):
         value, stderr = mean_and_stderr(hits)
-        found.append(spec.metric(value, len(status), stderr, scorer=scorer))
-    return found
+        metrics.append(spec.metric(value, len(status), stderr, scorer=scorer))
+    return metrics

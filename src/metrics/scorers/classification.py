@@ -76,10 +76,10 @@ def score_classes(
 def _one_class_each(
     logits: Array, targets: Array, class_names: Sequence[str] | None, clusters: Array | None
 ) -> tuple[list[Score], list[Metric]]:
-    found = sample_scores(logits, targets)
-    correct = topk_correct(found.rank, 1)
-    scores, metrics = _top_k(found.rank, np.ones(len(targets), dtype=bool), logits.shape[1], clusters)
-    metrics += _probabilities(found, correct, scores, clusters)
+    samples = sample_scores(logits, targets)
+    correct = topk_correct(samples.rank, 1)
+    scores, metrics = _top_k(samples.rank, np.ones(len(targets), dtype=bool), logits.shape[1], clusters)
+    metrics += _probabilities(samples, correct, scores, clusters)
     metrics += _per_class(correct, targets, class_names, clusters)
     metrics.append(_macro_f1(predicted_classes(logits), targets, clusters))
     return scores, metrics
@@ -90,14 +90,14 @@ def _macro_f1(predicted: Array, targets: Array, clusters: Array | None) -> Metri
 
     None with few samples in a class: where its F1 is 0 or 1, the derivative is 0, and the error would be too small.
     """
-    found = f1_of_classes(predicted, targets)
+    classes = f1_of_classes(predicted, targets)
     sizes = np.unique(targets, return_counts=True)[1]
     if clusters is not None:
         sizes = np.unique(np.unique(np.stack([targets, clusters]), axis=1)[0], return_counts=True)[1]
     enough = sizes.min() >= FEWEST_IN_CLASS
-    stderr = mean_and_stderr(found.errors * len(targets), clusters)[1] if enough else None
+    stderr = mean_and_stderr(classes.errors * len(targets), clusters)[1] if enough else None
     return MACRO_F1.metric(
-        float(found.f1.mean()), len(targets), stderr, scorer=F1_SCORER, clusters=cluster_count(clusters)
+        float(classes.f1.mean()), len(targets), stderr, scorer=F1_SCORER, clusters=cluster_count(clusters)
     )
 
 
@@ -149,16 +149,16 @@ def _spread(values: Array, counted: Array) -> Array:
     return spread
 
 
-def _probabilities(found: SampleScores, correct: Array, scores: list[Score], clusters: Array | None) -> list[Metric]:
+def _probabilities(samples: SampleScores, correct: Array, scores: list[Score], clusters: Array | None) -> list[Metric]:
     """Computes metrics of the class probabilities; adds their per-sample scores to the given ones."""
-    known = found.known
-    gaps = calibration_gaps(found.confidence, correct[known])
+    known = samples.known
+    gaps = calibration_gaps(samples.confidence, correct[known])
     metrics, together = [], _of(clusters, known)
-    for spec, values in ((NLL, found.nll), (BRIER, found.brier), (ECE, gaps)):
+    for spec, values in ((NLL, samples.nll), (BRIER, samples.brier), (ECE, gaps)):
         value, stderr = mean_and_stderr(values, together)
         metrics.append(spec.metric(value, len(values), stderr, scorer=SCORER, clusters=cluster_count(together)))
-    scores.append(NLL.score(_spread(found.nll, known), SCORER))
-    scores.append(CONFIDENCE.score(_spread(found.confidence, known), SCORER))
+    scores.append(NLL.score(_spread(samples.nll, known), SCORER))
+    scores.append(CONFIDENCE.score(_spread(samples.confidence, known), SCORER))
     return metrics
 
 

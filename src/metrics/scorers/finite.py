@@ -20,11 +20,11 @@ def not_finite(outputs: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     Returns:
         Boolean array [n]; all False if the outputs are not floats (texts, integers).
     """
-    found = np.zeros(len(outputs), dtype=bool)
+    broken = np.zeros(len(outputs), dtype=bool)
     if not np.issubdtype(outputs.dtype, np.floating):
-        return found
+        return broken
     for start in range(0, len(outputs), _BLOCK):
         block = outputs[start : start + _BLOCK].reshape(len(outputs[start : start + _BLOCK]), -1)
         if block.shape[1] and not np.isfinite(block).all():
-            found[start : start + _BLOCK] = ~np.isfinite(block.max(axis=1))
-    return found
+            broken[start : start + _BLOCK] = ~np.isfinite(block.max(axis=1))
+    return broken

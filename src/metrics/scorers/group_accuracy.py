@@ -51,22 +51,22 @@ class GroupAccuracy:
             label: float(sample_slices[f"{self.by}_training_share"])
             for label, sample_slices in zip(labels, slices, strict=True)
         }
-        found = by_group(right, labels, shares=shares)
-        return [*scores, *metrics, *self._metrics(found, shares)]
+        groups = by_group(right, labels, shares=shares)
+        return [*scores, *metrics, *self._metrics(groups, shares)]
 
-    def _metrics(self, found: Any, shares: Mapping[str, float]) -> list[Metric]:
+    def _metrics(self, means: Any, shares: Mapping[str, float]) -> list[Metric]:
         total = sum(shares.values())
         errors = {
             group.name: math.sqrt(group.value * (1 - group.value) / (group.n - 1)) if group.n > 1 else math.nan
-            for group in found.groups
+            for group in means.groups
         }
         stderr = math.sqrt(sum((shares[name] / total * error) ** 2 for name, error in errors.items()))
         return [
-            WORST.metric(found.worst.value, found.worst.n, _known(errors[found.worst.name])),
-            WEIGHTED.metric(found.weighted, found.n, _known(stderr)),
+            WORST.metric(means.worst.value, means.worst.n, _known(errors[means.worst.name])),
+            WEIGHTED.metric(means.weighted, means.n, _known(stderr)),
             *(
                 top(1).metric(group.value, group.n, _known(errors[group.name]), slice=f"{self.by}/{group.name}"[:256])
-                for group in found.groups
+                for group in means.groups
             ),
         ]
 

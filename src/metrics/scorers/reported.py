@@ -40,22 +40,22 @@ def reported_metrics(report: Any, n: int, scorer: str, primary: Mapping[str, Any
     Raises:
         DataError: If it is something else, or has no numbers.
     """
-    found: dict[tuple[str, str], float | None] = {}
+    values: dict[tuple[str, str], float | None] = {}
     for name, part, value in _entries(report):
         place, number = part, 1
-        while (name, place) in found:  # rows of the same name
+        while (name, place) in values:  # rows of the same name
             number += 1
             place = f"{part}, row={number}"
-        found[name, place] = value
-    if not found:
+        values[name, place] = value
+    if not values:
         raise DataError(f"evaluate has reported no number, but {_kind(report)}")
-    main = primary or main_of({flat_name(*key): value for key, value in found.items()})
-    found.setdefault(("score", OVERALL), _number(next(iter(main.values()), None)))
-    ordered = sorted(found, key=lambda key: flat_name(*key) not in main)
+    main = primary or main_of({flat_name(*key): value for key, value in values.items()})
+    values.setdefault(("score", OVERALL), _number(next(iter(main.values()), None)))
+    ordered = sorted(values, key=lambda key: flat_name(*key) not in main)
     specs = {SCORE.name: SCORE}
     return [
         specs.get(name, MetricSpec(name, "")).metric(
-            found[name, part], n if part == OVERALL else None, slice=part, scorer=scorer
+            values[name, part], n if part == OVERALL else None, slice=part, scorer=scorer
         )
         for name, part in ordered
     ]

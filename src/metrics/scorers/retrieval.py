@@ -71,8 +71,8 @@ def score_retrieval(
           where there are fewer).
     """
     owners = np.asarray(owners, dtype=np.int64)
-    found = retrieval_ranks(images, texts, owners)
-    image_ranks, text_ranks = (np.where(ranks == NEVER, np.inf, ranks) for ranks in found)
+    both = retrieval_ranks(images, texts, owners)
+    image_ranks, text_ranks = (np.where(ranks == NEVER, np.inf, ranks) for ranks in both)
     counts = np.bincount(owners, minlength=len(images))
     scores = []
     for k in ks:

@@ -52,7 +52,7 @@ def find_instances(samples: Sequence[SampleInfo], what: str) -> list[Instance]:
     for position, sample in enumerate(samples):
         _check_target(sample, what)
         groups[position if sample.group is None else sample.group].append(position)
-    found = []
+    instances = []
     for positions in groups.values():
         first = samples[positions[0]]
         targets = [samples[position].target for position in positions]
@@ -66,8 +66,8 @@ def find_instances(samples: Sequence[SampleInfo], what: str) -> list[Instance]:
                 f"{what}: no image of the instance {first.group or first.id!r} has a right caption; one needs an answer"
             )
         answers = tuple(target["answer"] for target in targets)
-        found.append(Instance(tuple(positions), tuple(first.target["captions"]), answers))
-    return found
+        instances.append(Instance(tuple(positions), tuple(first.target["captions"]), answers))
+    return instances
 
 
 def _check_target(sample: SampleInfo, what: str) -> None:
@@ -125,12 +125,12 @@ def _correct(images: Array, texts: Array, instances: Sequence[Instance]) -> Sele
     shapes: dict[tuple[int, int], list[int]] = defaultdict(list)
     for index, instance in enumerate(instances):
         shapes[len(instance.positions), sizes[index]].append(index)
-    found = Selection(*(np.zeros(len(instances), dtype=bool) for _ in range(3)))
+    selection = Selection(*(np.zeros(len(instances), dtype=bool) for _ in range(3)))
     for (_, captions), places in shapes.items():
         positions = np.asarray([instances[index].positions for index in places])
         answers = [[-1 if answer is None else answer for answer in instances[index].answers] for index in places]
         rows = starts[places][:, None] + np.arange(captions)
         correct = selection_correct(instance_similarities(images[positions], texts[rows]), np.asarray(answers))
-        for column, values in zip(found, correct, strict=True):
+        for column, values in zip(selection, correct, strict=True):
             column[places] = values
-    return found
+    return selection

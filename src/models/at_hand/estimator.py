@@ -58,8 +58,8 @@ class EstimatorNetwork:
     @property
     def features(self) -> int | None:
         """The number of features of a sample, if the estimator reports it."""
-        found = getattr(self.estimator, "n_features_in_", None)
-        return None if found is None else int(found)
+        number = getattr(self.estimator, "n_features_in_", None)
+        return None if number is None else int(number)
 
     def check(self, made: Any) -> None:
         """Checks that a transform makes as many numbers as the estimator takes.
@@ -82,17 +82,17 @@ class EstimatorNetwork:
         import torch
 
         rows = images.detach().cpu().numpy().reshape(len(images), -1)
-        found: np.ndarray = np.asarray(getattr(self.estimator, self.method)(rows), dtype=np.float64)
+        outputs: np.ndarray = np.asarray(getattr(self.estimator, self.method)(rows), dtype=np.float64)
         if self.method == METHODS[0]:
-            found = np.log(np.maximum(found, np.finfo(np.float32).tiny))
-        elif found.ndim == 1:
-            found = np.stack([np.zeros_like(found), found], axis=1)
-        if found.shape != (len(images), len(self.classes)):
+            outputs = np.log(np.maximum(outputs, np.finfo(np.float32).tiny))
+        elif outputs.ndim == 1:
+            outputs = np.stack([np.zeros_like(outputs), outputs], axis=1)
+        if outputs.shape != (len(images), len(self.classes)):
             raise RunError(
                 f"{type(self.estimator).__name__}: {self.method} should give ({len(images)}, {len(self.classes)})"
-                f" numbers, got {found.shape}"
+                f" numbers, got {outputs.shape}"
             )
-        return torch.tensor(found, dtype=torch.float32, device=images.device)
+        return torch.tensor(outputs, dtype=torch.float32, device=images.device)
 
 
 def estimator_name(estimator: Any) -> str:

@@ -37,11 +37,11 @@ def refuse_other_heads(name: str, config: Mapping[str, Any]) -> None:
     Raises:
         WeightsError: If it is.
     """
-    found = architecture_in(config)
-    if _OTHER_HEAD.search(found) and HEAD not in found:
+    architecture = architecture_in(config)
+    if _OTHER_HEAD.search(architecture) and HEAD not in architecture:
         raise WeightsError(
-            f"{name}: it is a {found}, by its config.json; image classifiers (…{HEAD}) and dual encoders such as CLIP"
-            " are read here"
+            f"{name}: it is a {architecture}, by its config.json; image classifiers (…{HEAD}) and dual encoders such as"
+            " CLIP are read here"
         )
 
 

@@ -61,9 +61,9 @@ class ModelAtHand(Model):
         if random_seed is not None:
             return super().weights(random_seed, fetch)
         with loading(self.name):
-            found = of_network(self._network_at_hand)
-        if self._content is not None and self._content != found.id:
+            weights = of_network(self._network_at_hand)
+        if self._content is not None and self._content != weights.id:
             raise WeightsError(
                 f"{self.name} is the name of a network that has changed since; give the network itself, or name=NAME"
             )
-        return found
+        return weights

@@ -66,13 +66,13 @@ def prepared_by(given: Any, owner: str) -> Preparation:
             f"{owner}: transform is a function from a PIL image to a tensor, such as weights.transforms(); got"
             f" {given!r:.80}"
         )
-    transform, normalization, found = split(owner, given, None)
+    transform, normalization, was_split = split(owner, given, None)
     said = "the transform that was given"
     if not _makes_images(transform, owner):
         from testbed.models.at_hand.pictures import WholePicture
 
         return Preparation(WholePicture(), None, f"{said}, whole, after corruptions", given)
-    return Preparation(transform, normalization, f"{said}, its Normalize after corruptions" if found else said)
+    return Preparation(transform, normalization, f"{said}, its Normalize after corruptions" if was_split else said)
 
 
 def of_options(options: Preprocessing, owner: str, size: int | None = None) -> Preparation | None:
@@ -185,8 +185,8 @@ class ProcessorTransform(LazyTransform):
 
         def transform(image: Image.Image) -> torch.Tensor:
             made = processor(images=image.convert("RGB"), return_tensors="pt", **steps)["pixel_values"][0]
-            found: torch.Tensor = made.float() / 255
-            return found
+            tensor: torch.Tensor = made.float() / 255
+            return tensor
 
         return transform
 

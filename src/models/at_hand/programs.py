@@ -125,8 +125,8 @@ class OnnxNetwork:
     def _run(self, images: torch.Tensor) -> torch.Tensor:
         rows = images.permute(0, 2, 3, 1) if self.facts.channels_last else images
         fed = rows.detach().cpu().contiguous().numpy().astype(NUMPY_TYPES[self.input.type], copy=False)
-        (found,) = self.session.run([self.output.name], {self.input.name: fed})
-        return torch.from_numpy(found).float().to(images.device)
+        (logits,) = self.session.run([self.output.name], {self.input.name: fed})
+        return torch.from_numpy(logits).float().to(images.device)
 
 
 @lru_cache(maxsize=64)

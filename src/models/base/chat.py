@@ -271,7 +271,7 @@ def _flat(part: Any) -> str:
 
 def _extra(reply: Mapping[str, Any], thoughts: str, request_id: str | None) -> dict[str, Any]:
     read, written = tokens(reply)
-    found = {
+    values = {
         "prompt_tokens": read,
         "output_tokens": written,
         "model": reply.get("model"),
@@ -280,4 +280,4 @@ def _extra(reply: Mapping[str, Any], thoughts: str, request_id: str | None) -> d
         "created": reply.get("created"),
         THINKING: thoughts,
     }
-    return {name: value for name, value in found.items() if value and isinstance(value, str | int)}
+    return {name: value for name, value in values.items() if value and isinstance(value, str | int)}

@@ -140,8 +140,8 @@ class ModelDefinition(ABC):
         """Sets transform and normalization; a normalization at the end of the transform is split off."""
         self.transform, self.normalization = transform, normalization
         if self.capabilities & {LOGITS, EMBED_IMAGE}:
-            self.transform, self.normalization, found = split(self.name, transform, normalization)
-            self.remarks = (*self.remarks, SPLIT_OFF) if found and SPLIT_OFF not in self.remarks else self.remarks
+            self.transform, self.normalization, was_split = split(self.name, transform, normalization)
+            self.remarks = (*self.remarks, SPLIT_OFF) if was_split and SPLIT_OFF not in self.remarks else self.remarks
 
     def batch_size(self, adversarial: bool, override: int | None = None) -> int:
         """The batch size: ``override``, else the definition's; under attack the definition's smaller one.

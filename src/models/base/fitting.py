@@ -80,10 +80,10 @@ def counted(names: Iterable[str]) -> list[str]:
 
 def prefixes_of(own: Iterable[str], state: Mapping[str, Any]) -> set[str]:
     """Returns possible prefixes of the network's own names: the empty one, and those in front of one of them."""
-    names, found = list(own), {""}
+    names, prefixes = list(own), {""}
     for name in names[:1] + names[-1:]:
-        found.update(key.removesuffix(name) for key in state if key.endswith(f".{name}"))
-    return found
+        prefixes.update(key.removesuffix(name) for key in state if key.endswith(f".{name}"))
+    return prefixes
 
 
 def renamed(own: set[str], state: Mapping[str, Any]) -> Any:
@@ -95,10 +95,10 @@ def renamed(own: set[str], state: Mapping[str, Any]) -> Any:
                 renames[name] = changed
     if not renames:
         return state
-    found: Any = OrderedDict((renames.get(name, name), value) for name, value in state.items())
+    renamed_state: Any = OrderedDict((renames.get(name, name), value) for name, value in state.items())
     if hasattr(state, "_metadata"):
-        found._metadata = state._metadata
-    return found
+        renamed_state._metadata = state._metadata
+    return renamed_state
 
 
 def fit_state_dict(network: Any, state: Mapping[str, Any], what: str) -> NamedState:

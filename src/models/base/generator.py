@@ -123,10 +123,10 @@ class LoadedGenerator:
         with self._precision():
             answers = self.generator.generate(list(messages), config)
         if not isinstance(answers, list | tuple) or len(answers) != len(messages):
-            found = f"{len(answers)}" if isinstance(answers, list | tuple) else type(answers).__name__
+            got = f"{len(answers)}" if isinstance(answers, list | tuple) else type(answers).__name__
             raise RunError(
                 f"{self.definition.name}: a list of {len(messages)} generations was expected, one for each message;"
-                f" got {found}"
+                f" got {got}"
             )
         for answer in answers:
             if isinstance(answer, Exception):

@@ -30,7 +30,7 @@ def parameters_of(loaded: Any) -> int | None:
     A model that is not a module itself may hold one, as its ``network``, ``encoder``, ``generator`` or ``model``.
     """
     parts = loaded if isinstance(loaded, tuple) else (loaded,)
-    modules = [found for part in parts if (found := _module(part)) is not None]
+    modules = [own_module for part in parts if (own_module := _module(part)) is not None]
     return sum(parameter.numel() for module in modules for parameter in module.parameters()) or None
 
 
@@ -42,5 +42,5 @@ def _module(given: Any, depth: int = 3) -> Any:
     if given is None or depth == 0:
         return None
     held = getattr(given, "__dict__", {})
-    found = (_module(held.get(name), depth - 1) for name in ("network", "encoder", "generator", "model"))
-    return next((count for count in found if count is not None), None)
+    modules = (_module(held.get(name), depth - 1) for name in ("network", "encoder", "generator", "model"))
+    return next((count for count in modules if count is not None), None)

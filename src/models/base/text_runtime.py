@@ -115,9 +115,9 @@ class LoadedTextEncoder:
             told = tell(texts, instruction=instruction)
         else:
             told = tell(texts if self._instructed else [instruction + text for text in texts])
-        if not isinstance(told, Iterable) or len(found := list(told)) != len(texts):
+        if not isinstance(told, Iterable) or len(lengths := list(told)) != len(texts):
             raise RunError(f"{self.definition.name}: lengths returned {told!r:.60} for {len(texts)} texts")
-        return found
+        return lengths
 
     def too_long(self, texts: Sequence[str]) -> tuple[int, int | None]:
         """Counts the texts that have more tokens than the encoder takes, and returns its maximum.

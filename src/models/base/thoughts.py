@@ -141,9 +141,9 @@ def _marks(text: str, whole: bool = True) -> list[_Mark]:
     """
     if not any(hint in text for hint in _HINTS):
         return []
-    found = list(_tags(text))
+    marks = list(_tags(text))
     closed, kept = not whole, []
-    for mark in reversed(found):
+    for mark in reversed(marks):
         closed = closed or mark.ends
         kept += [mark] if mark.sure or closed else []
     return kept[::-1]

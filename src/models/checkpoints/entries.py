@@ -142,9 +142,9 @@ def _faults(entry: Entry) -> int:
 
 def _holders(entries: list[Entry], own: Mapping[str, Any] | None, heads: Sequence[str]) -> list[Entry]:
     """The entries that hold the network: those with most of its tensors, else those with many or a usual name."""
-    found = [held for entry in entries for held in _networks_in(entry, own, heads)] if own is not None else []
-    if found or not entries:
-        return found
+    holders = [held for entry in entries for held in _networks_in(entry, own, heads)] if own is not None else []
+    if holders or not entries:
+        return holders
     sizes = {id(entry): _size(entry) for entry in entries}
     most = max(sizes.values())
     known = (*AVERAGED, *PLAIN)
@@ -274,8 +274,8 @@ def copied(state: Mapping[str, Any]) -> dict[str, Any]:
     return copy  # type: ignore[no-any-return]
 
 
-def _none(what: str, found: str) -> WeightsError:
-    return WeightsError(f"{what} has no state dict (a mapping of names to tensors); {found}")
+def _none(what: str, content: str) -> WeightsError:
+    return WeightsError(f"{what} has no state dict (a mapping of names to tensors); {content}")
 
 
 def _kind(loaded: Any) -> str:

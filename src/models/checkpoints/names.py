@@ -108,17 +108,17 @@ def _with_head(wanted: ExpectedState, plain: MatchedState, state: Mapping[str, A
     stem = stems.pop()
     left = [*plain.beside, *(name for name in plain.state if name not in wanted.own)]
     leaves = {name.rpartition(".")[2]: name for name in wanted.heads}
-    found = []
+    heads = []
     for other in dict.fromkeys(name.rpartition(".")[0] for name in left):
         layer = {leaf: f"{other}.{leaf}" if other else leaf for leaf in leaves}
         if all(name in state and wanted.alike(leaves[leaf], state[name]) for leaf, name in layer.items()):
-            found.append(layer)
-    if len(found) != 1:
+            heads.append(layer)
+    if len(heads) != 1:
         return None
-    taken = set(found[0].values())
+    taken = set(heads[0].values())
     body = {name: value for name, value in plain.state.items() if name not in taken}
-    made = _like(plain.state, {**body, **{leaves[leaf]: state[name] for leaf, name in found[0].items()}})
-    other = next(iter(found[0].values())).rpartition(".")[0]
+    made = _like(plain.state, {**body, **{leaves[leaf]: state[name] for leaf, name in heads[0].items()}})
+    other = next(iter(heads[0].values())).rpartition(".")[0]
     return MatchedState(made, tuple(name for name in plain.beside if name not in taken), (f"head {stem} from {other}",))
 
 
@@ -146,15 +146,15 @@ def _by_authors(wanted: ExpectedState, state: Mapping[str, Any]) -> Iterator[Mat
 
 def _wrappers(state: Mapping[str, Any]) -> list[str]:
     """Returns possible prefixes of foreign names: none, or the first part of most of them, with the next ones."""
-    found, prefix = [""], ""
-    while len(found) <= 4:
+    prefixes, prefix = [""], ""
+    while len(prefixes) <= 4:
         inner = [name.removeprefix(prefix) for name in state if name.startswith(prefix)]
         first, count = Counter(name.partition(".")[0] for name in inner).most_common(1)[0]
         if count * 2 < len(inner) or first.isdigit() or not any(name.startswith(f"{first}.") for name in inner):
             break
         prefix += f"{first}."
-        found.append(prefix)
-    return found
+        prefixes.append(prefix)
+    return prefixes
 
 
 def _is_whole(made: Mapping[str, Any], state: Mapping[str, Any]) -> bool:

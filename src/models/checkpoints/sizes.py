@@ -62,6 +62,6 @@ def sides_in(own: Mapping[str, Any], heads: Sequence[str], state: Mapping[str, A
 def _sides(there: int, here: int, usual: int) -> Iterator[int]:
     """Returns sides for a number of tokens that differs from the usual one: a square of patches and some before it."""
     for prefix in range(min(there, here, MOST_PREFIX)):
-        grid, found = math.isqrt(here - prefix), math.isqrt(there - prefix)
-        if grid**2 == here - prefix and found**2 == there - prefix and grid and found and usual % grid == 0:
-            yield found * (usual // grid)
+        grid, other_grid = math.isqrt(here - prefix), math.isqrt(there - prefix)
+        if grid**2 == here - prefix and other_grid**2 == there - prefix and grid and other_grid and usual % grid == 0:
+            yield other_grid * (usual // grid)

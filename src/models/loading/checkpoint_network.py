@@ -173,14 +173,14 @@ def plan(architecture: str, loaded: Any, settings: Mapping[str, Any], what: str,
         WeightsError: If it does not fit.
     """
     usual = _Sketch(architecture, {**settings, **_uninitialized(architecture)})
-    found = found_in(loaded, what, asked.entry, usual.own, usual.heads)
-    arguments = {**settings, **_auxiliary(architecture, found.state), **_pooling(usual, found.state)}
-    sketch, result = _fitted(_Sketch(architecture, arguments), found.state, what, asked)
+    entry = found_in(loaded, what, asked.entry, usual.own, usual.heads)
+    arguments = {**settings, **_auxiliary(architecture, entry.state), **_pooling(usual, entry.state)}
+    sketch, result = _fitted(_Sketch(architecture, arguments), entry.state, what, asked)
     heads, state = sketch.heads, result.state
     if not heads:
         raise WeightsError(f"{what} cannot be a classifier: the architecture {architecture} has no head")
     if not sketch.wanted.fits(state):
-        raise _misfit(what, sketch, found.state, result)
+        raise _misfit(what, sketch, entry.state, result)
     sizes = {name: int(state[name].shape[0]) for name in heads}
     if len(set(sizes.values())) > 1:
         told = ", ".join(f"{name} of {size}" for name, size in sizes.items())
@@ -199,12 +199,12 @@ def plan(architecture: str, loaded: Any, settings: Mapping[str, Any], what: str,
         said.append(f"built for images of {side} pixels, not {usual_side}")
     if architecture.startswith(PREFIX):
         stem = Path(what).stem if what else ""
-        said += filter(None, [padding_doubt(architecture.removeprefix(PREFIX), stem, found.state)])
+        said += filter(None, [padding_doubt(architecture.removeprefix(PREFIX), stem, entry.state)])
     return Plan(
         next(iter(sizes.values())),
         sketch.arguments,
         state,
-        found,
+        entry,
         result.beside,
         side,
         usual_side,

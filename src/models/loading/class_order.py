@@ -106,8 +106,8 @@ class ClassOrder:
                 return None
             listed = sorted(labels, key=lambda name: (RULES[self.rule](name), name))
         place = {name: index for index, name in enumerate(listed)}
-        found = [place[label] for label in labels]
-        return None if found == list(range(len(found))) else found
+        indices = [place[label] for label in labels]
+        return None if indices == list(range(len(indices))) else indices
 
     def _unmatched(self, model: str, setting: str, labels: Sequence[str] | None) -> str:
         lacking = [name for name in labels or () if name not in _plain(self.names)]
@@ -179,15 +179,19 @@ def listed(names: Any, where: str, classes: int | None) -> ClassOrder:
     Raises:
         DataError: If it does not give each output one name.
     """
-    found = in_order(names)
-    if not found or not all(isinstance(name, str) and name for name in found) or _has_twins(tuple(found)):
+    listed_names = in_order(names)
+    if (
+        not listed_names
+        or not all(isinstance(name, str) and name for name in listed_names)
+        or _has_twins(tuple(listed_names))
+    ):
         raise DataError(
             f"{where} should have a name for each class, in the order of the outputs or with their numbers from 0;"
             f" found {str(names)[:60]!r}"
         )
-    if classes is not None and len(found) != classes:
-        raise DataError(f"{where} names {len(found):,} classes, but the network has {classes:,} outputs")
-    return ClassOrder(LISTED, where, tuple(found))
+    if classes is not None and len(listed_names) != classes:
+        raise DataError(f"{where} names {len(listed_names):,} classes, but the network has {classes:,} outputs")
+    return ClassOrder(LISTED, where, tuple(listed_names))
 
 
 def _has_twins(names: tuple[str, ...]) -> bool:

@@ -125,14 +125,14 @@ def reading(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[
     if known is None and not alike:
         raise UnsupportedError(unknown_outputs(model, setting, len(candidates[0])))
     try:
-        found = None if known is None else _first_match(candidates, known, setting.name, model.name)
+        match = None if known is None else _first_match(candidates, known, setting.name, model.name)
     except UnsupportedError:
         if alike:
             return None
         raise
-    if found is None or (alike and (found.known.assumed or found.outputs == tuple(range(len(found.outputs))))):
+    if match is None or (alike and (match.known.assumed or match.outputs == tuple(range(len(match.outputs))))):
         return None
-    return found
+    return match
 
 
 def numbered_outputs(
@@ -203,9 +203,9 @@ def known_outputs(model: ModelDefinition) -> KnownOutputs | None:
     if order is not None and order.rule == LISTED:
         return KnownOutputs(vocabulary_of(order.names), order.where)
     if model.class_set is not None:
-        found = imagenet(model.class_set[0])
-        if len(found) == count:
-            return KnownOutputs(found, model.class_set[1])
+        vocabulary = imagenet(model.class_set[0])
+        if len(vocabulary) == count:
+            return KnownOutputs(vocabulary, model.class_set[1])
     subset = subset_of(count)
     return None if subset is None else KnownOutputs(imagenet(subset), "their number", assumed=True)
 
@@ -225,27 +225,27 @@ def matched(names: Sequence[str], known: KnownOutputs, setting: str, model: str)
         UnsupportedError: If a name is unknown or ambiguous, or two are one class; names the nearest classes.
     """
     vocabulary = known.vocabulary
-    found = [set(vocabulary.candidates(name)) for name in names]
+    choices = [set(vocabulary.candidates(name)) for name in names]
     _refuse_own_numbers(names, known, setting)
     while True:
-        sure = {next(iter(candidates)) for candidates in found if len(candidates) == 1}
-        left = [candidates - sure if len(candidates) > 1 else candidates for candidates in found]
-        if left == found:
+        sure = {next(iter(candidates)) for candidates in choices if len(candidates) == 1}
+        left = [candidates - sure if len(candidates) > 1 else candidates for candidates in choices]
+        if left == choices:
             break
-        found = left
-    unknown = [name for name, candidates in zip(names, found, strict=True) if not candidates]
+        choices = left
+    unknown = [name for name, candidates in zip(names, choices, strict=True) if not candidates]
     if unknown:
         counts = f"{setting} has {len(names):,} classes; {model} returns {len(vocabulary)} logits"
         raise UnsupportedError(f"{counts}, and {_unknown(unknown, known)}")
     several = next(
-        ((name, candidates) for name, candidates in zip(names, found, strict=True) if len(candidates) > 1), None
+        ((name, candidates) for name, candidates in zip(names, choices, strict=True) if len(candidates) > 1), None
     )
     if several is not None:
         may = " or ".join(f"{vocabulary.display(index)!r} ({vocabulary.wnid(index)})" for index in sorted(several[1]))
         raise UnsupportedError(
             f"{setting}: the class {_short(several[0])} may be {may}, of {known.words}; name it by what is meant"
         )
-    outputs = tuple(next(iter(candidates)) for candidates in found)
+    outputs = tuple(next(iter(candidates)) for candidates in choices)
     first: dict[int, str] = {}
     for name, output in zip(names, outputs, strict=True):
         if output in first:

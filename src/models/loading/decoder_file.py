@@ -104,14 +104,14 @@ def _folder(config: ClipCcConfig) -> str | None:
     base = config.base_dir()
     path = expanded(written)
     candidates = dict.fromkeys([base.parent / path, base / path, config.path.parent / path])
-    found = next((candidate for candidate in candidates if candidate.is_dir()), None)
+    folder = next((candidate for candidate in candidates if candidate.is_dir()), None)
     kind = _kind(config.decoder)
     hub = KINDS[kind].hub if kind in KINDS else KALM_HUB if kind == KALM else source_of(written)
-    if found is None and config.decoder.type != MINILM and REPOSITORY.fullmatch(hub):
+    if folder is None and config.decoder.type != MINILM and REPOSITORY.fullmatch(hub):
         log.warning(
             "%s: there is no folder %s; using %s from the Hugging Face hub", config.path, base.parent / path, hub
         )
-    return str(found.absolute()) if found is not None else None
+    return str(folder.absolute()) if folder is not None else None
 
 
 def _sentence_files(path: Path, given: DecoderConfig, folder: str | None) -> HubFolder:

@@ -85,8 +85,8 @@ def url_file(name: str, url: str, path: Path, fetch: bool = True, sha256: str | 
 
 def hash_in_name(url: str) -> str | None:
     """The prefix of the SHA-256 digest in the names of published checkpoints: ``resnet18-f37072fd.pth``."""
-    found = re.search(r"-([a-f0-9]{8,})\.[a-z]+$", url)
-    return found[1] if found else None
+    match = re.search(r"-([a-f0-9]{8,})\.[a-z]+$", url)
+    return match[1] if match else None
 
 
 def torch_hub_path(url: str) -> Path:

@@ -62,34 +62,34 @@ class HubFolder:
             if not folder.is_dir():
                 raise WeightsError(f"{self.name}: there is no folder {folder}")
             return folder
-        found = self._cached()
-        if found is not None and not self._lacks_code(found) and (not weights or not missing_weights(found)):
-            return found
-        return self._fetched(found, weights) if fetch else None
+        cached = self._cached()
+        if cached is not None and not self._lacks_code(cached) and (not weights or not missing_weights(cached)):
+            return cached
+        return self._fetched(cached, weights) if fetch else None
 
     def _cached(self) -> Path | None:
         from huggingface_hub import snapshot_download
 
         try:
-            found = Path(snapshot_download(self.source, local_files_only=True))
+            folder = Path(snapshot_download(self.source, local_files_only=True))
         except Exception:  # the hub's client may raise anything if it is not cached
             return None
-        return found if (found / "config.json").is_file() else None
+        return folder if (folder / "config.json").is_file() else None
 
-    def _lacks_code(self, found: Path) -> bool:
+    def _lacks_code(self, folder: Path) -> bool:
         """Checks whether code to run was not downloaded, because it was not trusted before."""
-        references = code_references(found) if self.code else ()
+        references = code_references(folder) if self.code else ()
         return any(
-            not (found / f"{reference.rpartition('.')[0]}.py").is_file()
+            not (folder / f"{reference.rpartition('.')[0]}.py").is_file()
             for reference in references
             if "--" not in reference
         )
 
-    def _fetched(self, found: Path | None, weights: bool) -> Path:
+    def _fetched(self, cached: Path | None, weights: bool) -> Path:
         from huggingface_hub import constants, snapshot_download
 
         url = f"{constants.ENDPOINT}/{self.source}"
-        lacking = f", which lacks {missing_weights(found)}" if found is not None else ""
+        lacking = f", which lacks {missing_weights(cached)}" if cached is not None else ""
         place = (
             f"the Hugging Face cache, {constants.HF_HUB_CACHE}{lacking} ('hf download {self.source}' does both), or put"
             " config.json, the tokenizer's files and *.safetensors into a folder, and name that"
@@ -221,8 +221,8 @@ class PackageFolder(HubFolder):
 def parts(folder: Path) -> list[Path]:
     """The folder, and those below it that sentence-transformers' list of modules names."""
     named = [str(module.get("path", "")) for module in _modules(folder)]
-    found = [folder / name for name in named if name and _is_within(name)]
-    return [folder, *(path for path in found if path.is_dir())]
+    folders = [folder / name for name in named if name and _is_within(name)]
+    return [folder, *(path for path in folders if path.is_dir())]
 
 
 def _is_within(path: str) -> bool:

@@ -35,10 +35,10 @@ def split(
     Raises:
         DefinitionError: If images would be normalized twice.
     """
-    found = _split(transform)
-    if found is None:
+    parts = _split(transform)
+    if parts is None:
         return transform, normalization, False
-    rest, mean, std = found
+    rest, mean, std = parts
     if mean == [0.0] * 3 and std == [1.0] * 3:  # it changes nothing
         return rest, normalization, normalization is None
     if normalization is not None:

@@ -46,23 +46,23 @@ def as_trained(config: Mapping[str, Any], state: Mapping[str, Any], what: str) -
     Raises:
         WeightsError: If the positional embedding does not fit a square image.
     """
-    found: dict[str, Any] = {}
+    differences: dict[str, Any] = {}
     said = []
     usual = config["vision_cfg"].get("image_size", 224)
     side = _side(state, usual, what)
     if side is not None:
-        found["image_size"] = side
+        differences["image_size"] = side
         said.append(f"images of {side} pixels, not {_size(usual)}, as its positional embedding has")
     text = config.get("text_cfg") or {}
     known = text.get("context_length", CONTEXT_LENGTH)
     length = next((int(state[name].shape[0]) for name in TEXTS if name in state), None)
     if length is not None and (length := length - bool(text.get("embed_cls"))) != known:
-        found["context_length"] = length
+        differences["context_length"] = length
         said.append(f"texts of {length} tokens, not {known}, as its positional embedding has")
     if "logit_bias" in state and config.get("init_logit_bias") is None:
-        found["init_logit_bias"] = 0.0  # which the file's replaces
+        differences["init_logit_bias"] = 0.0  # which the file's replaces
         said.append("with SigLIP's bias")
-    return found, said
+    return differences, said
 
 
 def configured(config: dict[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,10 +107,10 @@ def in_file(config: Mapping[str, Any], weights: WeightsSource) -> tuple[dict[str
         path = Path((weights.files(fetch=False) or ())[0])
     except (WeightsError, IndexError):
         return {}, []
-    found = shapes(path)
-    if found is None:
+    entry = shapes(path)
+    if entry is None:
         return {}, []
-    state = {name.removeprefix("module."): value for name, value in found.state.items()}
+    state = {name.removeprefix("module."): value for name, value in entry.state.items()}
     return as_trained(config, state, f"the checkpoint {path}")
 
 

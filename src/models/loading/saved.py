@@ -75,13 +75,13 @@ def saved_preprocessing(path: Path, architecture: str) -> SavedPreprocessing | N
         WeightsError: If what was saved cannot be used; the message gives the reason.
     """
     for where, options in _options(path, architecture):
-        found = _preprocessing(options, f"{where} says")
-        if found != Preprocessing():
-            return SavedPreprocessing(found, where, _of_tests(options, where, found))
+        preprocessing = _preprocessing(options, f"{where} says")
+        if preprocessing != Preprocessing():
+            return SavedPreprocessing(preprocessing, where, _of_tests(options, where, preprocessing))
     return None
 
 
-def _of_tests(options: Mapping[str, Any], where: str, found: Preprocessing) -> str:
+def _of_tests(options: Mapping[str, Any], where: str, preprocessing: Preprocessing) -> str:
     """The size and crop that timm's validate takes for tests, where they are others than those of training."""
     size, share = options.get("test_input_size"), options.get("test_crop_pct")
     if not size and not share:
@@ -96,7 +96,7 @@ def _of_tests(options: Mapping[str, Any], where: str, found: Preprocessing) -> s
         resize = _resize(tested, crop, where) if crop else None
     except WeightsError:
         return ""
-    if crop is None or (resize, crop) == (found.resize, found.crop):
+    if crop is None or (resize, crop) == (preprocessing.resize, preprocessing.crop):
         return ""
     names = " and ".join(key for key, value in (("test_input_size", size), ("test_crop_pct", share)) if value)
     return f"{names} of {where} not used: --image-size {resize} {crop} evaluates as timm's validate does"
@@ -147,8 +147,8 @@ def saved_class_order(path: Path, architecture: str, classes: int | None) -> Cla
                 if where.startswith("pretrained_cfg") and len(value) != classes:
                     continue  # of the weights that it was fine-tuned from
                 return listed(dict(value) if isinstance(value, Mapping) else value, place, classes)
-    if (found := _named_outputs(path, classes)) is not None:
-        return found
+    if (order := _named_outputs(path, classes)) is not None:
+        return order
     for where, options in _options(path, architecture):
         if "class_map" in options:
             return _readers_order(options, where, path, classes)
@@ -161,10 +161,10 @@ def _named_outputs(path: Path, classes: int | None) -> ClassOrder | None:
         stamp = os.stat(path)
         key = [str(path), stamp.st_mtime_ns, stamp.st_ctime_ns, stamp.st_ino, stamp.st_size, classes]
         read = partial(open_checkpoint, path, content=False)
-        found = remembered("names", key, ["torch", "safetensors"], [__file__], lambda: _name_lists(read(), classes))
+        lists = remembered("names", key, ["torch", "safetensors"], [__file__], lambda: _name_lists(read(), classes))
     except (OSError, WeightsError):
         return None
-    return _listed_once(found, path.name, classes)
+    return _listed_once(lists, path.name, classes)
 
 
 def _flat(value: Any) -> list[Any]:
@@ -207,10 +207,10 @@ def _options(path: Path, architecture: str, whole: bool = False) -> list[tuple[s
         entries, names = remembered("saved", key, ["torch", "safetensors"], [__file__], lambda: read()[1:])
     except (OSError, WeightsError):
         return []
-    found = [(f"{name} in {path.name}", entries[name]) for name in ENTRIES if name in entries]
+    options = [(f"{name} in {path.name}", entries[name]) for name in ENTRIES if name in entries]
     config = _config_file(path.parent / CONFIG, architecture)
     beside = [(f"{CONFIG} beside {path.name}", config)] if config else []
-    return [*([(f"entries in {path.name}", names)] if whole else []), *found, *beside]
+    return [*([(f"entries in {path.name}", names)] if whole else []), *options, *beside]
 
 
 def _config_file(path: Path, architecture: str) -> Mapping[str, Any] | None:
@@ -312,7 +312,7 @@ def _name_lists(loaded: Any, classes: int | None) -> list[tuple[str, list[str]]]
     ]
 
 
-def _listed_once(found: Sequence[Sequence[Any]], file: str, classes: int | None) -> ClassOrder | None:
+def _listed_once(lists: Sequence[Sequence[Any]], file: str, classes: int | None) -> ClassOrder | None:
     """The order of the outputs, from the lists of names in a checkpoint; None if there is none.
 
     Args:
@@ -323,7 +323,7 @@ def _listed_once(found: Sequence[Sequence[Any]], file: str, classes: int | None)
     Raises:
         DataError: If several lists disagree.
     """
-    named = {place: tuple(names) for place, names in found if not all(name.isdecimal() for name in names)}
+    named = {place: tuple(names) for place, names in lists if not all(name.isdecimal() for name in names)}
     if not named:
         return None
     if len(set(named.values())) > 1:

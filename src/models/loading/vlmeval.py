@@ -147,10 +147,10 @@ class _Adapter:
     def _method(self, outer: str, inner: str) -> Callable[..., Any]:
         """The method of VLMEvalKit's base class if the object has it, else the one that it leads to."""
         names = (outer, inner) if _derives(type(self.model), "BaseModel", "BaseAPI") else (inner, outer)
-        found: Callable[..., Any] = next(
+        chosen: Callable[..., Any] = next(
             method for name in names if callable(method := getattr(self.model, name, None))
         )
-        return found
+        return chosen
 
     def _generation(self, answer: Any) -> Generation:
         """Converts the result of the class to an answer.

@@ -85,8 +85,12 @@ def read_config(path: Path) -> VLMEvalConfig:
     except (ValueError, RecursionError) as error:
         raise DefinitionError(f"{path} is not JSON: {error}") from error
     parts = [content.get(part) if isinstance(content, dict) else None for part in ("model", "data")]
-    for part, found in zip(("model", "data"), parts, strict=True):
-        if not isinstance(found, dict) or not found or not all(isinstance(value, dict) for value in found.values()):
+    for part, entries in zip(("model", "data"), parts, strict=True):
+        if (
+            not isinstance(entries, dict)
+            or not entries
+            or not all(isinstance(value, dict) for value in entries.values())
+        ):
             form = '{"model": {NAME: {…}}, "data": {NAME: {…}}}'
             raise DefinitionError(f"{path}: expected {form}; {part!r} is missing, empty or no such object")
     models, data = parts

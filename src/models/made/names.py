@@ -71,11 +71,11 @@ def with_members(name: str, written: Callable[[str], str]) -> str:
         name: Any word.
         written: The way to write a member.
     """
-    found, before, whole, after = _LIST.match(name), *name.partition(2 * _MARK)
-    if found is None or found[1] == WISEFT or _MARK in before:
+    match, before, whole, after = _LIST.match(name), *name.partition(2 * _MARK)
+    if match is None or match[1] == WISEFT or _MARK in before:
         return name
-    members = sorted(map(written, before[found.end() :].split("+")), key=natural_key)
-    return f"{found[0]}{'+'.join(members)}{whole}{after}"
+    members = sorted(map(written, before[match.end() :].split("+")), key=natural_key)
+    return f"{match[0]}{'+'.join(members)}{whole}{after}"
 
 
 def parse(name: str, model: Known, setting: Known) -> Made:
@@ -132,16 +132,16 @@ def _corrected(name: str, model: Known, setting: Known) -> Made:
         raise NotMadeError(f"{GREEDY}= keeps some members of a soup, as in soup:A+B+C@@greedy=SETTING; got {base!r}")
     if how == PRIOR and value in (EM, ORACLE):
         return Made(how, (known,), value)
-    found = setting(value)
-    if found is None and how == PRIOR:
+    canonical = setting(value)
+    if canonical is None and how == PRIOR:
         raise NotMadeError(
             f"the prior is {EM}, estimated without labels, {ORACLE}, from the labels, or an eval setting whose labels"
             f" are counted; got {value!r}"
         )
-    if found is None:
+    if canonical is None:
         what = "fit a temperature on" if how == TEMPERATURE else "choose members by"
         raise NotMadeError(f"there is no eval setting {value!r} to {what}; testbed list settings")
-    return Made(how, (known,), found)
+    return Made(how, (known,), canonical)
 
 
 def _members(how: str, text: str, model: Known) -> Made:
@@ -156,18 +156,18 @@ def _members(how: str, text: str, model: Known) -> Made:
                 return (name, *rest)
         return None
 
-    found = after(0)
-    if found is None:
+    members = after(0)
+    if members is None:
         unknown = next((piece for piece in pieces if model(piece) is None), text)
         if f"{_MARK}{GREEDY}=" in unknown:
             raise NotMadeError(f"{GREEDY}= is about the whole soup: write @@{GREEDY}=SETTING after its last member")
         raise NotMadeError(f"there is no model {unknown!r}; {how}:A+B has names of models with + between them")
-    if len(found) < 2:
-        raise NotMadeError(f"{how}:A+B takes two models or more; got {len(found)}")
-    if len(set(found)) < len(found):
-        twice = next(name for name in found if found.count(name) > 1)
+    if len(members) < 2:
+        raise NotMadeError(f"{how}:A+B takes two models or more; got {len(members)}")
+    if len(set(members)) < len(members):
+        twice = next(name for name in members if members.count(name) > 1)
         raise NotMadeError(f"it names {twice} twice")
-    return Made(how, tuple(sorted(found, key=natural_key)))
+    return Made(how, tuple(sorted(members, key=natural_key)))
 
 
 def _between(text: str, model: Known) -> Made:

@@ -144,14 +144,14 @@ def _with_pictures(data: pd.DataFrame, skip_noimg: bool, name: str) -> pd.DataFr
     cells = {
         index: "" if pd.isna(cell) else str(cell) for index, cell in zip(data["index"], data["image"], strict=True)
     }
-    found = []
+    pictures = []
     for index, cell in cells.items():
         if 0 < len(cell) <= LONGEST_REFERENCE:
             if len(cells.get(cell, "")) <= LONGEST_REFERENCE:
                 raise DataError(f"{name}: the image of row {index} is {cell!r}, and no row of that index has a picture")
             cell = cells[cell]
-        found.append(_one_or_all(toliststr(cell)))
-    return data.assign(image=pd.Series(found, index=data.index, dtype=object))
+        pictures.append(_one_or_all(toliststr(cell)))
+    return data.assign(image=pd.Series(pictures, index=data.index, dtype=object))
 
 
 def _one_or_all(parts: list[str]) -> Any:

@@ -10,9 +10,9 @@ from testbed.standins.vlmevalkit.dataset.image_base import ImageBaseDataset
 
 def DATASET_TYPE(dataset: str | None, *, default: str = "MCQ") -> str:
     """The ``TYPE`` of the class that names a set, else of VLMEvalKit's set of this name, else the default."""
-    found = class_of(dataset)
-    if found is not None and found.TYPE:
-        return found.TYPE
+    owner = class_of(dataset)
+    if owner is not None and owner.TYPE:
+        return owner.TYPE
     known = _known(dataset)
     if known is not None:
         return str(known.kind)
@@ -21,8 +21,8 @@ def DATASET_TYPE(dataset: str | None, *, default: str = "MCQ") -> str:
 
 def DATASET_MODALITY(dataset: str | None, *, default: str = "IMAGE") -> str:
     """The ``MODALITY`` of the class that names a set, else of VLMEvalKit's set of this name, else the default."""
-    found, known = class_of(dataset), _known(dataset)
-    return found.MODALITY if found is not None else default if known is None else str(known.modality)
+    owner, known = class_of(dataset), _known(dataset)
+    return owner.MODALITY if owner is not None else default if known is None else str(known.modality)
 
 
 def _known(dataset: str | None) -> KnownTable | None:

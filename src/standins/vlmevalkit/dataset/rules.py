@@ -43,9 +43,9 @@ def scored(eval_file: str, scoring: str, judge_kwargs: dict[str, Any]) -> pd.Dat
 
 def report(table: pd.DataFrame, eval_file: str, scale: float) -> Any:
     """The means of ``hit`` by split, also in the file ``…_acc.csv``."""
-    found = by_split(table, scale)
-    dump(found, get_intermediate_file_path(eval_file, "_acc", "csv"))
-    return found
+    scores = by_split(table, scale)
+    dump(scores, get_intermediate_file_path(eval_file, "_acc", "csv"))
+    return scores
 
 
 def by_split(table: pd.DataFrame, scale: float, by: Sequence[str] = ("l2-category", "category")) -> pd.DataFrame:

@@ -79,11 +79,11 @@ def extract_json_objects(text: str, decoder: json.JSONDecoder | None = None) -> 
     start = text.find("{")
     while start != -1:
         try:
-            found, length = decoder.raw_decode(text[start:])
+            value, length = decoder.raw_decode(text[start:])
         except ValueError:
             length = 1
         else:
-            yield found
+            yield value
         start = text.find("{", start + length)
 
 
@@ -134,8 +134,8 @@ def version_cmp(v1: str, v2: str, op: str = "eq") -> bool:
     """Compares two versions: ``eq``, ``ne``, ``lt``, ``le``, ``gt`` or ``ge``."""
     from packaging.version import parse
 
-    found: bool = getattr(operator, op)(parse(v1), parse(v2))
-    return found
+    holds: bool = getattr(operator, op)(parse(v1), parse(v2))
+    return holds
 
 
 def proxy_set(s: str) -> None:
