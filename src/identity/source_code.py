@@ -83,7 +83,7 @@ def _lambda_node(function: types.FunctionType) -> ast.Lambda:
     if not places:  # Python 3.12 keeps no columns for what returns a constant
         inside = [node for node in inside if _compiles_to(node, code)]
     if not inside or (not places and len({ast.unparse(node) for node in inside}) > 1):
-        raise LookupError(f"which lambda of {code.co_filename}:{code.co_firstlineno} it is cannot be told")
+        raise LookupError(f"which lambda of {code.co_filename}:{code.co_firstlineno} it is cannot be determined")
     return max(inside, key=lambda node: (node.lineno, node.col_offset))
 
 

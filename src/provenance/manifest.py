@@ -64,7 +64,7 @@ _WORKING_FOLDER = "the working folder"
 # Entries of a folder that running the code makes.
 _MADE = ("__pycache__", "-wal", "-shm", "-journal", ".pyc")
 EDITED = "was edited since it was read: restart Python, or reload it"
-MISSING_RECORD = "{}: the store does not say which files and versions it was computed from"
+MISSING_RECORD = "{}: the store does not record which files and versions it was computed from"
 
 Use = tuple[str, str]  # a kind of `testbed.tracing.access_log`, and a name as records have it
 

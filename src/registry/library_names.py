@@ -149,7 +149,7 @@ def _weights_class(function: ast.FunctionDef, path: Path) -> str:
             ]
             if len(inner) == 1:
                 return inner[0]
-    raise _UnexpectedError(f"{path.name}: {function.name} does not say which weights it takes")
+    raise _UnexpectedError(f"{path.name}: {function.name} does not name the weights that it takes")
 
 
 def _enumerated(module: StaticModule, name: str) -> Iterator[tuple[str, dict[str, Any]]]:

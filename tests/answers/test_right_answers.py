@@ -45,7 +45,7 @@ def test_texts_of_options_come_before_what_else_they_could_be(right: str, option
     [
         ("0", COLOURS, r"its answer '0' is not one of its options A, B, C \(it may count from 0 or from 1\)"),
         ("D", COLOURS, "its answer 'D' is not one of its options A, B, C"),
-        ("reddish", COLOURS, "its answer 'reddish' is none"),
+        ("reddish", COLOURS, "its answer 'reddish' is not one"),
         ("AB", COLOURS, "its answer 'AB' names several options, and one can be right"),
         ("['A', 'B']", COLOURS, "names several options"),
         ("B) red", COLOURS, "is not one of its options"),

@@ -72,7 +72,7 @@ def test_mistakes_are_told(program: Any, tmp_path: Path) -> None:
     assert "labels.csv, line 2: the label 'maybe' is neither a number from 0 to 1" in done.stderr
     (tmp_path / "labels.csv").write_text("id,label\nnone,1\n")
     done = program("testbed", "calibrate", SETTING, "--labels", "labels.csv", code=1)
-    assert "'none', which is not a sample" in done.stderr
+    assert "'none', which is no sample" in done.stderr
 
 
 def test_labels_say_whose_answers_they_are_of(program: Any, tmp_path: Path) -> None:

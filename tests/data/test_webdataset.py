@@ -289,7 +289,7 @@ def test_two_archives_put_together_are_refused(tmp_path):
     world.write_split(tmp_path, [world.samples({"s0": b"1"}), world.samples({"s1": b"1"})])
     one, two = (tmp_path / "test" / f"{number}.tar" for number in (0, 1))
     one.write_bytes(one.read_bytes() + two.read_bytes())
-    with pytest.raises(DataError, match="two archives put together are no archive"):
+    with pytest.raises(DataError, match="two archives put together are not an archive"):
         WebDataset(tmp_path)
 
 

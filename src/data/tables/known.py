@@ -185,7 +185,7 @@ def _origin(name: str, known: KnownTable | None) -> str:
     if known is None:
         near = difflib.get_close_matches(name, known_tables(), 3, 0.6)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        return f"VLMEvalKit knows no table of this name{hint}"
+        return f"VLMEvalKit has no table of this name{hint}"
     if not known.url:
         return "VLMEvalKit has no URL for it"
     parts = " + ".join(known.url.split())

@@ -183,8 +183,8 @@ def _check_end(path: Path, file: BinaryIO, end: int) -> None:
     while mark:
         if mark.strip(b"\0"):
             raise DataError(
-                f"the shard {path} is damaged: after its last readable member, at byte {end:,}, there is more that is"
-                " none (two archives put together are no archive); get it again"
+                f"the shard {path} is damaged: after its last readable member, at byte {end:,}, there are"
+                " trailing bytes that are not a member (two archives put together are not an archive); get it again"
             )
         mark = file.read(1 << 20)
 

@@ -117,7 +117,7 @@ def _anchors_of(name: str, setting: EvalSetting, path: str) -> EvalSetting:
     if setting.task not in ONE_BY_ONE or setting.scoring is not None:
         raise DefinitionError(
             f"{name}: the samples of {setting.name}, a setting for {setting.task}, are not scored each by itself, so"
-            " that some of them say nothing about all"
+            " that some of them give no estimate for all"
         )
     samples = replace(setting.samples, anchors=path)
     return _like(setting, name, f"some samples of {setting.name}, chosen by {path}", samples=samples)

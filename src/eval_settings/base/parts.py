@@ -91,7 +91,7 @@ class Samples:
         chosen = [position for position in positions if source.ids[position] in wanted]
         if lacking := wanted - {source.ids[position] for position in chosen}:
             raise DataError(
-                f"{self.setting}: {len(lacking):,} of the {len(wanted):,} anchors in {self.anchors} are no samples of"
+                f"{self.setting}: {len(lacking):,} of the {len(wanted):,} anchors in {self.anchors} are not samples of"
                 f" {source.name}, such as {min(lacking)}; were they chosen for another data set?"
             )
         return chosen

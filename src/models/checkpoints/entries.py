@@ -208,8 +208,8 @@ def _preferred(entries: list[Entry], what: str) -> tuple[Entry, str]:
         if len(group) == 1 or (len(group) > 1 and _rank(ranked[0].path, names) < _rank(ranked[1].path, names)):
             return ranked[0], "averaged" if averaged else "timm's order"
     raise WeightsError(
-        f"{what} has several state dicts: {_listed([entry.path for entry in entries], len(entries))}, and no rule says"
-        f" which of them is meant; choose by {OPTION} NAME, or weights_entry= of checkpoint_model"
+        f"{what} has several state dicts: {_listed([entry.path for entry in entries], len(entries))}, and no rule"
+        f" decides which of them is meant; choose by {OPTION} NAME, or weights_entry= of checkpoint_model"
     )
 
 

@@ -272,7 +272,7 @@ def _misfit(what: str, sketch: _Sketch, state: Mapping[str, Any], result: Matche
         *({name: tensor for name, tensor in some.items() if name not in heads} for some in (own, given))
     )
     if not (kinds[0] or kinds[1]) and fixed_side(sketch.network) is not None:
-        hint += "; of a network for images of another size say it: --image-size"
+        hint += "; for a network for images of another size, set --image-size"
     if agrees_in_order(sketch.wanted, tensors):
         hint += (
             f"; its {len(tensors)} tensors have the shapes of the architecture's in the same order: {OPTION} matches"

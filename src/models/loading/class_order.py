@@ -115,7 +115,7 @@ class ClassOrder:
         missing = f" ({lacking[0]!r} is not among the former)" if lacking else ""
         return (
             f"{model}: the classes of its outputs are {_some(self.names)}, from {self.where}; {has}{missing}. Rename"
-            f" the folders, or say the order of the outputs: {OPTION} FILE, or {OPTION} {SETTING} for the setting's"
+            f" the folders, or set the order of the outputs: {OPTION} FILE, or {OPTION} {SETTING} for the setting's"
         )
 
 

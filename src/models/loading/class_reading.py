@@ -162,8 +162,8 @@ def _first_match(candidates: Sequence[Sequence[str]], known: KnownOutputs, setti
 def unknown_outputs(model: ModelDefinition, setting: EvalSetting, classes: int) -> str:
     """Explains why classes cannot be matched to unknown outputs."""
     return (
-        f"{setting.name} has {classes:,} classes; {model.name} returns {model.num_classes:,} logits, and nothing says"
-        f" which of them these classes are: {ways_out()}"
+        f"{setting.name} has {classes:,} classes; {model.name} returns {model.num_classes:,} logits, and nothing"
+        f" determines which of them these classes are: {ways_out()}"
     )
 
 
@@ -269,7 +269,7 @@ def _refuse_own_numbers(names: Sequence[str], known: KnownOutputs, setting: str)
     numbers = sorted(int(name) for name in names)
     if numbers in (list(range(len(numbers))), list(range(1, len(numbers) + 1))):
         raise UnsupportedError(
-            f"{setting}: the {len(names):,} classes are numbered from {numbers[0]} on, which says nothing about the"
+            f"{setting}: the {len(names):,} classes are numbered from {numbers[0]} on, which does not identify the"
             f" outputs: {known.words}; name them by {_example(known)}"
         )
 

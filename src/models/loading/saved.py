@@ -328,7 +328,7 @@ def _listed_once(lists: Sequence[Sequence[Any]], file: str, classes: int | None)
         return None
     if len(set(named.values())) > 1:
         raise DataError(
-            f"{file} has several lists of {classes:,} class names that differ: {', '.join(named)}; say the names"
+            f"{file} has several lists of {classes:,} class names that differ: {', '.join(named)}; give the names"
             f" of the outputs: {OPTION} FILE"
         )
     place, names = next(iter(named.items()))
