@@ -278,7 +278,7 @@ def test_a_damaged_header_is_not_taken_for_the_end(tmp_path):
     data = bytearray(path.read_bytes())
     data[third + 150] ^= 0xFF  # of the checksum
     path.write_bytes(data)
-    with pytest.raises(DataError, match=rf"0.tar is damaged: .* at byte {third:,}, there is more"):
+    with pytest.raises(DataError, match=rf"0.tar is damaged: .* at byte {third:,}, there are trailing bytes"):
         WebDataset(tmp_path)
     path.write_bytes(os.urandom(4096))
     with pytest.raises(DataError, match=r"0.tar is damaged or not a tar archive"):
