@@ -49,10 +49,10 @@ _OPENING = threading.Lock()
 
 
 def decode_file(path: Path) -> Image.Image:
-    """The RGB image in a file.
+    """Decodes the RGB image in a file.
 
     Raises:
-        SampleError: If the file is missing, truncated, not an image, or too large a one.
+        SampleError: If the file is missing, truncated, not an image, or too large.
         DataError: If the machine cannot read files at the moment (too many open files, a disconnected network folder).
     """
     try:
@@ -66,7 +66,7 @@ def decode_file(path: Path) -> Image.Image:
 
 
 def decode_bytes(data: bytes, what: str) -> Image.Image:
-    """The RGB image in some bytes.
+    """Decodes the RGB image in some bytes.
 
     Raises:
         SampleError: If they are truncated or not an image, or it is larger than the limit of the active `Inputs`.
@@ -91,7 +91,7 @@ def decoder() -> str:
 
 
 def _turned(image: Image.Image) -> Image.Image:
-    """An image turned by its EXIF orientation; TIFF files Pillow turns itself."""
+    """Turns an image by its EXIF orientation; Pillow itself turns TIFF files."""
     from PIL import ImageOps
 
     turned = ImageOps.exif_transpose(image) if _orientation(image) else image
@@ -199,7 +199,7 @@ def _largest(image: Image.Image) -> int:
 def marked(digest: str, deep: bool) -> str:
     """The digest of an image file's content, from that of its bytes.
 
-    That of a deep image is another one, so that what was computed before `as_rgb` scaled it is not taken for today's.
+    That of a deep image differs, so that results from before `as_rgb` scaled it are not taken for current ones.
     """
     return digest_bytes(f"{digest} scaled by depth".encode()) if deep else digest
 
@@ -210,7 +210,7 @@ def image_digest(data: bytes) -> str:
 
 
 def eight_bits(data: bytes, what: str) -> bytes:
-    """An image file that every program reads as `decode_bytes` does: itself, or a PNG file for a deep or turned one.
+    """Returns an image file that every program reads as `decode_bytes` does: itself, or a PNG file if deep or turned.
 
     Raises:
         SampleError: If a deep one cannot be decoded.

@@ -34,7 +34,7 @@ class Source(ABC):
         targets: The ground truth of each sample: the class index for classification, a list of captions for captioning.
         class_names: The name of each class, if the data set has names.
         groups: The group of samples drawn together (the video of a frame, the image of a question), or None: intervals
-            and tests take the samples of a group as one. What samples are compared by is a slice.
+            and tests take the samples of a group as one. Attributes by which samples are compared are slices.
         slices: Attributes of each sample (country, camera, …), or None.
         left_out: Entries left out while the samples were listed, by reason.
     """
@@ -75,7 +75,7 @@ class ImageSource(Source):
     """Samples that are images."""
 
     def encoded(self, position: int) -> Path | bytes | None:
-        """The file that holds an image alone, or its bytes; None if the images come as pixels.
+        """Returns the file that holds an image alone, or its bytes; None if the images come as pixels.
 
         Raises:
             SampleError: If this image cannot be read.
@@ -126,7 +126,7 @@ def dataset_of(name: str, samples: Sequence[SampleInfo], class_names: Sequence[s
 
 
 def _as_json(samples: Sequence[SampleInfo]) -> Iterator[bytes]:
-    """A list of all samples, in parts: as one text it would take more memory than the samples."""
+    """Yields a list of all samples, in parts: as one text it would take more memory than the samples."""
     yield b"["
     for start in range(0, len(samples), _PART):
         part = [

@@ -162,7 +162,7 @@ class Catalog:
         return name in self.eval_settings
 
     def find_model(self, name: str) -> ModelDefinition | None:
-        """The model of a stored result; None if there is none, or if it cannot be built here.
+        """Returns the model of a stored result; None if there is none, or if it cannot be built here.
 
         Results are shown nevertheless.
         """
@@ -170,7 +170,7 @@ class Catalog:
         return self.models.find(name)
 
     def find_eval_setting(self, name: str) -> EvalSetting | None:
-        """The eval setting of a stored result, likewise."""
+        """Returns the eval setting of a stored result, likewise."""
         self.load()
         return self.eval_settings.find(name)
 

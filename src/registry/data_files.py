@@ -31,7 +31,7 @@ _RANGE = re.compile(r"([0-9]+)\.\.([0-9]+)")
 
 
 def form_of(path: Path) -> str | None:
-    """The form of a data file, by its first bytes; None for any other file, such as a list of names.
+    """Returns the form of a data file, by its first bytes; None for any other file, such as a list of names.
 
     Raises:
         OSError: If it cannot be read.

@@ -1,4 +1,4 @@
-"""The names of settings: one grammar, by which they are taken apart and put together.
+"""The names of settings: one grammar, which parses and builds them.
 
     NAME[.vlmevalkit][.part][.among-present][+CORRUPTION][.anchors:FILE.json|.random-K][[.WORD…]@JUDGE[&JUDGE…]][.NODE]
 
@@ -104,7 +104,7 @@ class SettingReference:
 
     @property
     def question(self) -> str:
-        """All but the judge: settings with equal ones are scored by different judges in the same way."""
+        """Everything but the judge: settings with equal ones are scored by different judges in the same way."""
         return ".".join([str(self.scored), *self.words])
 
     @classmethod
@@ -165,7 +165,7 @@ def among_present(settings: Settings, names: Sequence[str]) -> list[str]:
 
 
 class Settings(Registry["EvalSetting"]):
-    """The registry of eval settings, with all that is made of those that are registered.
+    """The registry of eval settings, with the settings derived from registered ones.
 
     Args:
         models: The judges.
@@ -184,7 +184,7 @@ class Settings(Registry["EvalSetting"]):
         super()._add(name, item, source)
 
     def reference(self, name: str) -> SettingReference | None:
-        """The parts of a name, in their one spelling; None if it is unknown. Builds nothing."""
+        """Parses a name in its canonical spelling; None if it is unknown. Builds nothing."""
         if (some := _ANCHORS.search(name)) and not self.defines(name):
             of = self.reference(name[: some.start()] + name[some.end() :])
             return (
@@ -197,7 +197,7 @@ class Settings(Registry["EvalSetting"]):
         return self._judged(name)
 
     def canonical(self, name: str) -> str | None:
-        """The one spelling of a name, or None if it is unknown. Builds nothing."""
+        """Returns the canonical spelling of a name, or None if it is unknown. Builds nothing."""
         reference = self.reference(name)
         return None if reference is None else str(reference)
 
@@ -223,7 +223,7 @@ class Settings(Registry["EvalSetting"]):
         return self.plain(name) or self.plain(name + IN_MEMORY)
 
     def source(self, name: str) -> str:
-        """The place of what a setting is made of."""
+        """The place of the definition that a setting derives from."""
         reference = self.reference(name)
         return super().source(name if reference is None else reference.name)
 

@@ -92,7 +92,7 @@ class Registry(Generic[T]):
         self.faults: Mapping[str, str] = {}  # definition files that could not be loaded → why
 
     def add(self, name: str, item: T, source: DefinitionSource | None = None) -> T:
-        """Registers one definition. One of a notebook's cell replaces an earlier one of that name, as cells run again.
+        """Registers one definition. One from a notebook cell replaces an earlier one of that name, as cells run again.
 
         Raises:
             DefinitionError: If the name is not valid.
@@ -106,7 +106,7 @@ class Registry(Generic[T]):
 
         Args:
             name: Its name.
-            make: Gives the definition each time that it is asked for; see `testbed.inputs.once_for_inputs`.
+            make: Returns the definition on each request; see `testbed.inputs.once_for_inputs`.
             source: The place where it was written.
             instead_of: A file whose definition of that name, if there is one, is replaced.
 

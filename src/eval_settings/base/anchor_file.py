@@ -1,4 +1,4 @@
-"""Files of anchors: a few samples of a setting, and how the score of all is estimated from theirs. They are JSON."""
+"""Anchor files: a few samples of a setting, and how to estimate the score of all from theirs. They are JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Errors:
         mean_absolute: The mean absolute error.
         quantile: The absolute error that the share ``level`` of new models stay below.
         rank_correlation: Spearman's correlation of the estimates with the truth; None where either is constant.
-        level: 0.9, or as much as so few families can show; None in files that were written before it was kept.
+        level: 0.9, or less where there are too few families; None in files of earlier versions.
     """
 
     mean_absolute: float
@@ -53,7 +53,7 @@ class Anchor:
 
 @dataclass(frozen=True)
 class KnownModel:
-    """A model that the anchors were chosen by: its family, and its score on all samples."""
+    """A model by which the anchors were chosen: its family, and its score on all samples."""
 
     name: str
     family: str

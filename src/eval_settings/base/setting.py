@@ -129,21 +129,21 @@ class EvalSetting:
         perturbation_fn_cpu: Takes one image, a float tensor [3, H, W] in [0, 1] as the model's transform made it, and
             returns such an image. Runs in the data workers; random numbers of ``random``, ``numpy.random`` and
             ``torch`` are seeded for each sample.
-        perturbation_fn_gpu: Takes ``images`` (float tensor [B, 3, H, W] in [0, 1], on the model's device) and what else
-            it names of: ``model`` (images in [0, 1] to logits, differentiable), ``seeds`` (a list of one integer for
-            each image, made from this setting and the sample alone), ``targets``. Returns images of that shape.
-        metrics_fn: Takes ``logits`` [n, C] and ``targets`` [n], and what else it names of ``image_paths``, ``slices``,
+        perturbation_fn_gpu: Takes ``images`` (float tensor [B, 3, H, W] in [0, 1], on the model's device), and if it
+            names them also: ``model`` (images in [0, 1] to logits, differentiable), ``seeds`` (a list of one integer
+            for each image, made from this setting and the sample alone), ``targets``. Returns images of that shape.
+        metrics_fn: Takes ``logits`` [n, C] and ``targets`` [n], and if it names them also ``image_paths``, ``slices``,
             ``class_names``, ``unreadable`` (booleans [n]) and ``py_model``; returns a dictionary of names to numbers,
             or a list of `Metric` and `Score`. Default: accuracies, calibration and proper scores.
         adversarial_attack: Parameters of an attack; makes batches smaller, and is passed to a model's ``classify`` that
             asks for it, which then replaces ``perturbation_fn_gpu``.
         class_sublist: Classes to which the logits are restricted, in this order; targets index into this list.
-        full_targets: With a ``class_sublist``: whether targets are classes of the full data set instead of indices into
+        full_targets: With a ``class_sublist``: True if targets are classes of the full data set instead of indices into
             the list. All samples must be of classes in the list; choose them by ``idx_subsample_list``.
-        idx_subsample_list: Positions of the data set to use; a repeated one counts as often. Their number counts if
-            ``size`` is another.
+        idx_subsample_list: Positions of the data set to use; a repeated one counts repeatedly. If ``size`` differs from
+            their number, their number counts.
         parent_eval_setting: The name of the setting whose samples and perturbation this one shares; its stored outputs
-            serve this one too.
+            also serve this one.
         transform: Applied to the PIL image before the model's own transform.
         task: ``"classification"``, or another module of `testbed.tasks`: ``"multilabel"``, ``"retrieval"``,
             ``"selection"``, ``"linear_probe"``, ``"image_embedding"``, ``"captioning"``.
@@ -154,15 +154,15 @@ class EvalSetting:
             of its classes.
         other_sizes: Other numbers of samples in which the data set is distributed.
         class_names: A name for each logit, for zero-shot classification; default those of the data set.
-            With a ``class_sublist`` it names all classes, those outside the list too.
+            With a ``class_sublist`` it names all classes, also those outside the list.
         templates: Prompts with ``{c}`` for the class name, or a dictionary of class name to prompts. A setting without
             templates is for classifiers only.
         num_classes: The number of logits that a model must have, or a function that gives it; default the number of
             ``class_names``.
         language: The language of class names, templates or captions, for tokenizers that depend on it.
         keep_embeddings: Also stores the image embeddings of a dual encoder, so that other prompts and other
-            tasks on the same images need not run it again. Tasks on embeddings store them in any case.
-        image_set: The setting after which these embeddings are named; default this one.
+            tasks on the same images need not run it again. Tasks on embeddings always store them.
+        image_set: The setting whose name these embeddings get; default this one.
         task_options: Options of the task: ``recall_k`` of retrieval; ``train``, ``validation`` (names of settings) and
             ``probe`` (fields of `ProbeSpec`) of a linear probe; ``prompt`` and ``generation`` (fields of
             `GenerationConfig`) of captioning.
@@ -317,7 +317,7 @@ class EvalSetting:
             py_model: The model's definition.
 
         Returns:
-            What ``metrics_fn`` returns; without one, top-1 and top-5 in percent.
+            The result of ``metrics_fn``; without one, top-1 and top-5 in percent.
         """
         function = self.metrics_fn or accuracy_topk
         offered = {"logits": logits, "targets": targets, "image_paths": image_paths, "py_model": py_model}
@@ -356,7 +356,7 @@ class EvalSetting:
 
     @property
     def grouping(self) -> list[list[int]] | dict[str, list[list[int]]] | None:
-        """The groups of classes and how each has one logit, as `testbed.metrics.classification.grouped` takes them."""
+        """The groups of classes and the logit of each, as `testbed.metrics.classification.grouped` takes them."""
         groups = self.class_groups
         return groups if groups is None or self.group_by is None else {self.group_by: groups}
 

@@ -71,7 +71,7 @@ class VLMEvalBenchmark(EvalSetting):
 
 
 class Benchmark:
-    """A benchmark's class with its arguments: a data set, a prompt, and how answers are scored.
+    """A benchmark's class with its arguments: a data set, a prompt, and the scoring of answers.
 
     Args:
         data_set: The name of the set.
@@ -183,14 +183,14 @@ class ClassPrompt:
         return self.benchmark.turns(row)
 
     def spec(self) -> dict[str, Any]:
-        """The code that questions are made by; that of ``evaluate`` does not change them."""
+        """Returns the code that makes questions; that of ``evaluate`` does not change them."""
         return {"class": asking(self.benchmark.cls), "arguments": self.benchmark.arguments}
 
 
 def asking(cls: type) -> Any:
     """Returns what determines a class's questions: its members that `_ASKING` reach, and the library classes behind it.
 
-    The class itself where its code may reach any member.
+    It is the class itself where its code may reach any member.
     """
     own = [base for base in cls.__mro__ if own_code.is_own_class(base)]
     if not own:

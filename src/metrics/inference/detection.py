@@ -39,7 +39,7 @@ class DetectionInterval:
     Attributes:
         value: The number, a fraction.
         stderr: Its standard error; None if a kind has too few samples, or one cluster only.
-        low: Lower end of its 95 % interval; None if the standard error is not known. Of an area and of average
+        low: Lower end of its 95 % interval; None if the standard error is not known. For an area and for average
             precision also None if that is 0, as where all positive samples score higher than all negative ones.
         high: Its upper end.
     """
@@ -52,7 +52,7 @@ class DetectionInterval:
 
 @dataclass(frozen=True)
 class LinearisedNumber:
-    """A number, and what each sample adds to its error.
+    """A number, and the contribution of each sample to its error.
 
     Attributes:
         value: The number.
@@ -108,7 +108,7 @@ def false_positive_rate(
         negative: As for `area`.
         clusters: Integer array [positive]: which positive samples belong together, numbered from 0; None: each is
             alone.
-        tpr: The share of positive samples that is to be found.
+        tpr: The share of positive samples to find.
 
     Returns:
         The rate; NaN for the positive samples where these are too few to estimate the curve's slope.
@@ -180,7 +180,7 @@ def _to_the_end(values: Array) -> Array:
 
 
 def _stderr(errors: Sequence[Array], clusters: Sequence[Array | None]) -> float | None:
-    """The standard error of a sum of means of independent clusters, given what each sample adds to the error."""
+    """Returns the standard error of a sum of means of independent clusters, given each sample's contribution."""
     free = max((int(cluster.max()) for cluster in clusters if cluster is not None), default=-1) + 1
     labels: list[Array] = []
     for error, of in zip(errors, clusters, strict=True):

@@ -60,7 +60,7 @@ class GenerationConfig:
             1909.05858).
         presence_penalty: Subtracted from the scores of tokens that were generated before; 0 for none.
         system: The system prompt.
-        seed: The seed of sampling; None for the run's ``--seed``. Models get one that is made of it and the sample.
+        seed: The seed of sampling; None for the run's ``--seed``. Models get one derived from it and the sample.
     """
 
     max_new_tokens: int = 128

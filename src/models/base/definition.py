@@ -57,8 +57,8 @@ class ModelDefinition(ABC):
         arch: The architecture's name.
         adversarial_batch_size: The batch size under attack; default an eighth, at least 1.
         model_type: Such as "Standard training" or "Trained with more data", for figures.
-        weights: Identifies the weights without loading them: a file, a `WeightsSource`, or a string (your own id, to be
-            changed with the weights). Default: a digest of the loaded state dict.
+        weights: Identifies the weights without loading them: a file, a `WeightsSource`, or a string (your own id;
+            change it with the weights). Default: a digest of the loaded state dict.
         architecture: A plain description of what the loader builds; default its source code.
         random_loader: Builds the untrained network; default the architecture ``arch`` of torchvision or timm.
         published: Published numbers of the model; runs report differing results.

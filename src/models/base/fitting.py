@@ -87,7 +87,7 @@ def prefixes_of(own: Iterable[str], state: Mapping[str, Any]) -> set[str]:
 
 
 def renamed(own: set[str], state: Mapping[str, Any]) -> Any:
-    """A state dict whose names of an older library are today's, if it has any."""
+    """Renames the tensors of a state dict of an older library, if there are any."""
     renames = {}
     for name in [key for key in state if key not in own]:
         for pattern, today in OLD_NAMES:
@@ -104,7 +104,8 @@ def renamed(own: set[str], state: Mapping[str, Any]) -> Any:
 def fit_state_dict(network: Any, state: Mapping[str, Any], what: str) -> NamedState:
     """Loads a state dict into a network, as strictly as torch does.
 
-    What torch's modules accept of older versions is accepted: batch norms without ``num_batches_tracked``, for example.
+    Whatever torch's modules accept from older versions is accepted: batch norms without ``num_batches_tracked``, for
+    example.
 
     Args:
         network: The network; if the state dict does not fit, its weights are undefined.
@@ -112,7 +113,7 @@ def fit_state_dict(network: Any, state: Mapping[str, Any], what: str) -> NamedSt
         what: The file, for messages.
 
     Raises:
-        WeightsError: If it does not fit; lists the first faults.
+        WeightsError: If it does not fit; the message lists the first faults.
     """
     own = network.state_dict()
     named = under_own_names(own, state, what)
@@ -136,7 +137,7 @@ def faults(own: Mapping[str, Any], state: Mapping[str, Any]) -> list[str]:
 
 
 def kinds_of_faults(own: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[list[str], list[str], list[str]]:
-    """The names that a state dict does not have, those that it has besides, and the shapes that differ."""
+    """Returns the names missing in a state dict, its additional names, and the shapes that differ."""
     shapes = [
         f"{name} is {tuple(state[name].shape)}, not {tuple(own[name].shape)}"
         for name in own
@@ -148,7 +149,7 @@ def kinds_of_faults(own: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[l
 
 
 def misfit(what: str, own: Mapping[str, Any], state: Mapping[str, Any], hint: str = "") -> WeightsError:
-    """The error for weights that do not fit: a few faults are all listed, of many the first of each kind."""
+    """Returns the error for weights that do not fit: a few faults are all listed, of many the first of each kind."""
     kinds = kinds_of_faults(own, state)
     if sum(map(len, kinds)) <= SHOWN:
         said = [fault for kind in kinds for fault in kind]

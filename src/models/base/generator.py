@@ -155,16 +155,16 @@ class LoadedGenerator:
 
 
 def drawn_by(message: Message, seed: int) -> int:
-    """The seed by which the answer to a message is drawn: it follows from the sample, not from other messages.
+    """Returns the seed for drawing the answer to a message: it follows from the sample, not from other messages.
 
     Args:
         message: The message.
-        seed: That of the configuration, or the run's.
+        seed: The configuration's seed, or the run's.
     """
     return sample_seed(SAMPLING, message.sample, seed)
 
 
 def ended(text: str, stops: Sequence[str]) -> tuple[str, bool]:
-    """A text up to the first of some strings, and whether one is in it; empty strings end nothing."""
+    """Cuts a text at the first of some strings, and returns whether one is in it; empty strings end nothing."""
     places = [place for stop in stops if stop and (place := text.find(stop)) >= 0]
     return (text[: min(places)], True) if places else (text, False)

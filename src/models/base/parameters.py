@@ -9,7 +9,7 @@ from testbed.models.base.definition import ModelDefinition
 
 
 def count_parameters(model: ModelDefinition) -> int | None:
-    """The number of parameters of a model's network, built without memory for them; None if it cannot be.
+    """Counts the parameters of a model's network, built without memory for them; None if it cannot be built.
 
     Only networks that can be built untrained (as by ``--random-weights``) are counted; nothing is downloaded.
     """
@@ -25,7 +25,7 @@ def count_parameters(model: ModelDefinition) -> int | None:
 
 
 def parameters_of(loaded: Any) -> int | None:
-    """The number of parameters of a loaded model or a network, or of several in a tuple; None if they are not here.
+    """Counts the parameters of a loaded model or a network, or of several in a tuple; None if they are not here.
 
     A model that is not a module itself may hold one, as its ``network``, ``encoder``, ``generator`` or ``model``.
     """

@@ -1,4 +1,4 @@
-"""Models that are loaded: on a device, at a precision, ready to be run."""
+"""Loaded models: on a device, at a precision, ready to run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def autocast(options: LoadOptions) -> contextlib.AbstractContextManager[Any]:
-    """The precision of a forward pass: float32, also where torch would take less for it; or less, by torch.autocast."""
+    """Sets a forward pass's precision: float32, also where torch would take less for it; or less, by torch.autocast."""
     if options.dtype in (FLOAT32, TF32):
         on_gpu = options.device.startswith("cuda")
         return tensor_float_32(options.dtype == TF32) if on_gpu else contextlib.nullcontext()
@@ -64,7 +64,7 @@ def prepared(network: Any, options: LoadOptions, *compiled: str) -> Any:
 
 
 class ImageClassifier(nn.Module):
-    """Images in [0, 1] to logits: normalization, network (or ``classify``), and the restriction to some classes.
+    """Maps images in [0, 1] to logits: normalization, network (or ``classify``), and the restriction to some classes.
 
     This is what a perturbation gets as ``model``; it can be differentiated with respect to the images.
 
@@ -218,14 +218,14 @@ class LoadedDualEncoder:
         return self._tokenizer_for(language)(list(texts))
 
     def _tokenizer_for(self, language: str | None) -> Any:
-        """The tokenizer for texts of a language. It is asked each time: many a tokenizer keeps the last language."""
+        """Returns the tokenizer for a language's texts, asked each time: many tokenizers keep the last language."""
         code = self.definition.text_language(language)
         tokenizer_for = self.definition.tokenizer_for
         return self.tokenizer if code is None or tokenizer_for is None else tokenizer_for(self.tokenizer, code)
 
 
 def _chosen(logits: torch.Tensor, classes: Sequence[int]) -> torch.Tensor:
-    """The logits [B, len(classes)] of some classes, in their order. A list as an index would wait for the device."""
+    """Selects the logits [B, len(classes)] of some classes, in order. A list as an index would wait for the device."""
     return logits.index_select(1, sent(torch.tensor(classes), logits.device))
 
 

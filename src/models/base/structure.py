@@ -23,8 +23,7 @@ def structure_of(network: Any) -> Any:
     """A network's structure, as a JSON value.
 
     For each module within it, in order: its class, its fields, its hooks. A library's classes count by name. What
-    cannot be described counts by its type's name. Whether the network is in training mode, where its tensors are, and
-    whether they ask for gradients does not count.
+    cannot be described counts by its type's name. Training mode, the tensors' device and their gradients do not count.
 
     Args:
         network: A module of torch; of another object with a state dict, its class and fields.

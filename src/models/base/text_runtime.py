@@ -1,4 +1,4 @@
-"""Text embedders that are loaded: on a device, at a precision, ready to be run."""
+"""Loaded text embedders: on a device, at a precision, ready to run."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class LoadedTextEncoder:
         return sum(length > most for length in lengths), int(most)
 
     def _group(self, texts: list[str]) -> torch.Tensor:
-        """The embeddings of texts of like length, in batches that fit."""
+        """Embeds texts of similar length, in batches that fit."""
         return self._pieces(len(texts), lambda part: self._encoded(texts[part]))
 
     def _encoded(self, texts: list[str]) -> torch.Tensor:
