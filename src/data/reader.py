@@ -115,7 +115,7 @@ class Batch:
         return self
 
 
-class Reader:
+class BatchReader:
     """A map-style data set for torch's DataLoader, indexed by (shard, place).
 
     Args:
@@ -259,4 +259,4 @@ def _stack(images: Sequence[torch.Tensor]) -> torch.Tensor | None:
     return default_collate(list(images)) if images else None
 
 
-__all__ = ["Batch", "ByName", "CpuPerturbation", "Item", "Reader", "collate", "portable"]
+__all__ = ["Batch", "BatchReader", "ByName", "CpuPerturbation", "Item", "collate", "portable"]
