@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-import_module("testbed.tracing.audit").install()  # what a script reads before its first evaluation counts, too
+import_module("testbed.tracing.audit").install()  # what a script reads before its first evaluation also counts
 
 _LAZY = {
     "Results": "testbed.api.results",

@@ -17,13 +17,13 @@ def first_line(error: BaseException | str) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Any error as a reason for a person: its type and the first line of its message, in at most 2,000 characters."""
+    """Formats an error as a reason for people: its type and the first line of its message, at most 2,000 characters."""
     name, said = type(error).__name__, first_line(error)
     return name if said == name else within(f"{name}: {said}")
 
 
 def takes(function: Callable[..., Any], argument: str) -> bool:
-    """Whether a function has an argument of that name."""
+    """Checks whether a function has an argument of that name."""
     try:
         return argument in inspect.signature(function).parameters
     except (TypeError, ValueError):  # some of those that are written in C

@@ -13,12 +13,12 @@ def canonical(text: str) -> str:
     """A text in Unicode's form NFC, without format characters such as zero-width spaces and marks of direction."""
     if text.isascii():
         return text
-    seen = (each for each in text if each not in _UNSEEN and unicodedata.category(each) != "Cf")
+    seen = (char for char in text if char not in _UNSEEN and unicodedata.category(char) != "Cf")
     return unicodedata.normalize("NFC", "".join(seen))
 
 
 def canonical_columns(columns: Mapping[str, str]) -> Mapping[str, str]:
     """The columns of a row with canonical texts."""
-    if all(each.isascii() for each in columns.values()):
+    if all(text.isascii() for text in columns.values()):
         return columns
     return {name: canonical(text) for name, text in columns.items()}

@@ -21,18 +21,18 @@ def sent(values: torch.Tensor, device: torch.device | str) -> torch.Tensor:
 
 
 def like(images: torch.Tensor, values: Any) -> torch.Tensor:
-    """Numbers as a tensor of the type of others, where those are, without waiting for the device."""
+    """Returns numbers as a tensor of the type of others, on their device, without waiting for it."""
     return sent(torch.tensor(values, dtype=images.dtype), images.device)
 
 
 def runs_ahead(device: str) -> bool:
-    """True for a device that computes while Python goes on."""
+    """Checks whether a device computes while Python continues."""
     return device.startswith("cuda")
 
 
 @contextlib.contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Seeds torch within a block; afterwards its generators are as they were before, on GPUs as well.
+    """Seeds torch within a block; afterwards its generators are restored, on GPUs as well.
 
     `torch.manual_seed` also seeds GPUs, and would do so later where CUDA is not in use yet.
     """

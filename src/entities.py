@@ -24,16 +24,16 @@ Better = Literal["higher", "lower", "neither"]
 
 OVERALL = "overall"
 FRACTION = "fraction"
-JUDGE_SLICE = "judge"  # what slices of the metric `unread` begin with that say why a judge gave no verdict
-# The metric that says for which share of the outputs a model gave no finite numbers; absent where all are finite.
+JUDGE_SLICE = "judge"  # prefix of the slices of the metric `unread` that give the reasons of a judge without a verdict
+# The share of the outputs for which a model gave no finite numbers; absent where all are finite.
 NOT_FINITE = "not_finite"
-# The metric that says which share of the samples a model refused, absent where it refused none; and what its slices
-# begin with that say why.
+# The share of the samples that a model refused, absent where it refused none; and the prefix of its slices, which give
+# the reasons.
 REFUSED, REASON_SLICE = "refused", "reason"
 REMARKS = "remarks"  # in the environment of an evaluation: lines about its outputs
 DIFFERING = "differing_samples"  # in the environment of a certificate: the ids of samples that differ
-MAY_DIFFER = "may_differ"  # there, too: the largest share of all samples that may differ though those compared do not
-NEW_METRICS, METRIC_CHANGES = "new_metrics", "metric_changes"  # there, too: names of metrics, and how others differ
+MAY_DIFFER = "may_differ"  # also there: the largest share of all samples that may differ though those compared do not
+NEW_METRICS, METRIC_CHANGES = "new_metrics", "metric_changes"  # also there: names of metrics, and how others differ
 MEAN_PROBABILITY = "mean_probability"  # how a group of classes has one logit, other than by its largest
 TEXTS = "texts"  # its slice for the embeddings of texts
 REFERENCE = "reference"  # in the environment of an evaluation: the file that its model's short name stands for
@@ -41,12 +41,12 @@ CHECKPOINT = "checkpoint"  # in the environment of an evaluation: which step of 
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class TrainingCheckpoint:
     """A model on its way through a training run.
 
     Attributes:
         run: The folder of the training run.
-        step: How far it was, counted in ``unit``.
+        step: Its progress, counted in ``unit``.
         unit: ``"step"``, or ``"epoch"`` where only these are known.
         epoch: The epoch, if it is known.
     """
@@ -73,7 +73,7 @@ class Metric:
         stderr: The standard error of the value, in its unit.
         slice: ``overall``, or the slice of the samples.
         unit: ``fraction``, or another unit; empty if it has none.
-        scorer: What computed it, with its version.
+        scorer: The scorer that computed it, with its version.
         published: The text of the number in the table that it was imported from.
         better: As the further fields to ``zero_one``, what the metric declares; see `testbed.metric_specs.MetricSpec`.
         clusters: The number of clusters that the samples come in; None if each is alone, or it is not known.
@@ -151,13 +151,13 @@ class ClaimSource:
         repository: ``owner/name``; empty if it is not known, as are further fields.
         revision: The commit.
         path: In the repository, or the file's name.
-        sha256: Of the file.
+        sha256: The digest of the file.
         licence: As SPDX names it.
-        date: Of the commit, as ``2026-06-27``.
-        form: What the file was recognised as.
+        date: The date of the commit, as ``2026-06-27``.
+        form: The recognised form of the file.
         rows: The rows or records in the file.
-        left_out: Column → how many of its values are no claims, such as numbers of parameters.
-        place: Among the sources: of claims about one number, that of the first one stands in the results.
+        left_out: Column → the number of its values that are not claims, such as numbers of parameters.
+        place: The position among the sources: for several claims about one number, results show the first one's.
     """
 
     name: str
@@ -190,14 +190,14 @@ class Claim:
         value: As `Metric.value`: a fraction for rates.
         unit: As `Metric.unit`.
         published: The number as it is printed in the file.
-        row: Where in the file it is: the row or the record.
+        row: Its place in the file: the row or the record.
         column: Its column or key.
         slice: As `Metric.slice`.
-        n: The number of samples, if the file tells it.
-        stderr: The standard error of the value, in its unit, if the file tells it.
+        n: The number of samples, if the file has it.
+        stderr: The standard error of the value, in its unit, if the file has it.
         better: As the further fields to ``zero_one``, what the metric declares.
-        protocol: What the file tells of how it was measured: image size, crop, split, revision, …
-        why: Why the model or the setting is none of testbed's; None if both are.
+        protocol: The conditions of the measurement in the file: image size, crop, split, revision, …
+        why: The reason why the model or the setting is not one of testbed's; None if both are.
         source: The file; None before it is stored.
     """
 
@@ -223,7 +223,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Named:
+class StoredDefinition:
     """A stored model or eval setting."""
 
     id: int
@@ -236,11 +236,11 @@ class Named:
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What the store knows about a model.
+    """The store's facts about a model.
 
     Attributes:
-        parameters: Of its network, once it was loaded here.
-        since: When it came into the store.
+        parameters: The number of its network's parameters, once it was loaded here.
+        since: The time when it came into the store.
     """
 
     name: str
@@ -251,11 +251,11 @@ class ModelFacts:
 
 @dataclass(frozen=True)
 class CellRecord:
-    """What the store records when an evaluation begins.
+    """The record that the store writes when an evaluation begins.
 
     Attributes:
-        identity: The content of the fingerprint. Parts that are dictionaries (the model, how outputs are computed, how
-            they are scored) are stored once and shared by evaluations.
+        identity: The content of the fingerprint. Parts that are dictionaries (the model, the computation of outputs,
+            the scoring) are stored once and shared by evaluations.
     """
 
     model: str
@@ -317,7 +317,7 @@ class StoredRecord:
 
     Attributes:
         content: A record from `testbed.provenance.manifest`.
-        metrics: Whether it is valid for the metrics, not only for the outputs.
+        metrics: True if it is valid for the metrics, not only for the outputs.
         key: The digest of its content.
     """
 
@@ -333,11 +333,11 @@ class Certificate:
 
     Attributes:
         samples: The number of recomputed samples.
-        differing: How many of them differ by more than the tolerance.
-        flips: How many have a different answer (class or text); None if outputs are not answers.
+        differing: The number of them that differ by more than the tolerance.
+        flips: The number with a different answer (class or text); None if outputs are not answers.
         largest_difference: The largest absolute difference, relative to the sample's largest number; None for text.
         tolerance: The largest relative difference at which two outputs are equal.
-        same_metrics: Whether metrics recomputed from the stored outputs equal the stored ones; None if they were not
+        same_metrics: True if metrics recomputed from the stored outputs equal the stored ones; None if they were not
             recomputed.
         because: The reasons for the comparison: a line for each changed file, version or variable.
         environment: The environment of the recomputed outputs, as in `Evaluation.environment`.
@@ -355,7 +355,7 @@ class Certificate:
 
     @property
     def equal(self) -> bool:
-        """Whether the stored outputs and metrics equal the recomputed ones."""
+        """True if the stored outputs and metrics equal the recomputed ones."""
         return not self.differing and self.same_metrics is not False
 
     @property
@@ -370,18 +370,18 @@ class Certificate:
 
     @property
     def metric_changes(self) -> list[str]:
-        """How stored metrics differ from those that are computed from the same outputs; for people."""
+        """The differences of stored metrics from those computed from the same outputs; for people."""
         return self._noted(METRIC_CHANGES)
 
     @property
     def may_differ(self) -> float | None:
         """The largest share of samples that may differ though those that were compared are equal; None if unknown."""
-        found = (self.environment or {}).get(MAY_DIFFER)
-        return found if isinstance(found, float) else None
+        share = (self.environment or {}).get(MAY_DIFFER)
+        return share if isinstance(share, float) else None
 
     def _noted(self, name: str) -> list[str]:
-        found = self.environment.get(name) if isinstance(self.environment, dict) else None
-        return [str(each) for each in found] if isinstance(found, list) else []
+        lines = self.environment.get(name) if isinstance(self.environment, dict) else None
+        return [str(value) for value in lines] if isinstance(lines, list) else []
 
     @property
     def flip_rate(self) -> float | None:
@@ -401,10 +401,10 @@ def current(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
     the latest imported one.
     """
     chosen: dict[bool, Evaluation] = {}
-    for each in evaluations:
-        held = chosen.get(each.origin == "imported")
-        if held is None or _precedence(each) > _precedence(held):
-            chosen[each.origin == "imported"] = each
+    for evaluation in evaluations:
+        held = chosen.get(evaluation.origin == "imported")
+        if held is None or _precedence(evaluation) > _precedence(held):
+            chosen[evaluation.origin == "imported"] = evaluation
     return [chosen[imported] for imported in (False, True) if imported in chosen]
 
 

@@ -1,6 +1,6 @@
 """The errors that testbed raises on purpose.
 
-All of them derive from `TestbedError`; the command line prints their message without a traceback. A message says what
+All of them derive from `TestbedError`; the command line prints their message without a traceback. A message states what
 was found, what was expected, and what to do.
 """
 
@@ -23,11 +23,11 @@ class TestbedError(Exception):
     The URLs in its message show no passwords; of a long message `str` gives the beginning and the end.
     """
 
-    report: Any = None  # of a run that it ended: how far that had come
+    report: Any = None  # the progress of the run that it ended
     __test__ = False  # pytest would otherwise try to collect a class whose name begins with Test
 
     def __init__(self, *arguments: object) -> None:
-        super().__init__(*(redacted(each) if isinstance(each, str) else each for each in arguments))
+        super().__init__(*(redacted(argument) if isinstance(argument, str) else argument for argument in arguments))
 
     def __str__(self) -> str:
         return within(super().__str__())
@@ -84,7 +84,7 @@ class RefusedError(TestbedError):
 
 
 class UnsupportedError(TestbedError):
-    """A model lacks what a setting needs."""
+    """A model does not have what a setting needs."""
 
 
 class RunError(TestbedError):
@@ -117,7 +117,7 @@ class StoreUnreachableError(StoreError):
 
 
 class StoreDamagedError(StoreError):
-    """The database itself says that a part of it is corrupt.
+    """The database itself reports that a part of it is corrupt.
 
     Attributes:
         what: The damage, without the advice that follows it in the message.
@@ -141,7 +141,7 @@ class CorruptOutputError(StoreError):
 
 
 class UnreadOutputError(CorruptOutputError):
-    """A stored payload cannot be read now, which says nothing of its bytes."""
+    """A stored payload cannot be read now; its bytes may be intact."""
 
 
 class LostOutputError(UnreadOutputError):
@@ -186,10 +186,10 @@ def unknown_name(noun: str, name: str, known: Sequence[str], where: str, command
     """Builds the error for an unknown name: the nearest names, then what there is.
 
     Args:
-        noun: What the name was taken for, such as ``"model"``.
+        noun: The supposed kind of the name, such as ``"model"``.
         name: The name as it was given.
         known: Every name there is.
-        where: Where it was looked for, such as ``"the registry"``.
+        where: The place of the search, such as ``"the registry"``.
         command: The command that lists them all.
     """
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
@@ -199,7 +199,7 @@ def unknown_name(noun: str, name: str, known: Sequence[str], where: str, command
     if near:
         message += "; did you mean " + " or ".join(repr(candidate) for candidate in near) + "?"
     if not known:
-        return UnknownNameError(f"{message}; there is none at all ({command} lists them)")
+        return UnknownNameError(f"{message}; none are registered ({command} lists them)")
     if len(known) <= 12:
         return UnknownNameError(f"{message}; there are: {', '.join(known)}")
     return UnknownNameError(f"{message}; there are {len(known)}, which {command} lists")

@@ -1,4 +1,4 @@
-"""Where testbed is extended: all kinds of entry points of the group ``testbed.extensions``.
+"""Entry points that extend testbed, all of the group ``testbed.extensions``.
 
 An installed package extends testbed by entry points of this group, which are named ``KIND.NAME``. Testbed's own
 extensions, the packages in `testbed.extensions` and `testbed.plotting`, come in the same way, and the rest of testbed
@@ -53,17 +53,17 @@ def load(kind: str, name: str) -> Any:
     Raises:
         ExtensionError: If there is none of this name, several packages have one, or importing it fails.
     """
-    found = _installed().get(kind, {}).get(name, ())
-    if not found:
+    points = _installed().get(kind, {}).get(name, ())
+    if not points:
         raise ExtensionError(f"no installed extension has {kind}.{name}")
-    if len(found) > 1:
-        packages = " and ".join(sorted(map(_package, found)))
+    if len(points) > 1:
+        packages = " and ".join(sorted(map(_package, points)))
         raise ExtensionError(f"{packages} both have an extension {kind}.{name}; uninstall one of them")
     try:
-        return found[0].load()
+        return points[0].load()
     except Exception as error:
         raise ExtensionError(
-            f"the extension {kind}.{name} of {_package(found[0])} cannot be loaded: {reason_of(error)}; uninstall it,"
+            f"the extension {kind}.{name} of {_package(points[0])} cannot be loaded: {reason_of(error)}; uninstall it,"
             f" or set {ENV_NO_EXTENSIONS}=1 to do without extensions"
         ) from error
 
@@ -89,16 +89,16 @@ def load_all(kind: str, note: Callable[[str], None]) -> dict[str, Any]:
 
 @cache
 def _installed() -> Mapping[str, Mapping[str, Sequence[EntryPoint]]]:
-    """Kind → name → entry points; several if packages disagree about a name."""
-    found: dict[str, dict[str, list[EntryPoint]]] = {}
+    """Returns kind → name → entry points; several if packages disagree about a name."""
+    points_by_kind: dict[str, dict[str, list[EntryPoint]]] = {}
     if os.environ.get(ENV_NO_EXTENSIONS):
-        return found
+        return points_by_kind
     for entry_point in entry_points(group=GROUP):
         kind, _, name = entry_point.name.partition(".")
-        same = found.setdefault(kind, {}).setdefault(name, [])
+        same = points_by_kind.setdefault(kind, {}).setdefault(name, [])
         if entry_point.value not in (other.value for other in same):  # a package may be found twice on the path
             same.append(entry_point)
-    return found
+    return points_by_kind
 
 
 def _package(entry_point: EntryPoint) -> str:

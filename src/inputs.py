@@ -1,7 +1,7 @@
-"""What a run reads besides its definitions: the data root, recorded predictions, files of class names and heads.
+"""Inputs of a run besides its definitions: the data root, recorded predictions, files of class names and heads.
 
-A command says these once, as `Inputs`; a user's variables are the defaults. They are part of a run's options, are
-active while it runs, and travel with the work to every thread and process that takes part, so that nothing is told
+A command collects these once, as `Inputs`; a user's variables are the defaults. They are part of a run's options, are
+active while it runs, and travel with the work to every thread and process that takes part, so that nothing is passed
 through the environment. Where none are active, as in a notebook that opens a data set, the variables are read as they
 are then.
 """
@@ -45,9 +45,9 @@ class Preprocessing:
     Attributes:
         resize: Length of the shorter side after resizing (pixels).
         crop: Side of the square that is then cropped (pixels); given together with ``resize``.
-        mean: Of the three channels, in [0, 1].
+        mean: The means of the three channels, in [0, 1].
         std: Likewise; positive.
-        interpolation: Of resizing.
+        interpolation: The interpolation of resizing.
     """
 
     resize: int | None = None
@@ -57,7 +57,7 @@ class Preprocessing:
     interpolation: str | None = None
 
     def or_else(self, other: Preprocessing) -> Preprocessing:
-        """This preprocessing, with another's values for what is None here."""
+        """Fills the fields that are None here with another preprocessing's values."""
         sizes = self if self.crop is not None else other
         return Preprocessing(
             resize=sizes.resize,
@@ -69,7 +69,7 @@ class Preprocessing:
 
     @property
     def options(self) -> list[str]:
-        """The options of ``testbed run`` that say this."""
+        """The options of ``testbed run`` for this preprocessing."""
         said: dict[str, object] = {"--image-size": self.crop, "--mean": self.mean, "--std": self.std}
         said["--interpolation"] = self.interpolation
         return [option for option, value in said.items() if value is not None]
@@ -81,7 +81,7 @@ class OwnName:
 
     Attributes:
         name: The short name.
-        reference: What it stands for, such as ``timm/tf_efficientnet_lite0,/path/lite0.pth``.
+        reference: Its target, such as ``timm/tf_efficientnet_lite0,/path/lite0.pth``.
         preprocessing: With which options.
         class_order: As of `Inputs`.
         content: A digest of the file; empty for a folder.
@@ -98,25 +98,25 @@ class OwnName:
     match_by_order: bool = False
 
     def as_text(self) -> str:
-        """What the name stands for, as a store keeps it."""
+        """Returns the target of the name, as a store keeps it."""
         about = {key: value for key, value in vars(self).items() if key not in ("name", "reference", "preprocessing")}
         return json.dumps({"model": self.reference, **about, **vars(self.preprocessing)}, sort_keys=True)
 
     @classmethod
     def of_text(cls, name: str, text: str) -> OwnName:
         """The same, read again."""
-        found = json.loads(text)
+        fields_of_name = json.loads(text)
         given: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in found.items()
+            key: tuple(value) if isinstance(value, list) else value for key, value in fields_of_name.items()
         }
-        known = {each.name for each in fields(Preprocessing)}
+        known = {field.name for field in fields(Preprocessing)}
         preprocessing = Preprocessing(**{key: given.pop(key) for key in known & given.keys()})
         return cls(name, given.pop("model"), preprocessing, **given)
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a run reads besides its definitions. None means unset; no variable is asked in its place.
+    """Inputs of a run besides its definitions. None means unset; no variable is asked in its place.
 
     Attributes:
         data_root: The folder with the data sets, or the URL of one; either may have ``{dataset}`` in it.
@@ -131,14 +131,15 @@ class Inputs:
         trusted_code: The models whose repositories may run their own code: ``"1"`` for all, or names between commas.
         max_megapixels: The largest image that is decoded, in millions of pixels. Decoding one takes up to 12 bytes for
             each pixel.
-        exif: Whether images are read as ``stored``, or ``turn``ed by their EXIF orientation.
-        preprocessing: Of checkpoints that the command line names, such as ``resnet18,finetuned.pth``.
-        class_order: Of their outputs: ``setting``, ``sorted``, ``natural``, or the path of a file of class names; None
-            for what the checkpoint says.
+        exif: ``stored`` to read images as they are, ``turn`` to apply their EXIF orientation.
+        preprocessing: The preprocessing of checkpoints that the command line names, such as ``resnet18,finetuned.pth``.
+        class_order: The order of their outputs: ``setting``, ``sorted``, ``natural``, or the path of a file of class
+            names; None for the checkpoint's own.
         weights_entry: The entry of their files that has the weights, such as ``ema.module``; empty for the default.
-        match_by_order: Whether the order of their tensors decides where the names say nothing and the shapes agree.
+        match_by_order: True to match tensors by their order where names do not match and shapes agree.
         own_names: The short names of models in files, as the store has them.
-        kept: Of each greedy soup that the run has, by its name: the models that it keeps, or why none can be chosen.
+        kept: The members of each greedy soup of the run, by its name: the models that it keeps, or the reason why none
+            can be chosen.
     """
 
     data_root: str | None = None
@@ -162,10 +163,10 @@ class Inputs:
 
     @classmethod
     def from_environment(cls) -> Inputs:
-        """What the user's variables say.
+        """Reads the inputs from the user's environment variables.
 
         Raises:
-            DataError: If one that is a number is none.
+            DataError: If a numeric one is not a number.
         """
         return cls(
             data_root=os.environ.get(ENV_DATA),
@@ -188,7 +189,7 @@ class Inputs:
         max_megapixels: int | None = None,
         **paths: AnyPath | None,
     ) -> Inputs:
-        """These with others in place of some; what is None or empty stays. Paths are made absolute.
+        """Returns a copy with some fields replaced; None and empty values change nothing. Paths are made absolute.
 
         Example:
             ``Inputs.from_environment().but(data_root="~/data", class_names="names.json")``
@@ -214,7 +215,7 @@ _active: ContextVar[Inputs] = ContextVar("testbed_inputs")
 
 
 def active() -> Inputs:
-    """The inputs of the run, or of the command, that is under way; else what the user's variables say now."""
+    """Returns the inputs of the run, or of the command, that is under way; else those in the user's variables now."""
     inputs = _active.get(None)
     return Inputs.from_environment() if inputs is None else inputs
 
@@ -254,5 +255,5 @@ def absolute(path: AnyPath) -> str:
 
 
 def is_url(root: str) -> bool:
-    """Whether a data root is a folder on a web server."""
+    """Checks whether a data root is a folder on a web server."""
     return root.startswith(("https://", "http://"))

@@ -10,12 +10,12 @@ from testbed.visible import escaped_json
 
 
 def to_json(value: Any) -> str:
-    """A value as indented JSON; a number that is none (NaN, infinite) as null, since JSON has no word for it."""
+    """Writes a value as indented JSON; a non-finite number (NaN, infinite) as null, since JSON cannot express it."""
     return escaped_json(json.dumps(finite(value), indent=2, ensure_ascii=False, allow_nan=False, default=str))
 
 
 def finite(value: Any) -> Any:
-    """A JSON value with null for each number that is none."""
+    """Replaces each non-finite number of a JSON value with null."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):

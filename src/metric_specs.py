@@ -1,6 +1,6 @@
-"""What metrics and per-sample scores declare about themselves, beside their formulas: unit, direction, range.
+"""Declarations of metrics and per-sample scores, beside their formulas: unit, direction, range.
 
-What is declared is stored with every value, and whatever sorts, ranks, shades or prints values reads it from there.
+Declarations are stored with every value; sorting, ranking, shading and printing read them from there.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ NEVER = -1
 
 @dataclass(frozen=True)
 class MetricSpec:
-    """What a metric or a per-sample score is.
+    """The declaration of a metric or a per-sample score.
 
     Attributes:
         name: Such as ``top1``.
         unit: ``fraction`` (shown in percent), ``nats``, ``points``, …; empty if it has none.
-        better: Whether ``higher`` or ``lower`` values are better; ``neither`` for what is neither good nor bad, such
-            as a length; None if it is not declared.
+        better: ``higher`` or ``lower``, the better direction; ``neither`` for what is neither good nor bad, such as a
+            length; None if it is not declared.
         lowest: The smallest possible value; None if there is none or it is not known.
         highest: The largest possible value, likewise.
         headline: The main metric of a setting is the one with the largest number; a score needs a positive one.
-        zero_one: Whether each sample has 0 (wrong) or 1 (right).
+        zero_one: True if each sample has 0 (wrong) or 1 (right).
 
     Raises:
         DefinitionError: If a field has no possible value.
@@ -72,7 +72,7 @@ class MetricSpec:
         published: str | None = None,
         clusters: int | None = None,
     ) -> Metric:
-        """The metric with a value; see `Metric`. A standard error of 0 says nothing, and is not kept."""
+        """Returns the metric with a value; see `Metric`. A standard error of 0 is uninformative and not kept."""
         error = known_error(stderr, value)
         return Metric(
             self.name, value, n, error, slice, self.unit, scorer, published, **self.declared(), clusters=clusters
@@ -96,7 +96,7 @@ class MetricSpec:
 
 
 def known_error(stderr: float | None, value: float | None = None) -> float | None:
-    """A standard error that says something: None for one that is unknown, not finite, or 0 up to rounding.
+    """Returns an informative standard error: None for one that is unknown, not finite, or 0 up to rounding.
 
     It is 0 where all samples are equal, or where a linearised metric is at an end of its range. The next sample may
     still differ.
@@ -106,7 +106,7 @@ def known_error(stderr: float | None, value: float | None = None) -> float | Non
     return float(stderr)
 
 
-DECLARED = tuple(each.name for each in fields(MetricSpec) if each.name not in ("name", "unit"))
+DECLARED = tuple(field.name for field in fields(MetricSpec) if field.name not in ("name", "unit"))
 
 
 def rate(name: str, better: Better = HIGHER, headline: int = 0, zero_one: bool = False) -> MetricSpec:
@@ -114,29 +114,29 @@ def rate(name: str, better: Better = HIGHER, headline: int = 0, zero_one: bool =
     return MetricSpec(name, FRACTION, better, 0, 1, headline, zero_one)
 
 
-def spec_of(each: Metric | Score | Result) -> MetricSpec:
-    """What is declared about a stored value."""
-    name = each.metric if isinstance(each, Result) else each.name
-    return MetricSpec(name, each.unit, **{field: getattr(each, field) for field in DECLARED})
+def spec_of(stored: Metric | Score | Result) -> MetricSpec:
+    """Returns the declaration of a stored value."""
+    name = stored.metric if isinstance(stored, Result) else stored.name
+    return MetricSpec(name, stored.unit, **{field: getattr(stored, field) for field in DECLARED})
 
 
 def agreed(specs: Iterable[MetricSpec]) -> MetricSpec:
-    """What several declarations of a metric, at least one, have in common, such as those of its values on a setting.
+    """Returns the fields on which several declarations of a metric agree, such as those of its values on a setting.
 
     A field that one declares and another leaves open is taken from the one; where two differ, nothing is declared.
     """
     several = list(dict.fromkeys(specs))
     if len(several) == 1:
         return several[0]
-    units = {each.unit for each in several}
-    found: dict[str, Any] = {}
+    units = {spec.unit for spec in several}
+    common: dict[str, Any] = {}
     for name in ("better", "lowest", "highest"):
-        values = {getattr(each, name) for each in several} - {None}
-        found[name] = values.pop() if len(values) == 1 else None
-    headline = max(each.headline for each in several)
-    zero_one = all(each.zero_one for each in several)
+        values = {getattr(spec, name) for spec in several} - {None}
+        common[name] = values.pop() if len(values) == 1 else None
+    headline = max(spec.headline for spec in several)
+    zero_one = all(spec.zero_one for spec in several)
     unit = units.pop() if len(units) == 1 else ""
-    return MetricSpec(several[0].name, unit, **found, headline=headline, zero_one=zero_one)
+    return MetricSpec(several[0].name, unit, **common, headline=headline, zero_one=zero_one)
 
 
 def main_metric(specs: Iterable[MetricSpec]) -> MetricSpec | None:
@@ -146,13 +146,13 @@ def main_metric(specs: Iterable[MetricSpec]) -> MetricSpec | None:
 
 def main_score_of(specs: Iterable[MetricSpec]) -> MetricSpec | None:
     """The main one of per-sample scores; None if none is declared as such."""
-    return next((each for each in _in_order(specs) if each.headline > 0), None)
+    return next((spec for spec in _in_order(specs) if spec.headline > 0), None)
 
 
 def right_or_wrong(specs: Iterable[MetricSpec]) -> MetricSpec | None:
-    """The per-sample score that says whether a sample is right; None if there is none."""
-    return main_score_of(each for each in specs if each.zero_one)
+    """Returns the per-sample score that marks a sample as right or wrong; None if there is none."""
+    return main_score_of(spec for spec in specs if spec.zero_one)
 
 
 def _in_order(specs: Iterable[MetricSpec]) -> Sequence[MetricSpec]:
-    return sorted(specs, key=lambda each: (-each.headline, each.unit != FRACTION, len(each.name), each.name))
+    return sorted(specs, key=lambda spec: (-spec.headline, spec.unit != FRACTION, len(spec.name), spec.name))

@@ -1,4 +1,4 @@
-"""Where testbed keeps and finds things: the cache folder, the data root, the folders of predictions and tables."""
+"""Places of testbed's files: the cache folder, the data root, the folders of predictions and tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ENV_DB = "TESTBED_DB"
 ENV_CACHE = "TESTBED_CACHE"
 ENV_PAYLOADS = "TESTBED_PAYLOADS"
 
-# Begins the names of testbed's own temporary folders. What is in one is an input of no result, whoever reads it.
+# Begins the names of testbed's own temporary folders. Their content is never an input of a result.
 OWN_TEMPORARY = "testbed-scratch-"
 _LONGEST = 100  # two names, their hashes and a suffix must stay under the 255 characters of a file name
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
@@ -64,7 +64,7 @@ def expanded(path: str | os.PathLike[str]) -> Path:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is a file of that name; no name is too long to ask."""
+    """Checks whether there is a file of that name; accepts names of any length."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -77,11 +77,11 @@ def open_regular(path: Path) -> BinaryIO:
     Raises:
         OSError: If it cannot be opened, or is something else.
     """
-    # Of a pipe, an ordinary open would wait for somebody who writes.
+    # An ordinary open of a pipe would wait for a writer.
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(open(path, "rb", opener=lambda name, flags: os.open(name, flags | _NO_WAIT)))
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         stack.pop_all()
     return file
 
@@ -121,13 +121,13 @@ def data_root_text(given: str | os.PathLike[str] | None = None) -> str | None:
 
 
 def predictions_root() -> Path | None:
-    """The folder that holds recorded predictions, as the active `Inputs` say; None where it is not set."""
+    """Returns the folder of recorded predictions, from the active `Inputs`; None where it is not set."""
     root = active().predictions
     return expanded(root) if root else None
 
 
 def lmu_data_root() -> Path:
-    """VLMEvalKit's folder of tables: that of the active `Inputs`, else ``~/LMUData``."""
+    """Returns VLMEvalKit's folder of tables: that of the active `Inputs`, else ``~/LMUData``."""
     return expanded(active().lmu_data or "~/LMUData")
 
 

@@ -29,7 +29,7 @@ _SAID = frozenset("host hostaddr port dbname user service sslmode".split())  # w
 def redacted(text: str) -> str:
     """A text whose URLs have no passwords and no values of parameters.
 
-    Of the URL of a database, the parameters stay that say where it is.
+    A database's URL keeps the parameters that locate it.
     """
     return _URL.sub(_hidden, text) if "://" in text or _PASSWORD.search(text) else text
 
@@ -48,21 +48,21 @@ def redacted_values(value: Any) -> Any:
     return [redacted_values(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def _hidden(found: re.Match[str]) -> str:
-    if found["scheme"] is None:
-        return f"{found['before']}{found['user']}:{HIDDEN}@"
-    scheme, rest = found["scheme"], found["rest"]
+def _hidden(match: re.Match[str]) -> str:
+    if match["scheme"] is None:
+        return f"{match['before']}{match['user']}:{HIDDEN}@"
+    scheme, rest = match["scheme"], match["rest"]
     kind = scheme.lower()
     if kind.partition("+")[0] in _PATHS:
-        return found[0]
+        return match[0]
     end = _END.search(rest)
-    assert end is not None  # it matches an empty end, too
+    assert end is not None  # it also matches an empty end
     place, mark, query = rest[: end.start()].partition("?")
     login, at, place = place.rpartition("@")
     if at and (kind in ("http", "https") or ":" in login):
         user = "" if kind in ("http", "https") else login.partition(":")[0] + ":"
         login = f"{user}{HIDDEN}"
-    shown = "&".join(_parameter(each, kind.startswith(_DATABASE)) for each in query.split("&")) if query else ""
+    shown = "&".join(_parameter(part, kind.startswith(_DATABASE)) for part in query.split("&")) if query else ""
     return f"{scheme}://{login}{at}{place}{mark}{shown}{end[0]}"
 
 

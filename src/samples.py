@@ -1,4 +1,4 @@
-"""Samples of data sets without their content: what a store and a run know of them."""
+"""Samples of data sets without their content, as a store and a run keep them."""
 
 from __future__ import annotations
 
@@ -52,23 +52,23 @@ class SampleColumns(Sequence[SampleInfo]):
         self._groups = groups
         self._slices = slices
         self._width = len(digests[0]) if digests else 0
-        even = all(len(each) == self._width and each.isascii() for each in digests)
+        even = all(len(digest) == self._width and digest.isascii() for digest in digests)
         self._digests: str | Sequence[str] = "".join(digests) if even else digests
 
     @classmethod
     def of(cls, samples: Iterable[SampleInfo]) -> SampleColumns:
-        """Samples as columns."""
+        """Stores samples as columns."""
         ids: list[str] = []
         digests: list[str] = []
         targets: list[Any] = []
         groups: list[str | None] = []
         slices: list[dict[str, Any] | None] = []
-        for each in samples:  # of millions, one at a time
-            ids.append(each.id)
-            digests.append(each.digest)
-            targets.append(each.target)
-            groups.append(each.group)
-            slices.append(each.slices)
+        for sample in samples:  # of millions, one at a time
+            ids.append(sample.id)
+            digests.append(sample.digest)
+            targets.append(sample.target)
+            groups.append(sample.group)
+            slices.append(sample.slices)
         return cls(
             ids,
             digests,
@@ -93,7 +93,7 @@ class SampleColumns(Sequence[SampleInfo]):
 
     def __getitem__(self, place: int | slice) -> SampleInfo | list[SampleInfo]:
         if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
+            return [self[index] for index in range(*place.indices(len(self)))]
         place = range(len(self))[place]
         start = place * self._width
         joined = isinstance(self._digests, str)
@@ -108,13 +108,13 @@ class SampleColumns(Sequence[SampleInfo]):
 
 def targets_of(samples: Sequence[SampleInfo]) -> Sequence[Any]:
     """The target of each sample."""
-    return samples.targets if isinstance(samples, SampleColumns) else [each.target for each in samples]
+    return samples.targets if isinstance(samples, SampleColumns) else [sample.target for sample in samples]
 
 
 def groups_of(samples: Sequence[SampleInfo]) -> Sequence[str | None] | None:
     """The group of each sample; None if no sample has one."""
-    groups = samples._groups if isinstance(samples, SampleColumns) else [each.group for each in samples]
-    return None if groups is None or all(each is None for each in groups) else groups
+    groups = samples._groups if isinstance(samples, SampleColumns) else [sample.group for sample in samples]
+    return None if groups is None or all(group is None for group in groups) else groups
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""CSV files that a spreadsheet opens without running anything: what it would take for a formula gets an apostrophe.
+"""CSV files that are safe to open in a spreadsheet: text that would be read as a formula gets an apostrophe.
 
 Names and answers come from whoever can write to a shared store, or from a model. Numbers stay as they are. `plain`
 takes the apostrophe off again, so that what is exported can be imported.
@@ -36,7 +36,7 @@ def reading_csv(path: Path) -> Iterator[csv.DictReader[str]]:
     """A CSV table in UTF-8, opened; its cells are as they are written.
 
     Raises:
-        DataError: If it cannot be read, or is none; also while its rows are read.
+        DataError: If it cannot be read, or is not a table; also while its rows are read.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -58,11 +58,11 @@ def as_csv(rows: Iterable[Sequence[Any]], lineterminator: str = "\n") -> str:
 def _line(row: Sequence[Any]) -> str:
     texts = ["" if value is None else str(value) for value in map(cell, row)]
     if texts == [""]:
-        return '""'  # else it would be no row
+        return '""'  # else it would not be a row
     return ",".join('"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text for text in texts)
 
 
 def _is_marked(text: str) -> bool:
-    """Whether a text is marked; one that begins with marks is, so that `plain` undoes exactly what `cell` does."""
+    """Checks whether a text is marked; one that begins with marks is, so that `plain` exactly undoes `cell`."""
     inner = text.lstrip(MARK)
     return _FORMULA.match(inner) is not None and (inner != text or _NUMBER.fullmatch(text) is None)

@@ -15,14 +15,14 @@ def visible(text: str) -> str:
 
 
 def visible_line(text: str) -> str:
-    """A text for one line, such as a name in a table: line feeds and tabs are spelled out, too."""
+    """Returns a text for one line, such as a name in a table: line feeds and tabs are also spelled out."""
     return _BREAKS.sub(_spelled, visible(text))
 
 
 def escaped_json(text: str) -> str:
-    """JSON whose strings spell such characters as JSON does, so that it is the same value."""
+    """Returns JSON whose strings escape such characters, so that its value stays the same."""
     return _ACTIVE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def _spelled(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode("ascii")
+def _spelled(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")

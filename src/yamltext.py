@@ -11,7 +11,7 @@ from testbed.calls import first_line
 
 
 class YamlError(ValueError):
-    """A text is not YAML; says why, and in which line."""
+    """A text is not YAML; the message gives the reason and the line."""
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types

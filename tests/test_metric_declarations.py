@@ -11,7 +11,7 @@ import pytest
 from golden import SCORED, golden_catalog
 
 from testbed.answers.reports.report import REPORTS, report
-from testbed.answers.verdict import Answered, Verdict
+from testbed.answers.verdict import AnsweredQuestions, Verdict
 from testbed.db.store import Store
 from testbed.entities import OVERALL, Metric, Score
 from testbed.errors import DataError, TestbedError
@@ -98,7 +98,7 @@ def test_what_registered_settings_return_is_declared() -> None:
                 check(each, name)
 
 
-def answered(name: str) -> Answered:
+def answered(name: str) -> AnsweredQuestions:
     """Rows that every report can be made of."""
     columns = [
         {
@@ -110,7 +110,7 @@ def answered(name: str) -> Answered:
     ]
     ids = ["a_b_c_1_1_1" if name == "hallusion" else str(place) for place in range(4)]
     verdicts = [Verdict("yes", score, "rule") for score in (1.0, 0.0, 1.0, 1.0)]
-    return Answered(ids, columns, verdicts, ["yes"] * 4)
+    return AnsweredQuestions(ids, columns, verdicts, ["yes"] * 4)
 
 
 @pytest.mark.parametrize("name", sorted(REPORTS))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from testbed.db import migrations
 from testbed.db.connection.sqlite_file import given_url, opener, sqlite_path
-from testbed.entities import Certificate, Evaluation, Metric, Named
+from testbed.entities import Certificate, Evaluation, Metric, StoredDefinition
 from testbed.errors import StoreError
 
 if TYPE_CHECKING:
@@ -95,9 +95,9 @@ def complete_cells(url: str | None, model: str, eval_setting: str) -> list[Store
     return _asked(url, lambda ask: _read(ask, model, eval_setting))
 
 
-def names(url: str | None, kind: Kind) -> list[Named] | None:
+def names(url: str | None, kind: Kind) -> list[StoredDefinition] | None:
     """The result of `Store.names.all`; None if that has to be called."""
-    return _asked(url, lambda ask: [Named(hidden=False, **row) for row in ask(_NAMES_OF[kind], ())])
+    return _asked(url, lambda ask: [StoredDefinition(hidden=False, **row) for row in ask(_NAMES_OF[kind], ())])
 
 
 def all_stored(url: str | None, models: Sequence[str], eval_settings: Sequence[str]) -> bool:

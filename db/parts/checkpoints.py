@@ -11,7 +11,7 @@ from testbed.db.base import Part
 from testbed.db.connection.retry import retried
 from testbed.db.rows import entity, with_names
 from testbed.db.tables import EvaluationRow
-from testbed.entities import CHECKPOINT, Checkpoint, Evaluation
+from testbed.entities import CHECKPOINT, Evaluation, TrainingCheckpoint
 
 _RUN = EvaluationRow.environment[(CHECKPOINT, "run")].as_string()  # NULL of models that are no checkpoints
 
@@ -20,7 +20,7 @@ class Checkpoints(Part):
     """The evaluations of checkpoints."""
 
     @retried
-    def note(self, evaluation_ids: Sequence[int], checkpoint: Checkpoint) -> None:
+    def note(self, evaluation_ids: Sequence[int], checkpoint: TrainingCheckpoint) -> None:
         """Notes which step of a training run the model of evaluations is."""
         with self.writing() as session:
             for row in session.scalars(_locked(evaluation_ids)):

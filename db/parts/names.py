@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from testbed.db.base import Part, check_text, in_parts, insert_new
 from testbed.db.connection.retry import retried
 from testbed.db.tables import ClaimRow, EvalSettingRow, EvaluationRow, ModelRow, now
-from testbed.entities import REFERENCE, Named
+from testbed.entities import REFERENCE, StoredDefinition
 from testbed.errors import DuplicateNameError, StoreError, UnknownNameError, shortened, unknown_name
 from testbed.inputs import OwnName
 from testbed.registry.own_files import own_path
@@ -163,7 +163,7 @@ class Names(Part):
     """The names in the store."""
 
     @retried
-    def all(self, kind: Kind) -> list[Named]:
+    def all(self, kind: Kind) -> list[StoredDefinition]:
         """The visible models or eval settings, by name, with their numbers of complete visible evaluations."""
         table = TABLES[kind]
         link = EvaluationRow.model_id if table is ModelRow else EvaluationRow.eval_setting_id
@@ -354,8 +354,8 @@ def _nodes_of(row: Any) -> Any:
     )
 
 
-def _named(row: Any, count: int) -> Named:
-    return Named(
+def _named(row: Any, count: int) -> StoredDefinition:
+    return StoredDefinition(
         id=row.id,
         name=row.name,
         hidden=row.hidden_at is not None,

@@ -11,7 +11,7 @@ import numpy as np
 from testbed.entities import groups_of
 from testbed.errors import DataError
 from testbed.metrics.inference.calibrated import (
-    Estimate,
+    CorrectedMean,
     labels_alone,
     post_stratified,
     prediction_powered,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 Method = Literal["ppi", "post-stratified", "rogan-gladen"]
-METHODS: Mapping[str, Callable[..., Estimate]] = {
+METHODS: Mapping[str, Callable[..., CorrectedMean]] = {
     "ppi": prediction_powered,
     "post-stratified": post_stratified,
     "rogan-gladen": rogan_gladen_of,
@@ -58,8 +58,8 @@ class Calibrated:
     n: int
     stored: float | None
     stderr: float | None
-    labels: Estimate
-    corrected: Estimate
+    labels: CorrectedMean
+    corrected: CorrectedMean
     alpha: float | None
     outdated: int = 0
     clusters: int | None = None

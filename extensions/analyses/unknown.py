@@ -15,7 +15,14 @@ import numpy as np
 from testbed.db.store import Store
 from testbed.entities import DatasetInfo, Evaluation, SampleInfo
 from testbed.errors import DataError, StoreError
-from testbed.metrics.inference.detection import Estimate, Linearised, area, estimate, false_positive_rate, precision
+from testbed.metrics.inference.detection import (
+    DetectionInterval,
+    LinearisedNumber,
+    area,
+    estimate,
+    false_positive_rate,
+    precision,
+)
 from testbed.metrics.ood_scores import SCORES, ood_scores, typical_probabilities
 from testbed.metrics.sureness import KL_MATCHING
 from testbed.stored_results.predictions import LOGITS, has_logits
@@ -51,10 +58,10 @@ class Detection:
     eval_setting: str
     n_in: int
     n_out: int
-    auroc: Estimate
-    fpr95: Estimate
-    aupr_out: Estimate
-    aupr_in: Estimate
+    auroc: DetectionInterval
+    fpr95: DetectionInterval
+    aupr_out: DetectionInterval
+    aupr_in: DetectionInterval
 
 
 @dataclass(frozen=True)
@@ -146,7 +153,7 @@ def _scored(side: _Side, scores: Sequence[str], typical: Array | None) -> dict[s
 class _Numbers:
     """The numbers of a setting, in the order of `Detection`, and which of its samples belong together."""
 
-    each: tuple[Linearised, ...]
+    each: tuple[LinearisedNumber, ...]
     clusters: Array
 
     @classmethod
@@ -157,7 +164,7 @@ class _Numbers:
                 area(unlike, familiar),
                 false_positive_rate(unlike, familiar, clusters),
                 precision(unlike, familiar),
-                Linearised(turned.value, turned.negative, turned.positive),
+                LinearisedNumber(turned.value, turned.negative, turned.positive),
             ),
             clusters,
         )

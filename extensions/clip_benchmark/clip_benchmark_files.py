@@ -21,7 +21,7 @@ from testbed.eval_settings.benchmark_families.clip_benchmark_names import (
     RETRIEVAL,
     SELECTION,
     TASKS,
-    Place,
+    ClipBenchmarkFields,
     canonical,
     place_of,
     setting_of,
@@ -140,7 +140,9 @@ def cell_of(record: Record) -> tuple[str, str]:
     probe = _probe(record) if fields["task"] == LINEAR_PROBE else {}
     pair = (each.strip() for each in (fields["model"], fields["pretrained"]))
     model = named(",".join(each for each in pair if each), where)
-    place = Place(fields["dataset"].strip(), fields["task"], fields.get("language", "").strip() or ENGLISH, probe)
+    place = ClipBenchmarkFields(
+        fields["dataset"].strip(), fields["task"], fields.get("language", "").strip() or ENGLISH, probe
+    )
     exact = fields.get(EXACT_SETTING, "").strip()
     setting = canonical(exact) if exact else setting_of(place)
     return model, named(setting, where, "eval setting")
@@ -250,7 +252,7 @@ def dumped_texts(store: Store, results: Iterable[Result], keys: Sequence[str]) -
     }
 
 
-def _placed(setting: str, metrics: frozenset[str]) -> tuple[Place, bool]:
+def _placed(setting: str, metrics: frozenset[str]) -> tuple[ClipBenchmarkFields, bool]:
     """What CLIP benchmark says about a setting with such metrics, and whether that determines the setting."""
     place = place_of(setting, metrics)
     return place, setting_of(place) == setting
@@ -260,7 +262,7 @@ def _record(
     setting: str,
     model: str,
     results: Mapping[str, Result],
-    placed: Callable[[str, frozenset[str]], tuple[Place, bool]],
+    placed: Callable[[str, frozenset[str]], tuple[ClipBenchmarkFields, bool]],
 ) -> dict[str, Any] | None:
     values = {name: result.value for name, result in results.items() if result.unit == SPECS.get(name, FALLBACK).unit}
     place, determined = placed(setting, frozenset(values))
@@ -330,7 +332,7 @@ def write_json(records: Iterable[Mapping[str, Any]], folder: Path) -> int:
 def file_name(record: Mapping[str, Any]) -> str:
     """The file name of a record: unique for each cell and valid on every system."""
     probe = {key: record["metrics"][key] for key in PROBE if key in record["metrics"]}
-    place = Place(record["dataset"], record["task"], record["language"], probe)
+    place = ClipBenchmarkFields(record["dataset"], record["task"], record["language"], probe)
     setting = record.get(EXACT_SETTING) or setting_of(place)
     model = ",".join(filter(None, (record["model"], record["pretrained"])))
     label = f"__{safe_name(record[LABEL])}" if LABEL in record else ""

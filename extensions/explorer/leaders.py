@@ -11,7 +11,7 @@ from testbed.db.store import Store
 from testbed.errors import TestbedError
 from testbed.extensions.explorer.documents import number_in
 from testbed.extensions.explorer.overview import Overview
-from testbed.metrics.inference.ranks import Drawn
+from testbed.metrics.inference.ranks import Resamples
 from testbed.stored_results.leading import leading
 from testbed.stored_results.ranking import ranking
 
@@ -30,7 +30,7 @@ class Leaders:
     def __init__(self, store: Store, overview: Overview) -> None:
         self.store = store
         self.overview = overview
-        self._drawn = Drawn()  # most settings have as many samples as another one
+        self._drawn = Resamples()  # most settings have as many samples as another one
 
     def paths(self) -> Iterator[str]:
         """One for each such column."""

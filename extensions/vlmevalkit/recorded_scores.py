@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.answers.reports.choice import base_index
 from testbed.answers.reports.report import report
 from testbed.answers.scorings import RULES
-from testbed.answers.verdict import Answered, Verdict
+from testbed.answers.verdict import AnsweredQuestions, Verdict
 from testbed.data.tables.answers import is_prediction_table
 from testbed.data.tables.scores import RecordedScores, recorded_scores
 from testbed.db.store import Store
@@ -154,7 +154,7 @@ def compare_recorded(store: Store, model: str, eval_setting: str) -> Compared:
 
 
 def compared(
-    recorded: RecordedScores, answered: Mapping[str, Answered], chosen: str, scoring: str, set_name: str
+    recorded: RecordedScores, answered: Mapping[str, AnsweredQuestions], chosen: str, scoring: str, set_name: str
 ) -> Compared:
     """Compares what was recorded with what rules make of the same answers.
 
@@ -187,10 +187,10 @@ def _evaluation(store: Store, model: str, eval_setting: str) -> Evaluation:
     return found[0]
 
 
-def _answered(dataset: DatasetInfo, replies: Replies, scoring: str, rules: str, eval_setting: str) -> Answered:
+def _answered(dataset: DatasetInfo, replies: Replies, scoring: str, rules: str, eval_setting: str) -> AnsweredQuestions:
     columns = [columns_of(sample.target, eval_setting) for sample in dataset.samples]
     groups = [sample.group for sample in dataset.samples]
-    return Answered(
+    return AnsweredQuestions(
         [sample.id for sample in dataset.samples],
         columns,
         verdicts_of(scoring, columns, replies, rules),
@@ -219,7 +219,7 @@ def _numbers(
 
 
 def _rows(
-    recorded: RecordedScores, answered: Mapping[str, Answered], circular: bool, scoring: str
+    recorded: RecordedScores, answered: Mapping[str, AnsweredQuestions], circular: bool, scoring: str
 ) -> tuple[list[Row], dict[str, int]]:
     own = answered[DEFAULT]
     places = {index: place for place, index in enumerate(own.ids)}
@@ -253,7 +253,7 @@ def _from_matches(scoring: str, matches: Sequence[float]) -> float:
     return max(matches) if scoring in ("relaxed", "exact") else sum(matches) / len(matches)
 
 
-def _rotations(answered: Answered) -> list[Ours]:
+def _rotations(answered: AnsweredQuestions) -> list[Ours]:
     """Of each row, what is said of it and all its rotations together: right if all are."""
     bases = [base_index(index, row.get("g_index")) for index, row in zip(answered.ids, answered.columns, strict=True)]
     groups: dict[int, list[Verdict | None]] = {}

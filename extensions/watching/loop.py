@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from testbed.db.parts.evaluations import UNIDENTIFIED
 from testbed.db.store import Store
-from testbed.entities import CellRecord, Checkpoint
+from testbed.entities import CellRecord, TrainingCheckpoint
 from testbed.errors import DataError, StoreError, TestbedError, WeightsError
 from testbed.execution.progress import Progress, SilentProgress
 from testbed.execution.report import Outcome, Report
@@ -86,7 +86,7 @@ class Summary:
         failed: Evaluations without a result, and why.
     """
 
-    evaluated: set[Checkpoint] = field(default_factory=set)
+    evaluated: set[TrainingCheckpoint] = field(default_factory=set)
     here: int = 0
     failed: list[str] = field(default_factory=list)
 
@@ -330,7 +330,7 @@ class Watch:
             self._mirror(store, mirror, found.checkpoint, ids)
         return bool(rows)
 
-    def _mirror(self, store: Store, mirror: Mirror, checkpoint: Checkpoint, ids: Mapping[str, int]) -> None:
+    def _mirror(self, store: Store, mirror: Mirror, checkpoint: TrainingCheckpoint, ids: Mapping[str, int]) -> None:
         """Logs what a mirror does not have."""
         point = Point(checkpoint.run, label_of(checkpoint.run), checkpoint.step, checkpoint.unit)
         if problem := log_once(store, mirror, point, list(ids.values())):
@@ -346,7 +346,7 @@ class Watch:
         cells = store.evaluations.find([self._name(found)], settings, statuses=("failed", "unsupported"))
         store.checkpoints.note([each.id for each in cells], found.checkpoint)
 
-    def _note(self, store: Store, ids: Mapping[str, int], checkpoint: Checkpoint) -> None:
+    def _note(self, store: Store, ids: Mapping[str, int], checkpoint: TrainingCheckpoint) -> None:
         """Notes the step, where it is not noted already."""
         evaluations = [store.evaluations.get(each) for each in ids.values()]
         lacking = [each.id for each in evaluations if checkpoint not in checkpoints([each]).values()]

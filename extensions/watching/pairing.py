@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from testbed.db.store import Store
-from testbed.entities import Checkpoint, Evaluation, groups_of
+from testbed.entities import Evaluation, TrainingCheckpoint, groups_of
 from testbed.errors import TestbedError
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 from testbed.metrics.inference.clusters import clusters_of
-from testbed.metrics.inference.paired import SIGNIFICANT, Comparison, holm
+from testbed.metrics.inference.paired import SIGNIFICANT, PairedComparison, holm
 from testbed.metrics.inference.selected import decline, expected_of_best
 from testbed.stored_results.checkpoints import Curve, Point, curves
 from testbed.stored_results.paired import compare_pairs
@@ -52,7 +52,7 @@ class Paired:
     best: Point | None
     verdict: str
     score: MetricSpec | None = None
-    comparison: Comparison | None = None
+    comparison: PairedComparison | None = None
     p: float | None = None
     why: str = ""
     new_best: bool = False
@@ -78,7 +78,7 @@ class Paired:
         }
 
 
-def paired(store: Store, checkpoint: Checkpoint, model: str, settings: Iterable[str]) -> list[Paired]:
+def paired(store: Store, checkpoint: TrainingCheckpoint, model: str, settings: Iterable[str]) -> list[Paired]:
     """A checkpoint on each setting beside the best one before it in the same run.
 
     Args:

@@ -1,1 +1,1 @@
-"""What answers in text say: prompts, rules that read answers, and how they are scored."""
+"""Answers in text: prompts, rules that read answers, and their scores."""

@@ -17,7 +17,7 @@ def references_of(columns: Mapping[str, str]) -> list[str]:
 
 
 def tokenized(columns: Mapping[str, str], text: str) -> Verdict:
-    """ROUGE-L with COCO's tokenizer, as the score of a single caption; its method says which tokenizer."""
+    """ROUGE-L with COCO's tokenizer, as the score of a single caption; its method names the tokenizer."""
     return _verdict(columns, text, PTB)
 
 
@@ -27,5 +27,5 @@ def as_written(columns: Mapping[str, str], text: str) -> Verdict:
 
 
 def _verdict(columns: Mapping[str, str], text: str, tokenizer: str) -> Verdict:
-    found = caption_overlap([text], [references_of(columns)], tokenizer).scores[ROUGE][0]
-    return Verdict(text if text.strip() else None, float(found), tokenizer)
+    score = caption_overlap([text], [references_of(columns)], tokenizer).scores[ROUGE][0]
+    return Verdict(text if text.strip() else None, float(score), tokenizer)

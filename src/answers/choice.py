@@ -1,9 +1,9 @@
-"""Multiple choice, as the rules `default` read it.
+"""Multiple choice, read by the rules `default`.
 
-In order: the whole answer; what is marked as the answer; the last "answer is", or "I would say"; a line that is a
-letter; the only letter; the only option whose text is in a short answer; the only option that is not ruled out. What
-an answer takes back ("B. Wait, that is wrong.") does not count, and a list of all options that it repeats is no part of
-it. Whatever names two options is unparsed.
+They try, in order: the whole answer; what is marked as the answer; the last "answer is", or "I would say"; a line that
+is a letter; the only letter; the only option whose text is in a short answer; the only option that is not ruled out.
+What an answer takes back ("B. Wait, that is wrong.") does not count, nor does a list of all options that it repeats. An
+answer that names two options is unparsed.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def read_choice(text: str, choices: Mapping[str, str]) -> Found:
     if final is None:
         return None, why
     named = Options(choices)
-    found = named.whole(final) or _last_said(named, final) or _read(named, final)
-    return found if found and found[0] not in (SEVERAL, _NOTHING) else (None, "none")
+    option = named.whole(final) or _last_said(named, final) or _read(named, final)
+    return option if option and option[0] not in (SEVERAL, _NOTHING) else (None, "none")
 
 
 def _read(named: Options, final: str) -> Found | None:
@@ -117,24 +117,24 @@ def _read(named: Options, final: str) -> Found | None:
 
 
 def _last_said(named: Options, final: str) -> Found | None:
-    """What an answer says after it took something back; `_NOTHING` if it only took back; None if it did not."""
+    """Returns the rest of an answer after it took something back; `_NOTHING` if there is none; None if it did not."""
     taken = last_word(final)
     if taken is None:
         return None
     after, surely = taken
     if surely:
-        found = _read(named, after) if after else None
-        stands = found is None and (marked(final) or _STANDS.search(after))
-        return None if stands else found or (_NOTHING, "none")
+        option = _read(named, after) if after else None
+        stands = option is None and (marked(final) or _STANDS.search(after))
+        return None if stands else option or (_NOTHING, "none")
     first = _IT_IS.sub("", _SENTENCE.split(after, maxsplit=1)[0], count=1)
     return named.whole(first) or _first_of(named, marked(after), "marked") or _stated(named, after)
 
 
 def _first_of(named: Options, spans: Sequence[str], method: str) -> Found | None:
-    for span in (each[:_SPAN] for each in spans[:_MOST]):
-        found = named.whole(span) or named.head(span) or named.by_text(span, _LONGEST_STATEMENT)
-        if found:
-            return found[0], method
+    for span in (span[:_SPAN] for span in spans[:_MOST]):
+        option = named.whole(span) or named.head(span) or named.by_text(span, _LONGEST_STATEMENT)
+        if option:
+            return option[0], method
     return None
 
 
@@ -149,18 +149,18 @@ def _stated(named: Options, text: str) -> Found | None:
     for end, letter in sorted(ends, reverse=True)[:_MOST]:
         if letter:
             return letter, "answer is"
-        found = _first_of(named, [text[end : end + _SPAN].strip().split("\n")[0]], "answer is")
-        if found:
-            return found
+        option = _first_of(named, [text[end : end + _SPAN].strip().split("\n")[0]], "answer is")
+        if option:
+            return option
     return None
 
 
 def _line(named: Options, text: str) -> Found | None:
     """The only line that is a letter, or a letter with its option; or the letter with which the text begins."""
     if "\n" in text:
-        found = {each[0] for line in text.split("\n") if (each := named.whole(line)) and each[1] == "letter"}
-        if found:
-            return (found.pop() if len(found) == 1 else SEVERAL), "line"
+        letters = {option[0] for line in text.split("\n") if (option := named.whole(line)) and option[1] == "letter"}
+        if letters:
+            return (letters.pop() if len(letters) == 1 else SEVERAL), "line"
     begins = _LEADING.match(text)
     if begins and NOT_AFTER.match(text[begins.end(1) :]):
         return None
@@ -174,7 +174,7 @@ def _open(answers: Sequence[str], text: str) -> Verdict:
     answer, method = open_answer(text)
     if answer is None:
         return Verdict(None, 0.0, method)
-    return Verdict(answer, float(any(_same(each, answer) for each in answers)), method)
+    return Verdict(answer, float(any(_same(expected, answer) for expected in answers)), method)
 
 
 def _same(right: str, answer: str) -> bool:
@@ -187,5 +187,5 @@ def _same(right: str, answer: str) -> bool:
     plain, wanted = comparable(answer), comparable(right)
     if plain == wanted:
         return True
-    found = places(wanted, plain) if plain.count(" ") < LONGEST_ANSWER else []
-    return any(not NOT_BEFORE.search(plain[:start]) for start, _ in found)
+    spans = places(wanted, plain) if plain.count(" ") < LONGEST_ANSWER else []
+    return any(not NOT_BEFORE.search(plain[:start]) for start, _ in spans)

@@ -1,4 +1,4 @@
-"""What the columns of a row say of its question: the options, the answer, lists in cells."""
+"""Reads the columns of a row that describe its question: the options, the answer, lists in cells."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _LONGEST_LIST = 1 << 16  # characters of a cell that is read as a list; a longer
 
 
 def options(columns: Mapping[str, str]) -> dict[str, str]:
-    """The letters of the options → their texts, from the columns A to Z. An empty cell is no option.
+    """Returns the letters of the options → their texts, from the columns A to Z. An empty cell is not an option.
 
     A table without these columns may have a list such as ``["(A) cat", "(B) dog"]`` in the column `OPTIONS`.
     """
-    found = {letter: columns[letter] for letter in ascii_uppercase if columns.get(letter)}
-    items = [] if found else listed(columns.get(OPTIONS, "")) or []
-    matches = [_LETTERED.fullmatch(each.strip()) for each in items]
-    return found or {each[1]: each[2] for each in matches if each is not None}
+    options_by_column = {letter: columns[letter] for letter in ascii_uppercase if columns.get(letter)}
+    items = [] if options_by_column else listed(columns.get(OPTIONS, "")) or []
+    matches = [_LETTERED.fullmatch(item.strip()) for item in items]
+    return options_by_column or {match[1]: match[2] for match in matches if match is not None}
 
 
 def has_answer(columns: Mapping[str, str]) -> bool:
-    """Whether a row says what is right: hidden test splits do not."""
+    """Checks whether a row has a right answer: hidden test splits do not."""
     return "answer" in columns or "answers" in columns
 
 
@@ -56,7 +56,7 @@ def as_list(cell: str) -> list[str]:
 
 
 def listed(cell: str) -> list[str] | None:
-    """The items of a cell that is a list, in Python's notation or JSON's; None if it is none. Nothing is evaluated."""
+    """Returns the items of a cell that is a list, in Python's notation or JSON's; else None. Nothing is evaluated."""
     text = cell.strip()
     if not (text.startswith("[") and text.endswith("]")) or len(text) > _LONGEST_LIST:
         return None
@@ -64,7 +64,7 @@ def listed(cell: str) -> list[str] | None:
         try:
             items: Any = read(text)
             if isinstance(items, list):
-                return [each if isinstance(each, str) else str(each) for each in items]
+                return [item if isinstance(item, str) else str(item) for item in items]
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             continue
     return None

@@ -1,4 +1,4 @@
-"""What an answer decides: without the options that it only repeats, those that it rules out, and "N/A"."""
+"""Finds the deciding part of an answer: without repeated options, options that it rules out, and "N/A"."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def without_list(text: str, choices: Mapping[str, str]) -> str:
 
 
 def _lists(text: str, items: Sequence[tuple[str, str]]) -> list[tuple[int, int]]:
-    """Where a text has each of the items once, with nothing but markup between them."""
+    """Finds the places where a text has each of the items once, with nothing but markup between them."""
     longest: dict[int, tuple[int, str]] = {}
     for letter, option in items:
         for match in _item(letter, option).finditer(text):
             longest[match.start()] = max(longest.get(match.start(), (0, "")), (match.end(), letter))
     places = sorted((start, end, letter) for start, (end, letter) in longest.items())
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     first = 0
     while first + len(items) <= len(places):
         run = places[first : first + len(items)]
@@ -85,11 +85,11 @@ def _lists(text: str, items: Sequence[tuple[str, str]]) -> list[tuple[int, int]]
         ):
             before = _BEFORE_LIST.search(text[max(0, run[0][0] - 20) : run[0][0]])
             after = _AFTER_LIST.match(text, run[-1][1])
-            found.append((run[0][0] - (len(before[0]) if before else 0), after.end() if after else run[-1][1]))
+            spans.append((run[0][0] - (len(before[0]) if before else 0), after.end() if after else run[-1][1]))
             first += len(items)
         else:
             first += 1
-    return found
+    return spans
 
 
 def _follows(one: tuple[int, int, str], other: tuple[int, int, str], text: str) -> bool:
@@ -102,8 +102,8 @@ def _without_row(text: str, items: Mapping[str, str]) -> str:
     rows = text.split("\n")
     for place, (first, second) in enumerate(pairwise(rows)):
         letters, texts = ([cell.strip(" *_") for cell in row.strip().strip("|").split("|")] for row in (first, second))
-        if sorted(letters) == sorted(items) and [items[each].lower() for each in letters] == [
-            each.lower() for each in texts
+        if sorted(letters) == sorted(items) and [items[letter].lower() for letter in letters] == [
+            text.lower() for text in texts
         ]:
             return "\n".join([*rows[:place], *rows[place + 2 :]])
     return text
@@ -117,19 +117,19 @@ def _item(letter: str, text: str) -> re.Pattern[str]:
 
 
 def last_word(text: str) -> tuple[str, bool] | None:
-    """What an answer says after it last took something back ("Wait, that is wrong."); None if it takes nothing back.
+    """Returns the text after an answer last took something back ("Wait, that is wrong."); None if it does not.
 
     Returns:
         The rest, and whether what was before is surely taken back: after "Actually, …" it may stand.
     """
-    found = [match for match in _TAKES_BACK.finditer(text) if _SAID.search(text, 0, match.start())]
-    if not found:
+    withdrawals = [match for match in _TAKES_BACK.finditer(text) if _SAID.search(text, 0, match.start())]
+    if not withdrawals:
         return None
-    return text[found[-1].end() :].strip(), any(match["surely"] for match in found)
+    return text[withdrawals[-1].end() :].strip(), any(match["surely"] for match in withdrawals)
 
 
 def without_talk_of_options(text: str, choices: Mapping[str, str]) -> str:
-    """A text without phrases such as "none of the options", which name no option, unless an option says so."""
+    """Removes phrases such as "none of the options", which name no option, unless an option is worded like that."""
 
     def crossed(match: re.Match[str]) -> str:
         said = match[0].lower()

@@ -23,7 +23,7 @@ _BEGINS = ("(", "{", "π", "√", "\\frac")  # of a factor without a sign before
 
 
 def value_of(text: str) -> float | None:
-    r"""The number that an expression is; None if it is none.
+    r"""Evaluates an expression; None if it is not one.
 
     It may hold numbers, ``+ - * / ^ **``, brackets, π, roots, and LaTeX's ``\frac``, ``\sqrt``, ``\cdot``, ``\times``,
     ``\div`` and ``\pi``. An integer before a fraction of LaTeX is a mixed number.
@@ -46,7 +46,7 @@ def value_of(text: str) -> float | None:
 
 
 class _NoExpressionError(Exception):
-    """The tokens are no expression."""
+    """The tokens do not form an expression."""
 
 
 class _Reader:

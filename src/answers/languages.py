@@ -1,4 +1,4 @@
-"""What answers say in many languages: yes and no, "the answer is", "not", and what changes the value of a number.
+"""Words of answers in many languages: yes and no, "the answer is", "not", and modifiers of numbers.
 
 A table with a row for each language; words are in lower case and NFC, ``|`` separates those of one sense.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-# language: yes; no; "(the) answer"; words after it that say "is" or "right"
+# language: yes; no; "(the) answer"; words after it for "is" or "right"
 _TABLE = """
 en: yes|yeah|yep; no|nope; answer|ans|result|solution; is|are|was|would be|should be|must be|will be
 de: ja; nein; antwort|lösung; ist|lautet|wäre
@@ -64,7 +64,7 @@ _ROWS = [line.partition(":")[2].split(";") for line in _TABLE.strip().splitlines
 
 
 def _cell(text: str) -> list[str]:
-    return [each.strip() for each in text.split("|") if each.strip()]
+    return [part.strip() for part in text.split("|") if part.strip()]
 
 
 YES = frozenset(word for row in _ROWS for word in _cell(row[0]))
@@ -75,8 +75,8 @@ _MARKUP = r"[\s*_`]*"
 
 def _one_of(words: list[str]) -> str:
     """A pattern of words, the longest first; each stands alone, in scripts that have blanks."""
-    alone = (re.escape(each).replace(r"\ ", r"\s+") for each in sorted(words, key=len, reverse=True))
-    return "|".join(each if _WIDE.search(each) else rf"(?<!\w){each}(?!\w)" for each in alone)
+    alone = (re.escape(word).replace(r"\ ", r"\s+") for word in sorted(words, key=len, reverse=True))
+    return "|".join(word if _WIDE.search(word) else rf"(?<!\w){word}(?!\w)" for word in alone)
 
 
 def _statement(row: list[str]) -> str:

@@ -67,10 +67,12 @@ class Options:
     def __init__(self, choices: Mapping[str, str]) -> None:
         self.texts = choices
         self._comparable = {letter: _flat(text) for letter, text in choices.items()}
-        self._quantities = {letter: found for letter, text in choices.items() if (found := quantity(text)) is not None}
+        self._quantities = {
+            letter: number for letter, text in choices.items() if (number := quantity(text)) is not None
+        }
 
     def whole(self, text: str) -> Found | None:
-        """If the text is nothing but a letter, a letter with its option, or an option."""
+        """Returns the option if the text is nothing but a letter, a letter with its option, or an option."""
         core = text.strip(EDGES)
         if len(core) == 1 and core in self.texts:
             return core, "letter"
@@ -89,7 +91,7 @@ class Options:
         item = _ITEM.match(text.strip().lstrip(EDGES)) if len(core) < 1000 else None
         if item and item.group(1).upper() in self.texts:
             letter, option = item.group(1).upper(), item.group(2)
-            said = self._equal(option) or [each for each, text in self._comparable.items() if text == _flat(option)]
+            said = self._equal(option) or [letter for letter, text in self._comparable.items() if text == _flat(option)]
             if letter in said:
                 return letter, "letter"
             if said and option.strip(EDGES):  # the letter of one option, and the text of another
@@ -100,31 +102,31 @@ class Options:
         """The options that are the same number as a text, such as ``ten`` and 10, ``\\frac14`` and 0.25."""
         if not self._quantities:
             return []
-        found = quantity(text) or (sole_quantity(text) if "=" in text else None)
-        return [] if found is None else self._same(found)
+        number = quantity(text) or (sole_quantity(text) if "=" in text else None)
+        return [] if number is None else self._same(number)
 
-    def _same(self, found: Quantity) -> list[str]:
+    def _same(self, number: Quantity) -> list[str]:
         """The options with a quantity: in the same unit, else in one that measures the same, else without one."""
         for equal in (_same_unit, _same_measure, _same_value):
-            letters = [letter for letter, option in self._quantities.items() if equal(found, option)]
+            letters = [letter for letter, option in self._quantities.items() if equal(number, option)]
             if letters:
                 return letters
         return []
 
     def _numbers(self, flat: str) -> set[str]:
-        """The options that are numbers which a text says."""
+        """Returns the options that are numbers in a text."""
         if not self._quantities:
             return set()
-        said = (each.quantity for each in phrases(flat) if each.quantity is not None and not each.negated)
-        return {letter for each in said for letter in self._same(each)}
+        numbers = (phrase.quantity for phrase in phrases(flat) if phrase.quantity is not None and not phrase.negated)
+        return {letter for number in numbers for letter in self._same(number)}
 
     def head(self, text: str) -> Found | None:
-        """If the text begins with a letter: ``B``, ``(B) because``, ``option B``, ``b)``; but not ``a dog``."""
+        """Returns the option at the beginning: ``B``, ``(B) because``, ``option B``, ``b)``; but not ``a dog``."""
         lead = _LEAD.match(text)
-        found = _HEAD.match(text, lead.end() if lead else 0)
-        if found is None:
+        match = _HEAD.match(text, lead.end() if lead else 0)
+        if match is None:
             return None
-        letter, rest = found.group(1) or found.group(2), text[found.end() :]
+        letter, rest = match.group(1) or match.group(2), text[match.end() :]
         if letter.islower() and not _LOWER_END.match(rest):
             return None
         letter = letter.upper()
@@ -135,13 +137,13 @@ class Options:
         return (SEVERAL if several and other and other.group(1) != letter else letter), "letter"
 
     def by_text(self, text: str, longest: int) -> Found | None:
-        """If the text of exactly one option is in a text of so many words at most."""
+        """Returns the option if the text of exactly one is in a text of at most `longest` words."""
         flat = without_talk_of_options(" ".join(text.split()), self.texts)
-        found = self._named(flat) if flat.count(" ") < longest else set()
-        return (found.pop(), "option text") if len(found) == 1 else None
+        letters = self._named(flat) if flat.count(" ") < longest else set()
+        return (letters.pop(), "option text") if len(letters) == 1 else None
 
     def only(self, text: str) -> Found | None:
-        """If one letter stands where an answer may stand, or one option is in a short text, and they do not differ."""
+        """Returns the only letter where an answer may stand, or the only option in a short text, if they agree."""
         if len(text) > 2 * _LONGEST_TEXT:
             return None
         flat = without_talk_of_options(" ".join(text.split()), self.texts)
@@ -183,7 +185,7 @@ class Options:
         lower = flat.lower()
         if len(lower) != len(flat):
             return []
-        found = [
+        mentions = [
             (letter, start, end)
             for letter, option in self._comparable.items()
             if letter not in self._quantities
@@ -191,14 +193,14 @@ class Options:
             for start, end in places(option, lower)
             if not (_IS_FORMULA.match(option) and _in_formula(start, end, lower))
         ]
-        for letter, start, end in found:  # "Yes, there is no dog"
+        for letter, start, end in mentions:  # "Yes, there is no dog"
             if self._comparable[letter] in ("yes", "no") and not start and lower[end : end + 1] in tuple(",.;:!"):
                 return [(letter, start, end)]
         longest: list[tuple[str, int, int]] = []
-        for each in sorted(found, key=lambda place: (place[1], -place[2])):
-            if not longest or each[2] > longest[-1][2] or each[1:] == longest[-1][1:]:
-                longest.append(each)
-        return [each for each in longest if not NOT_BEFORE.search(lower[max(0, each[1] - 40) : each[1]])]
+        for place in sorted(mentions, key=lambda place: (place[1], -place[2])):
+            if not longest or place[2] > longest[-1][2] or place[1:] == longest[-1][1:]:
+                longest.append(place)
+        return [place for place in longest if not NOT_BEFORE.search(lower[max(0, place[1] - 40) : place[1]])]
 
 
 def _flat(text: str) -> str:
@@ -215,12 +217,12 @@ def _same_measure(one: Quantity, other: Quantity) -> bool:
 
 
 def _same_value(one: Quantity, other: Quantity) -> bool:
-    """Whether two are equal, one of them without a unit; or one is the other in percent: 25% and 0.25."""
+    """Checks whether two are equal, one of them without a unit; or one is the other in percent: 25% and 0.25."""
     if same_quantity(one, other):
         return True
     if one.percent == other.percent or (one.unit and other.unit):
         return False
-    shares = [each.value / 100 if each.percent else each.value for each in (one, other)]
+    shares = [side.value / 100 if side.percent else side.value for side in (one, other)]
     return math.isclose(*shares, rel_tol=1e-9)
 
 
@@ -230,19 +232,19 @@ def _tight(text: str) -> str:
 
 
 def _in_formula(start: int, end: int, text: str) -> bool:
-    """Whether a part of a text belongs to a longer formula: ``x^2`` in ``x^2 + 1``."""
+    """Checks whether a part of a text belongs to a longer formula: ``x^2`` in ``x^2 + 1``."""
     return bool(_TERM_BEFORE.search(text[max(0, start - 3) : start]) or _TERM_AFTER.match(text[end : end + 3]))
 
 
 def _is_word(letter: str, after: str) -> bool:
-    """Whether a letter is the article A or the pronoun I, by what follows it."""
+    """Checks whether a letter is the article A or the pronoun I, by what follows it."""
     usual = _AFTER_LETTER.get(letter)
     following = _NEXT_WORD.match(after) if usual else None
     return following is not None and usual is not None and following.group(1) not in usual
 
 
 def _prominent(match: re.Match[str], text: str) -> bool:
-    """Whether a letter follows "option" or "is", is in brackets, stars or quotes, or is among the last four words."""
+    """Checks whether a letter follows "option" or "is", is in brackets, stars or quotes, or in the last four words."""
     before, after = text[: match.start()], text[match.end() :]
     if _KEYWORD.search(before) or before[-1:] + after[:1] in ("()", "[]", "**", "``", "''", '""'):
         return True

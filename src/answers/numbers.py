@@ -33,9 +33,9 @@ _POWERS = re.compile(r"\d+\s*\^[\d{(^\s)}]+")
 
 
 def sole_quantity(text: str) -> Quantity | None:
-    """The quantity that a text says; of a calculation the one after the last ``=``.
+    """Returns the only quantity in a text; for a calculation the one after the last ``=``.
 
-    None unless it is exactly one, and all the words that say it are understood.
+    None unless it is exactly one, and all of its words are understood.
     """
     whole = quantity(text)
     if whole is not None:
@@ -43,17 +43,17 @@ def sole_quantity(text: str) -> Quantity | None:
     results = _EQUALS.split(text)
     if len(results) > 1 and results[-1].strip():
         return sole_quantity(results[-1])
-    found = phrases(text)
-    said = [each.quantity for each in found if each.quantity is not None and not each.negated]
-    if not said or len(said) < len(found):
+    all_phrases = phrases(text)
+    said = [phrase.quantity for phrase in all_phrases if phrase.quantity is not None and not phrase.negated]
+    if not said or len(said) < len(all_phrases):
         return None
-    return said[0] if all(same_quantity(each, said[0]) for each in said) else None
+    return said[0] if all(same_quantity(number, said[0]) for number in said) else None
 
 
 def is_another_value(text: str) -> bool:
-    """Whether a text says for certain that it is no number: a comparison, a denial, or a formula with variables.
+    """Checks whether a text is certainly not a number: a comparison, a denial, or a formula with variables.
 
-    "less than 5" and ``x^2`` are not 5 and 2; no judge needs to tell.
+    "less than 5" and ``x^2`` are not 5 and 2; no judge is needed for that.
     """
     plain = bare(plain_notation(text).strip())
     compared, bounded = _COMPARED.match(plain), _BOUNDED.search(plain)
@@ -62,12 +62,12 @@ def is_another_value(text: str) -> bool:
     if _TIMES.search(plain):
         return False
     return bool(_POWERS.fullmatch(plain)) or (
-        _FORMULA.fullmatch(plain) is not None and any(each.isalpha() for each in plain) and len(plain) > 1
+        _FORMULA.fullmatch(plain) is not None and any(char.isalpha() for char in plain) and len(plain) > 1
     )
 
 
 def same_quantity(one: Quantity, other: Quantity, close: float = _EQUAL) -> bool:
-    """Whether two quantities are equal, in units that measure the same, or where one has none."""
+    """Checks whether two quantities are equal, in units that measure the same, or where one has none."""
     value = value_in(one, other)
     return value is not None and math.isclose(value, other.value, rel_tol=close, abs_tol=close)
 
@@ -84,19 +84,19 @@ def with_plain_numbers(text: str) -> str:
 
 
 def number(columns: Mapping[str, str], text: str) -> Verdict:
-    """Exactly the right number, in digits or words, and no other number in the answer."""
+    """Scores exactly the right number, in digits or words, and no other number in the answer."""
     right = quantity(truth(columns))
     answer, method = open_answer(text)
     if answer is None:
         return Verdict(None, 0.0, method)
     if right is None:
         return Verdict(answer, float(comparable(answer) == comparable(truth(columns))), method)
-    found = sole_quantity(answer)
-    if found is None:
+    said = sole_quantity(answer)
+    if said is None:
         return Verdict(
             answer if is_another_value(answer) else None, 0.0, method if is_another_value(answer) else "none"
         )
-    return Verdict(f"{found.value:.15g}", float(same_quantity(found, right)), method)
+    return Verdict(f"{said.value:.15g}", float(same_quantity(said, right)), method)
 
 
 def relaxed(columns: Mapping[str, str], text: str) -> Verdict:
@@ -104,18 +104,18 @@ def relaxed(columns: Mapping[str, str], text: str) -> Verdict:
     answer, method = short_answer(text, references(columns))
     if answer is None:
         return Verdict(None, 0.0, method)
-    return Verdict(answer, float(any(_relaxed(each, answer) for each in references(columns))), method)
+    return Verdict(answer, float(any(_relaxed(reference, answer) for reference in references(columns))), method)
 
 
 def _relaxed(reference: str, answer: str) -> bool:
-    found, right = quantity(answer), quantity(reference)
-    if found is None or right is None:
+    said, right = quantity(answer), quantity(reference)
+    if said is None or right is None:
         return comparable(answer) == comparable(reference)
-    if found.percent == right.percent:
-        value = value_in(found, right)
+    if said.percent == right.percent:
+        value = value_in(said, right)
         return value is not None and _near(value, right.value)
     # 5% is 5 as well as 0.05: tables and questions are not consistent about it
-    value, target = (found.value, right.value) if found.percent else (right.value, found.value)
+    value, target = (said.value, right.value) if said.percent else (right.value, said.value)
     return _near(value, target) or _near(value / 100, target)
 
 

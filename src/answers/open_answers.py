@@ -23,7 +23,7 @@ def vqa_accuracy(columns: Mapping[str, str], text: str) -> Verdict:
     if answer is None:
         return Verdict(None, 0.0, method)
     plain = normalized(answer, full_stops=0)
-    given = [normalized(each, full_stops=0) for each in references(columns)]
+    given = [normalized(reference, full_stops=0) for reference in references(columns)]
     score = leave_one_out(plain, given) if len(given) >= _ENOUGH else float(plain in given)
     return Verdict(plain, score, method)
 
@@ -34,7 +34,9 @@ def anls(columns: Mapping[str, str], text: str) -> Verdict:
     if answer is None:
         return Verdict(None, 0.0, method)
     plain = _spaced(answer)
-    return Verdict(plain, max(_similarity(_spaced(bare(each)), plain) for each in references(columns)), method)
+    return Verdict(
+        plain, max(_similarity(_spaced(bare(reference)), plain) for reference in references(columns)), method
+    )
 
 
 def _spaced(text: str) -> str:
@@ -52,7 +54,7 @@ def _similarity(reference: str, answer: str) -> float:
 
 
 def exact(columns: Mapping[str, str], text: str) -> Verdict:
-    """Equal to a reference, but for case, blanks, an article and punctuation around it."""
+    """Scores equality with a reference, ignoring case, blanks, an article and punctuation around it."""
     answer, method = short_answer(text, references(columns))
     if answer is None:
         return Verdict(None, 0.0, method)
@@ -62,19 +64,19 @@ def exact(columns: Mapping[str, str], text: str) -> Verdict:
 
 
 def contains(columns: Mapping[str, str], text: str, as_written: bool = False) -> Verdict:
-    """A reference is in the answer as whole words; a number is not if the phrase around it says another one.
+    """A reference is in the answer as whole words; a number is not if the phrase around it means another one.
 
     Args:
         columns: The columns of the row.
         text: The answer.
-        as_written: Whether numbers count as they are written, whatever is around them.
+        as_written: True if numbers count as they are written, whatever is around them.
     """
     final, why = final_text(text)
     if not final:
         return Verdict(None, 0.0, why or "none")
     plain = _spaced(final)
-    found = any(_within(_spaced(each), plain, as_written) for each in references(columns))
-    return Verdict(plain, float(found), "contained")
+    is_in = any(_within(_spaced(reference), plain, as_written) for reference in references(columns))
+    return Verdict(plain, float(is_in), "contained")
 
 
 def ocrbench(columns: Mapping[str, str], text: str) -> Verdict:
@@ -84,12 +86,12 @@ def ocrbench(columns: Mapping[str, str], text: str) -> Verdict:
     answer = "".join(text.split())  # as it is: braces and styles are part of a formula
     if not answer:
         return Verdict(None, 0.0, "none")
-    right = ("".join(each.split()).strip("$") for each in references(columns))
-    return Verdict(answer, float(any(each and each in answer for each in right)), "contained")
+    right = ("".join(reference.split()).strip("$") for reference in references(columns))
+    return Verdict(answer, float(any(reference and reference in answer for reference in right)), "contained")
 
 
 def _within(reference: str, answer: str, as_written: bool) -> bool:
-    found = places(reference.rstrip(".") or reference, answer)
+    spans = places(reference.rstrip(".") or reference, answer)
     if as_written or not _NUMBER.fullmatch(reference):
-        return bool(found)
-    return any(not is_part(answer, start, end) for start, end in found)
+        return bool(spans)
+    return any(not is_part(answer, start, end) for start, end in spans)

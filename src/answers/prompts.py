@@ -1,7 +1,7 @@
-"""Prompts: what the user says for a row of a table. The texts are VLMEvalKit's, since published numbers depend on them.
+"""Prompts: the user's turns for a row of a table. The texts are VLMEvalKit's, since published numbers depend on them.
 
 A prompt takes a `Row` and gives the turns of the user: lists of texts and pictures, in order. A row without pictures
-gives texts alone, so that a model without eyes can be asked too.
+gives texts alone, so that a text-only model can also be asked.
 """
 
 from __future__ import annotations
@@ -116,17 +116,17 @@ dyna_math_bare = partial(dyna_math, form="")
 
 
 def placed_by_index(row: Row) -> list[Turn]:
-    """The question with each picture before the character that ``visual_indices`` says, as in ERQA.
+    """Puts each picture before the character at its ``visual_indices``, as in ERQA.
 
     Without a number for each picture, they are where the text has ``<image>``, or before the question.
     """
     text = _column(row, "question")
-    places = [int(each) for each in as_list(row.columns.get("visual_indices", "")) if each.strip().isdecimal()]
+    places = [int(index) for index in as_list(row.columns.get("visual_indices", "")) if index.strip().isdecimal()]
     if len(places) != len(row.pictures):
         return _in_order(row, text) if _HERE_IN_ORDER in text else [[*row.pictures, text]]
     turn: Turn = []
     last = 0
-    for place, picture in sorted(zip(places, row.pictures, strict=True), key=lambda each: each[0]):
+    for place, picture in sorted(zip(places, row.pictures, strict=True), key=lambda pair: pair[0]):
         if last < place <= len(text):
             turn.append(text[last:place])
             last = place
@@ -171,8 +171,8 @@ def real_world(row: Row, heading: str = _LISTED_BELOW, ending: str = _REAL_WORLD
 
     Args:
         row: The row. Its options are a text with a heading, or, in the table of MME-RealWorld-Lite, a list.
-        heading: What is said before options that are a list.
-        ending: What is said after the options.
+        heading: The text before options that are a list.
+        ending: The text after the options.
     """
     cell = _column(row, OPTIONS)
     items = listed(cell)
@@ -259,11 +259,11 @@ def texts_of(turns: Sequence[Sequence[str | Picture]]) -> list[str]:
 
 
 def video_mme(row: Row, subtitles: bool = False) -> list[Turn]:
-    """Video-MME (arXiv 2405.21075): the frames, what is said meanwhile if that is shown, the question, its options.
+    """Video-MME (arXiv 2405.21075): the frames, their subtitles if shown, the question, its options.
 
     Args:
         row: The row, with its options in ``candidates``.
-        subtitles: Whether the column ``subtitles`` is shown, which may be empty.
+        subtitles: Shows the column ``subtitles``, which may be empty.
     """
     said = f"This video's subtitles are listed below:\n{row.columns.get('subtitles', '')}\n" if subtitles else ""
     given = f"\nThese are the frames of a video. {said}{_OF_THE_VIDEO}\n"

@@ -1,7 +1,7 @@
 """Benchmarks of mathematics and reasoning, as the rules `default` read their answers.
 
-Where a rule could say that an answer is right but not that it is wrong (of texts and formulas, say), it reads nothing:
-the answer is left to a judge.
+Where a rule could only recognise right answers but not wrong ones (for texts and formulas, say), it reads nothing: the
+answer is left to a judge.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SHORT_ANSWER = re.compile(r"""["']short answer["']\s*:\s*(?:"((?:[^"\\]|\\.)*)"
 
 
 def left_to_judge(columns: Columns, text: str) -> Verdict:
-    """Nothing is read but that there is no answer at all."""
+    """Reads nothing, except that there is no answer at all."""
     _, why = final_text(text)
     return Verdict(None, 0.0, why or "none")
 
@@ -45,13 +45,13 @@ def math_vista(columns: Columns, text: str) -> Verdict:
         return _numbers(right, text)
     if kind not in ("integer", "float"):
         return left_to_judge(columns, text)
-    found, method, answer = _number(text)
+    number, method, answer = _number(text)
     wanted = value_of(right)
-    if found is None or wanted is None:
+    if number is None or wanted is None:
         return _unread(answer, method)
     digits = len(right.strip().partition(".")[2]) if kind == "float" else 9
-    equal = abs(round(found.value, digits) - round(wanted, digits)) < _CLOSE
-    return Verdict(f"{found.value:.15g}", float(equal), method)
+    equal = abs(round(number.value, digits) - round(wanted, digits)) < _CLOSE
+    return Verdict(f"{number.value:.15g}", float(equal), method)
 
 
 def math_vision(columns: Columns, text: str) -> Verdict:
@@ -78,7 +78,7 @@ def dyna_math(columns: Columns, text: str) -> Verdict:
     if final is None:
         return Verdict(None, 0.0, why)
     fields = _SHORT_ANSWER.findall(final)
-    said = next((each for each in fields[-1] if each), "") if fields else final
+    said = next((field for field in fields[-1] if field), "") if fields else final
     kind = columns.get("answer_type")
     if kind == "multiple choice":
         return _by_letter(*read_choice(said, dict.fromkeys("ABCDE", "")), truth(columns))
@@ -103,28 +103,28 @@ def in_braces(columns: Columns, text: str) -> Verdict:
     final, why = final_text(text)
     if final is None:
         return Verdict(None, 0.0, why)
-    found = _in_braces(final) or _BRACES.findall(final) or marked(final)[:1]
-    answer, _ = open_answer(found[-1]) if found else (None, "none")
+    contents = _in_braces(final) or _BRACES.findall(final) or marked(final)[:1]
+    answer, _ = open_answer(contents[-1]) if contents else (None, "none")
     if answer is None:
         return Verdict(None, 0.0, "none")
     return Verdict(answer, float(same(truth(columns), answer)), "braces")
 
 
 def _in_braces(text: str) -> list[str]:
-    """What is in braces, with the braces in it."""
-    found, depth, start = [], 0, 0
+    """Returns the content of braces, including inner braces."""
+    contents, depth, start = [], 0, 0
     for match in re.finditer("[{}]", text):
         if match.group() == "{":
             start = start if depth else match.end()
             depth += 1
         elif depth:
             depth -= 1
-            found += [] if depth else [text[start : match.start()]]
-    return found
+            contents += [] if depth else [text[start : match.start()]]
+    return contents
 
 
 def same(right: str, answer: str) -> bool:
-    """Whether two answers are the same number, or the same words or formula."""
+    """Checks whether two answers are the same number, or the same words or formula."""
     wanted, value = value_without_sign(right), value_without_sign(answer)
     if wanted is not None and value is not None and not _scaled(right, answer):
         return abs(value - wanted) < _CLOSE
@@ -132,7 +132,7 @@ def same(right: str, answer: str) -> bool:
 
 
 def _scaled(right: str, answer: str) -> bool:
-    """Whether two numbers cannot be compared as they are: percentages with others, degrees with multiples of π."""
+    """Checks whether two numbers cannot be compared directly: percentages with others, degrees with multiples of π."""
     if ("%" in right) != ("%" in answer):
         return True
     return any(_DEGREES.search(one) and _RADIANS.search(other) for one, other in ((right, answer), (answer, right)))
@@ -140,10 +140,10 @@ def _scaled(right: str, answer: str) -> bool:
 
 def value_without_sign(text: str) -> float | None:
     """The number that a text is, whatever its sign of percent, degree or dollar; None with another unit."""
-    found = quantity(bare(text))
-    if found is None or not (found.unit is None or found.unit.measures in _SIGNS):
+    number = quantity(bare(text))
+    if number is None or not (number.unit is None or number.unit.measures in _SIGNS):
         return None
-    return found.value
+    return number.value
 
 
 def letters_of(text: str) -> str:
@@ -171,10 +171,10 @@ def _as_value(columns: Columns, text: str, close: float = _CLOSE) -> Verdict:
     wanted = value_without_sign(right)
     if wanted is None:
         return left_to_judge(columns, text)
-    found, method, answer = _number(text)
-    if found is None or _scaled(right, answer):
-        return _unread(answer, method) if found is None else Verdict(None, 0.0, "none")
-    return Verdict(f"{found.value:.15g}", float(abs(found.value - wanted) < close), method)
+    number, method, answer = _number(text)
+    if number is None or _scaled(right, answer):
+        return _unread(answer, method) if number is None else Verdict(None, 0.0, "none")
+    return Verdict(f"{number.value:.15g}", float(abs(number.value - wanted) < close), method)
 
 
 def _number(text: str) -> tuple[Quantity | None, str, str]:
@@ -184,7 +184,7 @@ def _number(text: str) -> tuple[Quantity | None, str, str]:
 
 
 def _unread(answer: str, method: str) -> Verdict:
-    """The verdict on an answer without a number: wrong if it says something else for certain, else unread."""
+    """Returns the verdict on an answer without a number: wrong if it certainly means something else, else unread."""
     if answer and is_another_value(answer):
         return Verdict(answer, 0.0, method)
     return Verdict(None, 0.0, "none" if answer else method)
@@ -196,14 +196,14 @@ def _numbers(right: str, text: str) -> Verdict:
     if answer is None or not wanted:
         return Verdict(None, 0.0, method if answer is None else "none")
     lists = re.findall(r"\[[^\[\]]*\]", answer)
-    found = _values(listed(lists[-1]) or []) if lists else None
-    if not found:
+    numbers = _values(listed(lists[-1]) or []) if lists else None
+    if not numbers:
         return Verdict(None, 0.0, "none")
-    equal = len(found) == len(wanted) and all(abs(a - b) < _CLOSE for a, b in zip(found, wanted, strict=True))
+    equal = len(numbers) == len(wanted) and all(abs(a - b) < _CLOSE for a, b in zip(numbers, wanted, strict=True))
     return Verdict(lists[-1], float(equal), method)
 
 
 def _values(items: Sequence[str]) -> list[float] | None:
-    found = [value_of(each) for each in items]
-    values = [each for each in found if each is not None]
-    return values if len(values) == len(found) else None
+    all_values = [value_of(item) for item in items]
+    values = [value for value in all_values if value is not None]
+    return values if len(values) == len(all_values) else None

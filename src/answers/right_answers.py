@@ -34,26 +34,26 @@ def yes_or_no(columns: Columns) -> Mapping[str, str]:
 
 
 def letters_meant(columns: Columns, choices: Mapping[str, str], several: bool = False) -> str:
-    """The letter of the right option of a row; of several, where the scoring takes these, all of them in order.
+    """Returns the letter of the right option of a row; all of them in order if the scoring takes several.
 
     A capital that is the letter of an option is that option. Anything else must be meant in one way only: a letter with
     something around it, an option's text, both, or a list of one.
 
     Raises:
-        DataError: If it is none of the options, may be several of them, or is several and one is wanted.
+        DataError: If it is not an option, may be several of them, or is several and one is wanted.
     """
     cell = truth(columns)
     split = letters_of(cell)
     letters = len(split) > 1 and set(split) <= set(choices)
     if several and letters:
         return split
-    found = [_letter(each, choices) for each in listed(cell) or [cell]]
-    named = sorted({each for each in found if each is not None})
+    found = [_letter(item, choices) for item in listed(cell) or [cell]]
+    named = sorted({letter for letter in found if letter is not None})
     if not several and (len(named) > 1 or (letters and not named)):
         raise DataError(f"its answer {shortened(cell)} names several options, and one can be right")
     if None in found:
         counted = " (it may count from 0 or from 1)" if cell.strip().isdecimal() else ""
-        raise DataError(f"its answer {shortened(cell)} is none of its options {', '.join(choices)}{counted}")
+        raise DataError(f"its answer {shortened(cell)} is not one of its options {', '.join(choices)}{counted}")
     return "".join(named)
 
 
@@ -68,12 +68,12 @@ def _letter(text: str, choices: Mapping[str, str]) -> str | None:
     dressed = _DRESSED.fullmatch(text)
     core = dressed[1] if dressed else text.strip(EDGES)
     read = Options(choices).whole(text)
-    found = {letter for letter in choices if letter.lower() == core.lower() or (read and letter == read[0])}
+    letters = {letter for letter in choices if letter.lower() == core.lower() or (read and letter == read[0])}
     same = {letter for letter, option in choices.items() if option and option.strip() == text.strip()}
-    if len(found | same) > 1:
-        both = " or ".join(sorted(found | same))
+    if len(letters | same) > 1:
+        both = " or ".join(sorted(letters | same))
         raise DataError(f"its answer {shortened(text)} may be {both}")
-    return next(iter(found), None)
+    return next(iter(letters), None)
 
 
 def with_letters(columns: Columns, choices: Choices | None, several: bool = False) -> Columns:

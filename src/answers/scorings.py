@@ -25,17 +25,17 @@ Reading = Callable[[Mapping[str, str], str], Verdict]
 
 
 @dataclass(frozen=True)
-class Scoring:
-    """How answers to one kind of question are read and scored.
+class AnswerScoring:
+    """A way to read and score answers to one kind of question.
 
     Attributes:
         default: The rules `default`.
         vlmevalkit: The published rules.
-        draws: Whether VLMEvalKit, with a judge that does not help, draws an option at random for an answer that its
+        draws: True if VLMEvalKit, with a judge that does not help, draws an option at random for an answer that its
             rules cannot read; see `drawn`.
-        judged: Whether an answer that rules cannot read is left to a judge: its score is NaN, and not 0.
+        judged: True if an answer that rules cannot read is left to a judge: its score is NaN, and not 0.
         choices: The options of a row whose right answer is one of them; None if right answers are something else.
-        several: Whether several options may be right.
+        several: True if several options may be right.
     """
 
     default: Reading
@@ -82,46 +82,48 @@ _CUT_OFF = Verdict(None, 0.0, "cut off")
 
 
 def unsaid(verdict: Verdict) -> Verdict:
-    """What rules say of an answer that is blank, or has no final part: what they cannot read in it is wrong."""
+    """Returns the rules' verdict on an answer that is blank, or has no final part: wrong."""
     return replace(verdict, score=0.0, method="cut off") if math.isnan(verdict.score) else verdict
 
 
 _LETTERS = lettered("ABCDEFGH")
-_LEFT = Scoring(reasoning.left_to_judge, reasoning.left_to_judge, judged=True)
+_LEFT = AnswerScoring(reasoning.left_to_judge, reasoning.left_to_judge, judged=True)
 
-SCORINGS: Mapping[str, Scoring] = {
-    "multiple_choice": Scoring(
+SCORINGS: Mapping[str, AnswerScoring] = {
+    "multiple_choice": AnswerScoring(
         choice.multiple_choice, published_choice.multiple_choice, draws=True, choices=by_columns
     ),
-    "mmmu": Scoring(choice.mmmu, published_choice.mmmu, draws=True, choices=by_columns),
-    "mmmu_pro": Scoring(choice.mmmu, published_choice.mmmu, draws=True, choices=by_columns),
-    "mmmu_pro_cot": Scoring(choice.mmmu, published_choice.mmmu_pro_cot, draws=True, choices=by_columns),
-    "mme_realworld": Scoring(choice.mme_realworld, published_choice.mme_realworld, choices=lettered("ABCDE")),
-    "video_mme": Scoring(choice.video_mme, published_choice.video_mme, choices=lettered("ABCD")),
-    "yes_no": Scoring(yes_no.yes_no, published_words.yes_no, choices=yes_or_no),
-    "yes_no_in_any_case": Scoring(yes_no.yes_no, published_words.yes_no_in_any_case, choices=yes_or_no),
-    "vqa_accuracy": Scoring(open_answers.vqa_accuracy, published_words.vqa_accuracy),
-    "anls": Scoring(open_answers.anls, published_open.anls),
-    "relaxed": Scoring(numbers.relaxed, published_open.relaxed),
-    "exact": Scoring(open_answers.exact, published_open.exact),
-    "exact_mean": Scoring(open_answers.exact, published_open.exact_mean),
-    "contains": Scoring(open_answers.contains, published_open.contains),
-    "ocrbench": Scoring(open_answers.ocrbench, published_open.ocrbench),
-    "caption": Scoring(captions.tokenized, captions.as_written),
-    "number": Scoring(numbers.number, published_open.number),
-    "math_vista": Scoring(reasoning.math_vista, published_reasoning.math_vista, judged=True),
-    "math_vision": Scoring(reasoning.math_vision, published_reasoning.math_vision, judged=True),
-    "math_verse": Scoring(reasoning.math_verse, reasoning.left_to_judge, judged=True),
-    "dyna_math": Scoring(reasoning.dyna_math, published_reasoning.dyna_math, judged=True),
-    "logic_vista": Scoring(reasoning.letters, reasoning.left_to_judge, judged=True, choices=_LETTERS, several=True),
+    "mmmu": AnswerScoring(choice.mmmu, published_choice.mmmu, draws=True, choices=by_columns),
+    "mmmu_pro": AnswerScoring(choice.mmmu, published_choice.mmmu, draws=True, choices=by_columns),
+    "mmmu_pro_cot": AnswerScoring(choice.mmmu, published_choice.mmmu_pro_cot, draws=True, choices=by_columns),
+    "mme_realworld": AnswerScoring(choice.mme_realworld, published_choice.mme_realworld, choices=lettered("ABCDE")),
+    "video_mme": AnswerScoring(choice.video_mme, published_choice.video_mme, choices=lettered("ABCD")),
+    "yes_no": AnswerScoring(yes_no.yes_no, published_words.yes_no, choices=yes_or_no),
+    "yes_no_in_any_case": AnswerScoring(yes_no.yes_no, published_words.yes_no_in_any_case, choices=yes_or_no),
+    "vqa_accuracy": AnswerScoring(open_answers.vqa_accuracy, published_words.vqa_accuracy),
+    "anls": AnswerScoring(open_answers.anls, published_open.anls),
+    "relaxed": AnswerScoring(numbers.relaxed, published_open.relaxed),
+    "exact": AnswerScoring(open_answers.exact, published_open.exact),
+    "exact_mean": AnswerScoring(open_answers.exact, published_open.exact_mean),
+    "contains": AnswerScoring(open_answers.contains, published_open.contains),
+    "ocrbench": AnswerScoring(open_answers.ocrbench, published_open.ocrbench),
+    "caption": AnswerScoring(captions.tokenized, captions.as_written),
+    "number": AnswerScoring(numbers.number, published_open.number),
+    "math_vista": AnswerScoring(reasoning.math_vista, published_reasoning.math_vista, judged=True),
+    "math_vision": AnswerScoring(reasoning.math_vision, published_reasoning.math_vision, judged=True),
+    "math_verse": AnswerScoring(reasoning.math_verse, reasoning.left_to_judge, judged=True),
+    "dyna_math": AnswerScoring(reasoning.dyna_math, published_reasoning.dyna_math, judged=True),
+    "logic_vista": AnswerScoring(
+        reasoning.letters, reasoning.left_to_judge, judged=True, choices=_LETTERS, several=True
+    ),
     "charxiv": _LEFT,
     "pairs": _LEFT,
     "mmvet": _LEFT,
     "simple_vqa": _LEFT,
-    "visu_logic": Scoring(reasoning.letters, published_reasoning.visu_logic, choices=_LETTERS, several=True),
-    "we_math": Scoring(choice.multiple_choice, published_reasoning.we_math, choices=by_columns),
-    "erqa": Scoring(reasoning.letters, published_reasoning.erqa, choices=_LETTERS, several=True),
-    "zero_bench": Scoring(reasoning.in_braces, published_reasoning.zero_bench),
+    "visu_logic": AnswerScoring(reasoning.letters, published_reasoning.visu_logic, choices=_LETTERS, several=True),
+    "we_math": AnswerScoring(choice.multiple_choice, published_reasoning.we_math, choices=by_columns),
+    "erqa": AnswerScoring(reasoning.letters, published_reasoning.erqa, choices=_LETTERS, several=True),
+    "zero_bench": AnswerScoring(reasoning.in_braces, published_reasoning.zero_bench),
 }
 
 

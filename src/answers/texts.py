@@ -1,4 +1,4 @@
-"""What every rule of `default` begins with: the final part of an answer, without markup."""
+"""The first step of every rule of `default`: the final part of an answer, without markup."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _COMPARED = re.compile(r"[\s\"'`*_$(]*([<>]=?)\s*[-$€£]?\d[^<>]*$")
 _LEAD = re.compile(r"[A-Za-z](?:_\{?\w+\}?)?'?\s*=\s*(?=[^=]+$)|[AR]:\s+|(?:→|⇒|=>|∴|•|\\therefore)\s*")
 _ABOUT = re.compile(r"(?:≈|∼|~|=|\\approx|\\sim)\s*")
 
-# What stands around an answer and is no part of it.
+# Characters around an answer that do not belong to it.
 EDGES = " \t\r\n\"'`*_.,;:!?()[]{}<>$|/\\"
 
 
 def final_text(text: str) -> tuple[str | None, str]:
-    """The final part of an answer, with ASCII punctuation and without styles of LaTeX.
+    """Returns the final part of an answer, with ASCII punctuation and without styles of LaTeX.
 
     Returns:
         The text, or None; and why it is None: ``"cut off"`` if there are only thoughts, ``"failure"`` if the text is
@@ -60,7 +60,7 @@ def final_text(text: str) -> tuple[str | None, str]:
         return None, "cut off"
     if FAILURE in final:
         return None, "failure"
-    if any(each in final for each in REFUSALS):
+    if any(refusal in final for refusal in REFUSALS):
         return None, "refusal"
     final = final if final.isascii() else final.translate(_ASCII)
     final = _HTML.sub("", final) if "</" in final else final
@@ -68,26 +68,26 @@ def final_text(text: str) -> tuple[str | None, str]:
 
 
 def marked(text: str) -> list[str]:
-    """What is marked as the answer, last first: in ``<answer>``, in a LaTeX box, in the field ``answer`` of JSON."""
-    if not any(each in text for each in "<\\:#"):
+    """Returns the marked answers, last first: in ``<answer>``, in a LaTeX box, in the field ``answer`` of JSON."""
+    if not any(mark in text for mark in "<\\:#"):
         return []
-    found = [match for pattern in (_TAG, _BEGIN_BOX, _FIELD, _LAST_LINE) for match in pattern.finditer(text)]
-    ended = [(match.end(), next((group for group in match.groups() if group is not None), "")) for match in found]
+    matches = [match for pattern in (_TAG, _BEGIN_BOX, _FIELD, _LAST_LINE) for match in pattern.finditer(text)]
+    ended = [(match.end(), next((group for group in match.groups() if group is not None), "")) for match in matches]
     ended += _boxes(text)
-    return [content.strip() for _, content in sorted(ended, key=lambda each: -each[0]) if content.strip()]
+    return [content.strip() for _, content in sorted(ended, key=lambda pair: -pair[0]) if content.strip()]
 
 
 def _boxes(text: str) -> list[tuple[int, str]]:
-    """What is in LaTeX boxes, with the braces in it; and where each ends. A box that does not end is none."""
-    found = []
+    """Returns the contents of LaTeX boxes, including inner braces, and their ends. Unclosed boxes do not count."""
+    boxes = []
     for match in [*_BOX.finditer(text)][-_MOST_BOXES:]:
         depth = 0
         for place in range(match.end(), min(len(text), match.end() + _LONGEST_BOX)):
             depth += {"{": 1, "}": -1}.get(text[place], 0)
             if not depth:
-                found.append((place + 1, text[match.end() + 1 : place]))
+                boxes.append((place + 1, text[match.end() + 1 : place]))
                 break
-    return found
+    return boxes
 
 
 def statements(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
@@ -111,29 +111,33 @@ def open_answer(text: str) -> tuple[str | None, str]:
     final, why = final_text(text)
     if final is None:
         return None, why
-    found, method = final, "whole"
+    content, method = final, "whole"
     contents = marked(final)
     if contents:
-        found, method = contents[0], "marked"
+        content, method = contents[0], "marked"
     else:
         ends = [match.end() for match in statements(_ANSWER_IS, final)]
         ends += [match.start(1) for match in _HEADING.finditer(final)] if "\n" in final else []
         ends.sort()
         said = final[ends[-1] :].lstrip() if ends else ""
         if said.strip(EDGES):
-            found, method = _NEXT_SENTENCE.split(said.split("\n")[0], maxsplit=1)[0], "answer is"
-    found = bare(found)
-    return (found, method) if found else (None, "none")
+            content, method = _NEXT_SENTENCE.split(said.split("\n")[0], maxsplit=1)[0], "answer is"
+    content = bare(content)
+    return (content, method) if content else (None, "none")
 
 
 def short_answer(text: str, references: Sequence[str]) -> tuple[str | None, str]:
-    """`open_answer` without what leads up to a value (``x = 42``, ``≈ 42``), unless a reference has that, too."""
+    """Returns `open_answer` without what leads up to a value (``x = 42``, ``≈ 42``), unless a reference has that."""
     answer, method = open_answer(text)
     if answer is None:
         return None, method
     for lead in (_LEAD, _ABOUT):
         match = lead.match(answer)
-        if match and answer[match.end() :].strip() and not any(lead.match(each.strip()) for each in references):
+        if (
+            match
+            and answer[match.end() :].strip()
+            and not any(lead.match(reference.strip()) for reference in references)
+        ):
             answer = bare(answer[match.end() :])
     return answer, method
 
@@ -168,13 +172,13 @@ def comparable(text: str) -> str:
 
 
 def _joined(left: str, right: str) -> bool:
-    """Whether two characters belong to one word or number. Scripts without blanks have no words here."""
+    """Checks whether two characters belong to one word or number. Scripts without blanks have no words here."""
     return left.isalnum() and right.isalnum() and left < "\u2e80" and right < "\u2e80"
 
 
 def places(needle: str, text: str) -> list[tuple[int, int]]:
-    """Where a text occurs in another as whole words and numbers: ``1`` is not in ``10``, ``-1`` or ``1.5``."""
-    found, start = [], text.find(needle) if needle else -1
+    """Finds the places of a text in another as whole words and numbers: ``1`` is not in ``10``, ``-1`` or ``1.5``."""
+    spans, start = [], text.find(needle) if needle else -1
     while start >= 0:
         end = start + len(needle)
         before, after = text[max(0, start - 2) : start], text[end : end + 2]
@@ -186,9 +190,9 @@ def places(needle: str, text: str) -> list[tuple[int, int]]:
         if whole and needle[-1].isdigit() and len(after) == 2:
             whole = not (after[0] in ".," and after[1].isdigit())
         if whole:
-            found.append((start, end))
+            spans.append((start, end))
         start = text.find(needle, start + 1)
-    return found
+    return spans
 
 
 def edit_distance(first: str, second: str) -> int:

@@ -1,4 +1,4 @@
-"""What was read in an answer, and all that a report is made from."""
+"""Verdicts on answers, and the input of reports."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Verdict:
-    """What rules, or a judge, say of an answer.
+    """The verdict of rules, or of a judge, on an answer.
 
     Attributes:
-        extracted: What was read in the answer: the letter of an option, ``"Yes"`` or ``"No"``, a number or a text as it
-            was compared. None if nothing could be read: the answer is *unparsed*, and counts as wrong unless it is left
-            to a judge.
-        score: How right it is, in [0, 1]; NaN of an unparsed answer that rules leave to a judge, which is not scored.
+        extracted: The value read in the answer: the letter of an option, ``"Yes"`` or ``"No"``, a number or a text as
+            it was compared. None if nothing could be read: the answer is *unparsed*, and counts as wrong unless it is
+            left to a judge.
+        score: The score in [0, 1]; NaN for an unparsed answer that rules leave to a judge, which is not scored.
         method: The rule that read it, such as ``"letter"``, ``"answer is"`` or ``"option text"``; ``"none"`` if none
             did.
     """
@@ -25,18 +25,18 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnsweredQuestions:
     """Answered questions. All sequences have the same length n and order.
 
     Attributes:
         ids: The index of each row.
         columns: The columns of each row, without pictures: ``answer``, ``A``, ``category``, ``split``, …; an empty cell
             is left out.
-        verdicts: Of each answer; None where there is no answer (missing, or an error), which is not scored.
+        verdicts: The verdict on each answer; None where there is no answer (missing, or an error), which is not scored.
         texts: The answers; None where there is none.
-        groups: What several rows share, such as their picture, for standard errors; None for a row by itself. Without
+        groups: The group of each row, such as its picture, for standard errors; None for a row by itself. Without
             it, rows with the same ``image_path``, else the same ``video``, are a group.
-        published: Whether VLMEvalKit's rules have read the answers. They compare the case of right answers, too.
+        published: True if VLMEvalKit's rules have read the answers. They also compare the case of right answers.
     """
 
     ids: Sequence[str]

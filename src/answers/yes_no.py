@@ -13,9 +13,9 @@ from testbed.answers.texts import ANSWER_IS, EDGES, final_text, marked, statemen
 from testbed.answers.verdict import Verdict
 
 _MEANT = {**dict.fromkeys(YES, "Yes"), **dict.fromkeys(NO, "No"), "true": "Yes", "false": "No"}
-_ANY = "|".join(re.escape(each) for each in sorted(_MEANT, key=len, reverse=True))
-_PARTICLES = frozenset("da ya si tak ano ne sai oo hindi benar true false".split())  # that begin other sentences, too
-_OPENING = "|".join(re.escape(each) for each in sorted(_MEANT, key=len, reverse=True) if each not in _PARTICLES)
+_ANY = "|".join(re.escape(word) for word in sorted(_MEANT, key=len, reverse=True))
+_PARTICLES = frozenset("da ya si tak ano ne sai oo hindi benar true false".split())  # that also begin other sentences
+_OPENING = "|".join(re.escape(word) for word in sorted(_MEANT, key=len, reverse=True) if word not in _PARTICLES)
 _SAID = re.compile(
     rf"(?:{ANSWER_IS}|(?:{languages.VERB_LAST})\s+)[\"'(\[]*({_ANY})(?:(?={languages.IS_AFTER})|(?![\w-]))",
     re.IGNORECASE,
@@ -32,28 +32,28 @@ _FIRST = re.compile(rf"({_OPENING})(?=[^\w'-]|$)|({_ANY})(?=[\"'*]*(?:[.,!:;]|\s
 
 
 def yes_no(columns: Mapping[str, str], text: str) -> Verdict:
-    """Whether the answer is yes or no."""
+    """Returns the answer as yes or no."""
     said, method = read_yes_no(text)
     right = truth(columns).strip().lower()
     return Verdict(said, float(said is not None and said in (right.capitalize(), _MEANT.get(right))), method)
 
 
 def read_yes_no(text: str) -> tuple[str | None, str]:
-    """Yes, No or None; and the rule that read it."""
+    """Returns Yes, No or None; and the rule that read it."""
     final, why = final_text(text)
     if final is None:
         return None, why
     taken = last_word(final)
     if taken is not None:
         after, surely = taken
-        found = _read(after) if surely else _short(after)
-        if found[0] is not None or surely:
-            return found
+        reading = _read(after) if surely else _short(after)
+        if reading[0] is not None or surely:
+            return reading
     return _read(final)
 
 
 def _short(text: str) -> tuple[str | None, str]:
-    """What is marked, or the only word."""
+    """Returns the marked word, or the only one."""
     for content in marked(text):
         if (word := content.strip(EDGES).lower()) in _MEANT:
             return _MEANT[word], "marked"
@@ -77,5 +77,5 @@ def _read(final: str) -> tuple[str | None, str]:
         if (last_clause := _BUT.search(final)) and _MEANT[last_clause[1].lower()] != _MEANT[first.group().lower()]:
             return None, "none"  # "yes, but no"
         return _MEANT[first.group().lower()], "first word"
-    words = {each.lower() for each in _WORD.findall(_DENIED.sub(" ", final))}
+    words = {word.lower() for word in _WORD.findall(_DENIED.sub(" ", final))}
     return (_MEANT[words.pop()], "word") if len(words) == 1 else (None, "none")

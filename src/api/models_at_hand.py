@@ -19,14 +19,14 @@ from testbed.models.at_hand.memory import ModelAtHand
 from testbed.models.at_hand.preprocessing import Preparation, of_options, of_timm, prepared_by
 from testbed.models.model_base import ModelDefinition
 from testbed.registry import registry
-from testbed.registry.table import Source, check_name
+from testbed.registry.table import DefinitionSource, check_name
 
 NOTHING = Preprocessing()
 FORMS = (
     "a model is a name, a definition, a network (an nn.Module with transform=…), torchvision's weights, a fitted"
     " classifier of scikit-learn, a function from images to logits, or the path of an ONNX, .pt2 or TorchScript file"
 )
-HERE = Source("testbed.evaluate", 0, main=True)  # no other process knows what is at hand in this one
+HERE = DefinitionSource("testbed.evaluate", 0, main=True)  # no other process knows what is at hand in this one
 
 
 @dataclass(frozen=True)

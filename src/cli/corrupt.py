@@ -135,9 +135,9 @@ def _job(
 def _images(source: Path) -> list[str]:
     from testbed.data.decode import IMAGE_EXTENSIONS
     from testbed.data.formats.image_folder import image_files
-    from testbed.data.left_out import Leaving
+    from testbed.data.left_out import LeftOutLog
 
-    leaving = Leaving()
+    leaving = LeftOutLog()
     names = sorted(image_files(source, leaving))
     for each in leaving.found():
         click.echo(f"Data of {source}: {each}", err=True)

@@ -15,7 +15,7 @@ from testbed.registry.references import SettingReference
 if TYPE_CHECKING:
     from testbed.execution.report import Report
     from testbed.graph.cells import Cell
-    from testbed.models.loading.class_reading import Reading
+    from testbed.models.loading.class_reading import ClassReading
 
 SHOWN = 12  # lines
 FIRST = 5  # class names that a line shows
@@ -55,7 +55,7 @@ def readings_as_objects(report: Report) -> list[dict[str, Any]]:
 
 def lines_of_readings(report: Report) -> list[str]:
     """A line for each data set whose classes were matched by name, and for each way in which they were."""
-    found: dict[tuple[Any, ...], tuple[Reading, bool, str, dict[str, None]]] = {}
+    found: dict[tuple[Any, ...], tuple[ClassReading, bool, str, dict[str, None]]] = {}
     for cell, read, present in _read_cells(report):
         key = (cell.setting, read.outputs, read.known.words)
         found.setdefault(key, (read, present, cell.setting, {}))[3][cell.model] = None
@@ -119,7 +119,7 @@ def _listed(target: Any) -> list[Any]:
     return target if isinstance(target, list) else [target]
 
 
-def _line(read: Reading, present: bool, setting: str) -> str:
+def _line(read: ClassReading, present: bool, setting: str) -> str:
     outputs = len(read.known.vocabulary)
     if present:
         over = f"scored among these {len(read.outputs):,} classes alone"
@@ -128,7 +128,7 @@ def _line(read: Reading, present: bool, setting: str) -> str:
     return f"Classes: {setting} has {len(read.outputs):,} of {read.known.words}; {over}; read {_read_in_words(read)}"
 
 
-def _read_in_words(read: Reading) -> str:
+def _read_in_words(read: ClassReading) -> str:
     """How classes were read; those that have other names than their outputs."""
     other = [(name, shown) for name, shown in read.pairs if plain(name) != plain(shown)]
     if not other:
@@ -138,7 +138,7 @@ def _read_in_words(read: Reading) -> str:
     return f"as {', '.join(f'{name} = {shown}' for name, shown in other[:FIRST])}{more}{by_name}"
 
 
-def _read_cells(report: Report) -> list[tuple[Cell, Reading, bool]]:
+def _read_cells(report: Report) -> list[tuple[Cell, ClassReading, bool]]:
     return [
         (cell, cell.opened_setting.read, cell.opened_setting.setting.among_present)
         for cell in report.plan.cells

@@ -19,7 +19,7 @@ _numbers = itertools.count()  # in which order networks were found
 _loan: ContextVar[Loan | None] = ContextVar("loan", default=None)
 
 
-class _Found:
+class _NetworkState:
     """A network as it was found: modes, classes of layers, parameters, buffers, some attributes.
 
     Tensors are kept rather than copied: moving a network to a device makes new ones. With the old ones, whatever else
@@ -30,16 +30,21 @@ class _Found:
         self.network = network
         self.attributes = {name: vars(network).get(name, _MISSING) for name in attributes}
         self.number = next(_numbers)
-        self.modules = [(each, type(each), each.training) for each in network.modules()]
+        self.modules = [(module, type(module), module.training) for module in network.modules()]
         self.tensors = [
-            (each, kind, name, tensor)
-            for each in network.modules()
+            (module, kind, name, tensor)
+            for module in network.modules()
             for kind in ("_parameters", "_buffers")
-            for name, tensor in list(getattr(each, kind).items())
+            for name, tensor in list(getattr(module, kind).items())
         ]
         self.parameters = [
-            (each, each.requires_grad, each.data, None if each.grad is None else each.grad.data)
-            for each in network.parameters()
+            (
+                parameter,
+                parameter.requires_grad,
+                parameter.data,
+                None if parameter.grad is None else parameter.grad.data,
+            )
+            for parameter in network.parameters()
         ]
 
     def restore(self) -> None:
@@ -54,7 +59,7 @@ class _Found:
             if module.training != training:
                 module.training = training
         for module, held, name, tensor in self.tensors:
-            there = getattr(module, held)  # of a scripted module it is no dictionary
+            there = getattr(module, held)  # in a scripted module it is not a dictionary
             if name not in there or there[name] is not tensor:
                 there[name] = tensor
         for parameter, wanted, data, grad in self.parameters:
@@ -80,7 +85,7 @@ class Loan:
     _open: list[Loan] = []  # noqa: RUF012 -- all those of this process
 
     def __init__(self) -> None:
-        self._found: list[_Found] = []
+        self._found: list[_NetworkState] = []
         Loan._open.append(self)
 
     @contextlib.contextmanager
@@ -98,7 +103,7 @@ class Loan:
             return
         Loan._open.remove(self)
         mine = self._modules()
-        heir = next((each for each in Loan._open if mine & each._modules()), None)
+        heir = next((loan for loan in Loan._open if mine & loan._modules()), None)
         if heir is not None:
             heir._found = sorted([*self._found, *heir._found], key=lambda found: found.number)
         else:
@@ -107,16 +112,16 @@ class Loan:
         self._found = []
 
     def _modules(self) -> set[int]:
-        return {id(module) for found in self._found for module, _, _ in found.modules}
+        return {id(module) for state in self._found for module, _, _ in state.modules}
 
 
 def _moved(now: Any, before: Any) -> bool:
-    """Whether a tensor lies on another device, or in another order in memory."""
+    """Checks whether a tensor lies on another device, or in another order in memory."""
     return bool(now.device != before.device or now.stride() != before.stride())
 
 
 def remember(network: Any, *attributes: str) -> None:
-    """Called before a network is changed. Without a loan, as in a worker's own process, nothing is kept.
+    """Remembers a network before it is changed. Without a loan, as in a worker's own process, nothing is kept.
 
     Args:
         network: A module of torch.
@@ -124,4 +129,4 @@ def remember(network: Any, *attributes: str) -> None:
     """
     loan = _loan.get()
     if loan is not None:
-        loan._found.append(_Found(network, attributes))
+        loan._found.append(_NetworkState(network, attributes))

@@ -39,9 +39,9 @@ def refuse_training_programs(network: Any) -> None:
 
 
 def _trains(node: Any) -> bool:
-    """Whether a step of a graph is one that computes something else in training, and does."""
+    """Checks whether a step of a graph computes something else in training, and is in training mode."""
     schema = getattr(getattr(node, "target", None), "_schema", None)
     if getattr(node, "op", "") != "call_function" or schema is None:
         return False
-    given = dict(zip((each.name for each in schema.arguments), node.args, strict=False)) | dict(node.kwargs)
+    given = dict(zip((argument.name for argument in schema.arguments), node.args, strict=False)) | dict(node.kwargs)
     return given.get("train") is True or given.get("training") is True

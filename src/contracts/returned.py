@@ -1,4 +1,4 @@
-"""What the user's functions return: whether it keeps their contract, and what to do if it does not."""
+"""Checks the results of the user's functions against their contract, and explains what to change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def transformed(image: Any) -> torch.Tensor:
     """The result of a model's transform: a float32 tensor [3, H, W].
 
     Raises:
-        RunError: If it is something else; says what to change.
+        RunError: If it is something else; the message explains what to change.
     """
     if isinstance(image, torch.Tensor) and image.ndim == 3 and len(image) == 3 and image.is_floating_point():
         return image if image.dtype == torch.float32 else image.float()
@@ -48,8 +48,10 @@ def transformed(image: Any) -> torch.Tensor:
 _HINTS = {"ndarray": "use torch.from_numpy(…) with the channels first", "NoneType": "it has no return statement"}
 
 
-def _wrong(found: str, hint: str) -> str:
-    return f"the transform must return a float tensor [3, H, W] in [0, 1]; it returned {found}{hint and '; '}{hint}"
+def _wrong(description: str, hint: str) -> str:
+    return (
+        f"the transform must return a float tensor [3, H, W] in [0, 1]; it returned {description}{hint and '; '}{hint}"
+    )
 
 
 def range_of(image: torch.Tensor) -> Range:
@@ -62,12 +64,12 @@ def widest(ranges: list[Range]) -> Range | None:
     """The range of several images; NaN counts most."""
     if not ranges:
         return None
-    broken = next((each for each in ranges if each[0] != each[0]), None)
+    broken = next((limits for limits in ranges if limits[0] != limits[0]), None)
     return broken or (min(low for low, _ in ranges), max(high for _, high in ranges))
 
 
 def outside(found: Range | None, slack: float = SLACK) -> bool:
-    """Whether numbers leave [0, 1] by more than that; NaN does."""
+    """Checks whether numbers leave [0, 1] by more than that; NaN does."""
     return found is not None and not (found[0] >= -slack and found[1] <= 1 + slack)
 
 
@@ -78,7 +80,7 @@ def in_words(found: Range) -> str:
 
 
 def how_to_stay(found: Range) -> str:
-    """What to change in a transform whose images leave [0, 1]."""
+    """Explains what to change in a transform whose images leave [0, 1]."""
     low, high = found
     if low != low:
         return "find out which step divides by 0"
@@ -101,18 +103,18 @@ def perturbed(function: str, returned: Any, images: torch.Tensor) -> torch.Tenso
     if returned is None:
         raise ValueError(f"{function} returned None: it has no return statement")
     try:
-        found = torch.as_tensor(returned)
+        images_after = torch.as_tensor(returned)
     except (TypeError, ValueError, RuntimeError):
         raise ValueError(f"{function} returned {type(returned).__name__}; expected a tensor") from None
-    if found.shape != images.shape:
-        raise ValueError(f"{function} returned shape {tuple(found.shape)} for images {tuple(images.shape)}")
-    if not found.is_floating_point():
-        raise ValueError(f"{function} returned {found.dtype}; expected floats in [0, 1], as it was given")
-    return found.detach().to(images.dtype)
+    if images_after.shape != images.shape:
+        raise ValueError(f"{function} returned shape {tuple(images_after.shape)} for images {tuple(images.shape)}")
+    if not images_after.is_floating_point():
+        raise ValueError(f"{function} returned {images_after.dtype}; expected floats in [0, 1], as it was given")
+    return images_after.detach().to(images.dtype)
 
 
 def far_outside(function: str, found: Range) -> str:
-    """Why the images of a perturbation are of another unit; empty if they are in [0, 1], or noise has moved them."""
+    """Explains why the images of a perturbation are of another unit; empty if they are in [0, 1], or moved by noise."""
     if not (math.isfinite(found[0]) and math.isfinite(found[1])):
         return f"{function} returned values that are not finite"
     return f"{function} returned {in_words(found)}; expected images in [0, 1]" if outside(found, FAR) else ""
@@ -140,8 +142,8 @@ def embeddings(model: str, what: str, returned: Any, count: int) -> torch.Tensor
     """
     right = isinstance(returned, torch.Tensor) and returned.ndim == 2 and len(returned) == count
     if right and returned.is_floating_point():
-        found: torch.Tensor = returned
-        return found
+        embedded: torch.Tensor = returned
+        return embedded
     raise RunError(
         f"{model}: embeddings of {what} are floats of shape ({count}, dimensions), one row for each; got"
         f" {_told(returned)}"
@@ -156,7 +158,7 @@ def _told(returned: Any) -> str:
 
 
 def doubts_about_logits(values: torch.Tensor) -> str:
-    """What outputs [B, C] on the host seem to be instead of logits; empty if they may be logits."""
+    """Describes what outputs [B, C] on the host seem to be instead of logits; empty if they may be logits."""
     rows = values[values.isfinite().all(dim=1)].double()
     if len(rows) == 0 or rows.shape[1] < 2 or bool((rows < 0).any()):
         return ""

@@ -1,4 +1,4 @@
-"""What a run in the user's process changes there beside its networks: random numbers and settings of torch."""
+"""Restores what a run changes in the user's process besides its networks: random numbers and settings of torch."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def configured(device: str, threads: int) -> Iterator[None]:
 
     Args:
         device: Such as ``"cuda:0"`` or ``"cpu"``.
-        threads: Of the CPU, unless the variable OMP_NUM_THREADS says how many.
+        threads: The number of CPU threads, unless the variable OMP_NUM_THREADS sets it.
     """
     import torch
 
@@ -72,7 +72,7 @@ def configured(device: str, threads: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _float32() -> Iterator[None]:
-    """Has float32 mean float32: TensorFloat-32 has ten bits of mantissa, and its results depend on the batch size."""
+    """Makes float32 mean float32: TensorFloat-32 has ten bits of mantissa, and its results depend on the batch size."""
     import torch
 
     products: Any = torch.backends.cuda.matmul
@@ -86,7 +86,7 @@ def _float32() -> Iterator[None]:
         precision = None
     parts = [(products, ""), (convolutions, "conv"), (convolutions, "rnn"), (mkldnn, "matmul")]
     owners = [getattr(owner, name, None) if name else owner for owner, name in parts]
-    later = [(each, "fp32_precision", _told(each, "fp32_precision")) for each in owners]
+    later = [(owner, "fp32_precision", _told(owner, "fp32_precision")) for owner in owners]
     try:
         torch.set_float32_matmul_precision("highest")
         products.allow_tf32 = convolutions.allow_tf32 = convolutions.benchmark = False
@@ -100,7 +100,7 @@ def _float32() -> Iterator[None]:
 
 
 def _told(owner: Any, name: str) -> Any:
-    """A setting of torch; None where it has none, or does not say: of settings made in its old and new way at once."""
+    """Returns a setting of torch; None if it has none, or raises, as for settings made in its old and new ways."""
     try:
         return getattr(owner, name, None)
     except RuntimeError:

@@ -52,18 +52,19 @@ Function = Callable[["torch.Tensor", int, Sequence[int]], "torch.Tensor"]
 
 @lru_cache(maxsize=1)
 def corruptions() -> dict[str, Function]:
-    """All corruptions of this package by name. Imports no torch."""
-    found: dict[str, Function] = {}
+    """Returns all corruptions of this package by name. Imports no torch."""
+    functions: dict[str, Function] = {}
     for module in pkgutil.iter_modules(__path__):
         for name, function in vars(importlib.import_module(f"{__name__}.{module.name}")).items():
             own = inspect.isfunction(function) and function.__module__ == f"{__name__}.{module.name}"
             if own and not name.startswith("_") and list(inspect.signature(function).parameters) == _PARAMETERS:
-                if name in found:
+                if name in functions:
                     raise DefinitionError(
-                        f"two corruptions are called {name!r}: in {found[name].__module__} and {function.__module__}"
+                        f"two corruptions are called {name!r}: in {functions[name].__module__} and"
+                        f" {function.__module__}"
                     )
-                found[name] = function
-    return found
+                functions[name] = function
+    return functions
 
 
 _PARAMETERS = ["images", "severity", "seeds"]
@@ -98,7 +99,7 @@ def corrupt(images: torch.Tensor, corruption: str, severity: int, seeds: Sequenc
             raise ValueError(f"expected seeds from 0 to 2^63 - 1, got {seed!r} for image {index}")
     if len(images):
         least, most = images.aminmax()
-        if not (least >= 0 and most <= 1):  # so for NaN, too
+        if not (least >= 0 and most <= 1):  # also for NaN
             raise ValueError(f"expected values in [0, 1], got {least:.4g} to {most:.4g}")
     return chosen(images, seeds)
 
@@ -129,7 +130,7 @@ class Corruption:
         return int(getattr(corruptions()[self.name], "revision", 1))
 
     def spec(self) -> dict[str, Any]:
-        """Name and severity, for the identity of a cell, and the content of what the corruption reads beside them."""
+        """Returns name and severity, for the identity of a cell, and the content of what else the corruption reads."""
         spec: dict[str, Any] = {"name": self.name, "severity": self.severity}
         if self._reads is not None:
             spec["reads"] = self._reads()
@@ -139,7 +140,7 @@ class Corruption:
         """Checks that what the corruption reads beside the images is there.
 
         Raises:
-            UnsupportedError: If it is not; says where it was looked for.
+            UnsupportedError: If it is not; the message names the places searched.
         """
         if self._reads is not None:
             self._reads()
@@ -147,8 +148,8 @@ class Corruption:
     @property
     def _reads(self) -> Callable[[], str] | None:
         """Gives a digest of what the corruption reads beside the images; its module has it in ``READS``."""
-        found: Callable[[], str] | None = _own(corruptions()[self.name], "READS", {}).get(self.name)
-        return found
+        reads: Callable[[], str] | None = _own(corruptions()[self.name], "READS", {}).get(self.name)
+        return reads
 
     def __call__(self, images: torch.Tensor, seeds: Sequence[int]) -> torch.Tensor:
         """Corrupts float images [B, 3, H, W] in [0, 1]; ``seeds`` holds one integer for each."""
@@ -166,7 +167,7 @@ class Corruption:
 
 
 def _at_once(function: Function, images: torch.Tensor) -> int:
-    """How many images to corrupt at once: on a CPU no more than its caches hold, with what is computed on the way.
+    """Returns the number of images per batch: on a CPU no more than its caches hold, with the intermediate results.
 
     Those that a module lists as ``ONE_BY_ONE`` see to that themselves; to cut and join their batches is a copy more.
     """
@@ -176,7 +177,7 @@ def _at_once(function: Function, images: torch.Tensor) -> int:
 
 
 def _own(function: Function, name: str, default: Any) -> Any:
-    """What the module of a corruption says about its corruptions under some name."""
+    """Returns the attributes of a corruption's module under some name."""
     return vars(sys.modules[function.__module__]).get(name, default)
 
 

@@ -25,7 +25,7 @@ class PGD:
         eps: Radius of the ball, in units of pixel values in [0, 1].
         step_size: Length of a step, in the same units.
         steps: Number of steps.
-        random_start: Whether to start from a random point of the ball, drawn from each sample's own stream.
+        random_start: True to start from a random point of the ball, drawn from each sample's own stream.
         reference_size: The height of images for which eps is meant; with others it grows and shrinks in proportion, as
             the length of a vector of pixels does. None means eps as it is.
     """
@@ -107,7 +107,7 @@ class PGD:
 
 
 def _unit(vectors: torch.Tensor) -> torch.Tensor:
-    """Each [C, H, W] of a batch at length 1, in its direction; zero stays zero.
+    """Scales each [C, H, W] of a batch to length 1; zero stays zero.
 
     Divided by its largest value first: a confident model's gradients are so small that their squares underflow.
     """

@@ -45,7 +45,7 @@ class AutoAttack:
     Args:
         norm: ``"linf"`` or ``"l2"``.
         eps: Radius of the ball, in units of pixel values in [0, 1].
-        attacks: Which of the four, in their order.
+        attacks: Names of the four, in their order.
     """
 
     def __init__(self, norm: str, eps: float, attacks: Sequence[str] = STANDARD) -> None:
@@ -109,13 +109,13 @@ class AutoAttack:
                 right = targets[standing]
                 if name in ("apgd-ce", "apgd-t"):
                     aims = likeliest[standing, rank] if name == "apgd-t" else None
-                    found = self._apgd(clean, right, logits_of, self._start(clean, own, stream=rank), aims)
+                    attacked = self._apgd(clean, right, logits_of, self._start(clean, own, stream=rank), aims)
                 elif name == "fab-t":
-                    found = self._fab(clean, right, logits_of, logits.shape[1])
+                    attacked = self._fab(clean, right, logits_of, logits.shape[1])
                 else:
-                    found = self._square(clean, right, logits_of, own)
-                fooled = self._fooled(found, clean, right, logits_of)
-                result[standing[fooled]] = found[fooled]
+                    attacked = self._square(clean, right, logits_of, own)
+                fooled = self._fooled(attacked, clean, right, logits_of)
+                result[standing[fooled]] = attacked[fooled]
                 standing = standing[~fooled]
         return result
 
@@ -131,7 +131,7 @@ class AutoAttack:
     def _apgd(
         self, images: torch.Tensor, right: torch.Tensor, logits_of: Logits, start: torch.Tensor, aims: Any
     ) -> torch.Tensor:
-        """APGD on the cross-entropy, or towards the classes ``aims`` [B]; but for its start it draws nothing."""
+        """Runs APGD on the cross-entropy, or towards the classes ``aims`` [B]; it draws nothing but its start."""
         from pyautoattack.autopgd_base import APGDAttack, APGDAttack_targeted
 
         attack = (APGDAttack if aims is None else APGDAttack_targeted)(
@@ -139,11 +139,11 @@ class AutoAttack:
         )
         attack.init_hyperparam(images)
         attack.y_target = aims
-        found: torch.Tensor = attack.attack_single_run(images, right, x_init=start)[-1]
-        return found
+        attacked: torch.Tensor = attack.attack_single_run(images, right, x_init=start)[-1]
+        return attacked
 
     def _fab(self, images: torch.Tensor, right: torch.Tensor, logits_of: Logits, classes: int) -> torch.Tensor:
-        """Targeted FAB; it draws no random numbers before its first restart, and there is none."""
+        """Runs targeted FAB; it draws no random numbers before its first restart, and there is none."""
         from pyautoattack.fab_pt import FABAttack_PT
 
         targets = min(TARGETS, classes - 1)
@@ -156,17 +156,17 @@ class AutoAttack:
             n_target_classes=targets,
             device=images.device,
         )
-        found: torch.Tensor = attack.perturb(images, right)
-        return found
+        attacked: torch.Tensor = attack.perturb(images, right)
+        return attacked
 
     def _square(
         self, images: torch.Tensor, right: torch.Tensor, logits_of: Logits, seeds: Sequence[int]
     ) -> torch.Tensor:
-        """Square, which draws one place for all images of a batch: here on each of them alone."""
+        """Runs Square, which draws one place for all images of a batch: here on each of them alone."""
         import torch
         from pyautoattack.square import SquareAttack
 
-        found = []
+        attacked = []
         for index, seed in enumerate(seeds):
             attack = SquareAttack(
                 logits_of,
@@ -178,8 +178,8 @@ class AutoAttack:
                 p_init=0.8,
                 resc_schedule=False,
             )
-            found.append(attack.perturb(images[[index]], right[[index]]))
-        return torch.cat(found)
+            attacked.append(attack.perturb(images[[index]], right[[index]]))
+        return torch.cat(attacked)
 
     @property
     def _norm(self) -> str:
@@ -202,12 +202,12 @@ class AutoAttack:
         return lengths
 
     def _fooled(
-        self, found: torch.Tensor, images: torch.Tensor, targets: torch.Tensor, logits_of: Logits
+        self, attacked: torch.Tensor, images: torch.Tensor, targets: torch.Tensor, logits_of: Logits
     ) -> torch.Tensor:
-        """Which of the images that an attack made count: of another class, within the ball, in [0, 1]."""
-        inside = self._lengths(found - images) <= self.eps * (1 + ROUNDING)
-        inside &= ((found >= 0) & (found <= 1)).flatten(1).all(dim=1)
-        fooled: torch.Tensor = inside & (logits_of(found).argmax(dim=1) != targets)
+        """Marks the images of an attack that count: of another class, within the ball, in [0, 1]."""
+        inside = self._lengths(attacked - images) <= self.eps * (1 + ROUNDING)
+        inside &= ((attacked >= 0) & (attacked <= 1)).flatten(1).all(dim=1)
+        fooled: torch.Tensor = inside & (logits_of(attacked).argmax(dim=1) != targets)
         return fooled
 
 
@@ -222,14 +222,14 @@ def _version() -> str:
 def _frozen(model: Any) -> Iterator[None]:
     """A model whose weights get no gradients: FAB differentiates with respect to everything."""
     parameters = list(model.parameters()) if hasattr(model, "parameters") else []
-    trained = [each for each in parameters if each.requires_grad]
-    for each in trained:
-        each.requires_grad_(False)
+    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    for parameter in trained:
+        parameter.requires_grad_(False)
     try:
         yield
     finally:
-        for each in trained:
-            each.requires_grad_(True)
+        for parameter in trained:
+            parameter.requires_grad_(True)
 
 
 @contextlib.contextmanager

@@ -58,7 +58,7 @@ def zoom_blur(images: torch.Tensor, severity: int, seeds: Sequence[int] = ()) ->
 
 
 def glass_blur(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.Tensor:
-    """As seen through bathroom glass: blurred, its pixels displaced at random, blurred again.
+    """Blurs as seen through bathroom glass: blurred, pixels displaced at random, blurred again.
 
     The published program goes through the pixels backwards and gives each the value that a near one has by then (it
     means to swap the two, but numpy's views make it a copy). Here the chains of such copies are followed for all pixels
@@ -79,7 +79,7 @@ def glass_blur(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> tor
 def _displaced(
     seeds: Sequence[int], height: int, width: int, reach: int, rounds: int, device: torch.device
 ) -> torch.Tensor:
-    """From which pixel each pixel's value comes in the end: indices [len(seeds), height · width]."""
+    """Returns the final source of each pixel's value: indices [len(seeds), height · width]."""
     import torch
 
     from testbed.corruptions.random import words
@@ -101,11 +101,11 @@ def _displaced(
 
 
 def follow(source: torch.Tensor, visited: torch.Tensor) -> torch.Tensor:
-    """Where each pixel's value stood before a round in which pixels, from the last to the first, copy from others.
+    """Finds each pixel's source before a round in which pixels, from the last to the first, copy from others.
 
     Args:
-        source: From which pixel each copies: integer tensor [B, N].
-        visited: Which pixels copy at all: boolean tensor [N].
+        source: The pixel that each copies from: integer tensor [B, N].
+        visited: True for the pixels that copy: boolean tensor [N].
 
     Returns:
         Integer tensor [B, N].
@@ -115,9 +115,9 @@ def follow(source: torch.Tensor, visited: torch.Tensor) -> torch.Tensor:
     own = torch.arange(source.shape[1], device=source.device)
     # What lies behind was visited before, and holds by now what it copied itself: the chain goes on from there.
     goes_on = (source > own) & visited[source]
-    found = torch.where(goes_on, source, own)
+    sources = torch.where(goes_on, source, own)
     while True:  # each round doubles the number of steps that are followed
-        farther = found.gather(1, found)
-        if torch.equal(farther, found):
-            return source.gather(1, found)
-        found = farther
+        farther = sources.gather(1, sources)
+        if torch.equal(farther, sources):
+            return source.gather(1, sources)
+        sources = farther

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 _Array = np.ndarray[Any, Any]
 
 ELASTIC = (12.5, 16.25, 21.25, 25.0, 30.0)
-# strength and smoothness of the distortion, reach of the affine part; the published program's 244 is no 224, and stays
+# strength and smoothness of the distortion, reach of the affine part; the published program's 244 is not a typing error
+# here, and stays
 ELASTIC_AFFINE = (
     (244 * 2.0, 244 * 0.7, 244 * 0.1),
     (244 * 2.0, 244 * 0.08, 244 * 0.2),
@@ -67,7 +68,7 @@ def elastic_transform_affine(images: torch.Tensor, severity: int, seeds: Sequenc
 
 
 def _affine_shift(seeds: Sequence[int], height: int, width: int, reach: float) -> torch.Tensor:
-    """From how far each pixel comes, float64 [B, 2 (x, y), H, W], when three points have moved by up to ``reach``."""
+    """Returns each pixel's shift, float64 [B, 2 (x, y), H, W], when three points have moved by up to ``reach``."""
     import torch
 
     from testbed.corruptions.random import host_uniform
@@ -86,7 +87,7 @@ def _affine_shift(seeds: Sequence[int], height: int, width: int, reach: float) -
 
 
 def _resample(images: torch.Tensor, shift: torch.Tensor, border: Border) -> torch.Tensor:
-    """Bilinear values at each pixel's place plus its shift [B, 2 (x, y), H, W] in pixels."""
+    """Computes bilinear values at each pixel's place plus its shift [B, 2 (x, y), H, W] in pixels."""
     import torch
     from torch.nn import functional
 
@@ -109,7 +110,7 @@ def pixelate(images: torch.Tensor, severity: int, seeds: Sequence[int] = ()) -> 
     if images.device.type != "cpu" or images.requires_grad:
         repeated: torch.Tensor = _enlarge(_boxes(_boxes(images, -2, share), -1, share), images.shape)
         return repeated
-    # By numpy, which picks columns several times as fast, and image by image, which stay in the processor's caches.
+    # Uses numpy, which picks columns several times as fast, and image by image, which stay in the processor's caches.
     made = torch.empty(images.shape, dtype=images.dtype)
     for image, place in zip(images.numpy(), made.numpy(), strict=True):
         _enlarge(_boxes(_boxes(image, -2, share), -1, share), image.shape, out=place)
@@ -117,7 +118,7 @@ def pixelate(images: torch.Tensor, severity: int, seeds: Sequence[int] = ()) -> 
 
 
 def _boxes(images: Any, dim: int, share: float) -> Any:
-    """Means over boxes along a dimension, as many as ``share`` of its size, of an array or a tensor."""
+    """Computes means over boxes along a dimension, as many as ``share`` of its size, of an array or a tensor."""
     places, held, counts = _box_taps(images.shape[dim], dim, share)
     total = _take(images, places[0], dim)
     for place, where in zip(places[1:], held[1:], strict=True):
@@ -143,7 +144,7 @@ def _take(images: Any, places: _Array, dim: int, out: _Array | None = None) -> A
 
 
 def _like(values: _Array, images: Any) -> Any:
-    """Values as a tensor where the images are, if these are none of numpy's."""
+    """Returns values as a tensor on the images' device, unless these are numpy's."""
     import torch
 
     from testbed.devices import sent
@@ -153,12 +154,12 @@ def _like(values: _Array, images: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def _box_taps(size: int, dim: int, share: float) -> tuple[_Array, list[_Array | None], _Array]:
-    """Which pixels each box holds, as Pillow's BOX filter chooses them.
+    """Returns the pixels in each box, as Pillow's BOX filter chooses them.
 
     Returns:
         places: The first, second, … pixel that each box may hold: int64 [taps, boxes].
         held: For each of the taps 1 where the box holds it and 0 where not, float32; None if all boxes do.
-        counts: How many pixels each box holds, float32. Both have the shape [boxes] for columns, [boxes, 1] for rows.
+        counts: The number of pixels in each box, float32. Both have the shape [boxes] for columns, [boxes, 1] for rows.
     """
     boxes = max(int(size * share), 1)
     scale = size / boxes
@@ -177,7 +178,7 @@ def _box_taps(size: int, dim: int, share: float) -> tuple[_Array, list[_Array | 
 
 @lru_cache(maxsize=64)
 def _nearest(boxes: int, size: int) -> _Array:
-    """Which box each pixel lies in, as Pillow's NEAREST filter chooses it."""
+    """Returns the box of each pixel, as Pillow's NEAREST filter chooses it."""
     step = boxes / size
     # Summed up one by one, as Pillow does: where two boxes meet, its roundings decide.
     places = np.cumsum([step * 0.5, *[step] * (size - 1)])
@@ -227,7 +228,7 @@ def _memory_file() -> IO[bytes]:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    """Threads for Pillow."""
+    """Returns threads for Pillow."""
     return ThreadPoolExecutor(thread_name_prefix="jpeg")
 
 

@@ -1,6 +1,6 @@
-"""Linear filters on batches of images: Gaussians, discs, movements, zooms, with the borders that scipy and OpenCV know.
+"""Linear filters on batches of images: Gaussians, discs, movements, zooms, with the borders of scipy and OpenCV.
 
-All take and return float tensors [B, C, H, W], or one image [C, H, W] where they say so.
+All take and return float tensors [B, C, H, W], or one image [C, H, W] where that is stated.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ GAUSSIAN_TRUNCATE = 4.0  # scikit-image's and scipy's default: the kernel ends a
 def fold(
     index: np.ndarray[tuple[int, ...], np.dtype[np.int64]], size: int, border: Border
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """Places on an endless line as places 0 … size − 1 of an image that goes on beyond its border."""
+    """Maps places on an endless line to places 0 … size − 1 of an image that continues beyond its border."""
     if border == "nearest" or size == 1:
         return np.clip(index, 0, size - 1)
     period = 2 * size if border == "reflect" else 2 * size - 2
@@ -95,7 +95,7 @@ def convolve(images: torch.Tensor, kernel: np.ndarray[tuple[int, int], np.dtype[
     reach = kernel.shape[0] // 2
     height, width = images.shape[-2:]
     padded = pad(images, reach, "mirror")
-    size = [_fast_length(each) for each in padded.shape[-2:]]
+    size = [_fast_length(size) for size in padded.shape[-2:]]
     spectrum = sent(_spectrum(kernel.tobytes(), len(kernel), *size), images.device)
     turned: torch.Tensor = torch.fft.irfft2(torch.fft.rfft2(padded, s=size) * spectrum, s=size)
     first = 2 * reach
@@ -138,7 +138,7 @@ def pad(images: torch.Tensor, reach: int, border: Border) -> torch.Tensor:
 
 
 def move(image: torch.Tensor, radius: int, sigma: float, angle: float) -> torch.Tensor:
-    """Motion blur of one image [C, H, W]: a mean over 2 · radius + 1 steps along a line, as ImageMagick weighs them.
+    """Applies motion blur to an image [C, H, W]: a mean over 2 · radius + 1 steps, weighted as in ImageMagick.
 
     Args:
         image: The image; beyond its border the edge pixel goes on.
@@ -154,7 +154,7 @@ def move(image: torch.Tensor, radius: int, sigma: float, angle: float) -> torch.
     height, width = image.shape[-2:]
     weights, *line = _lines(radius, sigma, [angle])
     down, across = (steps[0].tolist() for steps in line)
-    reach = min(max(abs(each) for each in (*down, *across)), max(height, width))
+    reach = min(max(abs(shift) for shift in (*down, *across)), max(height, width))
     padded = pad(image, reach, "nearest")
     moved = torch.zeros_like(image)
     for weight, dy, dx in zip(weights.tolist(), down, across, strict=True):
@@ -165,7 +165,7 @@ def move(image: torch.Tensor, radius: int, sigma: float, angle: float) -> torch.
 
 
 def move_all(images: torch.Tensor, radius: int, sigma: float, angles: Sequence[float]) -> torch.Tensor:
-    """Motion blur of images [B, C, H, W], each along its own line: `move` of each.
+    """Applies motion blur to images [B, C, H, W], each along its own line: `move` of each.
 
     A GPU would spend its time on starting each step of each image, so there a step is done for all of them at once.
     """
@@ -177,7 +177,7 @@ def move_all(images: torch.Tensor, radius: int, sigma: float, angles: Sequence[f
 
 
 def move_at_once(images: torch.Tensor, radius: int, sigma: float, angles: Sequence[float]) -> torch.Tensor:
-    """`move_all`, step by step: each takes the pixels of all images from their own places."""
+    """Computes `move_all`, step by step: each takes the pixels of all images from their own places."""
     import torch
 
     from testbed.devices import like, sent
@@ -202,12 +202,12 @@ def move_at_once(images: torch.Tensor, radius: int, sigma: float, angles: Sequen
 def _lines(
     radius: int, sigma: float, angles: Sequence[float]
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """The steps of `move`: their weights [steps], and how far each goes down and across, int64 [len(angles), steps]."""
+    """Returns the steps of `move`: their weights [steps], and shifts down and across, int64 [len(angles), steps]."""
     steps = np.arange(2 * radius + 1)
     weights = np.exp(-(steps**2) / (2 * sigma**2))
     weights /= weights.sum()
     turned = [[function(math.radians(angle)) for angle in angles] for function in (math.sin, math.cos)]
-    down, across = (-np.ceil(steps * np.array(each)[:, None] - 0.5).astype(np.int64) for each in turned)
+    down, across = (-np.ceil(steps * np.array(axis)[:, None] - 0.5).astype(np.int64) for axis in turned)
     return weights, down, across
 
 
@@ -224,7 +224,7 @@ def enlarge(images: torch.Tensor, factor: float) -> torch.Tensor:
     """Enlarges bilinearly, corner on corner, as scipy.ndimage.zoom does."""
     from torch.nn import functional
 
-    size = [round(each * factor) for each in images.shape[-2:]]
+    size = [round(size * factor) for size in images.shape[-2:]]
     if size == list(images.shape[-2:]):
         return images
     return functional.interpolate(images, size=size, mode="bilinear", align_corners=True)

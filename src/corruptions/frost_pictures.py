@@ -44,13 +44,13 @@ def folder() -> Path:
 
 
 def _places() -> list[Path]:
-    """Where the pictures may lie; the packages are looked up, not imported."""
+    """Returns the possible folders of the pictures; the packages are looked up, not imported."""
     root = data_root()
     places = [root / FOLDER] if root else []
     for package in PACKAGES:
-        found = importlib.util.find_spec(package)
-        if found is not None and found.origin:
-            places.append(Path(found.origin).parent / "frost")
+        spec = importlib.util.find_spec(package)
+        if spec is not None and spec.origin:
+            places.append(Path(spec.origin).parent / "frost")
     return places
 
 
@@ -77,7 +77,7 @@ def _pictures(place: Path, height: int, width: int) -> tuple[torch.Tensor, ...]:
         with Image.open(place / name) as file:
             picture = torch.from_numpy(np.array(file.convert("RGB"))).permute(2, 0, 1)
         factor = MARGIN * max(1, height / picture.shape[1], width / picture.shape[2])
-        size = [math.ceil(each * factor) for each in picture.shape[1:]]
+        size = [math.ceil(size * factor) for size in picture.shape[1:]]
         enlarged = functional.interpolate(picture[None].float(), size=size, mode="bicubic", align_corners=False)[0]
         read.append(enlarged.round_().clamp_(0, 255).to(torch.uint8))
     return tuple(read)

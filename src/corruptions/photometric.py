@@ -82,5 +82,5 @@ def rotate(images: torch.Tensor, degrees: float) -> torch.Tensor:
 
 
 def invert(images: torch.Tensor) -> torch.Tensor:
-    """Black for white: 1 − x."""
+    """Inverts black and white: 1 − x."""
     return 1 - images

@@ -63,7 +63,7 @@ def device_words(seeds: Sequence[int], count: int, device: torch.device, stream:
         state = _philox(counter, key, stream)
     else:
         state = kernel(counter, key, torch.full((1, 1), stream, dtype=torch.int64, device=device))
-    whole = torch.stack([each.expand(len(seeds), blocks) for each in state], dim=2)
+    whole = torch.stack([word.expand(len(seeds), blocks) for word in state], dim=2)
     return whole.view(torch.int32).flatten(1)[:, :count]
 
 
@@ -116,8 +116,8 @@ def _kernel(device: torch.device) -> Callable[..., tuple[torch.Tensor, ...]] | N
 
         kernel: Callable[..., tuple[torch.Tensor, ...]] = _create_multi_output_jit_fn(_CODE, 4)
         block, seed, stream = sent(torch.tensor([[1], [2**63 - 1], [3]]), device).unbind()
-        found = [each.item() for each in kernel(block, seed, stream)]
-        expected = [each.item() for each in _philox(block, seed, 3)]
+        found = [word.item() for word in kernel(block, seed, stream)]
+        expected = [word.item() for word in _philox(block, seed, 3)]
     except Exception as error:  # the function is not a public one of torch's
         log.debug("random words are drawn by many operations: %s", error)
         return None
@@ -143,12 +143,12 @@ def _multiply(value: torch.Tensor, by: int) -> tuple[torch.Tensor, torch.Tensor]
 
 
 def uniform(seeds: Sequence[int], shape: Sequence[int], device: torch.device | str, stream: int = 0) -> torch.Tensor:
-    """Uniform numbers in [0, 1), multiples of 2⁻²⁴.
+    """Draws uniform numbers in [0, 1), multiples of 2⁻²⁴.
 
     Args:
         seeds: One for each sample.
-        shape: Of one sample's numbers.
-        device: Where the result goes.
+        shape: The shape of one sample's numbers.
+        device: The device of the result.
         stream: Another number gives other, independent numbers.
 
     Returns:
@@ -169,12 +169,12 @@ def _unit(drawn: torch.Tensor) -> torch.Tensor:
 
 
 def normal(seeds: Sequence[int], shape: Sequence[int], device: torch.device | str, stream: int = 0) -> torch.Tensor:
-    """Standard normal numbers, by the Box–Muller transform of two uniform ones each.
+    """Draws standard normal numbers, by the Box–Muller transform of two uniform ones each.
 
     Args:
         seeds: One for each sample.
-        shape: Of one sample's numbers.
-        device: Where the result goes.
+        shape: The shape of one sample's numbers.
+        device: The device of the result.
         stream: Another number gives other, independent numbers.
 
     Returns:
@@ -198,7 +198,7 @@ _MOST = 40  # a rate below 4 reaches it with a probability below 2⁻²⁴
 
 
 def poisson(rates: torch.Tensor, normals: torch.Tensor) -> torch.Tensor:
-    """Poisson numbers of given rates, each out of one normal number: its quantile of the same rank.
+    """Draws Poisson numbers of given rates, each out of one normal number: its quantile of the same rank.
 
     For rates from 4 on it is the expansion of Giles, "Algorithm 955: approximation of the inverse Poisson cumulative
     distribution function" (2016), rounded down, which misses by one in one of 640 (rate 4), 1,600 (8), 9,000 (25),
@@ -226,7 +226,7 @@ def poisson(rates: torch.Tensor, normals: torch.Tensor) -> torch.Tensor:
 
 
 def _small_poisson(rates: torch.Tensor, normals: torch.Tensor) -> torch.Tensor:
-    """How many terms of the distribution function stay below each number's rank: float tensors [n]."""
+    """Counts the terms of the distribution function below each number's rank: float tensors [n]."""
     import torch
 
     drawn = torch.zeros_like(rates)

@@ -56,7 +56,7 @@ def spatter(images: torch.Tensor, severity: int, seeds: Sequence[int]) -> torch.
 
 
 def _water(liquid: torch.Tensor) -> torch.Tensor:
-    """How much light drops add, from 0 to 1: their thickness times an embossed map of the distances from their edges.
+    """Returns the light of drops, from 0 to 1: their thickness times an embossed map of the distances from their edges.
 
     Takes the liquid [B, 1, H, W], 0 where there is none.
     """
@@ -92,14 +92,14 @@ def emboss(images: torch.Tensor) -> torch.Tensor:
     near = _neighbours(pad(images, 1, "mirror"))
     total = torch.zeros_like(images)
     for weights, row in zip(EMBOSS, near, strict=True):
-        for weight, each in zip(weights, row, strict=True):
+        for weight, term in zip(weights, row, strict=True):
             if weight:
-                total.add_(each, alpha=weight)
+                total.add_(term, alpha=weight)
     return total.clamp_(0, 255)
 
 
 def canny(images: torch.Tensor, low: float, high: float) -> torch.Tensor:
-    """Canny's edges (1986) of 8-bit values [B, 1, H, W]: boolean tensor of that shape.
+    """Finds Canny's edges (1986) of 8-bit values [B, 1, H, W]: boolean tensor of that shape.
 
     With Sobel's 3 × 3 gradients and the sum of their absolute values as strength, as OpenCV's default.
     """
@@ -171,7 +171,7 @@ def edge_distance(edges: torch.Tensor, farthest: int) -> torch.Tensor:
 
 @lru_cache(maxsize=4)
 def _chamfer(farthest: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
-    """Distances by rows down and pixels across, each up to ``farthest``."""
+    """Computes distances by rows down and pixels across, each up to ``farthest``."""
     diagonal, knight = 1.4, 2.1969
     steps = np.arange(farthest + 1)
     long, short = np.maximum(steps[:, None], steps), np.minimum(steps[:, None], steps)

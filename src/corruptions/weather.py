@@ -88,7 +88,7 @@ def plasma(seeds: Sequence[int], side: int, decay: float, device: torch.device |
         seeds: One for each cloud.
         side: A power of two.
         decay: By how much the random part shrinks from one level to the next; its square counts.
-        device: Where to compute.
+        device: The device to compute on.
 
     Returns:
         Float32 tensor [len(seeds), side, side].

@@ -6,24 +6,24 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from testbed.data.left_out import NO_IMAGES, NOT_EVALUATED, Leaving, LeftOut, composed, printable
+from testbed.data.left_out import NO_IMAGES, NOT_EVALUATED, LeftOut, LeftOutLog, composed, printable
 from testbed.entities import DatasetInfo
 from testbed.errors import DataError
 
 
 def lacking(names: Sequence[str], other: Sequence[str]) -> list[str]:
-    """The names of another list that a list lacks, in their order; names that look the same are the same."""
+    """Returns the names of another list that are missing in a list, in order; names that look the same are equal."""
     there = set(map(composed, names))
     return [name for name in other if composed(name) not in there]
 
 
 def union(lists: Sequence[Sequence[str]]) -> list[str]:
-    """The names of several lists: those of the longest in their order, then those that it lacks."""
+    """Merges several lists: the names of the longest in their order, then those missing in it."""
     longest = max(range(len(lists)), key=lambda place: len(lists[place]))
-    found = list(lists[longest])
+    names_of_all = list(lists[longest])
     for names in lists:
-        found += lacking(found, names)
-    return found
+        names_of_all += lacking(names_of_all, names)
+    return names_of_all
 
 
 def places(names: Sequence[str], classes: Sequence[str], where: str) -> list[int]:
@@ -32,8 +32,8 @@ def places(names: Sequence[str], classes: Sequence[str], where: str) -> list[int
     Raises:
         DataError: If a name stands twice in one of the lists.
     """
-    for each in (names, classes):
-        twice = [name for name, number in Counter(map(composed, each)).items() if number > 1]
+    for entries in (names, classes):
+        twice = [name for name, number in Counter(map(composed, entries)).items() if number > 1]
         if twice:
             raise DataError(
                 f"{where} have different class lists, which cannot be matched by name: {printable(twice[0])} is the"
@@ -44,7 +44,7 @@ def places(names: Sequence[str], classes: Sequence[str], where: str) -> list[int
 
 
 def in_classes_of(own: DatasetInfo, others: Mapping[str, DatasetInfo]) -> dict[str, DatasetInfo]:
-    """Other data sets with their targets as places in the class list of one data set.
+    """Returns other data sets with their targets as places in the class list of one data set.
 
     Classes that this one lacks get the places after its own. Data sets without class names stay as they are.
 
@@ -55,7 +55,7 @@ def in_classes_of(own: DatasetInfo, others: Mapping[str, DatasetInfo]) -> dict[s
     Raises:
         DataError: If the lists differ, and cannot be matched by name.
     """
-    found = dict(others)
+    others_after = dict(others)
     classes = list(own.class_names or ())
     for role, other in others.items():
         if not classes or not other.class_names or list(other.class_names) == classes:
@@ -63,13 +63,13 @@ def in_classes_of(own: DatasetInfo, others: Mapping[str, DatasetInfo]) -> dict[s
         classes += lacking(classes, other.class_names)
         place = places(other.class_names, classes, f"the data sets {own.name} and {other.name}")
         if place != list(range(len(place))):
-            found[role] = _with_targets(other, [place[target] for target in other.targets], classes)
-    return found
+            others_after[role] = _with_targets(other, [place[target] for target in other.targets], classes)
+    return others_after
 
 
 def differences(own: DatasetInfo, other: DatasetInfo) -> tuple[LeftOut, ...]:
-    """The classes that only one of two data sets has, to be said of the other one."""
-    leaving = Leaving()
+    """Describes the classes that only one of two data sets has."""
+    leaving = LeftOutLog()
     if own.class_names and other.class_names:
         for name in lacking(own.class_names, other.class_names):
             leaving.out(name, NOT_EVALUATED, expected=True)
@@ -81,5 +81,5 @@ def differences(own: DatasetInfo, other: DatasetInfo) -> tuple[LeftOut, ...]:
 def _with_targets(dataset: DatasetInfo, targets: Sequence[int], classes: Sequence[str]) -> DatasetInfo:
     from testbed.data.source import dataset_of
 
-    samples = [replace(each, target=target) for each, target in zip(dataset.samples, targets, strict=True)]
+    samples = [replace(sample, target=target) for sample, target in zip(dataset.samples, targets, strict=True)]
     return dataset_of(dataset.name, samples, classes)

@@ -33,8 +33,8 @@ def file_digest(path: Path, stop: Stop | None = None) -> str:
     """A 32-digit hexadecimal digest of a regular file's content.
 
     Raises:
-        OSError: If it cannot be read, or is no regular file.
-        StoppedError: If it is told to stop.
+        OSError: If it cannot be read, or is not a regular file.
+        StoppedError: If it is stopped.
     """
     hasher = hashlib.sha256()
     with open_regular(path) as file:
@@ -49,7 +49,7 @@ def of_missing(what: str) -> str:
     """The digest of a sample that cannot be read: another one for each, so that no error is taken for another's.
 
     Args:
-        what: What is missing, such as the path of a file.
+        what: The missing thing, such as the path of a file.
     """
     return digest_bytes(f"{MISSING}: {what}".encode("utf-8", "surrogateescape"))
 
@@ -81,19 +81,19 @@ class ContentDigests:
             if stat is not None and known.get(name, [])[:-1] != stat
         ]
         if fresh:
-            found: dict[str, list[object]] = {}
+            entries: dict[str, list[object]] = {}
             try:
-                self._hash(fresh, found)
+                self._hash(fresh, entries)
             finally:  # also when it is interrupted: what was read need not be read again
-                known |= found
-                self.hashed += len(found)
+                known |= entries
+                self.hashed += len(entries)
                 changing = {name for name, stat in fresh if now - stat[-1] < _SETTLED_NS}
                 # A file that could not be read may be readable next time.
                 kept = {name: entry for name, entry in known.items() if entry[-1] != MISSING and name not in changing}
                 write_atomically(self._memo, json.dumps(kept).encode())
         return [MISSING if stat is None else str(known[name][-1]) for name, stat in zip(names, stats, strict=True)]
 
-    def _hash(self, fresh: Sequence[tuple[str, list[int]]], found: dict[str, list[object]]) -> None:
+    def _hash(self, fresh: Sequence[tuple[str, list[int]]], entries: dict[str, list[object]]) -> None:
         """Adds entries for files to those that were found."""
         parts = [fresh[at : at + _PART] for at in range(0, len(fresh), _PART)]
         with reading_threads(len(parts)) as (threads, stop):  # hashing releases the GIL
@@ -101,18 +101,18 @@ class ContentDigests:
             def hash_part(part: Sequence[tuple[str, list[int]]]) -> None:
                 for name, times in part:
                     stop.raise_if_interrupted()
-                    found[name] = [*times, self._digest(name, stop)]
+                    entries[name] = [*times, self._digest(name, stop)]
 
             list(threads.map(hash_part, parts))
 
     def _stat(self, name: str) -> list[int] | None:
         try:
-            found = os.stat(self.root / name)
+            status = os.stat(self.root / name)
         except OSError:
             return None
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             return None
-        return [found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns]
+        return [status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns]
 
     def _digest(self, name: str, stop: Stop) -> str:
         try:
@@ -135,7 +135,7 @@ class ImageDigests(ContentDigests):
     FOLDER = "images"
 
     def of_samples(self, names: Sequence[str]) -> list[str]:
-        """As `digests`, with `of_missing` for files that cannot be read."""
+        """Returns digests like `digests`, with `of_missing` for files that cannot be read."""
         digests = self.digests(names)
         return [
             of_missing(str(self.root / name)) if digest == MISSING else digest
@@ -151,7 +151,7 @@ class ImageDigests(ContentDigests):
 
 
 def losses_of(name: str, digests: Sequence[str], encoded: Callable[[int], Path | bytes | None]) -> list[list[str]]:
-    """What decoding images loses, remembered for each content; see `testbed.data.decode.losses`.
+    """Returns what decoding images loses, cached by content; see `testbed.data.decode.losses`.
 
     Args:
         name: The data set's name. Each has its own file in the cache folder.
@@ -169,7 +169,7 @@ def losses_of(name: str, digests: Sequence[str], encoded: Callable[[int], Path |
     known = known if isinstance(known, dict) else {}
     fresh = list({digest: index for index, digest in enumerate(digests) if digest not in known}.items())
     parts = [fresh[at : at + _PART] for at in range(0, len(fresh), _PART)]
-    found: dict[str, list[str]] = {}
+    losses_by_digest: dict[str, list[str]] = {}
     with reading_threads(len(parts)) as (threads, stop):
 
         def look(part: Sequence[tuple[str, int]]) -> None:
@@ -179,11 +179,11 @@ def losses_of(name: str, digests: Sequence[str], encoded: Callable[[int], Path |
                     image = encoded(index)
                     if image is not None:
                         with open_regular(image) if isinstance(image, Path) else io.BytesIO(image) as file:
-                            found[digest] = losses(file)
+                            losses_by_digest[digest] = losses(file)
 
         list(threads.map(look, parts))
-    if found:
-        known |= found
+    if losses_by_digest:
+        known |= losses_by_digest
         write_atomically(memo, json.dumps(known).encode())
     return [known.get(digest, []) for digest in digests]
 
@@ -194,7 +194,7 @@ def remembered_digest(path: Path) -> str:
     Raises:
         DataError: If the file cannot be read.
     """
-    found = ContentDigests(path.parent).digests([path.name])[0]
-    if found == MISSING:
+    digest = ContentDigests(path.parent).digests([path.name])[0]
+    if digest == MISSING:
         raise DataError(f"{path} cannot be read")
-    return found
+    return digest

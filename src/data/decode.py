@@ -49,10 +49,10 @@ _OPENING = threading.Lock()
 
 
 def decode_file(path: Path) -> Image.Image:
-    """The RGB image in a file.
+    """Decodes the RGB image in a file.
 
     Raises:
-        SampleError: If the file is missing, truncated, not an image, or too large a one.
+        SampleError: If the file is missing, truncated, not an image, or too large.
         DataError: If the machine cannot read files at the moment (too many open files, a disconnected network folder).
     """
     try:
@@ -66,7 +66,7 @@ def decode_file(path: Path) -> Image.Image:
 
 
 def decode_bytes(data: bytes, what: str) -> Image.Image:
-    """The RGB image in some bytes.
+    """Decodes the RGB image in some bytes.
 
     Raises:
         SampleError: If they are truncated or not an image, or it is larger than the limit of the active `Inputs`.
@@ -91,16 +91,16 @@ def decoder() -> str:
 
 
 def _turned(image: Image.Image) -> Image.Image:
-    """An image turned by its EXIF orientation; TIFF files Pillow turns itself."""
+    """Turns an image by its EXIF orientation; Pillow itself turns TIFF files."""
     from PIL import ImageOps
 
     turned = ImageOps.exif_transpose(image) if _orientation(image) else image
-    turned.format = image.format  # which says how 16-bit grey is read
+    turned.format = image.format  # which decides how 16-bit grey is read
     return turned
 
 
 def _orientation(image: Image.Image) -> bool:
-    """Whether the header of a file says that an image has to be turned or mirrored.
+    """Checks whether a file's header requires turning or mirroring the image.
 
     Asking a PNG file without EXIF in its header for it would decode the file.
     """
@@ -109,23 +109,23 @@ def _orientation(image: Image.Image) -> bool:
 
 
 def as_rgb(image: Image.Image, what: str) -> Image.Image:
-    """An image as RGB with 8 bits per channel; of 16-bit grey, the upper 8 bits, as Pillow reads 16-bit colour.
+    """Converts an image to RGB with 8 bits per channel; of 16-bit grey, the upper 8 bits, as Pillow does for colour.
 
     Raises:
-        SampleError: If its pixels are 32-bit integers or floats: such files do not say which value is white.
+        SampleError: If its pixels are 32-bit integers or floats: such files do not define which value is white.
     """
     bits = _grey_bits(image)
     if bits is None and _is_deep(image):
         kind = "floats" if image.mode == "F" else "signed or 32-bit integers"
         raise SampleError(
-            f"{what} is not decoded: its pixels are {kind}, and the file does not say which value is white; save it"
+            f"{what} is not decoded: its pixels are {kind}, and the file does not define which value is white; save it"
             " with 8 or 16 bits per channel"
         )
     return image.convert("RGB") if bits is None else _upper_bits(image, bits).convert("RGB")
 
 
 def _is_deep(image: Image.Image) -> bool:
-    """Whether a channel has more than 8 bits in Pillow's memory: convert() would cut what exceeds 255."""
+    """Checks whether a channel has more than 8 bits in Pillow's memory: convert() would cut what exceeds 255."""
     return image.mode == "F" or image.mode.startswith("I")
 
 
@@ -147,7 +147,7 @@ def _upper_bits(image: Image.Image, bits: int) -> Image.Image:
 
 
 def is_deep(file: BinaryIO) -> bool:
-    """Whether an image file is not read as Pillow's ``convert`` would, but by `as_rgb`.
+    """Checks whether an image file is read by `as_rgb`, not as Pillow's ``convert`` would.
 
     Args:
         file: The file, open at its beginning; only its header is read.
@@ -163,31 +163,31 @@ def is_deep(file: BinaryIO) -> bool:
 
 
 def losses(file: BinaryIO) -> list[str]:
-    """What decoding an image file loses or ignores, by the names of `LOSSES`; see docs/datasets.md.
+    """Returns what decoding an image file loses or ignores, by the names of `LOSSES`; see docs/datasets.md.
 
-    Only the header is read, except for grey images with 16 bits: whether they use the range, their pixels say.
+    Only the header is read, except for grey images with 16 bits: only their pixels show whether they use the range.
 
     Args:
         file: The file, open at its beginning.
     """
-    found = []
+    names = []
     try:
         with _opened(file) as image:
             if _orientation(image):
-                found.append("orientation")
+                names.append("orientation")
             if "A" in image.getbands() or "a" in image.getbands() or "transparency" in image.info:
-                found.append("transparency")
+                names.append("transparency")
             if image.mode == "CMYK":
-                found.append("cmyk")
+                names.append("cmyk")
             if image.format != "MPO" and getattr(image, "is_animated", False):  # of MPO the others are thumbnails
-                found.append("frames")
+                names.append("frames")
             bits = _grey_bits(image)
             _check_size(image.size, "")
             if bits is not None and _largest(image) < 2**bits / 8:
-                found.append("dark")
+                names.append("dark")
     except Exception:  # no image: the sample will be counted as unreadable
-        return found
-    return found
+        return names
+    return names
 
 
 def _largest(image: Image.Image) -> int:
@@ -199,7 +199,7 @@ def _largest(image: Image.Image) -> int:
 def marked(digest: str, deep: bool) -> str:
     """The digest of an image file's content, from that of its bytes.
 
-    That of a deep image is another one, so that what was computed before `as_rgb` scaled it is not taken for today's.
+    That of a deep image differs, so that results from before `as_rgb` scaled it are not taken for current ones.
     """
     return digest_bytes(f"{digest} scaled by depth".encode()) if deep else digest
 
@@ -210,7 +210,7 @@ def image_digest(data: bytes) -> str:
 
 
 def eight_bits(data: bytes, what: str) -> bytes:
-    """An image file that every program reads as `decode_bytes` does: itself, or a PNG file for a deep or turned one.
+    """Returns an image file that every program reads as `decode_bytes` does: itself, or a PNG file if deep or turned.
 
     Raises:
         SampleError: If a deep one cannot be decoded.

@@ -50,7 +50,7 @@ class DecodedImages:
         self._files: tuple[int, int] | None = None  # pixels and index, opened when they are first used
         self._known: dict[bytes, tuple[int, tuple[int, int, int], int]] = {}
         self._read = 0  # bytes of the index that have been read
-        self._useless = False  # nothing can be stored: no room, or images that are no bytes
+        self._useless = False  # nothing can be stored: no room, or images that are not bytes
 
     def __del__(self) -> None:  # each pass has one of these
         for file in self._files or ():
@@ -111,7 +111,7 @@ class DecodedImages:
         self._learn(index)
 
     def _make_room(self, needed: int) -> bool:
-        """Whether there is room; images of transforms that have not been used since this run began are deleted."""
+        """Checks whether there is room; deletes images of transforms that have not been used since this run began."""
         folders = sorted(_folders(), key=_used)
         taken = sum(map(_size, folders))
         while taken + needed > self.limit and folders and _used(folders[0]) < self._began:
@@ -130,7 +130,7 @@ class DecodedImages:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[tuple[int, int]]:
-        """Only one process at a time appends."""
+        """Allows only one process at a time to append."""
         import fcntl
 
         pixels, index = self._open()
@@ -162,11 +162,11 @@ def _write(file: int, data: bytes, offset: int) -> None:
 
 
 def _folders() -> list[Path]:
-    return [each for each in cache_dir("decoded").iterdir() if each.is_dir()]
+    return [path for path in cache_dir("decoded").iterdir() if path.is_dir()]
 
 
 def _used(folder: Path) -> float:
-    """When a folder was last opened or appended to; a folder that is just being made counts as used now."""
+    """Returns when a folder was last opened or appended to; a folder being made counts as used now."""
     try:
         return (folder / "index").stat().st_mtime
     except OSError:
@@ -175,6 +175,6 @@ def _used(folder: Path) -> float:
 
 def _size(folder: Path) -> int:
     try:
-        return sum(each.stat().st_size for each in folder.iterdir())
+        return sum(path.stat().st_size for path in folder.iterdir())
     except OSError:
         return 0

@@ -17,7 +17,7 @@ from testbed.paths import cache_dir, write_atomically
 
 @dataclass
 class FileIndex:
-    """What is in a file, in columns of the same length.
+    """The content of a file, in columns of the same length.
 
     Attributes:
         path: The file.
@@ -45,7 +45,7 @@ class FileIndex:
         Args:
             path: The file.
             read: Reads the file.
-            *key: What the index depends on besides the file.
+            *key: Further values that the index depends on.
 
         Raises:
             DataError: If the file cannot be read.

@@ -1,4 +1,4 @@
-"""What is left out while the samples of a data set are listed: counted by reason, named, and never ignored."""
+"""Files and entries left out while the samples of a data set are listed: counted by reason, named, never ignored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 SHOWN = 5  # names for each reason
 
-# What systems and programs put into folders besides what a user puts there: names that begin with a dot
+# Files that systems and programs put into folders beside the user's: names that begin with a dot
 # (".DS_Store", "._photo.jpg", ".ipynb_checkpoints"), and these.
 _OF_SYSTEMS = frozenset({"__macosx", "@eadir", "thumbs.db", "desktop.ini", "$recycle.bin", "lost+found"})
 
@@ -26,13 +26,13 @@ NOT_EVALUATED = "classes that the evaluated split lacks"
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What is left out for one reason.
+    """Entries that are left out for one reason.
 
     Attributes:
-        reason: Why.
-        count: How many.
+        reason: The reason.
+        count: Their number.
         names: The first few, printable.
-        expected: Whether it is of no account: ``--strict`` does not object.
+        expected: True if it does not matter: ``--strict`` accepts it.
     """
 
     reason: str
@@ -45,7 +45,7 @@ class LeftOut:
         return f"{self.reason}: {self.count:,} ({', '.join(self.names)}{more})"
 
     def as_object(self) -> dict[str, Any]:
-        """For JSON."""
+        """Returns a value for JSON."""
         return {"reason": self.reason, "count": self.count, "names": list(self.names), "expected": self.expected}
 
     @classmethod
@@ -54,7 +54,7 @@ class LeftOut:
         return cls(stored["reason"], stored["count"], tuple(stored["names"]), stored["expected"])
 
 
-class Leaving:
+class LeftOutLog:
     """Collects what is left out while a data set is listed."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Leaving:
             del names[SHOWN:]
 
     def found(self) -> tuple[LeftOut, ...]:
-        """What was left out, sorted by reason."""
+        """Returns what was left out, sorted by reason."""
         return tuple(
             LeftOut(reason, count, tuple(map(printable, self._names[reason, expected])), expected)
             for (reason, expected), count in sorted(self._counts.items())
@@ -80,14 +80,14 @@ class Leaving:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a file or folder of this name is none of the user's: hidden, or made by a system or program."""
+    """Checks whether a file or folder of this name is not the user's: hidden, or made by a system or program."""
     return name.startswith(".") or name.lower() in _OF_SYSTEMS
 
 
 def printable(name: str) -> str:
-    """A name as it can be printed and stored: what is no text, or would steer a terminal, is escaped."""
+    """Returns a name that can be printed and stored: invalid text and terminal control characters are escaped."""
     text = name.encode("utf-8", "backslashreplace").decode()
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def composed(name: str) -> str:
@@ -96,15 +96,15 @@ def composed(name: str) -> str:
 
 
 def merged(found: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
-    """What several parts of a data set leave out, by reason."""
+    """Merges what several parts of a data set leave out, by reason."""
     by_reason: dict[tuple[str, bool], list[LeftOut]] = {}
-    for each in found:
-        by_reason.setdefault((each.reason, each.expected), []).append(each)
+    for entry in found:
+        by_reason.setdefault((entry.reason, entry.expected), []).append(entry)
     return tuple(
-        LeftOut(reason, sum(each.count for each in parts), _first(parts), expected)
+        LeftOut(reason, sum(part.count for part in parts), _first(parts), expected)
         for (reason, expected), parts in sorted(by_reason.items())
     )
 
 
 def _first(parts: Sequence[LeftOut]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for each in parts for name in each.names))[:SHOWN]
+    return tuple(dict.fromkeys(name for part in parts for name in part.names))[:SHOWN]

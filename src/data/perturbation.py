@@ -1,4 +1,4 @@
-"""How perturbations are called, and the seeds of their random numbers."""
+"""Calls of perturbations, and the seeds of their random numbers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check_cpu_call(function: Callable[..., Any]) -> None:
         if signature is not None:
             inspect.Signature(signature).bind("image")
     except TypeError:
-        names = ", ".join(each.name for each in signature or ())
+        names = ", ".join(parameter.name for parameter in signature or ())
         raise DefinitionError(
             f"a perturbation_fn_cpu takes one positional argument; this one takes ({names})"
         ) from None
@@ -54,11 +54,11 @@ def check_cpu_call(function: Callable[..., Any]) -> None:
 
 @dataclass(frozen=True)
 class GpuCall:
-    """How a ``perturbation_fn_gpu`` is called.
+    """The way to call a ``perturbation_fn_gpu``.
 
     Attributes:
-        arguments: What it gets, in order: names out of `GPU_ARGUMENTS`.
-        by_name: Whether they are keyword arguments rather than positional.
+        arguments: Its arguments, in order: names out of `GPU_ARGUMENTS`.
+        by_name: True if they are keyword arguments rather than positional.
     """
 
     arguments: tuple[str, ...]
@@ -71,7 +71,7 @@ class GpuCall:
 
 
 def gpu_call(function: Callable[..., Any]) -> GpuCall:
-    """How a perturbation is to be called: by name when it uses the names of `GPU_ARGUMENTS`, else as ImageNet-testbed.
+    """Determines how to call a perturbation: by name if it uses the names of `GPU_ARGUMENTS`, else as ImageNet-testbed.
 
     A parameter with a default is filled only if it has a known name.
 
@@ -82,22 +82,27 @@ def gpu_call(function: Callable[..., Any]) -> GpuCall:
     if signature is None:  # such as torch.sqrt
         return GpuCall(("images",), by_name=False)
     kinds = inspect.Parameter
-    required = [each for each in signature if each.default is each.empty and each.kind not in _VARIABLE]
-    named = [each.name for each in signature if each.name in GPU_ARGUMENTS and each.kind not in _VARIABLE]
-    placed = any(each.kind is kinds.POSITIONAL_ONLY for each in required)
-    if not placed and "images" in named and {each.name for each in required} <= set(GPU_ARGUMENTS):
+    required = [
+        parameter for parameter in signature if parameter.default is parameter.empty and parameter.kind not in _VARIABLE
+    ]
+    named = [
+        parameter.name for parameter in signature if parameter.name in GPU_ARGUMENTS and parameter.kind not in _VARIABLE
+    ]
+    placed = any(parameter.kind is kinds.POSITIONAL_ONLY for parameter in required)
+    if not placed and "images" in named and {parameter.name for parameter in required} <= set(GPU_ARGUMENTS):
         return GpuCall(tuple(named), by_name=True)
-    if not required and any(each.kind is kinds.VAR_POSITIONAL for each in signature):
+    if not required and any(parameter.kind is kinds.VAR_POSITIONAL for parameter in signature):
         return GpuCall(_BY_PLACE, by_name=False)
     misplaced = [
-        each.name
-        for index, each in enumerate(required)
-        if each.kind is kinds.KEYWORD_ONLY or (each.name in GPU_ARGUMENTS and _BY_PLACE[index:][:1] != (each.name,))
+        parameter.name
+        for index, parameter in enumerate(required)
+        if parameter.kind is kinds.KEYWORD_ONLY
+        or (parameter.name in GPU_ARGUMENTS and _BY_PLACE[index:][:1] != (parameter.name,))
     ]
     if not 1 <= len(required) <= len(_BY_PLACE) or misplaced:
         raise DefinitionError(
             f"a perturbation_fn_gpu takes what it names of {', '.join(GPU_ARGUMENTS)}, or (images), or (images, model)"
-            f" by place; this one takes ({', '.join(each.name for each in signature)})"
+            f" by place; this one takes ({', '.join(parameter.name for parameter in signature)})"
         )
     return GpuCall(_BY_PLACE[: len(required)], by_name=False)
 

@@ -35,7 +35,7 @@ def write_pictures(pictures: Sequence[Picture], folder: Path) -> list[str]:
     """
     before = sum(1 for _ in folder.iterdir())
     paths = []
-    for number, picture in enumerate((each.eight_bits() for each in pictures), start=before):
+    for number, picture in enumerate((picture.eight_bits() for picture in pictures), start=before):
         path = folder / f"{number}{_SUFFIXES[picture.mime]}"
         path.write_bytes(picture.data)
         paths.append(str(path))
@@ -43,7 +43,7 @@ def write_pictures(pictures: Sequence[Picture], folder: Path) -> list[str]:
 
 
 def as_message(parts: Sequence[Any], folder: Path) -> list[Item]:
-    """Texts and pictures in VLMEvalKit's form, in their order; pictures are written into a folder.
+    """Converts texts and pictures to VLMEvalKit's form, in their order; pictures are written into a folder.
 
     Args:
         parts: Texts, `Picture`, and RGB images of PIL, which become PNG files.
@@ -58,21 +58,21 @@ def as_message(parts: Sequence[Any], folder: Path) -> list[Item]:
 
 
 def as_parts(message: Any, whose: str) -> list[str | Picture]:
-    """A message in VLMEvalKit's form as texts and pictures: the bytes of the files that it names.
+    """Converts a message in VLMEvalKit's form to texts and pictures: the bytes of the files that it names.
 
     Args:
         message: A text, a dictionary, a list of dictionaries, or a list of texts and paths.
-        whose: Who made it, for messages.
+        whose: Its author, for messages.
 
     Raises:
-        SampleError: If it is something else, or names a picture that is no readable file.
+        SampleError: If it is something else, or names a picture that is not a readable file.
     """
     items = message if isinstance(message, list | tuple) else [message]
     return [_part(item, whose) for item in items]
 
 
 def is_picture_file(text: str) -> bool:
-    """Whether a text is the path of a picture."""
+    """Checks whether a text is the path of a picture."""
     try:
         return Path(text).suffix.lower() in IMAGE_SUFFIXES and Path(text).is_file()
     except (OSError, ValueError):  # too long for a path, or a null character

@@ -21,7 +21,7 @@ _SEED = "testbed random order 1"
 
 
 def units_of(source: Source, positions: Sequence[int]) -> list[str]:
-    """What is drawn as a whole, for each position: the group of the sample, or the sample, which may be repeated."""
+    """Returns the unit of each position that is drawn as a whole: the sample's group, or the sample."""
     if source.groups is None:
         return [f"sample {source.ids[position]}" for position in positions]
     groups = source.groups
@@ -37,7 +37,7 @@ def first_drawn(source: Source, positions: Sequence[int], first: int, name: str)
     Args:
         source: The data set.
         positions: The positions to draw from.
-        first: How many.
+        first: The number of samples to take.
         name: The setting, for messages.
 
     Raises:

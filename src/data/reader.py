@@ -45,7 +45,7 @@ class ByName:
 
 
 def portable(value: Any, name: ByName, travels: bool = True) -> Any:
-    """The value itself if it stays in this process or can be pickled, else how to look it up by name."""
+    """Returns the value itself if it stays in this process or can be pickled, else a reference to look it up."""
     if value is None or not travels:
         return value
     try:
@@ -66,7 +66,7 @@ class CpuPerturbation:
 
 @dataclass
 class Item:
-    """One sample, read: its image, its perturbed images by setting, or why it could not be read."""
+    """One sample, read: its image, its perturbed images by setting, or the reason why it could not be read."""
 
     shard: int
     index: int
@@ -89,10 +89,10 @@ class Batch:
         good: The places of the readable ones, in the order of the images.
         images: Float tensor [len(good), 3, H, W] in [0, 1], or None if no cell needs it.
         perturbed: Setting → the same images after its ``perturbation_fn_cpu``.
-        errors: Place → why that sample could not be read.
-        faults: Setting → why its ``perturbation_fn_cpu`` failed.
+        errors: Place → the reason why that sample could not be read.
+        faults: Setting → the reason why its ``perturbation_fn_cpu`` failed.
         reads: Files and variables that the code read for the first time.
-        seconds: How long a data worker took, by stage, if that is measured.
+        seconds: The time of a data worker, by stage, if that is measured.
         range: The smallest and the largest number of the transformed images.
     """
 
@@ -115,7 +115,7 @@ class Batch:
         return self
 
 
-class Reader:
+class BatchReader:
     """A map-style data set for torch's DataLoader, indexed by (shard, place).
 
     Args:
@@ -124,7 +124,7 @@ class Reader:
         transform: The model's transform.
         setting_transform: The setting's transform of the PIL image, applied first.
         perturbations: The CPU perturbations of the pass.
-        plain: Whether any cell needs the image without CPU perturbation.
+        plain: True if any cell needs the image without CPU perturbation.
         seed: The run's ``--seed``.
         decoded: A cache of the transformed images, by their content.
         digests: The content of each sample of the evaluation, for the cache.
@@ -184,7 +184,7 @@ class Reader:
                 self._perturb(item, index, perturbation, image, self.source.ids[position])
 
     def _transformed(self, position: int) -> torch.Tensor:
-        """An image of the source, decoded and transformed."""
+        """Decodes and transforms an image of the source."""
         # The content of samples is already part of the identity.
         with access_log.watch(None), profiling.stage("decode"):
             picture = self.source.image(position)
@@ -255,8 +255,8 @@ def collate(items: Sequence[Item]) -> Batch:
 
 
 def _stack(images: Sequence[torch.Tensor]) -> torch.Tensor | None:
-    """The images in one tensor; in a data worker, it is made in the memory through which it goes to its process."""
+    """Stacks the images in one tensor; in a data worker, in the memory through which it goes to its process."""
     return default_collate(list(images)) if images else None
 
 
-__all__ = ["Batch", "ByName", "CpuPerturbation", "Item", "Reader", "collate", "portable"]
+__all__ = ["Batch", "BatchReader", "ByName", "CpuPerturbation", "Item", "collate", "portable"]

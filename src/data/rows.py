@@ -1,4 +1,4 @@
-"""Rows of tables: what a question is made of, with its pictures as the bytes that they are."""
+"""Rows of tables: the parts of a question, with its pictures as encoded bytes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Picture:
 
     Attributes:
         data: The bytes.
-        name: What messages call it.
+        name: Its name in messages.
     """
 
     data: bytes = field(repr=False)
@@ -46,10 +46,10 @@ class Picture:
 
     @property
     def mime(self) -> str:
-        """The media type, by how the bytes begin.
+        """The media type, by the first bytes.
 
         Raises:
-            SampleError: If they begin like no known image format.
+            SampleError: If they do not begin like a known image format.
         """
         if self.data[:4] == b"RIFF" and self.data[8:12] == b"WEBP":
             return "image/webp"
@@ -59,7 +59,7 @@ class Picture:
         raise SampleError(f"{self.name} is not an image in a known format")
 
     def eight_bits(self) -> Picture:
-        """The picture as every program reads it: itself, or a PNG of 8 bits per channel if it has more.
+        """Returns the picture as every program reads it: itself, or a PNG of 8 bits per channel if it has more.
 
         Raises:
             SampleError: If it has more and cannot be decoded.
@@ -67,7 +67,7 @@ class Picture:
         return Picture(eight_bits(self.data, self.name), self.name)
 
     def for_servers(self) -> Picture:
-        """The picture in a format that every server reads: a PNG unless it is a JPEG, PNG, GIF or WebP of 8 bits.
+        """Returns the picture as every server reads it: a PNG unless it is a JPEG, PNG, GIF or WebP of 8 bits.
 
         Raises:
             SampleError: If a PNG is needed, and the picture cannot be decoded.
@@ -114,10 +114,10 @@ class RowSource(ImageSource):
         """
 
     def image(self, position: int) -> Image.Image:
-        """The first picture of a row, decoded.
+        """Decodes the first picture of a row.
 
         Raises:
-            SampleError: If it has none that can be read.
+            SampleError: If it has no readable picture.
         """
         row = self.row(position)
         if not row.pictures:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from testbed.data.content import MISSING, losses_of
 from testbed.data.decode import LOSSES
-from testbed.data.left_out import SAME_CONTENT, Leaving, LeftOut
+from testbed.data.left_out import SAME_CONTENT, LeftOut, LeftOutLog
 from testbed.entities import DatasetInfo, SampleColumns, SampleInfo
 from testbed.errors import DataError
 from testbed.identity.describe import digest_bytes
@@ -33,10 +33,10 @@ class Source(ABC):
         ids: A unique name for each sample, such as its path relative to the root.
         targets: The ground truth of each sample: the class index for classification, a list of captions for captioning.
         class_names: The name of each class, if the data set has names.
-        groups: What samples were drawn together (the video of a frame, the image of a question), or None: intervals and
-            tests take the samples of a group as one. What samples are compared by is a slice.
+        groups: The group of samples drawn together (the video of a frame, the image of a question), or None: intervals
+            and tests take the samples of a group as one. Attributes by which samples are compared are slices.
         slices: Attributes of each sample (country, camera, …), or None.
-        left_out: What was left out while the samples were listed, by reason.
+        left_out: Entries left out while the samples were listed, by reason.
     """
 
     name: str
@@ -75,7 +75,7 @@ class ImageSource(Source):
     """Samples that are images."""
 
     def encoded(self, position: int) -> Path | bytes | None:
-        """The file that holds an image alone, or its bytes; None if the images come as pixels.
+        """Returns the file that holds an image alone, or its bytes; None if the images come as pixels.
 
         Raises:
             SampleError: If this image cannot be read.
@@ -83,16 +83,16 @@ class ImageSource(Source):
         return None
 
     def remarks(self, positions: Sequence[int], dataset: DatasetInfo) -> tuple[LeftOut, ...]:
-        """What is lost of the images at these positions, and which have the same content, counted."""
-        noted, first = Leaving(), {"": "", MISSING: ""}
+        """Returns remarks on what is lost of the images at these positions, and on duplicates, counted."""
+        noted, first = LeftOutLog(), {"": "", MISSING: ""}
         digests = {place: sample.digest for place, sample in zip(positions, dataset.samples, strict=True)}
         places = list(digests)
         losses = losses_of(self.name, list(digests.values()), lambda index: self.encoded(places[index]))
         for position, lost in zip(places, losses, strict=True):
-            for each in lost:
-                if each == "orientation" and active().exif == TURN:
+            for kind in lost:
+                if kind == "orientation" and active().exif == TURN:
                     continue
-                noted.out(str(self.ids[position]), LOSSES[each], expected=True)
+                noted.out(str(self.ids[position]), LOSSES[kind], expected=True)
         for sample in dataset.samples:
             if first.setdefault(sample.digest, sample.id) not in ("", sample.id):
                 noted.out(sample.id, SAME_CONTENT, expected=True)
@@ -119,17 +119,20 @@ def with_images(source: Source) -> ImageSource:
 
 
 def dataset_of(name: str, samples: Sequence[SampleInfo], class_names: Sequence[str] | None = None) -> DatasetInfo:
-    """Samples as a data set, with a fingerprint of ids, content, targets and the names of the classes."""
+    """Returns samples as a data set, with a fingerprint of ids, content, targets and the names of the classes."""
     columns = samples if isinstance(samples, SampleColumns) else SampleColumns.of(samples)
     names = () if class_names is None else (json.dumps(list(class_names)).encode(),)
     return DatasetInfo(name, digest_bytes(*_as_json(columns), *names), columns, class_names)
 
 
 def _as_json(samples: Sequence[SampleInfo]) -> Iterator[bytes]:
-    """A list of all samples, in parts: as one text it would take more memory than the samples."""
+    """Yields a list of all samples, in parts: as one text it would take more memory than the samples."""
     yield b"["
     for start in range(0, len(samples), _PART):
-        part = [[each.id, each.digest, each.target, each.group, each.slices] for each in samples[start : start + _PART]]
+        part = [
+            [sample.id, sample.digest, sample.target, sample.group, sample.slices]
+            for sample in samples[start : start + _PART]
+        ]
         text = json.dumps(part, separators=(",", ":"))[1:-1]
         yield f"{',' if start else ''}{text}".encode()
     yield b"]"

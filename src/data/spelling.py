@@ -13,13 +13,13 @@ def on_disk(root: Path, name: str) -> str:
     """The path of a file as it is on disk, if it is there in another Unicode form; else the path as given."""
     if name.isascii() or os.path.lexists(root / name):
         return name
-    place, found = root, PurePath()
+    place, path = root, PurePath()
     for part in PurePath(name).parts:
         own = part if os.path.lexists(place / part) else _forms(place).get(composed(part))
         if own is None:
             return name
-        place, found = place / own, found / own
-    return str(found)
+        place, path = place / own, path / own
+    return str(path)
 
 
 def _forms(folder: Path) -> dict[str, str]:
@@ -31,5 +31,5 @@ def _forms(folder: Path) -> dict[str, str]:
 
 @lru_cache(maxsize=64)
 def _listed(folder: str, changed: int) -> dict[str, str]:
-    """Composed form → name, for what is in a folder; listed again when the folder has changed."""
+    """Returns composed form → name for a folder's entries; listed again when the folder has changed."""
     return {composed(name): name for name in sorted(os.listdir(folder))}

@@ -12,21 +12,21 @@ MOST = 16
 
 
 class StoppedError(Exception):
-    """What a thread was doing is not wanted any more."""
+    """The work of a thread is no longer wanted."""
 
 
 class Stop:
-    """Tells threads whether what they do is still wanted."""
+    """Signals threads whether their work is still wanted."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
 
     def set(self) -> None:
-        """From now on, it is not."""
+        """Marks the work as no longer wanted."""
         self._event.set()
 
     def raise_if_interrupted(self) -> None:
-        """Looks, every so often in what takes long.
+        """Raises an error if the work was interrupted; called regularly in long work.
 
         Raises:
             StoppedError: If it is not wanted any more.
@@ -37,7 +37,7 @@ class Stop:
 
 @contextmanager
 def reading_threads(tasks: int) -> Iterator[tuple[ThreadPoolExecutor, Stop]]:
-    """Threads for so many tasks at most. When the context ends by an error or Ctrl-C, tasks are dropped or stopped.
+    """Yields at most this number of threads. When the context ends by an error or Ctrl-C, tasks are dropped or stopped.
 
     An executor of the standard library would wait for all of them.
     """

@@ -24,11 +24,11 @@ _one_at_a_time = threading.Lock()
 
 @dataclass(frozen=True)
 class Frames:
-    """Which frames of a video are shown, as VLMEvalKit chooses them.
+    """The frames of a video that are shown, as VLMEvalKit chooses them.
 
     Attributes:
-        count: So many, at equal distances, neither the first nor the last; 0 if `fps` says how many.
-        fps: So many for each second, from the first on.
+        count: The number of frames, at equal distances, neither the first nor the last; 0 if `fps` determines it.
+        fps: The number of frames for each second, from the first on.
 
     Raises:
         DefinitionError: If not exactly one of them is positive.
@@ -55,12 +55,12 @@ class Frames:
 
 
 @dataclass(frozen=True)
-class Shown:
+class SelectedFrames:
     """The chosen frames of a video.
 
     Attributes:
         pictures: The frames as JPEG files, of Pillow's default quality, as VLMEvalKit saves them.
-        times: When each is shown, in milliseconds: its number by the average rate.
+        times: The time of each, in milliseconds: its number by the average rate.
     """
 
     pictures: tuple[Picture, ...]
@@ -79,11 +79,11 @@ def decoder(purpose: str) -> str:
         raise MissingExtraError("av", EXTRA, purpose) from None
 
 
-def shown(path: Path, frames: Frames, what: str) -> Shown:
+def shown(path: Path, frames: Frames, what: str) -> SelectedFrames:
     """The chosen frames of a file. One file is decoded at a time, and only chosen frames are kept.
 
     Raises:
-        SampleError: If the file is no video, is damaged, or has none of the frames.
+        SampleError: If the file is not a video, is damaged, or has none of the frames.
     """
     stat = path.stat()
     with _one_at_a_time:  # the questions about a video follow each other, so that the last one is kept
@@ -91,7 +91,7 @@ def shown(path: Path, frames: Frames, what: str) -> Shown:
 
 
 @lru_cache(maxsize=1)
-def _shown(path: Path, _time: int, _size: int, frames: Frames, what: str) -> Shown:
+def _shown(path: Path, _time: int, _size: int, frames: Frames, what: str) -> SelectedFrames:
     import av
 
     try:
@@ -107,15 +107,17 @@ def _shown(path: Path, _time: int, _size: int, frames: Frames, what: str) -> Sho
                 raise SampleError(f"{what}: {path.name} has no frames that can be counted")
             numbers = frames.chosen(len(times), rate)
             wanted = sorted({times[number] for number in numbers})
-            found = {time: _jpeg(frame) for time, frame in _at(container, stream, wanted, keys)}
+            encoded = {time: _jpeg(frame) for time, frame in _at(container, stream, wanted, keys)}
     except (av.FFmpegError, OSError, ValueError) as error:
         raise SampleError(f"{what}: {path.name} cannot be decoded: {error}") from error
-    if len(found) < len(wanted):
-        raise SampleError(f"{what}: {path.name} is damaged: {len(wanted) - len(found)} of its frames cannot be decoded")
+    if len(encoded) < len(wanted):
+        raise SampleError(
+            f"{what}: {path.name} is damaged: {len(wanted) - len(encoded)} of its frames cannot be decoded"
+        )
     if not numbers:
         raise SampleError(f"{what}: {path.name} is too short: no frame is chosen of {len(times):,} at {rate:g} fps")
-    pictures = [Picture(found[times[each]], f"frame {each} of {path.name}") for each in numbers]
-    return Shown(tuple(pictures), tuple(round(each * 1000 / rate) for each in numbers))
+    pictures = [Picture(encoded[times[number]], f"frame {number} of {path.name}") for number in numbers]
+    return SelectedFrames(tuple(pictures), tuple(round(number * 1000 / rate) for number in numbers))
 
 
 def _timeline(container: Any, stream: Any, what: str) -> tuple[list[int], list[int]]:

@@ -1,4 +1,4 @@
-"""Images and captions in your own file as eval settings; docs/clip-score.md says what is in the file.
+"""Images and captions in your own file as eval settings; docs/clip-score.md describes the file.
 
 ``pairs:/path/to/pairs.csv`` scores a dual encoder by CLIPScore on its images and captions,
 ``pairs:/path/to/pairs.csv.prefix`` with "A photo depicts" in front of each caption, and
@@ -44,7 +44,7 @@ class PairsFile:
         self.path = path
 
     def spec(self) -> dict[str, Any]:
-        """Which file it is."""
+        """Returns the file."""
         return {"pairs": str(self.path)}
 
     def open(self) -> ImageSource:
@@ -66,7 +66,7 @@ class PairsFiles:
     name = "caption pairs"
 
     def names(self) -> Iterable[str]:
-        """None: there are as many as there are files."""
+        """Lists none: there are as many as there are files."""
         return ()
 
     def canonical(self, name: str) -> str | None:
@@ -95,7 +95,7 @@ class PairsFiles:
 
 
 def _parts(name: str) -> tuple[str, str]:
-    """The path, and what is said after it."""
+    """Splits the path from the words after it."""
     given = name.removeprefix(FAMILY)
     for ending, word in WORDS.items():
         if given.endswith(ending):

@@ -64,7 +64,7 @@ def _same(dataset: Dataset, split: str, language: str) -> Dataset:
 
 
 def objectnet_names(language: str) -> list[str] | None:
-    """ObjectNet's own names of its 113 classes in small letters; the user's file comes first."""
+    """Returns ObjectNet's own names of its 113 classes in small letters; the user's file comes first."""
     from testbed.data.sets.objectnet import read_mapping
 
     given = prompts.class_names("objectnet", language, count=OBJECTNET_CLASSES, own=True)

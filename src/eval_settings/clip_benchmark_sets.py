@@ -34,7 +34,7 @@ class TorchvisionDataset:
         self.split = split
 
     def spec(self) -> dict[str, Any]:
-        """Which one, where, and the split."""
+        """Returns the data set, its folder, and the split."""
         return {"torchvision": self.name, "root": str(place(self.name).absolute()), "split": self.split}
 
     def open(self) -> ImageSource:
@@ -44,7 +44,7 @@ class TorchvisionDataset:
 
 @dataclass(frozen=True)
 class _Facts:
-    """What is known of a data set: sizes by split, whether its own class names will do, in which collections it is."""
+    """Facts about a data set: sizes by split, whether its own class names suffice, its collections."""
 
     sizes: Mapping[str, int]
     own: bool
@@ -111,13 +111,13 @@ class VOCDataset:
         self.objects = objects
 
     def get_root(self) -> Path:
-        """``<data root>/voc2007/VOCdevkit/VOC2007``, or the same below ``voc2007_multilabel`` or the data root."""
+        """Returns ``<data root>/voc2007/VOCdevkit/VOC2007``, or that below ``voc2007_multilabel`` or the data root."""
         own = place("voc2007")
         roots = [own / voc.FOLDER, place("voc2007_multilabel") / voc.FOLDER, own.parent / voc.FOLDER]
         return next((root for root in roots if root.is_dir()), roots[0])
 
     def spec(self) -> dict[str, Any]:
-        """Where the folder is, the split, and what a sample is."""
+        """Returns the folder, the split, and the kind of samples."""
         return {"voc2007": str(self.get_root().absolute()), "split": self.split, "objects": self.objects}
 
     def open(self) -> ImageSource:
@@ -173,7 +173,7 @@ class BlankImage:
     """CLIP benchmark's ``dummy``: a black image of 224 × 224 pixels, to try a model without data."""
 
     def spec(self) -> dict[str, Any]:
-        """What it is."""
+        """Returns what identifies the data set."""
         return {"blank": [224, 224]}
 
     def open(self) -> ImageSource:

@@ -37,10 +37,10 @@ class Task(NamedTuple):
     """A task of VTAB.
 
     Attributes:
-        size: Of the test split.
+        size: The size of the test split.
         classes: The number of classes.
         tfds: The data set of TFDS whose ``label`` and whose test split are the task's, where there is one.
-        collections: Which it is in.
+        collections: Its collections.
     """
 
     size: int | None
@@ -109,7 +109,7 @@ class VTABDataset:
         return folder
 
     def spec(self) -> dict[str, Any]:
-        """Where it lies, and the split."""
+        """Returns the folder, and the split."""
         return self.dataset().spec()
 
     def open(self) -> ImageSource:
@@ -133,7 +133,7 @@ def _vtab(task: str, split: str, language: str) -> Dataset:
 
 
 def _vtab_folders(task: str) -> Sequence[Path]:
-    """Where files beside the data may be: with the shards."""
+    """Returns the possible folders of files beside the data: those of the shards."""
     from testbed.data.webdataset.folder import WebDatasetFolder, local_copy
 
     try:
@@ -168,11 +168,11 @@ class TFDSDataset:
         self.split = split
 
     def there(self) -> bool:
-        """Whether it has been prepared."""
+        """Checks whether it has been prepared."""
         return (place("tfds") / self.name).is_dir()
 
     def spec(self) -> dict[str, Any]:
-        """Which one, where, and the split."""
+        """Returns the data set, its folder, and the split."""
         return {"tfds": self.name, "root": str(place("tfds").absolute()), "split": self.split}
 
     def open(self) -> ImageSource:
@@ -204,7 +204,7 @@ class HuggingFaceDataset:
         self.split = split
 
     def spec(self) -> dict[str, Any]:
-        """Which one, where, and the split."""
+        """Returns the data set, its folder, and the split."""
         from testbed.data.libraries.huggingface import local_folder
 
         folder = local_folder(self.name)
@@ -261,7 +261,7 @@ class ClassFolders:
         return root
 
     def spec(self) -> dict[str, Any]:
-        """Where the folder is."""
+        """Returns the folder."""
         return {"root": str(self.get_root().absolute())}
 
     def folders(self) -> list[str]:
@@ -315,7 +315,7 @@ class ClassFolders:
         return place(self.name)
 
     def splits(self) -> list[str]:
-        """All splits, the one that is evaluated first: of those that are there, the first of `EVALUATED`."""
+        """Returns all splits, the evaluated one first: the first of `EVALUATED` that exists."""
         there = set(self._splits()) if data_root() is not None and self._place().is_dir() else set()
         first = next((split for split in EVALUATED if split in there), EVALUATED[0])
         return [first, *(split for split in FOLDER_SPLITS if split != first)]
@@ -351,7 +351,7 @@ def folder_benchmark(name: str) -> BenchmarkDataset:
         folders.check()
         count = len(folders.folders())
     if count == 0:
-        folders.open()  # says what is there instead
+        folders.open()  # reports what is there instead
     found = FolderPrompts(name, count, own=True, folders=partial(_folder_of, own), classes=folders.folders)
     return declare(found, partial(_class_folders, own), splits=splits, about_prompts=found.about)
 

@@ -39,14 +39,14 @@ class ReferenceCaptions:
         self.path = path
 
     def spec(self) -> dict[str, Any]:
-        """Which file it is."""
+        """Returns the file."""
         return {"references": str(self.get_root().absolute())}
 
     def get_root(self) -> Path:
-        """The file.
+        """Returns the file.
 
         Raises:
-            DataError: If nothing says where it is.
+            DataError: If its place is not set.
         """
         if self.path is not None:
             return self.path
@@ -83,7 +83,7 @@ class CaptionFiles:
     name = "caption files"
 
     def names(self) -> Iterable[str]:
-        """None: there are as many as there are files."""
+        """Lists none: there are as many as there are files."""
         return ()
 
     def canonical(self, name: str) -> str | None:

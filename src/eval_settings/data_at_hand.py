@@ -48,7 +48,7 @@ class DataFile:
         return str(root.absolute() / own)
 
     def spec(self) -> dict[str, Any]:
-        """Where the file is."""
+        """Returns the file."""
         return {"file": self._place()}
 
     def open(self) -> ImageSource:

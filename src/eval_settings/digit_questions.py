@@ -27,7 +27,7 @@ class DigitQuestionsTable:
         self.kind = kind
 
     def spec(self) -> dict[str, Any]:
-        """Their kind."""
+        """Returns their kind."""
         return {"digits": f"questions/{self.kind}"}
 
     def open(self) -> RowSource:

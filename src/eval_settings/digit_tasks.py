@@ -33,7 +33,7 @@ class DigitTask:
         self.name = name
 
     def spec(self) -> dict[str, Any]:
-        """Its name."""
+        """Returns its name."""
         return {"digits": self.name}
 
     def open(self) -> ImageSource:

@@ -44,7 +44,7 @@ class DigitsDataset:
         return DigitsDataset(split, self.classes)
 
     def spec(self) -> dict[str, Any]:
-        """Split and classes."""
+        """Returns split and classes."""
         return {"digits": self.split, "classes": self.classes}
 
     def open(self) -> ImageSource:

@@ -1,6 +1,6 @@
 """``easy-vqa``: 9,673 questions about 1,000 pictures of a coloured shape, in the package of that name (MIT).
 
-An answer is one of 13 words. It is right if it equals the one of the data set, but for case and punctuation.
+An answer is one of 13 words. It is right if it equals that of the data set, except for case and punctuation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a file that defines eval settings imports."""
+"""Names for files that define eval settings."""
 
 from testbed.eval_settings.base.metric import Percent, accuracy_topk
 from testbed.eval_settings.base.setting import Dataset, EvalSetting, Scoring, StandardDataset

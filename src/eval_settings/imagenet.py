@@ -81,7 +81,7 @@ def on_classes(name: str, classes: Any, of: str) -> EvalSetting:
     Args:
         name: The setting's name.
         classes: Gives the classes.
-        of: Whose classes they are.
+        of: The owner of the classes.
     """
     chosen = list(classes())
     return imagenet_setting(

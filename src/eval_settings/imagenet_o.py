@@ -1,8 +1,9 @@
-"""ImageNet-O: can a model tell images of no class of ImageNet from those of its classes?
+"""ImageNet-O: can a model distinguish images of no class of ImageNet from those of its classes?
 
-Below the data root, ``imagenet-o`` holds 200 folders by WordNet id, as https://github.com/hendrycks/natural-adv-examples
-gives them out (2,000 images), and ``val`` ImageNet's validation set. As in the authors' program, the images of the 200
-classes in val are the other kind, and both have the logits of the 200 classes alone.
+Below the data root, ``imagenet-o`` holds 200 folders by WordNet id, as
+https://github.com/hendrycks/natural-adv-examples distributes them (2,000 images), and ``val`` ImageNet's validation
+set. As in the authors' program, the images of the 200 classes in val are the other kind, and both have the logits of
+the 200 classes alone.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class ImageNetODataset(StandardDataset):
         super().__init__(name="imagenet-o")
 
     def spec(self) -> dict[str, Any]:
-        """Where the two folders are."""
+        """Returns the two folders."""
         return {"imagenet_o": str(self.get_root().absolute()), "val": VAL.spec()}
 
     def open(self) -> ImageSource:

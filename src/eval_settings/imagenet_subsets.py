@@ -91,7 +91,7 @@ def _dataset(names: Sequence[str], classes: Callable[[], Sequence[int]] | None, 
 
 
 def _class_names(dataset: SubsetFolder, language: str) -> list[str]:
-    """OpenAI's names of the classes."""
+    """Returns OpenAI's names of the classes."""
     place = {wnid: label for label, wnid in enumerate(synsets())}
     return [class_names()[place[each]] for each in dataset.folders()]
 

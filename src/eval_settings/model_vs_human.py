@@ -2,7 +2,7 @@
 
 Below the data root, ``model-vs-human/<set>`` is the folder of a set, as the archives of
 https://github.com/bethgelab/model-vs-human/releases hold it. A classifier of ImageNet's 1,000 classes decides for one
-of 16 by the mean probability of its classes. ``testbed people`` adds what people said to the same images.
+of 16 by the mean probability of its classes. ``testbed people`` adds people's answers to the same images.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ModelVsHumanDataset(StandardDataset):
         super().__init__(name=f"{PREFIX}/{name}")
 
     def spec(self) -> dict[str, Any]:
-        """Where the folder is."""
+        """Returns the folder."""
         return {"model_vs_human": str(self.get_root().absolute())}
 
     def open(self) -> ImageSource:

@@ -35,7 +35,7 @@ class ObjectNetDataset(StandardDataset):
         return second if second.is_dir() and not first.is_dir() else first
 
     def spec(self) -> dict[str, Any]:
-        """Where the folder is."""
+        """Returns the folder."""
         return {"objectnet": str(self.get_root().absolute())}
 
     def open(self) -> ImageSource:
@@ -45,14 +45,14 @@ class ObjectNetDataset(StandardDataset):
         return ObjectNet(self.get_root(), FOLDERS[0])
 
     def classes(self) -> list[list[int]]:
-        """ImageNet's classes of each of the shared ones."""
+        """Returns ImageNet's classes of each of the shared ones."""
         from testbed.data.sets.objectnet import read_mapping
 
         return read_mapping(self.get_root()).classes
 
 
 def without_border(image: Image) -> Image:
-    """An image less the two pixels of red around it, which are there to tell images that were trained on."""
+    """Removes the two pixels of red around an image, which mark images against training on them."""
     return image.crop((2, 2, image.width - 2, image.height - 2))
 
 

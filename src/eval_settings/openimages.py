@@ -31,7 +31,7 @@ class OpenImagesDataset(StandardDataset):
         super().__init__(name="openimages-test")
 
     def spec(self) -> dict[str, Any]:
-        """Where the folder is."""
+        """Returns the folder."""
         return {"openimages": str(self.get_root().absolute())}
 
     def open(self) -> ImageSource:
@@ -61,7 +61,7 @@ class BalancedAccuracy:
     def __call__(
         self, logits: Any, targets: Any, image_paths: Sequence[str], class_names: Sequence[str] | None
     ) -> list[Any]:
-        """Metrics and scores of logits [n, C], targets [n], the samples' ids [n] and the names of C classes."""
+        """Computes metrics and scores of logits [n, C], targets [n], sample ids [n] and the names of C classes."""
         import numpy as np
 
         from testbed.entities import SampleInfo

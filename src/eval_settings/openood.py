@@ -42,7 +42,7 @@ class OpenOODDataset(StandardDataset):
         self.setting, self.file, self.images = setting, file, images
 
     def spec(self) -> dict[str, Any]:
-        """Where the folder is, and the list."""
+        """Returns the folder, and the list."""
         return {"openood": str(self.get_root().absolute()), "list": self.file}
 
     def open(self) -> ImageSource:

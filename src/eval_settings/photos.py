@@ -24,7 +24,7 @@ class PhotographsDataset:
     """The photographs."""
 
     def spec(self) -> dict[str, Any]:
-        """Their name: what they are is part of the samples."""
+        """Returns their name: their content is part of the samples."""
         return {"photographs": NAME}
 
     def open(self) -> ImageSource:

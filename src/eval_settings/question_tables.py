@@ -1,7 +1,7 @@
 """Tables of questions as eval settings: VLMEvalKit's by their names, and your own files; see docs/tables.md.
 
 ``MMStar``, ``MMBench_DEV_EN``, … are VLMEvalKit's sets, whose tables lie in the folder of tables (``--lmu-data``).
-Any other name of a table there works, too, and ``tsv:/path/to/table.tsv`` is any file. ``X.vlmevalkit`` reads the
+Any other name of a table there also works, and ``tsv:/path/to/table.tsv`` is any file. ``X.vlmevalkit`` reads the
 answers to X by VLMEvalKit's published rules; ``X.as_pandas`` reads the table itself as VLMEvalKit does.
 """
 
@@ -32,7 +32,7 @@ class QuestionTables:
     name = "tables of questions"
 
     def names(self) -> Iterable[str]:
-        """The sets that VLMEvalKit knows; those that rules alone cannot score say so when they are run."""
+        """Returns the sets that VLMEvalKit knows; those that rules alone cannot score report that when they are run."""
         return dict.fromkeys((*BENCHMARKS, *known_tables()))
 
     def canonical(self, name: str) -> str | None:
@@ -77,12 +77,12 @@ def _table(name: str, reading: str, questions: Questions, shared: str) -> Questi
 
 
 def _of_file(path: Path) -> Questions:
-    """How the table in a file is asked: as the benchmark of its name, else by its columns."""
+    """Returns the questions of a table in a file: of the benchmark of its name, else by its columns."""
     return BENCHMARKS.get(path.stem) or questions_by_columns(header_of(path))
 
 
 def _of_name(name: str) -> Questions:
-    """How a table in the folder of tables is asked."""
+    """Returns the questions of a table in the folder of tables."""
     known = known_tables().get(name)
     if known is None:
         return BENCHMARKS.get(name) or questions_by_columns(header_of(find_table(name)))

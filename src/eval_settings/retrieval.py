@@ -1,4 +1,4 @@
-"""Image-text retrieval under CLIP benchmark's names; docs/datasets.md says which files each data set needs."""
+"""Image-text retrieval under CLIP benchmark's names; docs/datasets.md lists the files of each data set."""
 
 from __future__ import annotations
 

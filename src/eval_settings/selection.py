@@ -1,4 +1,4 @@
-"""Which caption belongs to which image: tests of compositionality; docs/datasets.md says which files each needs."""
+"""Tests of compositionality: which caption belongs to which image; docs/datasets.md lists the files of each."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _add(name: str, folder: str, read: Reader, size: int | None, collection: str
 
 
 def pairs(name: str) -> BenchmarkDataset:
-    """Your own data set, in the folder ``pairs``: ``pairs/X`` is ``X.jsonl`` (.json, .csv), or ``X/pairs.jsonl``.
+    """Returns your own data set in the folder ``pairs``: ``pairs/X`` is ``X.jsonl`` (.json, .csv) or ``X/pairs.jsonl``.
 
     Raises:
         DefinitionError: If the name leads out of that folder.

@@ -29,7 +29,7 @@ class FramesDataset(StandardDataset):
     """
 
     def spec(self) -> dict[str, Any]:
-        """Where the folder is."""
+        """Returns the folder."""
         return {"frames": str(self.get_root().absolute())}
 
     def open(self) -> ImageSource:
@@ -40,7 +40,7 @@ class FramesDataset(StandardDataset):
         return read(self.get_root(), str(self.name))
 
     def classes(self) -> list[list[int]]:
-        """ImageNet's classes of each class of the videos."""
+        """Returns ImageNet's classes of each class of the videos."""
         from testbed.data.sets.video import ClassMap
 
         return ClassMap(Path(self.get_root())).groups

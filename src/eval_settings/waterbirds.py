@@ -26,7 +26,7 @@ class WaterbirdsDataset(StandardDataset):
         self.split = split
 
     def spec(self) -> dict[str, Any]:
-        """Where the folder is, and the split."""
+        """Returns the folder, and the split."""
         return {"waterbirds": str(self.get_root().absolute()), "split": self.split}
 
     def open(self) -> ImageSource:

@@ -1,6 +1,6 @@
 """Data sets in CLIP benchmark's webdataset format, ``wds/…``: any folder below the data root, or a URL.
 
-Its kind is what the folder says; class names and templates are the user's, else those that the folder holds.
+The folder declares its kind; class names and templates are the user's, else those that the folder holds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from testbed.eval_settings.benchmark_families.benchmark_dataset import Benchmark
 from testbed.eval_settings.benchmark_families.clip_benchmark import Prompts, declare
 
 DEFAULT_SPLIT = "test"
-REMOTE_SPLITS = ("test", "train", "val", "valid", "trainval")  # a web server does not list what it has
+REMOTE_SPLITS = ("test", "train", "val", "valid", "trainval")  # a web server does not list its files
 
 
 def webdataset_benchmark(name: str) -> BenchmarkDataset:

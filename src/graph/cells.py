@@ -16,7 +16,7 @@ from testbed.graph.nodes import Built, Items, Reads, Rows
 from testbed.identity.fingerprints import model_identity, precise_identity
 from testbed.models.base.capability import DEVICE
 from testbed.models.base.weights import Weights
-from testbed.models.loading.class_reading import Reading
+from testbed.models.loading.class_reading import ClassReading
 from testbed.models.model_base import ModelDefinition
 
 LeftOuts = Mapping[str, Sequence[LeftOut]]
@@ -72,7 +72,7 @@ class OpenedSetting:
     dataset: DatasetInfo
     files: frozenset[str] = frozenset()
     remarks: tuple[LeftOut, ...] = ()
-    read: Reading | None = None
+    read: ClassReading | None = None
 
     @cached_property
     def distinct(self) -> int:

@@ -1,4 +1,4 @@
-"""Whether two identities differ only in how code is written and where files lie.
+"""Compares identities that may differ only in the wording of code and the places of files.
 
 A renamed local variable, a type hint, a folder or a file under another name: each makes another identity, though it
 hardly moves a number. Where nothing else differs, and the files that are named have the same content, a run checks
@@ -20,22 +20,22 @@ _EXACTLY = ("samples", "dtype")  # parts of an identity
 _OWN_FILE = "__file__"  # of the module that a function is in, whose code is described besides
 
 
-class Comparison:
+class IdentityComparison:
     """Compares descriptions.
 
     Args:
-        folders: Where relative names of files are looked for.
+        folders: The folders in which relative names of files are looked up.
     """
 
     def __init__(self, folders: Iterable[str]) -> None:
         self._folders = list(dict.fromkeys(folders))
 
     def identities(self, before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-        """Whether two identities of cells say the same.
+        """Checks whether two identities of cells are equivalent.
 
         Samples, precision and the content of weights must be equal.
         """
-        before, now = ({key: each[key] for key in each if key != "scheme"} for each in (before, now))
+        before, now = ({key: identity[key] for key in identity if key != "scheme"} for identity in (before, now))
         if before.keys() != now.keys() or any(before.get(key) != now.get(key) for key in _EXACTLY):
             return False
         if before["model"]["weights"] != now["model"]["weights"] and (
@@ -48,7 +48,7 @@ class Comparison:
         )
 
     def alike(self, before: Any, now: Any) -> bool:
-        """Whether two JSON values from `testbed.identity.describe.describe` say the same."""
+        """Checks whether two JSON values from `testbed.identity.describe.describe` are equivalent."""
         if isinstance(before, Mapping) and isinstance(now, Mapping):
             return list(before) == list(now) and all(
                 self._texts(before[key], now[key]) if key == SOURCE else self.alike(before[key], now[key])
@@ -62,7 +62,7 @@ class Comparison:
         return type(before) is type(now) and bool(before == now)
 
     def _texts(self, before: str, now: str) -> bool:
-        """Whether two functions are compiled to the same instructions, whatever their local variables are called."""
+        """Checks whether two functions compile to the same instructions, whatever their local variables are called."""
         codes = [_compiled(text) for text in (before, now)]
         return before == now or (None not in codes and self._codes(*codes))
 
@@ -82,14 +82,14 @@ class Comparison:
         return next((place for place in places if there(place)), None)
 
     def _same_content(self, before: str | None, now: str) -> bool:
-        """Whether two names can be those of one file: the one from before is gone, or has the same content."""
+        """Checks whether two names can be those of one file: the old one is gone, or has the same content."""
         if before is None or not (os.path.isfile(before) and os.path.isfile(now)):
             return True
         return filecmp.cmp(before, now, shallow=False)
 
 
 def _compiled(text: str) -> types.CodeType | None:
-    """What a function's text is compiled to, without type hints; None if this version of Python cannot compile it."""
+    """Compiles a function's text, without type hints; None if this version of Python cannot."""
     try:
         tree = ast.parse(text)
         for node in ast.walk(tree):

@@ -23,7 +23,7 @@ _GENERATORS = frozenset({"collections", "dataclasses", "enum", "typing"})
 
 
 class ClassDescriber(CodeDescriber):
-    """Describes classes, too."""
+    """Describes classes as well as functions and modules."""
 
     def klass(self, kind: type) -> Any:
         """A class: by name if it belongs to a library or to testbed, else by its bases and members."""
@@ -63,7 +63,7 @@ class ClassDescriber(CodeDescriber):
         if type(member) in (staticmethod, classmethod):
             return {type(member).__name__: self._member(member.__func__)}
         if isinstance(member, property):
-            parts = [self._member(each) for each in (member.fget, member.fset, member.fdel)]
+            parts = [self._member(accessor) for accessor in (member.fget, member.fset, member.fdel)]
             own = own_code.is_own_class(type(member))
             return {"property": parts, "class": self.value(type(member))} if own else {"property": parts}
         if isinstance(member, types.FunctionType):
@@ -84,7 +84,7 @@ class ClassDescriber(CodeDescriber):
 
 
 def _defaults(field: Any) -> dict[str, Any]:
-    """What a field of a data class is without a value, and how it is made."""
+    """Returns the default of a data class's field, and its factory."""
     given = {name: getattr(field, name) for name in ("default", "default_factory")}
     return {name: value for name, value in given.items() if value is not MISSING}
 
@@ -96,7 +96,7 @@ def _function_of(member: Any) -> Any:
 
 
 def _is_written(kind: Any, name: str, member: Any) -> bool:
-    """Whether the author of a class wrote a member; the rest is what Python and its library keep in such classes."""
+    """Checks whether the author of a class wrote a member; the rest comes from Python and its library."""
     plain = not callable(member) and not isinstance(member, classmethod | property)
     if (name.startswith("__") and plain) or name == "_abc_impl" or type(member).__name__ == "_tuplegetter":
         return False

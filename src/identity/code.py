@@ -25,7 +25,7 @@ class CodeDescriber(ABC):
     """Describes functions and modules. Each is described once, and then referred to by number.
 
     Args:
-        files: Is filled with the source files of all code that is met, if given.
+        files: Set to fill with the source files of all code that is met.
     """
 
     def __init__(self, files: set[str] | None = None) -> None:
@@ -54,7 +54,7 @@ class CodeDescriber(ABC):
             self._forget(known)
 
     def attempt(self, value: Any, otherwise: Any = None) -> Any:
-        """Describes something, or says ``otherwise`` if it cannot be described."""
+        """Describes something, or returns ``otherwise`` if it cannot be described."""
         known = len(self._code)
         try:
             return self.value(value)
@@ -81,7 +81,7 @@ class CodeDescriber(ABC):
         if function.__globals__ is vars(functools) and hasattr(function, "registry"):
             return self._dispatched(function, function.registry)
         code = function.__code__
-        # Of the code: a decorator may have given the function the name of another one.
+        # The code's own name: a decorator may have given the function the name of another one.
         module, name = str(function.__globals__.get("__name__")), code.co_qualname
         own = own_code.is_own(module, code.co_filename)
         self.met(module, code.co_filename)
@@ -103,7 +103,7 @@ class CodeDescriber(ABC):
         return described
 
     def surroundings(self, function: types.FunctionType) -> dict[str, Any]:
-        """What a function refers to: its defaults, attributes, captured variables and module variables."""
+        """Describes what a function refers to: its defaults, attributes, captured variables and module variables."""
         parts: dict[str, Any] = {
             "defaults": list(function.__defaults__ or ()),
             "keyword defaults": function.__kwdefaults__ or {},
@@ -114,7 +114,7 @@ class CodeDescriber(ABC):
         return {part: self.named(content, function.__qualname__) for part, content in parts.items() if content}
 
     def named(self, content: Any, owner: str) -> Any:
-        """Describes values one by one, so that a refusal can say which variable it is about."""
+        """Describes values one by one, so that an error can name the variable."""
         if not isinstance(content, dict):
             try:
                 return self.value(content)
@@ -129,7 +129,7 @@ class CodeDescriber(ABC):
         return described
 
     def _reached(self, function: types.FunctionType) -> dict[str, Any]:
-        """What an own function takes from modules."""
+        """Describes what a user's function takes from modules."""
         known = {**_globals(function), **captured_variables(function)}
         chains, imports = references(function.__code__)
         for name in imports:
@@ -165,9 +165,10 @@ class CodeDescriber(ABC):
 
     def _code_object(self, code: types.CodeType) -> Any:
         constants = [
-            self._code_object(each) if isinstance(each, types.CodeType) else self.value(each) for each in code.co_consts
+            self._code_object(const) if isinstance(const, types.CodeType) else self.value(const)
+            for const in code.co_consts
         ]
-        names = [list(each) for each in (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)]
+        names = [list(names) for names in (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)]
         return {"instructions": self.value(code.co_code), "names": names, "constants": constants}
 
     def module(self, module: types.ModuleType) -> Any:
@@ -194,7 +195,7 @@ def _globals(function: types.FunctionType) -> dict[str, Any]:
 
 
 def _follow(module: types.ModuleType, chain: Chain) -> dict[str, Any]:
-    """What a chain of attributes of a module leads to, by name; only of a user's own, or code of testbed."""
+    """Resolves a chain of attributes of a module, by name; only for the user's code, or code of testbed."""
     for index, name in enumerate(chain[1:], start=2):
         own = own_code.is_own_module(module)
         try:  # a library may import a lot to answer, and a function __getattr__ of the user's may raise anything
@@ -215,7 +216,7 @@ def _attributes(function: types.FunctionType) -> dict[str, Any]:
 
 
 def _has_name(function: types.FunctionType) -> bool:
-    """Whether the name of a library's function says which one it is.
+    """Checks whether the name of a library's function identifies it.
 
     An inner function has no name of its own, but a version of Python is a version of its standard library: there the
     name must do, or else an identity would change with the version.
@@ -227,5 +228,5 @@ def _has_name(function: types.FunctionType) -> bool:
 
 
 def by_name(variables: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping of names whose order says nothing, sorted."""
+    """Sorts a mapping of names whose order has no meaning."""
     return {name: variables[name] for name in sorted(variables)}

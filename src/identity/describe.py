@@ -1,10 +1,10 @@
-"""What a definition is, by its content: canonical descriptions of definitions, and digests of them.
+"""Describes definitions by their content: canonical descriptions, and digests of them.
 
 A cell's fingerprint is the digest of everything that decides its numbers. `describe` turns a definition into plain
-JSON. Two people who write the same get the same JSON, on any machine and any supported version of Python: functions by
+JSON. Equal definitions get equal JSON, on any machine and any supported version of Python: functions by
 their source text (in a normal form, so that comments and layout do not count) together with all that they refer to,
-classes by their members, arrays by a digest of their bytes, objects by their class and state. What it cannot describe
-it refuses, rather than give two different things one identity.
+classes by their members, arrays by a digest of their bytes, objects by their class and state. Things that cannot be
+described are refused, so that two different things never get one identity.
 
 The order of a mapping counts: ``nn.Sequential(OrderedDict(...))`` runs its layers in that order. The order of names
 that somebody looks up one by one (attributes, module variables, the keys of a ``spec()``) does not.
@@ -52,17 +52,17 @@ def digest_bytes(*parts: bytes | memoryview) -> str:
 
 
 def describe(value: Any, files: set[str] | None = None) -> Any:
-    """A JSON value that is equal for equal content.
+    """Describes a value as JSON that is equal for equal content.
 
-    An object may say what it is itself, by a method ``spec()`` that returns plain values.
+    An object may describe itself, by a method ``spec()`` that returns plain values.
 
     Args:
-        value: What to describe.
-        files: Is filled with the absolute paths of the source files of all code that is met: a user's own, and what of
-            testbed is described by name only. It does not change the description.
+        value: The value to describe.
+        files: Set to fill with the absolute paths of the source files of all code that is met: the user's own, and
+            testbed's that is described by name only. It does not change the description.
 
     Raises:
-        IdentityError: If a change to some part of the value could go unnoticed; says which part.
+        IdentityError: If a change to some part of the value could go unnoticed; the message names the part.
     """
     return Describer(files).value(value)
 
@@ -85,7 +85,7 @@ class Describer(ClassDescriber):
     """One description under way.
 
     Args:
-        files: Is filled with the source files of all code that is met, if given.
+        files: Set to fill with the source files of all code that is met.
     """
 
     def __init__(self, files: set[str] | None = None) -> None:
@@ -145,7 +145,7 @@ class Describer(ClassDescriber):
         return {f"{MARK}mapping": [[self.value(key), self.value(item)] for key, item in value.items()]}
 
     def fields(self, value: Any) -> Any:
-        """A mapping of names whose order says nothing; anything else as it is."""
+        """Describes a mapping of names whose order has no meaning; anything else as it is."""
         if isinstance(value, Mapping) and all(type(key) is str for key in value):
             return self.value(by_name(value))
         return self.value(value)
@@ -212,7 +212,7 @@ class Describer(ClassDescriber):
             reduced = reduce(value) if reduce is not None else value.__reduce_ex__(4)
             if not isinstance(reduced, str | tuple):
                 raise TypeError("copying it gives nothing that could be compared")
-        except Exception as error:  # whatever a class raises to say that it cannot be copied
+        except Exception as error:  # whatever a class raises if it cannot be copied
             raise IdentityError(
                 f"an object of type {kind.__module__}.{kind.__qualname__} cannot be identified by its content"
                 f" ({first_line(error)}); give its class a method spec() that returns its parameters, or use a"
@@ -230,7 +230,7 @@ class Describer(ClassDescriber):
         }
 
     def _state(self, value: Any, state: Any) -> Any:
-        """The state of an object; the order in which its attributes were set is no content."""
+        """Describes the state of an object; the order in which its attributes were set does not count."""
         if isinstance(state, tuple) and len(state) == 2 and isinstance(state[1], dict):  # with slots
             return [self._state(value, state[0]), self.fields(state[1])]
         if not isinstance(state, dict) or not all(type(name) is str for name in state):
@@ -241,7 +241,7 @@ class Describer(ClassDescriber):
         return self.named(by_name(kept), type(value).__qualname__)
 
     def _partial(self, value: functools.partial[Any]) -> Any:
-        return {f"{MARK}partial": [self.value(each) for each in (value.func, list(value.args), value.keywords)]}
+        return {f"{MARK}partial": [self.value(part) for part in (value.func, list(value.args), value.keywords)]}
 
     def _method(self, method: types.MethodType) -> Any:
         return {f"{MARK}method": self.value(method.__func__), "of": self.value(method.__self__)}
@@ -273,12 +273,12 @@ class Describer(ClassDescriber):
 
 
 def _is_cached(value: Any, name: str) -> bool:
-    """Whether an attribute is what a cached property keeps."""
+    """Checks whether an attribute is the cache of a cached property."""
     return isinstance(inspect.getattr_static(type(value), name, None), functools.cached_property)
 
 
 def is_network(value: Any) -> bool:
-    """Whether something is a module of torch."""
+    """Checks whether something is a torch module."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.nn.Module)
 
@@ -288,12 +288,12 @@ def hooks_of(network: Any) -> dict[str, Any]:
     with_keywords = vars(network).get("_forward_hooks_with_kwargs", {}) | vars(network).get(
         "_forward_pre_hooks_with_kwargs", {}
     )
-    found = {}
+    hooks_by_kind = {}
     for kind in _HOOKS:
         hooks = vars(network).get(kind)
-        if hooks:  # by numbers that torch counts up: they say nothing
-            found[kind] = [[hook, key in with_keywords] for key, hook in hooks.items()]
-    return found
+        if hooks:  # by numbers that torch counts up: they have no meaning
+            hooks_by_kind[kind] = [[hook, key in with_keywords] for key, hook in hooks.items()]
+    return hooks_by_kind
 
 
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
@@ -311,5 +311,5 @@ def _without_bookkeeping(network: Any, state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _has_method(value: Any, name: str) -> bool:
-    """Whether an object has a method, rather than a ``__getattr__`` that answers anything."""
+    """Checks whether an object has a method, rather than a ``__getattr__`` that answers anything."""
     return inspect.getattr_static(value, name, None) is not None and callable(getattr(value, name, None))

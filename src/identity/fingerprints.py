@@ -1,4 +1,4 @@
-"""Which digests a cell is found by, and what they are digests of."""
+"""Digests by which a cell is found, and their contents."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def forward_fingerprint(weights: str, dtype: str, forward: Any) -> str:
     Args:
         weights: From `weights_identity`.
         dtype: The precision.
-        forward: How outputs are computed, described.
+        forward: The description of computing outputs.
     """
     return digest([weights, dtype, forward])
 
@@ -46,6 +46,6 @@ def cell_fingerprint(forward: str | None, samples: str, view: Any) -> str:
     Args:
         forward: From `forward_fingerprint`.
         samples: The fingerprint of the data set.
-        view: How outputs are scored, described.
+        view: The description of scoring outputs.
     """
     return digest([forward, samples, view])

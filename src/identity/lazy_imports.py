@@ -1,6 +1,6 @@
-"""What a function takes from the user's modules by imports in its body, read from their sources without running them.
+"""Finds what a function imports from the user's modules in its body, read from their sources without running them.
 
-An import at the top of a file has run when a function is described, and what it has brought is described as it is. One
+An import at the top of a file has run when a function is described, and what it imported is described as it is. One
 in a body may not have run yet, and is not run to describe it. The definitions that it leads to count as they are
 written, with all that these refer to in turn.
 """
@@ -30,8 +30,8 @@ _libraries: set[str] = set()  # top-level modules that are not the user's
 
 
 @dataclass
-class Reached:
-    """What an import leads to.
+class LazyDefinitions:
+    """Definitions that an import leads to.
 
     Attributes:
         texts: Module → name → the statements that define it.
@@ -56,7 +56,7 @@ class _Module:
         return self.name if self.path.endswith("__init__.py") else self.name.rpartition(".")[0]
 
 
-def reached_lazily(function: types.FunctionType) -> Reached:
+def reached_lazily(function: types.FunctionType) -> LazyDefinitions:
     """Finds what a function's own imports lead to, of the user's modules.
 
     Args:
@@ -77,16 +77,16 @@ def reached_lazily(function: types.FunctionType) -> Reached:
 
 class _Search:
     def __init__(self) -> None:
-        self.reached = Reached()
+        self.reached = LazyDefinitions()
         self._seen: set[tuple[str, str, frozenset[str]]] = set()
         self._waiting: list[tuple[_Module, str, frozenset[str]]] = []
 
     def follow_within(self, node: ast.AST, path: str, package: str, wanted: frozenset[str]) -> None:
         """Follows all imports in a statement, for some names of the modules."""
-        for each in ast.walk(node):
-            if isinstance(each, ast.Import | ast.ImportFrom):
-                self._follow(each, path, package, wanted, None)
-            elif (name := _named_by_call(each)) is not None:
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Import | ast.ImportFrom):
+                self._follow(inner, path, package, wanted, None)
+            elif (name := _named_by_call(inner)) is not None:
                 self._follow(ast.Import([ast.alias(name)]), path, package, wanted, None)
 
     def _follow(
@@ -113,11 +113,11 @@ class _Search:
             return False
         if os.path.isfile(module.path):
             self.reached.files[name] = module.path
-        found = [self._reach(module, each, wanted) for each in sorted(names)]  # all of them
-        return any(found)
+        reached = [self._reach(module, name, wanted) for name in sorted(names)]  # all of them
+        return any(reached)
 
     def _reach(self, module: _Module, name: str, wanted: frozenset[str]) -> bool:
-        """Has the statements that define a name in a module added; returns whether there are any."""
+        """Adds the statements that define a name in a module; returns whether there are any."""
         statements = module.parts.get(name)
         if statements is None:
             return self._reach_elsewhere(module, name, wanted)
@@ -133,28 +133,28 @@ class _Search:
 
     def _add(self, module: _Module, name: str, wanted: frozenset[str]) -> None:
         statements, package = module.parts[name], module.package
-        imports = [each for each in statements if isinstance(each, ast.Import | ast.ImportFrom)]
+        imports = [statement for statement in statements if isinstance(statement, ast.Import | ast.ImportFrom)]
         for imported in imports:
             self._follow(imported, module.path, package, wanted, name)
-        own = [each for each in statements if each not in imports]
+        own = [statement for statement in statements if statement not in imports]
         if own:
-            text = "\n".join(normal_text(copy.deepcopy(each)) for each in own)
+            text = "\n".join(normal_text(copy.deepcopy(statement)) for statement in own)
             self.reached.texts.setdefault(own_code.plain_name(module.name), {})[name] = text
-        for each in own:
-            attributes = _attributes(each)
-            self.follow_within(each, module.path, package, attributes)
-            for other in sorted(_read(each) - {name}):
+        for statement in own:
+            attributes = _attributes(statement)
+            self.follow_within(statement, module.path, package, attributes)
+            for other in sorted(_read(statement) - {name}):
                 self._reach(module, other, attributes)
 
     def _reach_elsewhere(self, module: _Module, name: str, wanted: frozenset[str]) -> bool:
-        found = False
-        for each in module.parts.get(_ALL, ()):
-            assert isinstance(each, ast.ImportFrom)
-            base = _base(each, module.path, module.package)
-            found |= base is not None and self._take(base, frozenset({name}), wanted)
-        if not found and name != _FALLBACK and _FALLBACK in module.parts and name in wanted:
+        reached = False
+        for statement in module.parts.get(_ALL, ()):
+            assert isinstance(statement, ast.ImportFrom)
+            base = _base(statement, module.path, module.package)
+            reached |= base is not None and self._take(base, frozenset({name}), wanted)
+        if not reached and name != _FALLBACK and _FALLBACK in module.parts and name in wanted:
             self._reach(module, _FALLBACK, wanted)
-        return found
+        return reached
 
 
 def _named_by_call(node: ast.AST) -> str | None:
@@ -203,10 +203,10 @@ def _file(name: str) -> str | None:
     if path is not None and not own_code.is_own(top, path):
         _libraries.add(top)
         return None
-    for each in others:
+    for other in others:
         if path is None or os.path.basename(path) != "__init__.py":
             return None
-        place = os.path.join(os.path.dirname(path), each)
+        place = os.path.join(os.path.dirname(path), other)
         places = (os.path.join(place, "__init__.py"), f"{place}.py")
         path = next((one for one in places if os.path.isfile(one)), None)
     return path
@@ -248,29 +248,29 @@ def _defined(statement: ast.stmt) -> Iterator[str]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            yield from (each.asname or each.name.partition(".")[0] for each in node.names)
+            yield from (name.asname or name.name.partition(".")[0] for name in node.names)
         elif isinstance(node, ast.Name) and (isinstance(node.ctx, ast.Store) or _may_change(statement)):
             yield node.id
 
 
 def _may_change(statement: ast.stmt) -> bool:
-    """Whether what a statement reads may be other than before: ``TABLE.update(…)``, ``TABLE["a"] = 1``, a loop."""
+    """Checks whether a statement may change what it reads: ``TABLE.update(…)``, ``TABLE["a"] = 1``, a loop."""
     simple = isinstance(statement, ast.Assign | ast.AnnAssign) and all(
-        isinstance(each, ast.Name) for each in getattr(statement, "targets", [getattr(statement, "target", None)])
+        isinstance(target, ast.Name) for target in getattr(statement, "targets", [getattr(statement, "target", None)])
     )
     return not simple
 
 
 def _read(node: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
 
 
 def _attributes(node: ast.AST) -> frozenset[str]:
     """The names that a statement may take from a module: as an attribute, or by a text."""
-    found = set()
-    for each in ast.walk(node):
-        if isinstance(each, ast.Attribute):
-            found.add(each.attr)
-        elif isinstance(each, ast.Constant) and isinstance(each.value, str) and each.value.isidentifier():
-            found.add(each.value)
-    return frozenset(found)
+    names = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Attribute):
+            names.add(inner.attr)
+        elif isinstance(inner, ast.Constant) and isinstance(inner.value, str) and inner.value.isidentifier():
+            names.add(inner.value)
+    return frozenset(names)

@@ -18,7 +18,7 @@ def normal_text(tree: ast.AST) -> str:
 
 def printable(text: str) -> str:
     """A text as it is if every version of Python can print it; each has the database of Unicode 3.2 besides its own."""
-    known = all(each < "\x7f" or unicodedata.ucd_3_2_0.category(each) != "Cn" for each in text)
+    known = all(char < "\x7f" or unicodedata.ucd_3_2_0.category(char) != "Cn" for char in text)
     return text if known else ascii(text)
 
 
@@ -42,8 +42,8 @@ class _Normal(ast.NodeTransformer):
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
         """Writes an f-string as a call with its parts."""
-        parts = [each for each in node.values if not (isinstance(each, ast.Constant) and each.value == "")]
-        return ast.Call(ast.Name(id="fstring", ctx=ast.Load()), [self.visit(each) for each in parts], [])
+        parts = [value for value in node.values if not (isinstance(value, ast.Constant) and value.value == "")]
+        return ast.Call(ast.Name(id="fstring", ctx=ast.Load()), [self.visit(part) for part in parts], [])
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
         """Writes a part of an f-string as a tuple: the value, its conversion, its format."""

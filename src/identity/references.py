@@ -1,4 +1,4 @@
-"""What code refers to, read from its instructions: variables, the attributes taken from them, imports."""
+"""Finds what code refers to, from its instructions: variables, the attributes taken from them, imports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Chain = tuple[str, ...]
 
 @lru_cache(maxsize=_KEPT)
 def references(code: types.CodeType) -> tuple[frozenset[Chain], frozenset[str]]:
-    """What a code object and the functions within it refer to.
+    """Finds what a code object and the functions within it refer to.
 
     Returns:
         Each variable that is not local, with the attributes taken from it: ``("helper", "K")``, or ``("helper",)``
@@ -43,7 +43,7 @@ def references(code: types.CodeType) -> tuple[frozenset[Chain], frozenset[str]]:
             chain = (step.argval,) if step.opname in _VARIABLES else ()
             if step.opname == "IMPORT_NAME":
                 imports.add(step.argval)
-    for inner in (references(each) for each in code.co_consts if isinstance(each, types.CodeType)):
+    for inner in (references(const) for const in code.co_consts if isinstance(const, types.CodeType)):
         chains |= inner[0]
         imports |= inner[1]
-    return frozenset(each for each in chains if each and each[0] not in _BOOKKEEPING), frozenset(imports)
+    return frozenset(chain for chain in chains if chain and chain[0] not in _BOOKKEEPING), frozenset(imports)

@@ -1,4 +1,4 @@
-"""Source code as content: what it says, without comments and layout."""
+"""Source code as content: its text without comments and layout."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def _lines(function: types.FunctionType) -> list[str]:
     Raises:
         OSError: If there are none.
     """
-    found = run_texts.lines(function)[function.__code__.co_firstlineno - 1 :]
-    if not found:
+    lines = run_texts.lines(function)[function.__code__.co_firstlineno - 1 :]
+    if not lines:
         raise OSError("could not get source code")
-    return found
+    return lines
 
 
 def file_text(path: str) -> str:
@@ -83,18 +83,18 @@ def _lambda_node(function: types.FunctionType) -> ast.Lambda:
     if not places:  # Python 3.12 keeps no columns for what returns a constant
         inside = [node for node in inside if _compiles_to(node, code)]
     if not inside or (not places and len({ast.unparse(node) for node in inside}) > 1):
-        raise LookupError(f"which lambda of {code.co_filename}:{code.co_firstlineno} it is cannot be told")
+        raise LookupError(f"which lambda of {code.co_filename}:{code.co_firstlineno} it is cannot be determined")
     return max(inside, key=lambda node: (node.lineno, node.col_offset))
 
 
 def _compiles_to(node: ast.Lambda, code: types.CodeType) -> bool:
-    """Whether an expression gives a code object, as far as instructions and constants tell."""
+    """Checks whether an expression compiles to a code object, judging by instructions and constants."""
     made = compile(ast.Expression(node), code.co_filename, "eval").co_consts[0]
     return (made.co_code, repr(made.co_consts)) == (code.co_code, repr(code.co_consts))
 
 
 def _encloses(node: ast.Lambda, places: list[tuple[int, int]]) -> bool:
-    """Whether all that a code object does lies within the body of an expression."""
+    """Checks whether all instructions of a code object lie within the body of an expression."""
     body = node.body
     start, end = (body.lineno, body.col_offset), (body.end_lineno or 0, body.end_col_offset or 0)
     return all(start <= place <= end for place in places)

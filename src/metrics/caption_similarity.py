@@ -1,9 +1,9 @@
-"""How similar captions are to reference captions, by embeddings of the whole texts and of their sentences.
+"""Similarity of captions to reference captions, by embeddings of the whole texts and of their sentences.
 
 Coarse similarity is the cosine of the whole texts; precision and recall match sentences greedily (`greedy_match`);
-hm_cf joins the coarse similarity and F1. On the unit scale, that of CLIP-CC-Bench's documentation, n(x) = (x + 1) / 2
-is taken of the coarse similarity, of precision and of recall, and F1 and hm_cf follow from these. On the raw scale,
-that of its published leaderboard, cosines stay as they are (names with ``_raw``). An F1 or hm_cf of one scale does not
+hm_cf joins the coarse similarity and F1. On the unit scale, that of CLIP-CC-Bench's documentation, the coarse
+similarity, precision and recall become n(x) = (x + 1) / 2, and F1 and hm_cf follow from these. On the raw scale, that
+of its published leaderboard, cosines stay as they are (names with ``_raw``). An F1 or hm_cf of one scale does not
 follow from that of the other. A harmonic mean is 0 unless both values are positive.
 
 By hand: precision 0.7234 and recall 0.7456 give F1 0.7343; with a coarse similarity of 0.7654 hm_cf is 0.7495. Another
@@ -71,20 +71,21 @@ _CHOICES = {
 
 @dataclass(frozen=True)
 class SimilarityOptions:
-    """How captions are scored.
+    """Options for scoring captions.
 
     Attributes:
-        fine: Whether sentences are matched; without, only the coarse similarity is computed.
-        chunking: How texts are cut into sentences: a method of `testbed.data.language.sentences.get_splitter`.
-        weights: Of sentences: ``"uniform"``; or ``"idf"``, log((N + 1) / (c + 1)) of a sentence that c of all N
-            reference captions have, as BERTScore weighs tokens. Where all weights of a text are 0 they are uniform.
-        combine: How the coarse similarity C and F1 become hm_cf: the ``"harmonic"`` mean, the ``"mean"`` as of
-            EMScore, or ``"none"``.
+        fine: True to match sentences; else only the coarse similarity is computed.
+        chunking: The method that cuts texts into sentences, as of `testbed.data.language.sentences.get_splitter`.
+        weights: The weights of sentences: ``"uniform"``; or ``"idf"``, log((N + 1) / (c + 1)) of a sentence that c of
+            all N reference captions have, as BERTScore weighs tokens. Where all weights of a text are 0 they are
+            uniform.
+        combine: The combination of the coarse similarity C and F1 into hm_cf: the ``"harmonic"`` mean, the ``"mean"``
+            as of EMScore, or ``"none"``.
         rescale: ``"baseline"`` turns each value x into (x − b) / (1 − b) as BERTScore does, b being the mean of the
             same metric over random pairs of a caption and a reference of another sample.
         missing: ``"skip"`` leaves out missing captions and errors; ``"zero"`` scores them 0.
-        baseline_pairs: How many random pairs.
-        seed: Of the random pairs.
+        baseline_pairs: The number of random pairs.
+        seed: The seed of the random pairs.
 
     Raises:
         DefinitionError: If a value is not one of the known ones.
@@ -113,7 +114,7 @@ class SimilarityOptions:
                 raise DefinitionError(f"caption similarity: {name} is {value!r}, expected a whole number ≥ {least}")
 
     def spec(self) -> dict[str, Any]:
-        """What decides about the numbers, as plain values, but for how texts are cut: that is the splitter's ``id``."""
+        """Returns what determines the numbers, as plain values, except the splitter, which has an ``id``."""
         described: dict[str, Any] = {"fine": self.fine, "missing": self.missing, "rescale": self.rescale}
         if self.fine:
             described |= {"weights": self.weights, "combine": self.combine}
@@ -132,12 +133,12 @@ class SimilarityScores:
     """The scores of all samples.
 
     Attributes:
-        scores: By name, float64 arrays [n], NaN where a sample is not scored: those that `SimilarityOptions.metrics`
-            names; with sentences also ``sentences`` and ``reference_sentences``, how many there are (NaN without a
-            caption; the sentences of several references are added up). Then ``status``: 0 scored, 1 missing, 2 empty,
-            3 error, also where an embedding is not finite.
-        baselines: By name the mean of random pairs, where scores are rescaled.
-        splitter: The id of what cut the texts; empty where none did.
+        scores: The scores by name, float64 arrays [n], NaN where a sample is not scored: those that
+            `SimilarityOptions.metrics` names; with sentences also ``sentences`` and ``reference_sentences``, their
+            numbers (NaN without a caption; the sentences of several references are added up). Then ``status``: 0
+            scored, 1 missing, 2 empty, 3 error, also where an embedding is not finite.
+        baselines: The mean of random pairs by name, where scores are rescaled.
+        splitter: The id of the sentence splitter; empty where none was used.
         coverage: The share of samples with a caption that is neither missing nor an error; None without samples.
         empty: The share of samples whose caption is blank.
     """
@@ -153,12 +154,12 @@ class SimilarityScores:
         return [self.spec(name).score(values, SCORER) for name, values in self.scores.items()]
 
     def spec(self, name: str) -> MetricSpec:
-        """What is declared about a score; values that are rescaled by a baseline may lie below the range."""
+        """Returns a score's declaration; values that are rescaled by a baseline may lie below the range."""
         return replace(SPECS[name], lowest=None) if name in self.baselines else SPECS[name]
 
 
 def unit(values: Array) -> Array:
-    """Cosines from [−1, 1] to [0, 1]: (x + 1) / 2."""
+    """Maps cosines from [−1, 1] to [0, 1]: (x + 1) / 2."""
     scaled: Array = (np.asarray(values, dtype=np.float64) + 1) / 2
     return scaled
 
@@ -184,16 +185,16 @@ def texts_of(
     options: SimilarityOptions,
     ids: Sequence[str] | None = None,
 ) -> list[str]:
-    """What has to be embedded to score captions: each different text once, in the order in which they come.
+    """Returns the texts to embed for scoring captions: each different text once, in order.
 
     Texts are without white space at their ends. A text of one sentence is one text, not two.
 
     Args:
-        captions: Of n samples; None where there is none.
+        captions: The captions of n samples; None where there is none.
         references: The reference captions of each sample, at least one, none blank.
         splitter: Cuts texts into sentences; may be None where ``options.fine`` is False.
-        options: How captions are scored.
-        ids: Of the samples, for messages.
+        options: The scoring options.
+        ids: The ids of the samples, for messages.
 
     Raises:
         DataError: If a sample has no reference or a blank one.
@@ -221,14 +222,14 @@ def score_captions(
     sentences are weighed by IDF or scores rescaled.
 
     Args:
-        captions: Of n samples; None where there is none.
+        captions: The captions of n samples; None where there is none.
         references: The reference captions of each sample, at least one, none blank.
-        rows: The row of each text among the embeddings; of all that `texts_of` names.
+        rows: The row of each text of `texts_of` among the embeddings.
         embeddings: Float array [R, D] of any scale.
         splitter: Cuts texts into sentences; may be None where ``options.fine`` is False.
-        options: How captions are scored.
+        options: The scoring options.
         errors: Booleans [n]: where there is no caption because of an error.
-        ids: Of the samples, for messages.
+        ids: The ids of the samples, for messages.
 
     Raises:
         DataError: If a sample has no reference or a blank one, a text has no embedding, or scores cannot be rescaled.
@@ -245,10 +246,11 @@ def score_captions(
     values = {name: np.where(zero, 0.0, np.nan) for name in options.metrics()}
     scored = np.flatnonzero(status == SCORED)
     if len(scored):
-        each = [(given.captions[row] or "", text) for row in scored for text in given.references[row]]
+        compared = [(given.captions[row] or "", text) for row in scored for text in given.references[row]]
         counts = np.array([len(given.references[row]) for row in scored])
         best = {
-            name: np.maximum.reduceat(found, np.cumsum(counts) - counts) for name, found in pairs.score(each).items()
+            name: np.maximum.reduceat(found, np.cumsum(counts) - counts)
+            for name, found in pairs.score(compared).items()
         }
         unknown = np.any([np.isnan(found) for found in best.values()], axis=0)
         status[scored[unknown]] = ERROR
@@ -299,8 +301,8 @@ class _Texts:
         for row, several in enumerate(self.references):
             if not several or not all(several):
                 who = f"sample {ids[row]!r}" if ids is not None else f"sample number {row + 1}"
-                found = "a blank reference caption" if several else "no reference caption"
-                raise DataError(f"{who} has {found}; at least one is expected, none of them blank")
+                problem = "a blank reference caption" if several else "no reference caption"
+                raise DataError(f"{who} has {problem}; at least one is expected, none of them blank")
         self.splitter = splitter if options.fine else None
         self._sentences: dict[str, list[str]] = {}
 
@@ -318,10 +320,10 @@ class _Texts:
         return self._sentences[text]
 
     def counts(self, captions: Sequence[str | None]) -> dict[str, Array]:
-        """How many sentences each caption has, and all references of its sample: float64 [n], NaN without a caption."""
+        """Counts the sentences of each caption, and of all references of its sample: float64 [n]; NaN if none."""
         own = [np.nan if text is None else len(self.sentences(text)) for text in captions]
         others = [
-            np.nan if text is None else sum(len(self.sentences(each)) for each in several)
+            np.nan if text is None else sum(len(self.sentences(text)) for text in several)
             for text, several in zip(captions, self.references, strict=True)
         ]
         return {"sentences": np.array(own, np.float64), "reference_sentences": np.array(others, np.float64)}
@@ -338,7 +340,7 @@ class _Pairs:
         self.having = Counter(chain.from_iterable(set(texts.sentences(text)) for text in every)) if idf else None
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Array]:
-        """All metrics of pairs of texts that are not blank: float64 arrays [pairs]."""
+        """Computes all metrics of pairs of texts that are not blank: float64 arrays [pairs]."""
         captions, references = zip(*pairs, strict=True)
         whole, truth = ([self._rows([text]) for text in side] for side in (captions, references))
         raw = {"coarse_similarity": match_rows(self.embeddings, whole, truth)[0]}
@@ -346,17 +348,17 @@ class _Pairs:
             parts, others = ([self.texts.sentences(text) for text in side] for side in (captions, references))
             raw["fine_precision"], raw["fine_recall"] = match_rows(
                 self.embeddings,
-                [self._rows(each) for each in parts],
-                [self._rows(each) for each in others],
+                [self._rows(part) for part in parts],
+                [self._rows(other) for other in others],
                 self._weights(parts),
                 self._weights(others),
             )
         scaled = {name: unit(values) for name, values in raw.items()}
-        found = self._complete(scaled) | {name + _RAW: values for name, values in self._complete(raw).items()}
-        return {name: found[name] for name in self.options.metrics()}
+        scores = self._complete(scaled) | {name + _RAW: values for name, values in self._complete(raw).items()}
+        return {name: scores[name] for name in self.options.metrics()}
 
     def _complete(self, values: dict[str, Array]) -> dict[str, Array]:
-        """With F1 and hm_cf, which follow from the others."""
+        """Adds F1 and hm_cf, which follow from the others."""
         if not self.options.fine:
             return values
         f1 = harmonic(values["fine_precision"], values["fine_recall"])
@@ -371,7 +373,7 @@ class _Pairs:
     def _weights(self, parts: Sequence[Sequence[str]]) -> list[Array] | None:
         if self.having is None:
             return None
-        return [np.log((self.references + 1) / (np.array([self.having[each] for each in part]) + 1)) for part in parts]
+        return [np.log((self.references + 1) / (np.array([self.having[row] for row in part]) + 1)) for part in parts]
 
 
 def _baselines(pairs: _Pairs, texts: _Texts, kept: Array, options: SimilarityOptions) -> dict[str, float]:

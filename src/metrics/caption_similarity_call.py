@@ -39,30 +39,31 @@ def caption_similarity(
         found["hm_cf"], found["per_sample"]["hm_cf"]
 
     Args:
-        captions: Of n samples; None where there is none.
+        captions: The captions of n samples; None where there is none.
         references: For each sample one text or several.
-        scorer: What embeds texts: the name of a model that embeds texts, its definition, a loaded model, or a function
+        scorer: The text embedder: the name of a model, its definition, a loaded model, or a function
             of a list of B different texts that returns embeddings [B, D] of any scale (tensor or array).
-        language: ISO 639-1: of the texts; how they are cut into sentences, and what a model may want to know.
+        language: The language of the texts (ISO 639-1), for cutting them into sentences and for models that depend on
+            it.
         device: For a model that is loaded here, such as ``"cuda:0"``; None takes the first GPU, where there is one.
-        dtype: For a model that is loaded here: its precision, as of `testbed.models.base.definition.LoadOptions`.
+        dtype: The precision of a model that is loaded here, as of `testbed.models.base.definition.LoadOptions`.
         **options: As of `testbed.metrics.caption_similarity.SimilarityOptions`.
 
     Returns:
         The means under their names (None where no sample is scored), ``coverage`` and ``empty`` among them;
-        ``per_sample``: arrays [n] by name; ``baselines``, where scores are rescaled; ``splitter``: the id of what cut
-        the texts into sentences; ``truncated``: how many different texts and sentences have more tokens than the scorer
-        takes, None where it does not tell, as a function. The names are explained at
+        ``per_sample``: arrays [n] by name; ``baselines``, where scores are rescaled; ``splitter``: the id of the
+            sentence splitter; ``truncated``: the number of different texts and sentences with more tokens than the
+            scorer takes, None where it does not report it, such as a function. The names are explained at
         `testbed.metrics.caption_similarity.SimilarityScores`.
 
-    A warning says how many texts are cut, if any are.
+    A warning reports the number of cut texts, if there are any.
 
     Raises:
         DataError: If something else is given than lists of texts, a sample has no reference or a blank one, or
             embeddings do not fit the texts.
-        DefinitionError: If an option has a value that is not known.
+        DefinitionError: If an option has an unknown value.
         UnknownNameError: If there is no model of that name.
-        UnsupportedError: If the model embeds no texts.
+        UnsupportedError: If the model does not embed texts.
     """
     chosen = SimilarityOptions(**options)
     captions, several = _texts_given(captions, references)
@@ -78,11 +79,11 @@ def caption_similarity(
 
 
 def _texts_given(captions: Any, references: Any) -> tuple[list[str | None], list[list[str]]]:
-    """Captions, and for each the list of its references."""
+    """Checks the captions, and the list of references of each."""
     for name, given in (("captions", captions), ("references", references)):
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise DataError(f"{name} are a list, one for each sample, got {given!r}")
-    texts, several = list(captions), [_several(index, each) for index, each in enumerate(references, 1)]
+    texts, several = list(captions), [_several(index, reference) for index, reference in enumerate(references, 1)]
     for index, text in enumerate(texts, 1):
         if not isinstance(text, str | None):
             raise DataError(f"the caption of sample number {index} is {text!r}; expected a text, or None")
@@ -90,11 +91,11 @@ def _texts_given(captions: Any, references: Any) -> tuple[list[str | None], list
 
 
 def _several(place: int, given: Any) -> list[str]:
-    found = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
-    for text in found:
+    texts = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
+    for text in texts:
         if not isinstance(text, str):
             raise DataError(f"a reference of sample number {place} is {text!r}; expected a text or a list of texts")
-    return found
+    return texts
 
 
 def _embedder(scorer: Any, device: str | None, dtype: str) -> EmbedsText | Embed:
@@ -120,25 +121,25 @@ def _loaded(definition: ModelDefinition, device: str | None, dtype: str) -> Embe
 
     from testbed.models.base.definition import LoadOptions
 
-    found = device or ("cuda:0" if torch.cuda.is_available() else "cpu")
-    loaded: EmbedsText = definition.load(LoadOptions(device=found, dtype=dtype))
+    place = device or ("cuda:0" if torch.cuda.is_available() else "cpu")
+    loaded: EmbedsText = definition.load(LoadOptions(device=place, dtype=dtype))
     return loaded
 
 
 def _embedded(embed: EmbedsText | Embed, texts: list[str], language: str) -> tuple[Array, int | None]:
-    """Embeddings as an array [B, D], and how many of the texts are cut; None where that is not known."""
-    found: Any
+    """Returns embeddings as an array [B, D], and the number of cut texts; None where that is not known."""
+    rows: Any
     if isinstance(embed, EmbedsText):
-        found, about = embed.embed_text(texts, language), cut_texts(embed, texts)
+        rows, about = embed.embed_text(texts, language), cut_texts(embed, texts)
         if about.cut:
             name = getattr(getattr(embed, "definition", None), "name", "the scorer")
             warnings.warn(about.line(name), UserWarning, stacklevel=3)
         cut = None if about.limit is None else about.cut
     else:
-        found, cut = embed(texts), None
-    if hasattr(found, "detach"):
-        found = found.detach().float().cpu().numpy()
-    embeddings = np.asarray(found)
+        rows, cut = embed(texts), None
+    if hasattr(rows, "detach"):
+        rows = rows.detach().float().cpu().numpy()
+    embeddings = np.asarray(rows)
     if embeddings.ndim != 2 or len(embeddings) != len(texts) or embeddings.dtype.kind not in "fiu":
         raise DataError(
             f"the scorer was given {len(texts)} texts and returned {embeddings.dtype} {embeddings.shape};"

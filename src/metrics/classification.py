@@ -70,7 +70,7 @@ def _ranks_given(
 
 
 def _count(true: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """How many are true in each row: as sums of bytes, which numpy computes faster than it counts rows."""
+    """Counts the true values in each row: as sums of bytes, which numpy computes faster than it counts rows."""
     counts: np.ndarray[Any, Any] = np.add.reduce(true.view(np.uint8), axis=1, dtype=np.int32).astype(np.int64)
     return counts
 
@@ -97,7 +97,7 @@ def _blockwise(function: Callable[..., Part], *columns: np.ndarray[Any, Any]) ->
 
 
 def topk_correct(ranks: np.ndarray[Any, Any], k: int) -> np.ndarray[Any, Any]:
-    """Whether each target is among the k best: boolean array [n]."""
+    """Marks the targets that are among the k best: boolean array [n]."""
     return ranks < k
 
 
@@ -111,13 +111,13 @@ def best_ranks(logits: np.ndarray[Any, Any], labels: Sequence[Sequence[int]]) ->
     Returns:
         Integer array [n], as `target_ranks`.
     """
-    counts = np.asarray([len(each) for each in labels])
+    counts = np.asarray([len(label) for label in labels])
     if len(labels) != len(logits) or (counts == 0).any():
         raise ValueError("expected at least one label for each row of the logits")
     if not len(labels):
         return np.empty(0, dtype=np.int64)
     rows = np.repeat(np.arange(len(labels)), counts)
-    ranks = target_ranks(logits[rows], np.concatenate([np.asarray(each, dtype=np.int64) for each in labels]))
+    ranks = target_ranks(logits[rows], np.concatenate([np.asarray(label, dtype=np.int64) for label in labels]))
     best: np.ndarray[Any, Any] = np.minimum.reduceat(ranks, np.cumsum(counts) - counts)
     return best
 
@@ -125,7 +125,7 @@ def best_ranks(logits: np.ndarray[Any, Any], labels: Sequence[Sequence[int]]) ->
 def grouped(
     logits: np.ndarray[Any, Any], groups: Sequence[Sequence[int]] | Mapping[str, Sequence[Sequence[int]]]
 ) -> np.ndarray[Any, Any]:
-    """One logit for each group of classes: float array [n, groups]; NaN where one of the group's is NaN.
+    """Returns one logit for each group of classes: float array [n, groups]; NaN where one of the group's is NaN.
 
     Args:
         logits: Float array [n, C].
@@ -134,7 +134,7 @@ def grouped(
     """
     if isinstance(groups, Mapping):
         chosen = [np.asarray(logits[:, list(group)], dtype=np.float64) for group in groups[MEAN_PROBABILITY]]
-        return np.stack([np.logaddexp.reduce(each, axis=1) - np.log(each.shape[1]) for each in chosen], axis=1)
+        return np.stack([np.logaddexp.reduce(logits, axis=1) - np.log(logits.shape[1]) for logits in chosen], axis=1)
     return np.stack([logits[:, list(group)].max(axis=1) for group in groups], axis=1)
 
 
@@ -170,7 +170,8 @@ class ClassF1(NamedTuple):
         f1: Float array [classes]; 0 for a class of which no sample is right.
         precision: Likewise; 0 for a class that is never predicted, as scikit-learn's ``zero_division=0`` has it.
         recall: Likewise.
-        errors: What each sample adds to the error of the mean F1, by linearisation: float array [n] with the sum 0.
+        errors: The contribution of each sample to the error of the mean F1, by linearisation: float array [n] with the
+            sum 0.
     """
 
     classes: np.ndarray[Any, Any]
@@ -181,7 +182,7 @@ class ClassF1(NamedTuple):
 
 
 def f1_of_classes(predicted: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) -> ClassF1:
-    """Precision, recall and F1 of each class that has samples.
+    """Computes precision, recall and F1 of each class that has samples.
 
     Args:
         predicted: Integer array [n]; −1 for a sample without a prediction, which is missed by its own class and counts
@@ -212,11 +213,11 @@ def f1_of_classes(predicted: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]
 
 
 class SampleScores(NamedTuple):
-    """What logits are worth, sample by sample.
+    """Per-sample values derived from logits.
 
     Attributes:
-        rank: The place of the target among the logits, as `target_ranks`: integer array [n].
-        known: Whether all logits are finite, so that there are probabilities: boolean array [n].
+        rank: The rank of the target among the logits, as `target_ranks`: integer array [n].
+        known: True where all logits are finite, so that there are probabilities: boolean array [n].
         nll: Negative log-likelihood of the target, in nats: float64 array [known], as the ones that follow.
         brier: Brier score (1950): squared distance of the probabilities from the target's indicator, in [0, 2].
         confidence: The largest probability.
@@ -258,7 +259,7 @@ def _sample_scores(logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) 
 def _proper_scores(
     largest: np.ndarray[Any, Any], logits: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]
 ) -> tuple[np.ndarray[Any, Any], ...]:
-    """Negative log-likelihood, Brier score and confidence of finite logits, given each row's largest."""
+    """Computes negative log-likelihood, Brier score and confidence of finite logits, given each row's largest."""
     shifted = logits.astype(np.float64)
     shifted -= largest[:, None]
     own = np.take_along_axis(shifted, targets[:, None], axis=1)[:, 0]
@@ -271,7 +272,7 @@ def _proper_scores(
 def calibration_gaps(
     confidence: np.ndarray[Any, Any], correct: np.ndarray[Any, Any], bins: int = 15
 ) -> np.ndarray[Any, Any]:
-    """Each sample's part of the expected calibration error; their mean is the error itself.
+    """Returns each sample's part of the expected calibration error; their mean is the error itself.
 
     The error of Naeini et al. (2015), as Guo et al. use it in "On calibration of modern neural networks" (2017): over
     bins of equal width, each open below, the mean distance of accuracy and confidence.

@@ -31,7 +31,7 @@ def mean_probabilities(members: Sequence[Array]) -> Array:
     Returns:
         Float64 array [n, C].
     """
-    logs = np.stack([log_softmax(each) for each in members])
+    logs = np.stack([log_softmax(member) for member in members])
     largest = logs.max(axis=0)
     mean: Array = largest + np.log(np.exp(logs - largest).mean(axis=0))
     return mean
@@ -46,7 +46,7 @@ def mean_logits(members: Sequence[Array]) -> Array:
     Returns:
         Float64 array [n, C].
     """
-    mean: Array = np.mean([np.asarray(each, dtype=np.float64) for each in members], axis=0)
+    mean: Array = np.mean([np.asarray(member, dtype=np.float64) for member in members], axis=0)
     return mean
 
 
@@ -61,7 +61,7 @@ def mean_ranks(members: Sequence[Array]) -> Array:
     Returns:
         Float64 array [n, C].
     """
-    mean: Array = -np.mean([_places(np.asarray(each)) for each in members], axis=0)
+    mean: Array = -np.mean([_places(np.asarray(member)) for member in members], axis=0)
     return mean
 
 
@@ -84,7 +84,7 @@ def fit_temperature(logits: Array, targets: Array) -> float:
         targets: Integer array [n] with values in [0, C).
 
     Raises:
-        DataError: If there are no samples, or T would be 0 or infinite: all are right, or no likelier than chance.
+        DataError: If there are no samples, or T would be 0 or infinite: all are right, or not likelier than chance.
     """
     if not len(logits):
         raise DataError("a temperature cannot be fitted to no samples")
@@ -100,9 +100,11 @@ def fit_temperature(logits: Array, targets: Array) -> float:
 
     low, high = 1 / HOTTEST, 1 / COLDEST
     if slope(low) <= 0 or slope(high) >= 0:
-        how = f"above {HOTTEST:g}: its targets are no likelier than chance" if slope(low) <= 0 else f"below {COLDEST:g}"
+        how = (
+            f"above {HOTTEST:g}: its targets are not likelier than chance" if slope(low) <= 0 else f"below {COLDEST:g}"
+        )
         raise DataError(f"the temperature that fits {len(logits):,} samples would be {how}")
-    logarithm = optimize.brentq(lambda each: slope(math.exp(each)), math.log(low), math.log(high), xtol=1e-14)
+    logarithm = optimize.brentq(lambda exponent: slope(math.exp(exponent)), math.log(low), math.log(high), xtol=1e-14)
     return math.exp(-logarithm)
 
 
@@ -150,7 +152,7 @@ def shares_of(targets: Array, classes: int) -> Array:
 
 
 def with_prior(logits: Array, shares: Array) -> Array:
-    """The logits of a classifier that knows how frequent the classes are, if it was trained with equal shares.
+    """Returns the logits for known class frequencies, of a classifier that was trained with equal shares.
 
     Args:
         logits: Float array [n, C].

@@ -44,10 +44,10 @@ ALEXNET_CLEAN = 0.435  # on ImageNet's validation set, as table 1 of the paper h
 
 
 def corruption_error(errors: Sequence[float], baseline: float) -> float:
-    """CE of a corruption.
+    """Computes the CE of a corruption.
 
     Args:
-        errors: Of the model at each severity, fractions.
+        errors: The model's errors at each severity, fractions.
         baseline: The mean of the baseline's errors at these severities, above 0.
     """
     return float(np.mean(errors)) / baseline
@@ -56,10 +56,10 @@ def corruption_error(errors: Sequence[float], baseline: float) -> float:
 def relative_corruption_error(
     errors: Sequence[float], clean: float, baseline: float, baseline_clean: float
 ) -> float | None:
-    """Relative CE of a corruption; None where the baseline loses nothing by it.
+    """Computes the relative CE of a corruption; None where the baseline loses nothing by it.
 
     Args:
-        errors: Of the model at each severity, fractions.
+        errors: The model's errors at each severity, fractions.
         clean: Its error without corruption.
         baseline: The mean of the baseline's errors at these severities.
         baseline_clean: Its error without corruption.
@@ -86,7 +86,7 @@ def mean_ratio_interval(
         its own error of 0, so that the ratio has no bounds (Fieller 1954).
     """
     added = np.zeros(len(above[0]))
-    spreads = [mean_and_stderr(each, clusters) if isinstance(each, np.ndarray) else (each, 0.0) for each in below]
+    spreads = [mean_and_stderr(value, clusters) if isinstance(value, np.ndarray) else (value, 0.0) for value in below]
     means = [mean or 0.0 for mean, _ in spreads]
     if any(mean <= Z * (stderr or 0.0) for mean, (_, stderr) in zip(means, spreads, strict=True)):
         return None

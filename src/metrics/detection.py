@@ -20,7 +20,7 @@ TPR = 0.95
 
 
 def _counts(scores: Array, positive: Array) -> tuple[Array, Array]:
-    """True and false positives at each threshold from the highest down: a sample counts when it is at least as high."""
+    """Counts true and false positives at each threshold from the highest down; samples at the threshold count."""
     values, kinds = np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=bool)
     if values.ndim != 1 or values.shape != kinds.shape:
         raise ValueError(f"expected scores [n] and kinds [n], got {values.shape} and {kinds.shape}")
@@ -34,7 +34,7 @@ def _counts(scores: Array, positive: Array) -> tuple[Array, Array]:
 
 
 def average_precision(scores: Array, positive: Array) -> float | None:
-    """Area under the precision-recall curve, as the sum over thresholds of precision times the gain in recall.
+    """Computes the area under the precision-recall curve: the sum over thresholds of precision times recall gain.
 
     AP = Σ (Rₙ − Rₙ₋₁) Pₙ, as `sklearn.metrics.average_precision_score`; no interpolation.
 
@@ -53,7 +53,7 @@ def average_precision(scores: Array, positive: Array) -> float | None:
 
 
 def auroc(scores: Array, positive: Array) -> float | None:
-    """Area under the ROC curve: how often a positive sample scores higher than a negative one, ties counting one half.
+    """Computes the area under the ROC curve: how often a positive sample scores above a negative one; ties are half.
 
     Args:
         scores: Float array [n] without NaN; high means positive.
@@ -103,7 +103,7 @@ STORED = ("msp", "max_logit", "energy")  # scores of `testbed.metrics.ood_scores
 
 
 def ood_detection(logits: Any, targets: Any, unreadable: Sequence[bool]) -> list[Any]:
-    """Detection of samples that show none of the classes: a setting's ``metrics_fn``.
+    """Scores the detection of samples that show none of the classes: a setting's ``metrics_fn``.
 
     Samples without finite logits, or that could not be read, have no score and count as wrong: the unknown as most
     familiar, the familiar as most unlike.

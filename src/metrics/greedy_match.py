@@ -31,7 +31,7 @@ def greedy_match(
     reference_weights: Sequence[Array] | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> tuple[Array, Array]:
-    """Precision and recall of greedy matching by cosine, for N pairs of sets of embeddings.
+    """Computes precision and recall of greedy matching by cosine, for N pairs of sets of embeddings.
 
     Precision is the weighted mean, over a pair's candidates, of each one's largest cosine to a reference; recall the
     same over its references (Zhang et al. 2020, BERTScore). Cosines are as they are, from −1 to 1. That of an embedding
@@ -51,11 +51,11 @@ def greedy_match(
     Raises:
         ValueError: If shapes do not fit, or a weight is negative or not finite.
     """
-    sides = [np.asarray(each) for each in [*candidates, *references]]
+    sides = [np.asarray(candidate) for candidate in [*candidates, *references]]
     if len(candidates) != len(references):
         raise ValueError(f"expected as many candidates as references, got {len(candidates)} and {len(references)}")
-    if any(each.ndim != 2 for each in sides) or len({each.shape[1] for each in sides}) > 1:
-        shapes = sorted({each.shape for each in sides})
+    if any(side.ndim != 2 for side in sides) or len({side.shape[1] for side in sides}) > 1:
+        shapes = sorted({side.shape for side in sides})
         raise ValueError(f"expected embeddings [n, D] of one D, got the shapes {shapes[:4]}")
     if not sides:
         return np.zeros(0), np.zeros(0)
@@ -75,7 +75,7 @@ def match_rows(
     reference_weights: Sequence[Array] | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> tuple[Array, Array]:
-    """`greedy_match` of sets that are rows of one table.
+    """Computes `greedy_match` of sets that are rows of one table.
 
     Args:
         embeddings: Float array [R, D].
@@ -102,7 +102,7 @@ class _Side:
     """The candidates, or the references, of all pairs in a row."""
 
     def __init__(self, sets: Sequence[Array], weights: Sequence[Array] | None) -> None:
-        self.counts = np.array([len(each) for each in sets], dtype=np.int64)
+        self.counts = np.array([len(vectors) for vectors in sets], dtype=np.int64)
         self.starts = np.cumsum(self.counts) - self.counts
         self.rows = _in_a_row(sets, np.int64)
         self.pair = np.repeat(np.arange(len(sets)), self.counts)
@@ -110,7 +110,7 @@ class _Side:
         self.best = np.full(len(self.rows), -np.inf)
 
     def _checked(self, weights: Sequence[Array]) -> Array:
-        if [len(each) for each in weights] != self.counts.tolist():
+        if [len(weight) for weight in weights] != self.counts.tolist():
             raise ValueError("expected a weight for each embedding of each pair")
         given = _in_a_row(weights, np.float64)
         if not np.isfinite(given).all() or (given < 0).any():
@@ -213,10 +213,10 @@ def _cosines(left: _Vectors, right: _Vectors) -> Array:
 
 
 def _value(high: Array, mixed: Array, other: Array, low: Array) -> Array:
-    """What the four exact sums of products stand for, always rounded alike."""
+    """Returns the value of the four exact sums of products, always rounded alike."""
     value: Array = (high + ((mixed + other) + low / _LOW) / _LOW) / _HIGH**2
     return value
 
 
 def _in_a_row(arrays: Sequence[Array], dtype: Any) -> Array:
-    return np.concatenate([np.zeros(0, dtype), *(np.asarray(each, dtype=dtype) for each in arrays)])
+    return np.concatenate([np.zeros(0, dtype), *(np.asarray(array, dtype=dtype) for array in arrays)])

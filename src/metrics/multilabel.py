@@ -17,17 +17,17 @@ _BLOCK = 2**22  # scores at a time, to bound memory
 
 
 def label_matrix(targets: Sequence[Sequence[int]], classes: int) -> Array:
-    """The classes that apply to each sample as a boolean array [n, classes].
+    """Returns the classes that apply to each sample as a boolean array [n, classes].
 
     Args:
         targets: For each of n samples its classes; there may be none.
-        classes: How many there are.
+        classes: The number of classes.
 
     Raises:
         ValueError: If a class is out of range.
     """
-    counts = np.asarray([len(each) for each in targets], dtype=np.int64)
-    labels = np.asarray([label for each in targets for label in each], dtype=np.int64)
+    counts = np.asarray([len(row) for row in targets], dtype=np.int64)
+    labels = np.asarray([label for row in targets for label in row], dtype=np.int64)
     if len(labels) and (labels.min() < 0 or labels.max() >= classes):
         raise ValueError(f"expected classes from 0 to {classes - 1}, got {labels.min()} to {labels.max()}")
     matrix = np.zeros((len(counts), classes), dtype=bool)
@@ -54,7 +54,7 @@ def average_precisions(scores: Array, labels: Array) -> Array:
     if scores.dtype.kind != "f":
         scores = scores.astype(np.float64)  # what follows turns signs
     n, classes = scores.shape
-    found = np.zeros(classes)
+    precisions_by_class = np.zeros(classes)
     at_once = max(1, _BLOCK // max(n, 1))
     for start in range(0, classes, at_once):
         part = slice(start, start + at_once)
@@ -65,12 +65,12 @@ def average_precisions(scores: Array, labels: Array) -> Array:
         counts = hits.sum(axis=1)
         number = np.arange(1, len(column) + 1) - np.repeat(np.cumsum(counts) - counts, counts)
         precisions = np.bincount(column, weights=number / (place + 1), minlength=len(counts))
-        found[part] = precisions / np.maximum(counts, 1)
-    return found
+        precisions_by_class[part] = precisions / np.maximum(counts, 1)
+    return precisions_by_class
 
 
 def map_over_all(precisions: Array) -> float | None:
-    """Mean average precision as CLIP benchmark has it: classes without samples count as 0; None without classes.
+    """Computes mean average precision as CLIP benchmark does: classes without samples count as 0; None without classes.
 
     Args:
         precisions: Float array [C], as `average_precisions` gives them.
@@ -79,7 +79,7 @@ def map_over_all(precisions: Array) -> float | None:
 
 
 def map_over_present(precisions: Array, labels: Array) -> float | None:
-    """Mean average precision over the classes that have samples; None if no class has.
+    """Computes mean average precision over the classes that have samples; None if no class has.
 
     Args:
         precisions: Float array [C], as `average_precisions` gives them.

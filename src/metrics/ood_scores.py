@@ -1,4 +1,4 @@
-"""How unlike the known classes a sample is, from its logits alone; high means unlike.
+"""Out-of-distribution scores of samples, from logits alone; high means unlike the known classes.
 
 Scores are measures of `testbed.metrics.sureness` with their sign turned. The typical probabilities of ``kl_matching``
 are the mean ones of other samples of known classes, by predicted class.
@@ -22,20 +22,20 @@ CONFIDENCE = rate("confidence", LOWER, headline=MAIN)
 
 
 def ood_scores(logits: Array, names: Sequence[str] = SCORES, typical: Array | None = None) -> dict[str, Array]:
-    """The scores of samples.
+    """Computes the scores of samples.
 
     Args:
         logits: Float array [n, C]; a sample with a logit that is not finite has no scores.
-        names: Of `SCORES`.
-        typical: What `typical_probabilities` returned, for ``kl_matching``.
+        names: Names in `SCORES`.
+        typical: The result of `typical_probabilities`, for ``kl_matching``.
 
     Returns:
         Float64 arrays [n], NaN for samples without scores.
 
     Raises:
-        ValueError: If a name is none of `SCORES`, or ``typical`` is missing.
+        ValueError: If a name is not in `SCORES`, or ``typical`` is missing.
     """
-    if strange := [each for each in names if each not in SCORES]:
+    if strange := [name for name in names if name not in SCORES]:
         raise ValueError(f"there is no score {strange[0]!r}; there are {', '.join(SCORES)}")
     return {name: -sure for name, sure in how_sure(logits, names, typical=typical).items()}
 
@@ -65,12 +65,12 @@ def typical_probabilities(logits: Array) -> Array:
 
 
 def of_no_class(logits: Any, targets: Any, unreadable: Sequence[bool]) -> list[Any]:
-    """How sure a model is about images of no class it knows: a setting's ``metrics_fn``.
+    """Scores a model's confidence about images that belong to none of its classes: a setting's ``metrics_fn``.
 
     Args:
         logits: Tensor or array [n, C].
         targets: Not used; such samples have none.
-        unreadable: For each of n samples whether it could not be read.
+        unreadable: True for each of n samples that could not be read.
 
     Returns:
         The largest softmax probability of each sample as a score, NaN where it could not be read, and its mean.

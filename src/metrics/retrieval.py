@@ -78,7 +78,7 @@ def _check(images: tuple[int, ...], texts: tuple[int, ...], owners: Array) -> No
 
 
 def _own_similarities(captions: Array, gallery: Array, answer: Array, block_bytes: int) -> Array:
-    """Each caption's similarity to its image [M]; infinite, so that nothing is ahead, where there is none."""
+    """Returns each caption's similarity to its image [M]; infinite, so that nothing is ahead, where there is none."""
     own = np.full(len(captions), np.inf)
     rows = np.flatnonzero(answer >= 0)
     for part in _parts(len(rows), _pairs_at_once(captions.shape[1], block_bytes)):
@@ -87,7 +87,7 @@ def _own_similarities(captions: Array, gallery: Array, answer: Array, block_byte
 
 
 def _best_captions(own: Array, answer: Array, images: int) -> tuple[Array, Array]:
-    """Of each image the similarity of its best caption, and which that is: the first of equal ones; −1 for none."""
+    """Returns for each image the similarity and index of its best caption: the first of equal ones; −1 for none."""
     best, first = np.full(images, np.inf), np.full(images, -1, dtype=np.int64)
     rows = np.flatnonzero(answer >= 0)
     order = rows[np.lexsort((rows, -own[rows], answer[rows]))]
@@ -99,23 +99,23 @@ def _best_captions(own: Array, answer: Array, images: int) -> tuple[Array, Array
 def _ahead(
     captions: Array, gallery: Array, of_text: tuple[Array, Array], of_image: tuple[Array, Array], block_bytes: int
 ) -> tuple[Array, Array]:
-    """How many images are ahead of each caption's own, and how many captions of each image's own best.
+    """Counts the images ahead of each caption's own, and the captions ahead of each image's own best.
 
-    In as many threads as numpy's BLAS has.
+    Runs in as many threads as numpy's BLAS has.
 
-    A float32 product decides about nearly all pairs. What is as near to the right answer as its rounding error is
-    computed again, exactly.
+    A float32 product decides nearly all pairs. Those within its rounding error of the right answer are computed again,
+    exactly.
 
     Args:
         captions: Fixed point [M, D].
         gallery: Images, fixed point [N, D].
         of_text: For each caption the exact similarity and the index of its right image.
         of_image: For each image those of its best caption.
-        block_bytes: About how much memory to use.
+        block_bytes: The approximate memory to use.
     """
     from threadpoolctl import threadpool_info, threadpool_limits
 
-    of_blas = (each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas")
+    of_blas = (pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
     threads = max(1, min(max(of_blas, default=1), block_bytes // _BYTES_PER_THREAD))
     share = block_bytes // threads
     side = min(math.isqrt(share // _BYTES_PER_PAIR), _pairs_at_once(captions.shape[1], share))
@@ -146,7 +146,7 @@ class _Block:
         self.product = captions @ images.T
 
     def ahead(self, right: Array, index: Array, axis: int) -> Array:
-        """For each query, how many candidates are ahead of its right answer: integer array [queries].
+        """Counts for each query the candidates ahead of its right answer: integer array [queries].
 
         Args:
             right: Float64 array [queries]: the exact similarity of the right answer.
@@ -182,8 +182,8 @@ class _Block:
         before = exact == right
         before &= candidate < index
         before |= exact > right
-        found: Array = before.view(np.uint8).sum(axis=1 - axis, dtype=np.int64)
-        return found
+        counts: Array = before.view(np.uint8).sum(axis=1 - axis, dtype=np.int64)
+        return counts
 
     def _exact(self, rows: Array, columns: Array) -> Array:
         """The exact similarities of some pairs."""
@@ -195,7 +195,7 @@ class _Block:
 
 
 def _pairs_at_once(width: int, block_bytes: int) -> int:
-    """So many that two float64 embeddings of each fit."""
+    """Returns the number of pairs per block: two float64 embeddings of each fit."""
     return block_bytes // (16 * max(width, 1))
 
 

@@ -18,7 +18,7 @@ _BLOCK = 2**22  # components at a time, to bound memory
 
 
 class Selection(NamedTuple):
-    """What is right in each instance: boolean arrays [n].
+    """The right parts of each instance: boolean arrays [n].
 
     Attributes:
         text: Every image that has a right caption is most similar to it.
@@ -32,7 +32,7 @@ class Selection(NamedTuple):
 
 
 def instance_similarities(images: Array, texts: Array) -> Array:
-    """Cosine similarities within instances of one shape; equal embeddings have equal ones.
+    """Computes cosine similarities within instances of one shape; equal embeddings have equal ones.
 
     Args:
         images: Float array [n, I, D] of any scale.
@@ -48,7 +48,7 @@ def instance_similarities(images: Array, texts: Array) -> Array:
     if images.ndim != 3 or texts.ndim != 3 or images.shape[::2] != texts.shape[::2]:
         raise ValueError(f"expected images [n, I, D] and texts [n, C, D], got {images.shape} and {texts.shape}")
     n, count, width = images.shape
-    found = np.empty((n, count, texts.shape[1]))
+    similarities = np.empty((n, count, texts.shape[1]))
     at_once = max(1, _BLOCK // max((count + texts.shape[1]) * width, 1))
     for start in range(0, n, at_once):
         part = slice(start, start + at_once)
@@ -56,8 +56,8 @@ def instance_similarities(images: Array, texts: Array) -> Array:
         right, right_known = _fixed_point(texts[part])
         product = left @ right.transpose(0, 2, 1)
         known = left_known[:, :, None] & right_known[:, None, :]
-        found[part] = np.where(known, product / UNIT**2, np.nan)
-    return found
+        similarities[part] = np.where(known, product / UNIT**2, np.nan)
+    return similarities
 
 
 def _fixed_point(embeddings: Array) -> tuple[Array, Array]:
@@ -66,11 +66,11 @@ def _fixed_point(embeddings: Array) -> tuple[Array, Array]:
 
 
 def selection_correct(similarities: Array, answers: Array) -> Selection:
-    """Which instances are right.
+    """Marks the instances that are right.
 
-    An image without a right caption is not asked for one; it still competes for the captions of others. Where several
-    images have the same right caption, each of them must beat the images that do not. What has no competitor is right
-    unless it is NaN.
+    An image without a right caption need not have one; it still competes for the captions of others. Where several
+    images have the same right caption, each of them must beat the images that do not. A pair without competitors is
+    right unless it is NaN.
 
     Args:
         similarities: Float array [n, I, C], larger for what fits better.
@@ -96,5 +96,5 @@ def selection_correct(similarities: Array, answers: Array) -> Selection:
 
 
 def _beats(similarities: Array, rivals: Array, right: Array) -> Array:
-    """Whether all right pairs of an instance are above their best rival; nothing is above NaN."""
+    """Checks whether all right pairs of an instance are above their best rival; nothing is above NaN."""
     return np.asarray(((similarities > rivals) | ~right).all(axis=(1, 2)))

@@ -20,7 +20,7 @@ _VALUES = 2**16  # at a time, so that they stay in the processor's cache
 
 
 def fixed_point(embeddings: Array) -> tuple[Array, Array]:
-    """Embeddings at unit length as whole numbers of 2⁻²⁴.
+    """Returns embeddings at unit length as whole numbers of 2⁻²⁴.
 
     Args:
         embeddings: Float array [n, D] of any scale.
@@ -50,9 +50,9 @@ def fixed_point(embeddings: Array) -> tuple[Array, Array]:
 
 
 def tolerance(width: int) -> float:
-    """How far a float32 product of two embeddings in fixed point is at most from the exact one, in UNIT⁻².
+    """Returns the largest error of a float32 product of two embeddings in fixed point, in UNIT⁻².
 
-    Of the standard bound of a sum's rounding error in any order, D · 2⁻²⁴ · ‖x‖ · ‖y‖, with room for rounding the
+    It is the standard bound of a sum's rounding error in any order, D · 2⁻²⁴ · ‖x‖ · ‖y‖, with room for rounding the
     borders of a comparison to float32.
 
     Args:
@@ -68,5 +68,5 @@ def pair_similarities(left: Array, right: Array) -> Array:
         left: Fixed point, float32 array [n, D].
         right: The same.
     """
-    found: Array = np.einsum("nd,nd->n", left, right, dtype=np.float64)
-    return found
+    similarities: Array = np.einsum("nd,nd->n", left, right, dtype=np.float64)
+    return similarities

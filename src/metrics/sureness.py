@@ -1,4 +1,4 @@
-"""How sure a model is of its answer, from its logits alone: each measure once, larger is surer.
+"""Confidence measures of a model's answers, from logits alone; larger means surer.
 
 With the logits z of a sample, its probabilities p = softmax(z), and k the class of the largest:
 
@@ -33,7 +33,7 @@ _BLOCK = 2**20  # logits at a time, to bound memory
 
 
 class Softmax:
-    """What measures have in common; each part is computed when it is first asked for.
+    """Common parts of the measures; each is computed when first needed.
 
     Args:
         logits: Float64 array [n, C] of finite numbers.
@@ -60,7 +60,7 @@ class Softmax:
 
     @cached_property
     def logarithms(self) -> Array:
-        """Of the probabilities, [n, C]."""
+        """The logarithms of the probabilities, [n, C]."""
         logarithms: Array = self.rest - np.log(self.total)[:, None]
         return logarithms
 
@@ -73,15 +73,15 @@ class Softmax:
     @cached_property
     def negative_entropy(self) -> Array:
         """Σ p log p, [n]."""
-        found: Array = (self.probabilities * self.logarithms).sum(axis=1)
-        return found
+        entropies: Array = (self.probabilities * self.logarithms).sum(axis=1)
+        return entropies
 
 
 def _log_odds(of: Softmax) -> Array:
     from scipy.special import logsumexp
 
-    found: Array = -logsumexp(of.others, axis=1)
-    return found
+    odds: Array = -logsumexp(of.others, axis=1)
+    return odds
 
 
 def _margin(of: Softmax) -> Array:
@@ -89,20 +89,20 @@ def _margin(of: Softmax) -> Array:
 
     # 1 − margin is the sum of the other probabilities, the second largest counted twice.
     twice = np.concatenate([of.others, of.others.max(axis=1, keepdims=True)], axis=1)
-    found: Array = np.log(of.total) - logsumexp(twice, axis=1)
-    return found
+    margins: Array = np.log(of.total) - logsumexp(twice, axis=1)
+    return margins
 
 
 def _kl_uniform(of: Softmax) -> Array:
-    found: Array = np.log(of.rest.shape[1]) + of.negative_entropy
-    return found
+    divergences: Array = np.log(of.rest.shape[1]) + of.negative_entropy
+    return divergences
 
 
 def _kl_matching(of: Softmax) -> Array:
     if of.typical is None:
         raise ValueError(f"{KL_MATCHING} needs the typical probabilities of each class")
-    found: Array = (of.probabilities @ of.typical.T).max(axis=1) - of.negative_entropy
-    return found
+    divergences: Array = (of.probabilities @ of.typical.T).max(axis=1) - of.negative_entropy
+    return divergences
 
 
 MEASURES: Mapping[str, Callable[[Softmax], Array]] = {
@@ -121,36 +121,36 @@ MEASURES: Mapping[str, Callable[[Softmax], Array]] = {
 def how_sure(
     logits: Array, names: Sequence[str], temperature: float = 1.0, typical: Array | None = None
 ) -> dict[str, Array]:
-    """How sure logits are.
+    """Computes how confident logits are.
 
     Args:
         logits: Float array [n, C].
-        names: Of `MEASURES`.
-        temperature: What the logits are divided by.
+        names: Names in `MEASURES`.
+        temperature: The divisor of the logits.
         typical: The logarithms of typical probabilities [m, C], for ``kl_matching``.
 
     Returns:
         Float64 arrays [n], NaN for a sample with a logit that is not finite, as one that could not be read.
     """
-    found = {name: np.full(len(logits), np.nan) for name in names}
+    scores = {name: np.full(len(logits), np.nan) for name in names}
     rows = max(1, _BLOCK // max(1, logits.shape[1]))
     for start in range(0, len(logits), rows):
         values = np.asarray(logits[start : start + rows], dtype=np.float64) / temperature
         finite = np.isfinite(values).all(axis=1)
         if finite.any():
             of = Softmax(values[finite], typical)
-            for name, into in found.items():
+            for name, into in scores.items():
                 into[start : start + rows][finite] = MEASURES[name](of)
-    return found
+    return scores
 
 
 def generalised_entropy(probabilities: Array, gamma: float = GAMMA, largest: int = LARGEST) -> Array:
-    """GEN (Liu, Lochman & Zach 2023), equation 5: Σ p^γ (1 − p)^γ over the largest probabilities.
+    """Computes GEN (Liu, Lochman & Zach 2023), equation 5: Σ p^γ (1 − p)^γ over the largest probabilities.
 
     Args:
         probabilities: Float array [n, C].
         gamma: The exponent, between 0 and 1.
-        largest: How many probabilities count; all if there are fewer.
+        largest: The number of probabilities that count; all if there are fewer.
     """
     classes = probabilities.shape[1]
     kept = np.partition(probabilities, classes - largest, axis=1)[:, -largest:] if largest < classes else probabilities

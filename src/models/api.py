@@ -38,10 +38,10 @@ class ApiModel(Generator):
         served: Its name on the server.
         url: The server, up to ``/v1``.
         key_variable: The environment variable with the key, which is read when the model is asked and kept nowhere.
-        eval_batch_size: How many requests are under way at the same time.
-        requests_per_minute: At most, for this model in this run; None for no limit.
+        eval_batch_size: The number of simultaneous requests.
+        requests_per_minute: The maximum for this model in this run; None for no limit.
         timeout: Seconds until an answer must have begun, and between its parts.
-        retries: How often a question is sent again that did not get through.
+        retries: The number of times that a question is sent again after a failure.
         extra_body: Fields of requests besides the usual ones, or in their place; None leaves one out, as
             ``{"temperature": None}`` for models that take no temperature.
         image_detail: OpenAI's ``detail`` of images: ``"low"``, ``"high"`` or ``"auto"``.
@@ -49,7 +49,7 @@ class ApiModel(Generator):
             is a part of the identity, so that the same model elsewhere is asked again.
 
     Raises:
-        DefinitionError: If the URL is none, or has a password in it.
+        DefinitionError: If the URL is invalid, or has a password in it.
     """
 
     resource = NETWORK
@@ -89,7 +89,7 @@ class ApiModel(Generator):
         return Served(replace(self.service, key=key))
 
     def make_random_network(self, seed: int) -> Any:
-        """None: what a server has is trained.
+        """Refuses: a server's models are trained.
 
         Raises:
             WeightsError: Always.
@@ -98,10 +98,10 @@ class ApiModel(Generator):
 
 
 def checked_url(url: str) -> str:
-    """The URL of a server as it is stored: without a slash at its end, and without the name of the function.
+    """Returns the URL of a server as it is stored: without a slash at its end, and without the name of the function.
 
     Raises:
-        DefinitionError: If it is none, or has a user, a password, a query or a fragment in it.
+        DefinitionError: If it is not a URL, or has a user, a password, a query or a fragment in it.
     """
     try:
         parts = urlsplit(url)
@@ -129,7 +129,7 @@ class ApiFamily:
     name = "api"
 
     def names(self) -> Iterable[str]:
-        """None: only the servers know."""
+        """Lists none: only the servers have the names."""
         return ()
 
     def canonical(self, name: str) -> str | None:
@@ -143,7 +143,7 @@ class ApiFamily:
         return f"{PREFIX}{served}@{checked_url(url or usual_url())}" if served else None
 
     def explain(self, name: str) -> str | None:
-        """How such a name is written."""
+        """Explains how to write such a name."""
         return "a served model is api:NAME or api:NAME@https://host/v1" if name.startswith(PREFIX) else None
 
     def build(self, name: str) -> ApiModel:

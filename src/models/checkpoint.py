@@ -1,7 +1,7 @@
 """Your own checkpoint: any architecture of torchvision or timm and a state-dict file.
 
 On the command line ``resnet50,/path/to.pth`` or ``timm/vit_base_patch16_224,/path/to.safetensors``; the preprocessing
-is what `Inputs.preprocessing` says, else what was saved with the weights (see ``base/saved.py``), else that of the
+is that of `Inputs.preprocessing`, else the one saved with the weights (see ``base/saved.py``), else that of the
 architecture's published weights. In a definition file `checkpoint_model` takes a name and other preprocessing.
 (open_clip's architectures take checkpoints in the same way, see ``open_clip_models.py``.)
 """
@@ -66,13 +66,13 @@ def checkpoint_model(
         transform: Default: that of the architecture's published weights.
         normalization: Default: that of the architecture's published weights.
         eval_batch_size: Default: the family's.
-        settings: What the library's builder is given besides the number of classes, such as ``{"transform_input":
-            False}``. Default: what torchvision gives it for the published weights.
+        settings: Arguments of the library's builder besides the number of classes, such as ``{"transform_input":
+            False}``. Default: torchvision's for the published weights.
         class_order: The classes of the outputs: a list of names, ``"natural"``, ``"sorted"`` or ``"setting"``. Default:
             the setting's order.
         weights_entry: The entry of the file that has the weights, such as ``"ema.module"``. Default: averaged weights,
             else the one that fits the architecture.
-        match_by_order: Whether the order of the tensors decides where their names say nothing and their shapes agree.
+        match_by_order: True to match tensors by their order where names do not match and shapes agree.
         **options: Further arguments of `Model`, such as ``model_type``.
     """
     base = registry.get_model(arch)
@@ -108,7 +108,7 @@ def _class_order(given: ClassOrder | Sequence[str] | str) -> ClassOrder:
 
 
 def builder_settings(base: ModelDefinition) -> dict[str, Any]:
-    """What torchvision's builder gives the network of a definition of its family; nothing for timm's."""
+    """Returns the arguments of torchvision's builder for a definition of its family; nothing for timm's."""
     from testbed.models.torchvision_models import weights_of
 
     if (base.architecture or {}).get("library") != "torchvision":
@@ -126,7 +126,7 @@ class Checkpoint(Model):
     """
 
     def planned(self) -> Plan | None:
-        """How the network is built; None if the file does not fit, which loading it will say."""
+        """Plans how to build the network; None if the file does not fit, which loading reports."""
         loader = self.classifier_loader
         if not isinstance(loader, partial) or loader.func is not load_checkpoint:
             return None  # it was given another one
@@ -139,7 +139,7 @@ class Checkpoint(Model):
         return _planned(architecture, path, stamp.st_mtime_ns, stamp.st_size, _hashable(settings), asked)
 
     def spec(self) -> dict[str, Any]:
-        """What determines the logits besides the weights, with what options or earlier versions take otherwise."""
+        """Returns what determines the logits besides the weights, with options or earlier versions that differ."""
         made = self.planned()
         network = dict(self.architecture or {})
         if made is not None and not made.found.usual:
@@ -177,7 +177,7 @@ def _planned(
 
 
 def remarks(made: Plan | None, settings: Mapping[str, Any], unused: str = "") -> tuple[str, ...]:
-    """What a run says of the network of a checkpoint, and of what its file has besides."""
+    """Returns a run's remarks on the network of a checkpoint, and on the rest of its file."""
     said = [f"{name} {value}" for name, value in settings.items()]
     if made is not None:
         said += filter(None, [said_of(made.found), *made.said])
@@ -194,11 +194,11 @@ class CheckpointFamily:
     reads_files = True  # so that a definition is built anew each time
 
     def names(self) -> Iterable[str]:
-        """None: there are as many as there are files."""
+        """Lists none: there are as many as there are files."""
         return ()
 
     def canonical(self, name: str) -> str | None:
-        """The architecture and the absolute path, when a family of classifiers knows the architecture."""
+        """The architecture and the absolute path, when a family of classifiers has the architecture."""
         arch, comma, path = name.partition(",")
         if not comma or not ("/" in path or Path(path).suffix) or "," in arch:
             return None
@@ -256,7 +256,7 @@ class CheckpointFamily:
         return model
 
     def explain(self, name: str) -> str | None:
-        """What to write for a checkpoint without an architecture."""
+        """Explains what to write for a checkpoint without an architecture."""
         if "," in name or Path(name).suffix not in SUFFIXES:
             return None
         return (
@@ -287,7 +287,7 @@ def _transform(base: ModelDefinition, given: Preprocessing) -> Transform | None:
 
 
 def _sized(model: Checkpoint, given: Preprocessing, asked: Preprocessing) -> tuple[Plan | None, int | None]:
-    """How the network is built for the images that it will see, and their side (pixels) if only the file shows it."""
+    """Plans the network for the size of its images, and returns their side (pixels) if only the file shows it."""
     loader: Any = model.classifier_loader
     if given.crop is not None:
         model.classifier_loader = partial(loader, side=given.crop)

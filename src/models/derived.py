@@ -1,4 +1,4 @@
-"""Models that are made of others, by name; see `testbed.models.made.names` for the grammar.
+"""Models derived from others, by name; see `testbed.models.made.names` for the grammar.
 
 From stored outputs, without a GPU: ``ensemble:A+B`` is the mean of probabilities, ``ensemble.logits:A+B`` of logits,
 ``ensemble.ranks:A+B`` of ranks. ``A@temperature=SETTING`` is A with a temperature that is fitted on SETTING,
@@ -55,7 +55,7 @@ class DerivedFamily:
     """Everything that is made of other models.
 
     Args:
-        catalog: Where these are looked up.
+        catalog: The catalog in which these are looked up.
     """
 
     name = "derived models"
@@ -66,7 +66,7 @@ class DerivedFamily:
         self.catalog = catalog
 
     def names(self) -> Iterable[str]:
-        """None are listed: there are as many as there are choices of models."""
+        """Lists none: there are as many as there are choices of models."""
         return ()
 
     def canonical(self, name: str) -> str | None:
@@ -106,7 +106,7 @@ class DerivedFamily:
         return _soup(name, members) if len(members) > 1 else members[0].under_name(name)
 
     def explain(self, name: str) -> str | None:
-        """Which part of a name is wrong."""
+        """Explains which part of a name is wrong."""
         try:
             if looks_made(name) or (marked(name) and self.catalog.models.canonical(name.partition("@")[0])):
                 self._parsed(name)

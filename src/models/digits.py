@@ -90,7 +90,7 @@ class DigitsWeights:
     name: str
 
     def path(self) -> Path:
-        """Where they are kept: a folder named by recipe, seed and data."""
+        """Returns the folder of the weights, named by recipe, seed and data."""
         from testbed.data.sets.digits import Digits
 
         source = Digits("train")
@@ -133,7 +133,7 @@ def untrained(name: str) -> Any:
 
 
 def shared(name: str) -> dict[str, Any]:
-    """What the definitions of the family have in common."""
+    """Returns the common arguments of the family's definitions."""
     return {
         "name": name,
         "transform": StandardTransform(img_resize_size=IMAGE_SIZE, img_crop_size=IMAGE_SIZE),

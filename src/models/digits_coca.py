@@ -1,6 +1,6 @@
 """`digits-coca`: a tiny CoCa of open_clip that describes the handwritten digits, trained on first use, within seconds.
 
-It says "a handwritten seven with straight lines." (see `testbed.data.sets.digit_tasks.description`), on the setting
+It answers "a handwritten seven with straight lines." (see `testbed.data.sets.digit_tasks.description`), on the setting
 ``digits-captioning``.
 """
 

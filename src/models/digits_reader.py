@@ -1,7 +1,7 @@
 """Two toy models that answer questions about the handwritten digits; the digit is read by `digits-cnn`.
 
-`digits-reader` answers with a letter, or with yes or no. `digits-talker` knows as much, and says it as models say it:
-in a sentence, in tags, in the middle of a text. What rules read in its answers shows what they are worth.
+`digits-reader` answers with a letter, or with yes or no. `digits-talker` gives the same answers as models do: in a
+sentence, in tags, in the middle of a text. Its answers test the rules that read them.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 EYE = "digits-cnn"
 EVAL_BATCH_SIZE = 64
-REVISION = 1  # of what is said; raised when the same question gets another answer
+REVISION = 1  # of the answers; raised when the same question gets another answer
 _OPTION = re.compile(r"^([A-Z])\. (\w+)$", re.MULTILINE)
 _ASKED = re.compile(r"the digit (\w+)")
-# How the talker says "B", where B is the option dog; chosen by the question.
+# The talker's wordings of "B", where B is the option dog; chosen by the question.
 _SAYINGS = (
     "{letter}",
     "({letter})",
@@ -51,12 +51,12 @@ class Reader:
         self.device = "cpu"
 
     def eval(self) -> Reader:
-        """In evaluation mode."""
+        """Switches to evaluation mode."""
         self.network.eval()
         return self
 
     def to(self, device: str) -> Reader:
-        """On a device."""
+        """Moves the network to a device."""
         self.network.to(device)
         self.device = device
         return self

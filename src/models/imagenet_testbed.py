@@ -22,7 +22,7 @@ from testbed.models.model_base import Model, ModelDefinition, StandardNormalizat
 from testbed.models.networks.imagenet_testbed_table import ROWS, Preprocessing, Row
 from testbed.registry import registry
 
-# resnext101_32x48d is no architecture of torchvision's, only a size of one.
+# resnext101_32x48d is not an architecture of torchvision's, only a size of one.
 RESNEXT_SIZES = {"resnext101_32x48d": {"layers": [3, 4, 23, 3], "groups": 32, "width_per_group": 48}}
 RESNEXT_NORMALIZATION = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 RESNEXT_BATCH_SIZE = 32
@@ -47,7 +47,7 @@ class UrlWeights:
 
 
 class ImageNetTestbedFamily:
-    """The published names that are no library's own."""
+    """The published names that no library has."""
 
     name = "imagenet-testbed"
 
@@ -83,7 +83,7 @@ def _transform(preprocessing: Preprocessing) -> StandardTransform:
     return StandardTransform(preprocessing.resize, preprocessing.crop, preprocessing.interpolation)
 
 
-# Weights that no library knows of any more --------------------------------------------------------------------------
+# Weights that no library has any more -----------------------------------------------------------------------------
 
 
 def _of_file(base: ModelDefinition, name: str, url: str) -> ModelDefinition:
@@ -136,7 +136,7 @@ def _resnext(row: Row) -> Model:
 
 @cache
 def imagenet_among_21k() -> tuple[int, ...]:
-    """For each class of ImageNet its position among the 21,843 of Google's ImageNet-21k models.
+    """Returns the position of each ImageNet class among the 21,843 of Google's ImageNet-21k models.
 
     The synset of class 850 (teddy bear) is not among them: its position is 0, as in the published evaluation, so that
     an image of it is as good as never right.
@@ -152,7 +152,7 @@ def _of_imagenet_classes(base: ModelDefinition) -> ModelDefinition:
 
 
 def imagenet_logits(images: Any, model: Any) -> Any:
-    """Logits [B, 1000] of a network that gives those of ImageNet-21k's classes [B, 21843]."""
+    """Selects the logits [B, 1000] of a network that gives those of ImageNet-21k's classes [B, 21843]."""
     return model(images)[:, list(imagenet_among_21k())]
 
 

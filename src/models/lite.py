@@ -80,7 +80,7 @@ class LiteFamily:
     name = "lite"
 
     def names(self) -> Iterable[str]:
-        """Their names, whether the packages are installed or not."""
+        """Lists their names, whether the packages are installed or not."""
         return NETWORKS
 
     def canonical(self, name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What a file that defines models imports. It imports no torch."""
+"""Names for files that define models. It imports no torch."""
 
 from testbed.models.base.capability import Generation, GenerationConfig, Message
 from testbed.models.base.classifier import DualEncoder, ImageEncoder, Model

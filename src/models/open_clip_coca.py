@@ -65,7 +65,7 @@ class CocaCaptioner(Generator):
         self.longest = longest
 
     def weights(self, random_seed: int | None = None, fetch: bool = True) -> Weights | None:
-        """Those of the dual encoder."""
+        """Returns those of the dual encoder."""
         return self.encoder.weights(random_seed, fetch)
 
     def make_network(self) -> Any:
@@ -99,12 +99,12 @@ class Captioner:
         self.device = "cpu"
 
     def eval(self) -> Captioner:
-        """In evaluation mode."""
+        """Switches to evaluation mode."""
         self.network.eval()
         return self
 
     def to(self, device: str) -> Captioner:
-        """On a device."""
+        """Moves the network to a device."""
         self.network.to(device)
         self.device = device
         return self
@@ -190,7 +190,7 @@ class CaptionerFamily:
     name = "open_clip captioners"
 
     def names(self) -> Iterable[str]:
-        """One name for each published pair."""
+        """Lists one name for each published pair."""
         return (f"{PREFIX}{each}" for each in OpenClipFamily().names() if each.startswith(ARCHITECTURES))
 
     def canonical(self, name: str) -> str | None:

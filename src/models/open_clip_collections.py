@@ -24,7 +24,7 @@ OPENCLIP_MULTILINGUAL = (
 
 
 def every_pair() -> list[str]:
-    """Every architecture and tag that the installed open_clip publishes."""
+    """Returns every architecture and tag that the installed open_clip publishes."""
     return list(OpenClipFamily().names())
 
 

@@ -64,7 +64,7 @@ class OpenClipTransform(LazyTransform):
         self.resize_mode = resize_mode
 
     def make(self) -> Transform:
-        """open_clip's resizing and cropping, then a float tensor in [0, 1]."""
+        """Builds open_clip's resizing and cropping, then a float tensor in [0, 1]."""
         from open_clip.transform import image_transform
         from torchvision import transforms
 
@@ -133,12 +133,12 @@ class FolderWeights:
 
 @dataclass(frozen=True)
 class NoWeights:
-    """What a name without weights has."""
+    """Definitions of a name without weights."""
 
     name: str
 
     def files(self, fetch: bool) -> Sequence[Path] | None:
-        """Nothing."""
+        """Refuses: the name has no weights."""
         raise WeightsError(
             f"{self.name!r} names an architecture but no weights; write {self.name}TAG or"
             f" {self.name}/path/to/checkpoint, or add --random-weights to run it untrained"
@@ -152,7 +152,7 @@ def tags_of(architecture: str) -> list[str] | None:
 
 
 def is_known(architecture: str) -> bool:
-    """Whether open_clip has an architecture of this name, or a plug-in has added it."""
+    """Checks whether open_clip has an architecture of this name, or a plug-in has added it."""
     library = sys.modules.get("open_clip")
     added = library is not None and architecture in library.list_models()
     return added or architecture in library_names("open_clip_torch")
@@ -170,7 +170,7 @@ class OpenClipFamily:
     reads_files = True  # so that a definition is built anew each time
 
     def names(self) -> Iterable[str]:
-        """One name for each published pair."""
+        """Lists one name for each published pair."""
         for architecture, tags in library_names("open_clip_torch").items():
             yield from (f"{architecture},{tag}" for tag in tags)
 
@@ -194,7 +194,7 @@ class OpenClipFamily:
         return f"{PREFIX if shared else ''}{architecture},{expanded(tag).absolute()}"
 
     def explain(self, name: str) -> str | None:
-        """What to write for an architecture without weights."""
+        """Explains what to write for an architecture without weights."""
         tags = tags_of(name.removeprefix(PREFIX)) if "," not in name else None
         if tags is None:
             return None
@@ -219,7 +219,7 @@ class OpenClipFamily:
         multilingual = _speaks_nllb(config)
         model = DualEncoder(
             name=name,
-            # The network's own size, whatever a preprocessing configuration says: open_clip does the same.
+            # The network's own size, whatever the preprocessing configuration is: open_clip does the same.
             transform=OpenClipTransform(
                 config["vision_cfg"].get("image_size", 224),
                 preprocessing["interpolation"],
@@ -242,7 +242,7 @@ class OpenClipFamily:
 
 
 def _forced(source: str) -> bool:
-    """Whether a name asks for QuickGELU in an architecture that open_clip has without it only."""
+    """Checks whether a name asks for QuickGELU in an architecture that open_clip has only without it."""
     architecture = source.partition(",")[0]
     return architecture.endswith(QUICK) and _base(architecture) != architecture
 
@@ -254,7 +254,7 @@ def _base(architecture: str) -> str:
 
 
 def _speaks_nllb(config: dict[str, Any]) -> bool:
-    """Whether a model's tokenizer is NLLB's, which wants the language of the texts."""
+    """Checks whether a model's tokenizer is NLLB's, which needs the language of the texts."""
     tokenizer = str((config.get("text_cfg") or {}).get("hf_tokenizer_name", ""))
     return "nllb" in tokenizer.lower()
 
@@ -290,7 +290,7 @@ def _read_configuration(name: str, path: Path) -> tuple[dict[str, Any], dict[str
 
 
 def _agreed(architecture: str) -> dict[str, Any]:
-    """What all published weights of an architecture agree on: the best guess for your own checkpoint.
+    """Returns what all published weights of an architecture agree on: the best guess for your own checkpoint.
 
     A SigLIP checkpoint is not normalized as OpenAI's CLIP is. The activation is not guessed: see `activation`.
     """
@@ -318,7 +318,7 @@ def _weights(name: str) -> WeightsSource:
 
 
 def _load(name: str, quick_gelu: bool, trained: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The network with the very weights that tell its identity, and its tokenizer."""
+    """Loads the network with exactly the weights of its identity, and its tokenizer."""
     import open_clip
 
     from testbed.models.networks.open_clip_texts import shorten
@@ -344,7 +344,7 @@ def _untrained(name: str, quick_gelu: bool) -> tuple[Any, Any]:
 
 
 def _source(name: str) -> str:
-    """What open_clip knows the architecture by."""
+    """Returns open_clip's name of the architecture."""
     return name if name.startswith((HUB, FOLDER)) else _base(name.partition(",")[0])
 
 

@@ -1,6 +1,6 @@
 """Programs in files, by their paths: ``model.onnx`` (onnxruntime), ``net.pt2`` (torch.export), TorchScript.
 
-What a file is, its content decides. None of them says how images are normalized, so that is asked for:
+The content decides the kind of a file. None of them defines how images are normalized, so an option is required:
 ``testbed run model.onnx --on FOLDER --mean 0.485 0.456 0.406 --std 0.229 0.224 0.225``; the size of the images is the
 program's own, if it has one. TorchScript is loaded only if the user trusts the file, because its program could do
 anything that torch's operations can.
@@ -51,11 +51,11 @@ class ProgramModel(Model):
     Args:
         name: Unique in the registry.
         path: The file.
-        prepared: How images are prepared; None for what the options of the run say.
+        prepared: The preparation of images; None for the run's options.
 
     Raises:
         WeightsError: If the file does not exist, is not a program, or is not trusted.
-        DefinitionError: If nobody says how images are prepared.
+        DefinitionError: If the preparation of images is not defined.
     """
 
     def __init__(self, name: str, path: Path, prepared: Preparation | None = None) -> None:
@@ -103,7 +103,7 @@ class ProgramModel(Model):
 
 
 def _look_at(path: Path) -> tuple[str, Facts]:
-    """What a file is, and what it says of its input and output."""
+    """Inspects a file: its kind, and its declared input and output."""
     if not path.is_file():
         raise WeightsError(f"the file {path} does not exist")
     kind = kind_of(path)
@@ -139,7 +139,7 @@ class ProgramFamily:
     reads_files = True  # so that a definition is built anew each time
 
     def names(self) -> Iterable[str]:
-        """None: there are as many as there are files."""
+        """Lists none: there are as many as there are files."""
         return ()
 
     def canonical(self, name: str) -> str | None:
@@ -150,7 +150,7 @@ class ProgramFamily:
         return str(path.absolute()) if path.suffix in SUFFIXES or kind_of(path) is not None else None
 
     def build(self, name: str) -> Model:
-        """The definition, with the preprocessing that the run's options say."""
+        """Builds the definition, with the preprocessing of the run's options."""
         return ProgramModel(name, Path(name))
 
 

@@ -1,4 +1,4 @@
-"""Recorded predictions as models: they answer with what a captioner said before.
+"""Recorded predictions as models: they repeat a captioner's earlier answers.
 
 ``replay:/path/to/internvl.json`` is any file of predictions (see `testbed.data.formats.predictions`), and so are
 VLMEvalKit's files of answers (xlsx, tsv, json; see `testbed.data.tables.answers`).
@@ -34,7 +34,7 @@ REVISION = 2  # of how a file is read; raised when the same file gives other ans
 
 @dataclass(frozen=True)
 class PredictionFile:
-    """The file behind a name; its content tells recorded predictions apart."""
+    """The file behind a name; its content identifies the recorded predictions."""
 
     name: str
 
@@ -42,7 +42,7 @@ class PredictionFile:
         """The file.
 
         Raises:
-            WeightsError: If there is none; says where it was looked for.
+            WeightsError: If there is none; the message names the places searched.
         """
         return [path_of(self.name)]
 
@@ -64,11 +64,11 @@ class Recorded:
         self.predictions = read_prediction_table(path) if is_prediction_table(path) else read_predictions(path)
 
     def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation | Exception]:
-        """What the file has for each message's sample; the configuration changes nothing."""
+        """Returns the file's answer for each message's sample; the configuration changes nothing."""
         return [self._answer(message.sample) for message in messages]
 
     def coverage(self, ids: Sequence[str], targets: Sequence[Any] = ()) -> int:
-        """For how many of these samples there is a text; see `Predictions.coverage`."""
+        """Counts the samples with a text; see `Predictions.coverage`."""
         return self.predictions.coverage(ids, targets)
 
     def _answer(self, sample: str) -> Generation | Exception:
@@ -99,14 +99,14 @@ class Replay(Generator):
 
     @property
     def recorded(self) -> Path | None:
-        """The file; None if there is none, which loading tells."""
+        """The file; None if there is none, which loading reports."""
         try:
             return path_of(self.name)
         except WeightsError:
             return None
 
     def make_random_network(self, seed: int) -> Any:
-        """None: nothing about them is random.
+        """Refuses: nothing about them is random.
 
         Raises:
             WeightsError: Always.
@@ -122,15 +122,15 @@ class LoadedReplay(LoadedGenerator):
     """Recorded predictions that have been read."""
 
     def coverage(self, ids: Sequence[str], targets: Sequence[Any] = ()) -> int:
-        """For how many samples there is a text.
+        """Counts the samples that have a text.
 
         Args:
             ids: Those of all samples of the data set.
-            targets: The target of each, if the file may say what was asked.
+            targets: The target of each, if the file may contain the questions.
 
         Raises:
-            DataError: If the file knows none of them, or was asked something else: it belongs to another data set, or
-                calls them otherwise.
+            DataError: If the file has none of them, or has other questions: it belongs to another data set, or uses
+                other ids.
         """
         found: int = self.generator.coverage(ids, targets)
         return found
@@ -171,7 +171,7 @@ def _near(given: str, folder: Path) -> str:
 
 
 def is_path(given: str) -> bool:
-    """Whether what follows the prefix is a path, not the name of a file in the folder of predictions."""
+    """Checks whether the part after the prefix is a path, not the name of a file in the folder of predictions."""
     return given.endswith(SUFFIXES) or "/" in given
 
 
@@ -185,7 +185,7 @@ class ReplayFamily:
     name = "replay"
 
     def names(self) -> Iterable[str]:
-        """Those in the folder of predictions, where one is given."""
+        """Lists those in the folder of predictions, where one is given."""
         folder = predictions_root()
         return sorted({f"{PREFIX}{path.stem}" for path in _files(folder)}) if folder is not None else ()
 

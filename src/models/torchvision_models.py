@@ -60,7 +60,7 @@ class TorchvisionFamily:
     name = "torchvision"
 
     def names(self) -> Iterable[str]:
-        """Plain names for the first weights, ``name.weights`` for the others."""
+        """Lists plain names for the first weights, ``name.weights`` for the others."""
         for architecture, weights in library_names("torchvision").items():
             yield architecture
             yield from (f"{architecture}.{other.lower()}" for other in weights[1:])
@@ -104,7 +104,7 @@ class TorchvisionFamily:
 
 
 def _facts(name: str) -> dict[str, Any]:
-    """What a definition takes from torchvision's weights of a name."""
+    """Returns the fields that a definition takes from torchvision's weights of a name."""
     weights = weights_of(name)
     preset = weights.transforms()
     return {

@@ -2,7 +2,7 @@
 
 ``transformers/owner/name`` (or ``hf/owner/name``) is a repository of the Hugging Face hub,
 ``transformers//path/to/folder`` (or ``transformers/./folder``) a folder as ``save_pretrained`` writes it; that of an
-image classifier needs no prefix. Its ``config.json`` says what it is. Weights are read from safetensors alone, and no
+image classifier needs no prefix. Its ``config.json`` has its type. Weights are read from safetensors alone, and no
 code that a repository brings is ever run.
 """
 
@@ -66,7 +66,7 @@ NAFLEX = "Siglip2ImageProcessor"
 
 
 class PillowTransform(LazyTransform):
-    """What transformers' image processors do to a picture before they rescale it: resizing and cropping by Pillow.
+    """The resizing and cropping of transformers' image processors, by Pillow, before they rescale a picture.
 
     Args:
         size: Length of the shorter side (pixels), or (height, width); None leaves it.
@@ -80,7 +80,7 @@ class PillowTransform(LazyTransform):
         self.resample = int(resample)
 
     def make(self) -> Transform:
-        """Pillow's parts, then a float tensor [3, height, width] in [0, 1]."""
+        """Builds Pillow's parts, then a float tensor [3, height, width] in [0, 1]."""
         from torchvision.transforms.functional import to_tensor
 
         return lambda image: to_tensor(self._cropped(self._resized(image.convert("RGB"))))
@@ -163,12 +163,12 @@ def _weight_files(folder: Path) -> list[Path]:
 
 
 class HubFamily:
-    """What a library reads from the Hugging Face hub, ``NAME/owner/name``, or from a folder, ``NAME/`` and its path."""
+    """Models that a library reads from the Hugging Face hub, ``NAME/owner/name``, or from a folder, ``NAME/PATH``."""
 
     name: str
 
     def names(self) -> Iterable[str]:
-        """None: there are as many as the hub has."""
+        """Lists none: there are as many as the hub has."""
         return ()
 
     def canonical(self, name: str) -> str | None:
@@ -182,7 +182,7 @@ class HubFamily:
 
 
 class TransformersFamily(HubFamily):
-    """Dual encoders and image classifiers that transformers knows."""
+    """Dual encoders and image classifiers of transformers."""
 
     name = "transformers"
 
@@ -248,7 +248,7 @@ def _configuration(name: str, folder: Path) -> dict[str, Any]:
 
 
 def preprocessing(name: str, folder: Path) -> tuple[PillowTransform, StandardNormalization]:
-    """What a folder's image processor does, as a transform to [0, 1] and a normalization.
+    """Converts a folder's image processor to a transform to [0, 1] and a normalization.
 
     SigLIP 2's NaFlex processor keeps a picture's proportions; here it is resized to the square of as many patches, so
     that the pictures of a batch have one size. A square picture is the same.
@@ -292,7 +292,7 @@ def _sides(name: str, size: Any) -> int | tuple[int, int]:
 
 
 def _load(files: TransformersFiles) -> tuple[Any, Any]:
-    """The network with the very weights that tell its identity, and its tokenizer."""
+    """Loads the network with exactly the weights of its identity, and its tokenizer."""
     import transformers
 
     library: Any = transformers

@@ -41,14 +41,15 @@ class ImageTextModel(Generator):
     Args:
         name: Unique in the registry.
         source: The absolute path of a folder, or ``owner/name`` on the Hugging Face hub.
-        min_pixels: Smaller pictures are enlarged to so many pixels, where the model's processor has such a limit.
+        min_pixels: Smaller pictures are enlarged to this number of pixels, where the model's processor has such a
+            limit.
         max_pixels: Larger pictures are made smaller.
         chat_template: A Jinja template in place of the model's own.
         eval_batch_size: Messages per batch.
         **options: See `ModelDefinition`.
 
     Raises:
-        DefinitionError: If the limits are no positive integers.
+        DefinitionError: If the limits are not positive integers.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class ImageTextModel(Generator):
         )
 
     def spec(self) -> dict[str, Any]:
-        """What determines the answers besides the weights: files, options, and transformers' major version.
+        """Returns what determines the answers besides the weights: files, options, and transformers' major version.
 
         The next major version reads some pictures with other image processors, and so do its tokenizers with texts.
         """
@@ -96,7 +97,7 @@ class ImageTextModel(Generator):
         return super().weights(random_seed, fetch)
 
     def random_spec(self) -> dict[str, Any]:
-        """Nothing: the configuration is part of `spec`."""
+        """Returns an empty description: the configuration is part of `spec`."""
         return {}
 
     def make_random_network(self, seed: int) -> Any:
@@ -130,7 +131,7 @@ class ImageTextModel(Generator):
         """The content of the configuration files, by name.
 
         Raises:
-            WeightsError: If they do not describe a model that transformers knows.
+            WeightsError: If they do not describe a model of transformers.
         """
         from transformers import CONFIG_MAPPING
 
@@ -195,7 +196,7 @@ def require_transformers(name: str) -> tuple[int, int]:
 
 
 class VlmFamily(HubFamily):
-    """What transformers' AutoModelForImageTextToText knows."""
+    """Models of transformers' AutoModelForImageTextToText."""
 
     name = "vlm"
 

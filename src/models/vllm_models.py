@@ -47,12 +47,12 @@ class VllmModel(Generator):
         source: The absolute path of a folder, or ``owner/name`` on the Hugging Face hub.
         dtype: The precision of weights and activations, where the run's ``--dtype`` is float32, its default;
             ``"auto"`` is the one that the model was saved in.
-        max_model_len: The most tokens of a prompt and its answer together; None for the model's own limit.
-        quantization: vLLM's name of a method, such as ``"fp8"``; None for what the model's files say.
+        max_model_len: The maximum number of tokens of a prompt and its answer together; None for the model's own limit.
+        quantization: vLLM's name of a method, such as ``"fp8"``; None for the model's own.
         tensor_parallel: The number of GPUs that share the model.
-        limit_mm_per_prompt: The most pictures of a message, as ``{"image": 64}``; None for vLLM's default.
+        limit_mm_per_prompt: The maximum number of pictures in a message, as ``{"image": 64}``; None for vLLM's default.
         chat_template: A Jinja template in place of the model's own.
-        gpu_memory: The part of a GPU's memory that vLLM takes; no part of the identity.
+        gpu_memory: The share of a GPU's memory that vLLM takes; not part of the identity.
         engine: More arguments of ``vllm.LLM``.
         eval_batch_size: The messages of one call.
         **options: See `ModelDefinition`.
@@ -100,7 +100,7 @@ class VllmModel(Generator):
         super().__init__(name, self.make_network, eval_batch_size, **{"weights": self.folder, **options})
 
     def spec(self) -> dict[str, Any]:
-        """What determines the answers besides the weights: files, vLLM's version and arguments, batch invariance."""
+        """Returns what determines the answers besides the weights: files, vLLM's version and arguments, invariance."""
         own = {"prompt": self.prompt, "chat_template": self.chat_template, **self.arguments}
         return {
             "arch": self.arch,
@@ -129,7 +129,7 @@ class VllmModel(Generator):
         return self._network(LoadOptions())
 
     def make_random_network(self, seed: int) -> Any:
-        """None: vLLM is for trained models.
+        """Refuses: vLLM is for trained models.
 
         Raises:
             WeightsError: Always.
@@ -167,10 +167,10 @@ class Engine:
         self.chat_template = chat_template
 
     def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation | Exception]:
-        """The answer to each message, or why there is none, from one call of vLLM.
+        """Returns the answer to each message, or the reason why there is none, from one call of vLLM.
 
         Messages with the same pictures follow each other, so that vLLM encodes these once. If vLLM refuses one, such as
-        a prompt that is too long, it refuses the call; halves of it then tell which message that is.
+        a prompt that is too long, it refuses the call; halves of it then reveal the refused message.
 
         Raises:
             UnsupportedError: If vLLM does not take the configuration.
@@ -194,7 +194,7 @@ class Engine:
         return [found[place] for place in range(len(messages))]
 
     def _sampling(self, message: Message, config: GenerationConfig) -> Any:
-        """vLLM's parameters for a message; the model's own defaults in ``generation_config.json`` are not used."""
+        """Returns vLLM's parameters for a message; the model's defaults in ``generation_config.json`` are not used."""
         import vllm
 
         try:
@@ -203,7 +203,7 @@ class Engine:
             raise UnsupportedError(f"{self.name}: vLLM does not take this generation: {plain(error)}") from error
 
     def _marks(self) -> dict[str, bool]:
-        """Has vLLM write special tokens where thoughts are marked by such."""
+        """Makes vLLM write special tokens where thoughts are marked by such."""
         return {} if hidden_tokens(self.engine.get_tokenizer()) is None else {"skip_special_tokens": False}
 
     def _answers(self, chats: list[list[dict[str, Any]]], drawn: list[Any]) -> list[Generation | Exception]:
@@ -223,7 +223,7 @@ class Engine:
         return [self._answer(output) for output in outputs]
 
     def _answer(self, output: Any) -> Generation | Exception:
-        """What vLLM answered; an answer that it broke off is asked for again."""
+        """Returns vLLM's answer; an answer that it broke off is requested again."""
         said = output.outputs[0]
         if said.finish_reason not in ("stop", CUT_OFF):
             return UnreachedError(f"vLLM ended the answer with {said.finish_reason!r}")
@@ -257,7 +257,7 @@ def _pictures(chat: list[dict[str, Any]]) -> list[str]:
 
 
 def batch_invariant() -> bool:
-    """Whether vLLM computes each answer alike in every batch."""
+    """Checks whether vLLM computes each answer alike in every batch."""
     return os.environ.get(INVARIANT, "").strip() not in ("", "0")
 
 
@@ -297,7 +297,7 @@ def require_vllm(name: str) -> str:
 
 
 class VllmFamily(HubFamily):
-    """What vLLM runs."""
+    """Models that vLLM runs."""
 
     name = "vllm"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from testbed.data.language.class_vocabulary import READ_AS
 from testbed.graph.cells import ItemNode
-from testbed.models.loading.class_reading import Reading
+from testbed.models.loading.class_reading import ClassReading
 
 SCORED_BY = "scored_by"  # in what determines the metrics: the judge, as it was
 SUBLIST = "class_sublist"
@@ -59,7 +59,7 @@ def recorded_view(identity: Mapping[str, Any]) -> dict[str, Any]:
     return read if found is None else {SCORED_BY: found, **read}
 
 
-def view_of_reading(read: Reading, among_present: bool) -> dict[str, Any]:
+def view_of_reading(read: ClassReading, among_present: bool) -> dict[str, Any]:
     """The part of what determines the metrics that says which outputs the classes of the data are."""
     vocabulary = read.known.vocabulary
     return {

@@ -15,7 +15,7 @@ from testbed.graph.cells import Action, Cell, Edge
 from testbed.graph.nodes import OutputsOf
 from testbed.graph.options import RunOptions
 from testbed.graph.reuse import StoredOutputs
-from testbed.identity.alike import Comparison
+from testbed.identity.alike import IdentityComparison
 from testbed.planning.cell_record import COMPUTED_FROM, when_begun
 from testbed.planning.identify import Identifier, image_fingerprint, others
 from testbed.planning.opening import Opener
@@ -318,7 +318,9 @@ class Planner:
 
     def _says_the_same(self, cell: Cell, stored: Mapping[str, Any]) -> bool:
         folders = {os.path.dirname(file) for file in cell.files}
-        return Comparison([access_log.working_folder(), *sorted(folders)]).identities(stored, cell.identity or {})
+        return IdentityComparison([access_log.working_folder(), *sorted(folders)]).identities(
+            stored, cell.identity or {}
+        )
 
     def _refuse_unread(self, cells: Sequence[Cell]) -> None:
         """Under --strict, an evaluation some of whose samples could not be read is as good as none."""

@@ -1,4 +1,4 @@
-"""What the imports in a plug-in file mean.
+"""Resolves the imports in a plug-in file.
 
 A plug-in may import modules that lie beside it, as a script does, the names of ImageNet-testbed (``registry``,
 ``models.…``, ``eval_settings.…``, ``mldb.…``), and those of VLMEvalKit (``vlmeval.…``) where that is not installed.
@@ -53,12 +53,12 @@ def module_name(path: Path) -> str:
 
 
 def add_module(name: str, path: Path) -> None:
-    """Lets the imports of a file mean what those of a plug-in mean; its module keeps its own name."""
+    """Resolves the imports of a file like those of a plug-in; its module keeps its own name."""
     _paths[name] = path
 
 
 def is_for_originals(path: Path) -> bool:
-    """Whether a file imports names of ImageNet-testbed or VLMEvalKit: ``from registry import registry``."""
+    """Checks whether a file imports names of ImageNet-testbed or VLMEvalKit: ``from registry import registry``."""
     try:
         return _ORIGINALS.search(path.read_bytes()) is not None
     except OSError:
@@ -71,11 +71,11 @@ def module_path(name: str) -> Path | None:
 
 
 def meant(name: str, file: str | Path) -> str:
-    """The module that an import means.
+    """Returns the module that an import means.
 
     Args:
-        name: As the import statement says it, with dots.
-        file: The file that the statement is in.
+        name: The name in the import statement, with dots.
+        file: The file of the statement.
 
     Returns:
         The name in ``sys.modules``; ``name`` itself where Python's own rules apply.
@@ -110,7 +110,7 @@ def in_full(name: str, file: Path) -> str:
 
 def _tree(file: Path) -> Path | None:
     """The folder ``vlmeval`` that a file lies in."""
-    return next((each for each in file.parents if each.name == VLMEVALKIT), None)
+    return next((parent for parent in file.parents if parent.name == VLMEVALKIT), None)
 
 
 def _in_tree(rest: str, file: Path) -> str | None:
@@ -125,7 +125,7 @@ def _in_tree(rest: str, file: Path) -> str | None:
 
 @lru_cache(maxsize=4096)
 def _is_of_plugin(file: str, known_paths: int) -> bool:
-    """Whether a file is a plug-in, or belongs to what lies beside one."""
+    """Checks whether a file is a plug-in, or belongs to what lies beside one."""
     known, path = set(_paths.values()), Path(file)
     return path in known or any(folder / "__init__.py" in known for folder in path.parents)
 
@@ -142,15 +142,15 @@ def _vlmevalkit(rest: str) -> str | None:
 
 def _existing(name: str) -> str | None:
     try:
-        found = importlib.util.find_spec(name)
+        spec = importlib.util.find_spec(name)
     except ModuleNotFoundError:
         return None
-    return name if found else None
+    return name if spec else None
 
 
 @lru_cache(maxsize=8)
 def _is_installed(top: str) -> bool:
-    """Whether Python finds a package by itself."""
+    """Checks whether Python finds a package by itself."""
     try:
         return importlib.util.find_spec(top) is not None
     except (ImportError, ValueError):
@@ -160,9 +160,9 @@ def _is_installed(top: str) -> bool:
 def _beside_package(top: str, rest: str, file: Path) -> str | None:
     """A module of one of ImageNet-testbed's packages, found from a file of the same or of a neighbouring package."""
     for folder in _packages(top, file) if rest else ():
-        found = _beside(folder, rest, file)
-        if found is not None:
-            return found
+        module = _beside(folder, rest, file)
+        if module is not None:
+            return module
     return None
 
 
@@ -183,7 +183,7 @@ def _beside(folder: Path, name: str, file: Path) -> str | None:
 
 
 def _found_by_python(top: str, beside: str) -> bool:
-    """Whether Python finds a top-level module by itself that is no other of the user's own than the one beside."""
+    """Checks whether Python itself finds a top-level module that is not another one of the user's."""
     try:
         spec = importlib.util.find_spec(top)
     except (ImportError, ValueError):

@@ -1,4 +1,4 @@
-"""Runs the files of plug-ins so that their imports mean what `testbed.plugins.import_names` says."""
+"""Runs the files of plug-ins so that `testbed.plugins.import_names` resolves their imports."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ class _Finder(MetaPathFinder):
 
 
 def _within(folders: Sequence[str], name: str) -> Path | None:
-    places = [place for each in folders for place in (Path(each) / name / "__init__.py", Path(each) / f"{name}.py")]
+    places = [
+        place for folder in folders for place in (Path(folder) / name / "__init__.py", Path(folder) / f"{name}.py")
+    ]
     return next((place for place in places if place.is_file()), None)
 
 
@@ -55,7 +57,7 @@ def _spec(name: str, file: Path) -> ModuleSpec:
 
 
 def install() -> None:
-    """Lets the modules beside plug-ins be imported by their names while testbed runs code."""
+    """Makes the modules beside plug-ins importable by their names while testbed runs code."""
     find_by(_Finder(), first=True)
     find_by(OwnSources())  # for what plug-ins import from elsewhere
 
@@ -137,9 +139,9 @@ def _importer(file: str) -> Callable[..., Any]:
         if known.startswith(PLUGIN_PREFIX):
             _beside.add(known)
         with tracing():  # a function of a plug-in may be called by anybody
-            found = builtins.__import__(known, fromlist=fromlist or ("__name__",))
+            module = builtins.__import__(known, fromlist=fromlist or ("__name__",))
         if fromlist or "." not in name:
-            return found
+            return module
         top = name.partition(".")[0]
         return _Package(top, file) if top in _PARTED else importlib.import_module(meant(top, file))
 
@@ -147,8 +149,8 @@ def _importer(file: str) -> Callable[..., Any]:
 
 
 def _compiled(folder: Path, name: str) -> Path | None:
-    """Compiled code in a folder, whose name is in it and cannot be another one."""
-    return next((place for each in EXTENSION_SUFFIXES if (place := folder / f"{name}{each}").is_file()), None)
+    """Finds compiled code in a folder, whose name is in it and cannot be another one."""
+    return next((place for suffix in EXTENSION_SUFFIXES if (place := folder / f"{name}{suffix}").is_file()), None)
 
 
 def _load_compiled(name: str, place: Path) -> ModuleType:

@@ -1,6 +1,6 @@
 """Imported first by a fork server: it ends with the process that it serves, and only then.
 
-Ctrl-C and a batch system's SIGTERM reach all processes; the run itself tells its workers to stop.
+Ctrl-C and a batch system's SIGTERM reach all processes; the run itself stops its workers.
 """
 
 import gc

@@ -15,15 +15,15 @@ _NO_MEMORY = (
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """True if an error says that the memory of the device or of the machine did not suffice.
+    """Checks whether an error reports that the memory of the device or of the machine did not suffice.
 
-    Where torch allocates memory itself, the type says so. Where a library does, the text does: cuBLAS cannot start
+    Where torch allocates memory itself, the type shows it. Where a library does, the text does: cuBLAS cannot start
     without room for its handle, and cuDNN finds no engine whose workspace fits.
     """
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     text = message_of(error)
-    return isinstance(error, RuntimeError) and any(each in text for each in _NO_MEMORY)
+    return isinstance(error, RuntimeError) and any(phrase in text for phrase in _NO_MEMORY)
 
 
 class DeviceError(RuntimeError):
@@ -31,7 +31,7 @@ class DeviceError(RuntimeError):
 
 
 def is_device_error(error: BaseException) -> bool:
-    """Whether an error of one kernel, such as a failed assertion, has made the GPU unusable for this process."""
+    """Checks whether an error of one kernel, such as a failed assertion, has made the GPU unusable for this process."""
     return isinstance(error, RuntimeError) and "CUDA error" in message_of(error) and not is_out_of_memory(error)
 
 

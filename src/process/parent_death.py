@@ -14,7 +14,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def end_with_parent() -> None:
-    """Has the kernel kill this process when its parent ends; does nothing on systems other than Linux.
+    """Makes the kernel kill this process when its parent ends; does nothing on systems other than Linux.
 
     The parent is the thread that started this process. Call it before the process does anything else: a parent that has
     ended already is noticed too.
@@ -29,7 +29,7 @@ def end_with_parent() -> None:
 
 @functools.cache  # hooks stay; of two, the second would take what the first one blocks for the usual state
 def end_children_by_sigterm() -> None:
-    """Has SIGTERM end the processes that are forked from this one, though this one handles or ignores it.
+    """Makes SIGTERM end the processes that are forked from this one, though this one handles or ignores it.
 
     A fork keeps the handlers of its parent. `multiprocessing.Pool.terminate` of a pool that a user's code forks would
     otherwise wait for ever for processes that take no notice.

@@ -23,10 +23,10 @@ LIBRARIES = ("torch", "torchvision.transforms", "PIL.Image")  # what all process
 
 
 def process_context(modules: Sequence[str]) -> Any:
-    """How processes are started here: a context of multiprocessing.
+    """Returns the context of multiprocessing for starting processes.
 
     Args:
-        modules: What the processes import, besides torch.
+        modules: The modules that the processes import, besides torch.
     """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
@@ -36,7 +36,7 @@ def process_context(modules: Sequence[str]) -> Any:
 
 
 def data_processes() -> Any:
-    """How data workers are started: a context of multiprocessing."""
+    """Returns the context of multiprocessing for starting data workers."""
     return process_context(["testbed.workers.data_process"])
 
 
@@ -65,7 +65,7 @@ def start_server(context: Any) -> None:
 
 
 def begin(environment: Mapping[str, str]) -> None:
-    """Call it first in a process: it ends with the one that started it, and has its environment variables.
+    """Prepares a new process: it ends with the one that started it, and has its environment variables. Call it first.
 
     The server has the variables of the time when it was started.
     """

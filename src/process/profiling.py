@@ -1,4 +1,4 @@
-"""Where time goes, by stage: off, and then free, until a process starts it.
+"""Profiles time by stage: off, and then free, until a process starts it.
 
 Stages may be within each other; a second counts for the innermost one alone. Each thread has its own.
 """

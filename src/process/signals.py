@@ -15,7 +15,7 @@ _AGAIN_SECONDS = 0.05
 
 
 def raise_all() -> None:
-    """Has them raise KeyboardInterrupt in this program, but those that it was started to ignore, as by nohup."""
+    """Makes them raise KeyboardInterrupt in this program, except those that it was started to ignore, as by nohup."""
     for number in ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
@@ -33,7 +33,7 @@ def _pass_on(unraisable: Any) -> None:
 
 
 def ignore_all() -> None:
-    """Ignores them in this process: they reach all processes of a run, which itself tells its workers to stop."""
+    """Ignores them in this process: they reach all processes of a run, which itself stops its workers."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
 

@@ -1,1 +1,1 @@
-"""What stored results were computed from, and whether that is as it was."""
+"""Provenance of stored results: what they were computed from, and whether that has changed."""

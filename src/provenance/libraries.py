@@ -1,6 +1,6 @@
 """The installed distributions: their versions, their content, and which of them have a module that is imported.
 
-The content is a digest of what a distribution's ``RECORD`` says of its files, without those that an installer writes
+The content is a digest of a distribution's ``RECORD`` of its files, without those that an installer writes
 (scripts, compiled code, the metadata), which differ from environment to environment.
 """
 
@@ -29,16 +29,16 @@ NUMERIC = """
 
 @cache
 def installed() -> Mapping[str, tuple[str, str]]:
-    """Each distribution's version, and the folder or file that says so: nothing is imported."""
+    """Returns each distribution's version, and the folder or file that declares it: nothing is imported."""
     import sys
 
-    found: dict[str, tuple[str, str]] = {}
+    versions: dict[str, tuple[str, str]] = {}
     for folder in sys.path:
         for entry in _entries(folder):
             match = re.fullmatch(r"(.+?)-(\d[^-]*)(?:-.*)?\.(?:dist|egg)-info", entry)
             if match is not None:
-                found.setdefault(canonical(match[1]), (match[2], os.path.join(folder or os.curdir, entry)))
-    return found
+                versions.setdefault(canonical(match[1]), (match[2], os.path.join(folder or os.curdir, entry)))
+    return versions
 
 
 def installed_versions() -> dict[str, str]:
@@ -90,7 +90,7 @@ def _entries(folder: str) -> list[str]:
 
 @cache
 def _recorded() -> dict[str, tuple[str, list[str]]]:
-    """Each distribution's digest and top-level modules; remembered while its record has the same size and times."""
+    """Returns each distribution's digest and top-level modules; cached while its record has the same size and times."""
     memo = cache_dir("content") / "distributions.json"
     known = _load(memo)
     used: dict[str, tuple[str, list[str]]] = {}

@@ -1,11 +1,11 @@
-"""What an evaluation was computed from, beside its identity: files, folders, variables, libraries, testbed itself.
+"""Records of what an evaluation was computed from, beside its identity: files, variables, libraries, testbed itself.
 
-The identity of a cell holds what can be told from definitions. A record holds what was seen when the cell was computed.
-It is plain JSON and stored with the evaluation. `Today.differences` says what is no longer as it was; that costs a
-look at the time stamps of the files. Where something differs, the outputs may still be the same; a run then computes a
-few samples again and compares.
+The identity of a cell follows from definitions. A record holds what was read when the cell was computed. It is plain
+JSON and stored with the evaluation. `Today.differences` returns what has changed since; that reads the time stamps of
+the files. Where something differs, the outputs may still be the same; a run then computes a few samples again and
+compares.
 
-Files are looked for where they were; a name that was relative to the working folder is so still. If a plug-in or a
+Files are looked for in their former places; a name that was relative to the working folder still is. If a plug-in or a
 module of the user's lies in another folder today, that is a difference of its own.
 """
 
@@ -45,9 +45,9 @@ _SHOWN = 3
 _DISTRIBUTION, _TESTBED = "results-testbed", "testbed's own code"  # which has a digest of its own
 LIBRARY = "libraries"  # the release of an installed distribution, of Python, or of testbed
 PLUGIN = "plugins"
-CHECKED = "checked"  # on how many samples something was found equal, and which share of all may differ
-# The parts of a record, and how a change of something in them is said. A part holds a value for each name: the digest
-# of a file, of the names in a folder, of a variable; a release; what is not there has the value `MISSING`.
+CHECKED = "checked"  # the number of samples that were found equal, and the share of all that may differ
+# The parts of a record, and how a change of something in them is worded. A part holds a value for each name: the digest
+# of a file, of the names in a folder, of a variable; a release; a missing one has the value `MISSING`.
 _SAID = {
     FILE: "{name} {how}",
     FOLDER: "what the folder {name} holds {how}",
@@ -64,7 +64,7 @@ _WORKING_FOLDER = "the working folder"
 # Entries of a folder that running the code makes.
 _MADE = ("__pycache__", "-wal", "-shm", "-journal", ".pyc")
 EDITED = "was edited since it was read: restart Python, or reload it"
-MISSING_RECORD = "{}: the store does not say which files and versions it was computed from"
+MISSING_RECORD = "{}: the store does not record which files and versions it was computed from"
 
 Use = tuple[str, str]  # a kind of `testbed.tracing.access_log`, and a name as records have it
 
@@ -86,7 +86,7 @@ class Today:
         """The record of a cell.
 
         Args:
-            uses: What it depends on; files by their absolute paths, or as `access_log.asked_name` has them.
+            uses: The things that it depends on; files by their absolute paths, or as `access_log.asked_name` has them.
         """
         used: dict[str, set[str]] = defaultdict(set)
         for kind, name in uses:
@@ -108,14 +108,14 @@ class Today:
         return {**record, "roots": within, "scheme": SCHEME}
 
     def differences(self, record: Mapping[str, Any]) -> list[str]:
-        """What is not as a record says, for people; none where nothing relevant has changed."""
+        """Returns the differences from a record, for people; none where nothing relevant has changed."""
         if record.get("scheme") != SCHEME:
             return [f"identities were made by scheme {record.get('scheme', 1)}, now {SCHEME}"]
         moved = [f"{name} is in another place" for name in self._moved(record["roots"])]
         return moved + self._changed_own(record) + self._changed_code(record)
 
     def own_differ(self, record: Mapping[str, Any]) -> bool:
-        """Whether files, folders or variables of the user's are not as a record says."""
+        """Checks whether files, folders or variables of the user's differ from a record."""
         return record.get("scheme") == SCHEME and bool(self._changed_own(record))
 
     def _changed_own(self, record: Mapping[str, Any]) -> list[str]:
@@ -133,7 +133,7 @@ class Today:
         return [name for name, folder in then.items() if today[name] not in (None, folder)]
 
     def code_differs(self, record: Mapping[str, Any]) -> bool:
-        """Whether what computes metrics is not as a record says: testbed, libraries, or a plug-in that changes them."""
+        """Checks whether the code of metrics differs from a record: testbed, libraries, or plug-ins that change it."""
         return record.get("scheme") != SCHEME or bool(self._changed_code(record))
 
     def edited(self, record: Mapping[str, Any]) -> list[str]:
@@ -160,7 +160,7 @@ class Today:
         return f"{now}, and another one" if others else now
 
     def _value(self, part: str, path: str) -> str:
-        """What a record says of a file, a folder, or a module that may be there; of files, those that were digested."""
+        """Returns a record's value for a file, a folder, or a possible module; for files, those that were digested."""
         if part == FILE:
             return self._digests[path]
         if part == FOLDER:
@@ -181,7 +181,7 @@ class Today:
         return self._folders[folder]
 
     def _changed_code(self, record: Mapping[str, Any]) -> list[str]:
-        """Changed releases; and other definition files, which may change what all share."""
+        """Returns changed releases; and other definition files, which may change what all share."""
         own = {os.path.basename(name) for name in record[FILE]}
         self._digest(self.plugins)
         then = {os.path.basename(path): content for path, content in record[PLUGIN].items()}
@@ -190,8 +190,8 @@ class Today:
         return _changes(PLUGIN, then, now) + _changes(LIBRARY, record[LIBRARY], self._releases(record[LIBRARY]))
 
     def _releases(self, names: Iterable[str]) -> dict[str, str]:
-        found = libraries.releases(set(names) - {_DISTRIBUTION})
-        return {**found, "Python": platform.python_version(), _TESTBED: f" {self.testbed}"}
+        releases = libraries.releases(set(names) - {_DISTRIBUTION})
+        return {**releases, "Python": platform.python_version(), _TESTBED: f" {self.testbed}"}
 
     @cached_property
     def testbed(self) -> str:
@@ -224,9 +224,9 @@ def _digest_of_testbed() -> str:
 
 
 def roots(plugins: Iterable[str]) -> dict[str, str]:
-    """Where what files are found from lies: the working folder, the plug-ins' folders, those of the user's modules.
+    """Returns the folders from which files are found: the working folder, the plug-ins' folders, those of user modules.
 
-    Of several with one name none is told.
+    Folders that share a name are left out.
     """
     places: dict[str, set[str]] = {}
     for plugin in plugins:
@@ -234,8 +234,8 @@ def roots(plugins: Iterable[str]) -> dict[str, str]:
     for top in {name.partition(".")[0] for name in access_log.own_modules() if not name.startswith(PLUGIN_PREFIX)}:
         if (folder := _folder_of(top)) is not None:
             places.setdefault(top, set()).add(folder)
-    found = {name: min(folders) for name, folders in sorted(places.items()) if len(folders) == 1}
-    return {_WORKING_FOLDER: access_log.working_folder(), **found}
+    folders_by_name = {name: min(folders) for name, folders in sorted(places.items()) if len(folders) == 1}
+    return {_WORKING_FOLDER: access_log.working_folder(), **folders_by_name}
 
 
 def _folder_of(top: str) -> str | None:
@@ -251,7 +251,7 @@ def _folder_of(top: str) -> str | None:
 
 
 def _has_any(folder: str, names: Iterable[str]) -> bool:
-    """Whether some files or folders lie in a folder."""
+    """Checks whether some files or folders lie in a folder."""
     return any(name.startswith(f"{folder}{os.sep}") for name in names)
 
 
@@ -268,7 +268,7 @@ def mixed(record: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]
 
 
 def record_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """What differs between two records, for people."""
+    """Returns the differences between two records, for people."""
     return [text for part in _SAID for text in _changes(part, before.get(part, {}), after.get(part, {}))]
 
 
@@ -279,10 +279,10 @@ def _changes(part: str, before: Mapping[str, str], after: Mapping[str, str]) -> 
 
 
 def change(part: str, name: str, before: str, after: str) -> str:
-    """How something in a part of a record has changed, for people."""
+    """Describes how something in a part of a record has changed, for people."""
     came, went = ("is loaded as well", "is not loaded") if part == PLUGIN else ("is there now", "is gone")
     how = came if before == MISSING else went if after == MISSING else "changed"
-    old, new = ("not installed" if each == MISSING else each.partition(" ")[0] for each in (before, after))
+    old, new = ("not installed" if value == MISSING else value.partition(" ")[0] for value in (before, after))
     release = f"{name} {old} → {new}" if old != new else f"{name} {old}".strip() + " has other files"
     return _SAID[part].format(name=name, how=how, release=release)
 
@@ -301,7 +301,7 @@ def _path(name: str) -> str:
 
 
 def _is_importable(place: str) -> bool:
-    """Whether there is a module now, in the folder of what asks for it or where Python finds it."""
+    """Checks whether there is a module now, in the folder of its importer or where Python finds it."""
     if os.path.isfile(f"{place}.py") or os.path.isfile(os.path.join(place, "__init__.py")):
         return True
     with access_log.watch(None):
@@ -312,18 +312,18 @@ def _is_importable(place: str) -> bool:
 
 
 def is_definition_file(path: str) -> bool:
-    """Whether a file is one of those of testbed that define models or settings."""
+    """Checks whether a file is one of those of testbed that define models or settings."""
     name = _named(path)
     return name.startswith(_OURS) and _is_definition(name.removeprefix(_OURS))
 
 
 def is_standing_in(path: str) -> bool:
-    """Whether a file is one of those of testbed that stand in for modules of other tools."""
+    """Checks whether a file is one of those of testbed that stand in for modules of other tools."""
     return _named(path).startswith(f"{_OURS}standins/")
 
 
 def _is_definition(name: str) -> bool:
-    """Whether a file is one of those directly in a package that define models or settings."""
+    """Checks whether a file is one of those directly in a package that define models or settings."""
     package, _, file = name.partition("/")
     return package in _DEFINITIONS and "/" not in file and not file.endswith("_base.py") and not file.startswith("_")
 
@@ -331,15 +331,15 @@ def _is_definition(name: str) -> bool:
 def _variable(name: str) -> str:
     """A digest of a variable, or of all that begin so: values may be secrets; `MISSING` where none is set."""
     if name.endswith(ALL):
-        found = [f"{key}={value}" for key, value in sorted(os.environ.items()) if key.startswith(name[: -len(ALL)])]
-        value = "\n".join(found) or None
+        variables = [f"{key}={value}" for key, value in sorted(os.environ.items()) if key.startswith(name[: -len(ALL)])]
+        value = "\n".join(variables) or None
     else:
         value = os.environ.get(name)
     return MISSING if value is None else digest_bytes(value.encode("utf-8", "surrogateescape"))[:16]
 
 
 def described(differences: Iterable[str]) -> str:
-    """Some differences in one line."""
+    """Describes some differences in one line."""
     texts = list(dict.fromkeys(differences))
     more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
     return f"{'; '.join(texts[:_SHOWN])}{more}"

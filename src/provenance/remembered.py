@@ -1,7 +1,7 @@
-"""Identities of loaded networks, remembered: to load one only in order to digest it takes seconds.
+"""Caches identities of loaded networks: loading one only to hash it takes seconds.
 
-What loading a network has read is remembered with its identity, as a record (`testbed.provenance.manifest`). While all
-of that is as it was, the network is, too: what a loader draws is the same each time
+The reads of loading a network are cached with its identity, as a record (`testbed.provenance.manifest`). While none of
+them has changed, neither has the network: a loader draws the same random numbers each time
 (`testbed.models.base.weights.loading`).
 """
 
@@ -32,7 +32,7 @@ _GROWTH = 4
 
 
 class RememberedWeights:
-    """The identities of networks whose definition does not say what their weights are.
+    """The identities of networks whose definition does not identify their weights.
 
     Args:
         plugins: The definition files that are loaded.
@@ -60,7 +60,7 @@ class RememberedWeights:
         if (known := self._known(place)) is not None:
             return known
         if definition.needs_torch:
-            import torch  # noqa: F401 -- what that reads, and draws, is none of the loader's
+            import torch  # noqa: F401 -- what that reads, and draws, is not the loader's
         had_torch = "torch" in sys.modules
         weights = load()
         if not had_torch and "torch" in sys.modules:  # torch, which seeds itself, was imported on the way

@@ -1,4 +1,4 @@
-"""What code depends on, of all that was read: sorted by whom it belongs to."""
+"""Finds what code depends on among all reads, sorted by owner."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Uses:
 
     Args:
         plugins: The definition files that are loaded.
-        declared: Whether files whose content is a part of identities count, too.
+        declared: True to include files whose content is a part of identities.
     """
 
     def __init__(self, plugins: Sequence[str], declared: bool = False) -> None:
@@ -26,19 +26,19 @@ class Uses:
         self._shared: set[Use] = set()
 
     def of(self, files: Iterable[str], owners: Iterable[str]) -> set[Use]:
-        """What was read for some definitions, and the files that their code names.
+        """Returns the reads of some definitions, and the files that their code names.
 
         Args:
             files: The source files of the definitions.
-            owners: For whom else something was read; see `testbed.tracing.access_log`.
+            owners: Further owners of reads; see `testbed.tracing.access_log`.
         """
         self._refresh()
         whole = set(files)
-        found = {use for owner in (*owners, *map(access_log.code, whole)) for use in self._owned.get(owner, ())}
-        return self._shared | _with_named_files(found | {(FILE, file) for file in whole})
+        uses = {use for owner in (*owners, *map(access_log.code, whole)) for use in self._owned.get(owner, ())}
+        return self._shared | _with_named_files(uses | {(FILE, file) for file in whole})
 
     def _refresh(self) -> None:
-        """Sorts what was read. What a module that is no plug-in reads belongs to all; a plug-in itself to none."""
+        """Sorts the reads by owner. Those of a module that is not a plug-in belong to all; a plug-in's own to none."""
         if (counted := access_log.counted()) == self._reads:
             return
         owned: dict[str, set[Use]] = {SHARED: set()}
@@ -52,7 +52,7 @@ class Uses:
 
 
 def _with_named_files(uses: set[Use]) -> set[Use]:
-    """Uses, and the files that source files among them name."""
+    """Returns uses, and the files that source files among them name."""
     places = [access_log.place_of(name) for kind, name in uses if kind == FILE and name.endswith(".py")]
     sources = [place for place in places if not is_standing_in(place)]
     return uses.union(*({(FILE, file) for file in named_files(source)} for source in sources))

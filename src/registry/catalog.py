@@ -53,10 +53,10 @@ class Collections:
 
     def members(self, name: str) -> list[str]:
         """The names and patterns in a collection, in the order they were added."""
-        found: list[str] = []
+        names: list[str] = []
         for members in self._members[name]:
-            found.extend(members() if callable(members) else members)
-        return found
+            names.extend(members() if callable(members) else members)
+        return names
 
     def __contains__(self, name: object) -> bool:
         return name in self._members
@@ -67,7 +67,7 @@ class Catalog:
 
     Args:
         packages: Packages with definition files; None: testbed's own.
-        entry_points: Whether to load installed plug-ins of the group ``testbed.plugins``.
+        entry_points: True to load installed plug-ins of the group ``testbed.plugins``.
     """
 
     def __init__(self, packages: Sequence[str] | None = None, entry_points: bool = True) -> None:
@@ -102,7 +102,7 @@ class Catalog:
         """Registers an eval setting under its name, and in the given collections.
 
         Raises:
-            DefinitionError: If its task does not know one of its task options.
+            DefinitionError: If its task does not have one of its task options.
             DuplicateNameError: If another definition has this name; the message names both places.
         """
         _expect(eval_setting, "dataset", "add_eval_setting", "an EvalSetting")
@@ -152,30 +152,30 @@ class Catalog:
         return self.eval_settings.names()
 
     def contains_model(self, name: str) -> bool:
-        """Whether a model with this name is registered."""
+        """Checks whether a model with this name is registered."""
         self.load()
         return name in self.models
 
     def contains_eval_setting(self, name: str) -> bool:
-        """Whether an eval setting with this name is registered."""
+        """Checks whether an eval setting with this name is registered."""
         self.load()
         return name in self.eval_settings
 
     def find_model(self, name: str) -> ModelDefinition | None:
-        """The model of a stored result; None if there is none, or if it cannot be built here.
+        """Returns the model of a stored result; None if there is none, or if it cannot be built here.
 
-        What shows results shows them nevertheless.
+        Results are shown nevertheless.
         """
         self.load()
         return self.models.find(name)
 
     def find_eval_setting(self, name: str) -> EvalSetting | None:
-        """The eval setting of a stored result, likewise."""
+        """Returns the eval setting of a stored result, likewise."""
         self.load()
         return self.eval_settings.find(name)
 
     def spec(self) -> dict[str, Any]:
-        """Nothing: a function that uses the registry does not depend on what else is registered."""
+        """Returns an empty description: functions that use the registry do not depend on what else is registered."""
         return {}
 
     # Filling ------------------------------------------------------------------------------------------------------
@@ -184,8 +184,8 @@ class Catalog:
     def load(self, plugins: Iterable[str | Path] = ()) -> Catalog:
         """Loads the definition files and installed plug-ins once, then the given plug-in files that are not loaded yet.
 
-        A definition file in testbed's packages that cannot be loaded defines nothing: a line says so, and again where
-        a name is unknown. It is loaded again once it has changed.
+        A definition file in testbed's packages that cannot be loaded defines nothing: it is reported in one line, and
+        again when an unknown name is looked up. It is loaded again once it has changed.
 
         Raises:
             PluginError: If a plug-in cannot be loaded, with its name and the reason.
@@ -202,7 +202,7 @@ class Catalog:
                 raise
             self._state = "loaded"
         elif self._state == "loaded" and self._failed:
-            self._load_definitions([each for each, when in self._failed.items() if discovery.changed(each) != when])
+            self._load_definitions([path for path, when in self._failed.items() if discovery.changed(path) != when])
         for plugin in plugins:
             path = expanded(plugin).resolve()
             if path not in self.plugins:
@@ -227,7 +227,7 @@ class Catalog:
             except DefinitionError as error:
                 self._failed[module] = discovery.changed(module)
                 self.faults[module] = str(error)
-                if multiprocessing.parent_process() is None:  # which says it once
+                if multiprocessing.parent_process() is None:  # which reports it once
                     log.warning("%s; it defines nothing", error)
 
     def _load_entry_points(self) -> None:
@@ -251,7 +251,7 @@ class Catalog:
             raise
 
     def load_full_registry(self) -> Catalog:
-        """ImageNet-testbed's name of `load`."""
+        """Loads everything: ImageNet-testbed's name of `load`."""
         return self.load()
 
 

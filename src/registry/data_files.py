@@ -1,4 +1,4 @@
-"""Files of data among the words of a command, told from lists of names by their content."""
+"""Distinguishes data files from lists of names among the words of a command, by their content."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RANGE = re.compile(r"([0-9]+)\.\.([0-9]+)")
 
 
 def form_of(path: Path) -> str | None:
-    """The form of a data file, by its first bytes; None for any other file, such as a list of names.
+    """Returns the form of a data file, by its first bytes; None for any other file, such as a list of names.
 
     Raises:
         OSError: If it cannot be read.
@@ -54,17 +54,17 @@ def form_of(path: Path) -> str | None:
 
 
 def separator_of(line: str) -> str:
-    """What separates the fields of a table, by its first line: a tab, comma or semicolon, else spaces."""
-    return next((each for each in "\t,;" if each in line), " ")
+    """Returns the separator of a table's fields, by its first line: a tab, comma or semicolon, else spaces."""
+    return next((separator for separator in "\t,;" if separator in line), " ")
 
 
 def is_picture(field: str) -> bool:
-    """Whether a field names a file of an image, by its extension."""
+    """Checks whether a field names an image file, by its extension."""
     return (mimetypes.guess_type(field.strip(), strict=False)[0] or "").startswith("image/")
 
 
 def _is_table(text: str, suffix: str) -> bool:
-    """Whether the first lines have several fields each, and the name or a field shows that they are about images."""
+    """Checks whether the first lines have several fields each, and the name or a field shows that they list images."""
     lines = [line for line in itertools.islice(text.splitlines(), 2) if line.strip()]
     if not lines:
         return False
@@ -78,10 +78,10 @@ def _is_table(text: str, suffix: str) -> bool:
 
 
 def data_path(word: str) -> str | None:
-    """The path that a word gives of a data file, of a folder of shards, or of shards by ``{…}``; None for any other.
+    """Returns the path if a word names a data file, a folder of shards, or shards by ``{…}``; else None.
 
     Raises:
-        UnknownNameError: If a word says that it is a table, and is none; or names shards, of which some are missing.
+        UnknownNameError: If a word is marked as a table but is not one, or names shards of which some are missing.
     """
     explicit = word.startswith(EXPLICIT)
     path = expanded(word.removeprefix(EXPLICIT))
@@ -93,7 +93,7 @@ def data_path(word: str) -> str | None:
             return str(path) if form is not None else None
         if path.is_dir():
             return str(path) if _holds_shards(path) else None
-    except OSError:  # for example a name that is too long, or no permission; others say so
+    except OSError:  # for example a name that is too long, or no permission; other code reports these
         return None
     if explicit:
         raise UnknownNameError(f"there is no file {path}")
@@ -101,7 +101,7 @@ def data_path(word: str) -> str | None:
 
 
 def _holds_shards(folder: Path) -> bool:
-    """Whether a folder has tar files, and no folders of classes."""
+    """Checks whether a folder has tar files, and no folders of classes."""
     there = [entry for entry in os.scandir(folder) if not entry.name.startswith(".")]
     return any(_is_shard(entry.name) for entry in there) and not any(entry.is_dir() for entry in there)
 
@@ -111,16 +111,16 @@ def _is_shard(name: str) -> bool:
 
 
 def _shards(word: str) -> str | None:
-    """Shards that a pattern or braces name, written with braces."""
+    """Returns the shards that a pattern or braces name, written with braces."""
     if not _is_shard(word) or not re.search(r"[*?\[{]", word):
         return None
     if re.search(r"[*?\[]", word):
-        found = sorted(glob.glob(word))
-        if not found:
+        shards = sorted(glob.glob(word))
+        if not shards:
             raise UnknownNameError(f"no file matches {os.path.abspath(word)}")
-        return in_braces(found)
+        return in_braces(shards)
     paths = braces_expanded(word)
-    missing = [each for each in paths if not os.path.isfile(each)]
+    missing = [path for path in paths if not os.path.isfile(path)]
     if missing:
         raise UnknownNameError(f"{word} names {len(paths)} files, of which {len(missing)} are missing: {missing[0]}, …")
     return word
@@ -142,12 +142,12 @@ def braces_expanded(text: str) -> list[str]:
         if not first <= last < first + _MOST_SHARDS:
             raise UnknownNameError(f"{text}: {match[0]} is not a range of at most {_MOST_SHARDS:,} numbers")
         options = [str(number).zfill(len(numbers[1])) for number in range(first, last + 1)]
-    found = [
-        each for option in options for each in braces_expanded(text[: match.start()] + option + text[match.end() :])
+    texts = [
+        name for option in options for name in braces_expanded(text[: match.start()] + option + text[match.end() :])
     ]
-    if len(found) > _MOST_SHARDS:
+    if len(texts) > _MOST_SHARDS:
         raise UnknownNameError(f"{text} stands for more than {_MOST_SHARDS:,} files")
-    return found
+    return texts
 
 
 def _beginning(texts: Sequence[str]) -> str:
@@ -157,7 +157,7 @@ def _beginning(texts: Sequence[str]) -> str:
 
 
 def in_braces(paths: Sequence[str]) -> str:
-    """Several paths as one text, which `braces_expanded` reads."""
+    """Writes several paths as one text, which `braces_expanded` reads."""
     if len(paths) == 1:
         return paths[0]
     start = _beginning(paths)
@@ -165,7 +165,9 @@ def in_braces(paths: Sequence[str]) -> str:
     while start and start[-1].isdigit():  # numbers of one width stay whole
         start = start[:-1]
     middles = [path[len(start) : len(path) - len(end)] for path in paths]
-    numbers = [int(each) if each.isascii() and each.isdigit() else -1 for each in middles]
-    whole = len({len(each) for each in middles}) == 1 and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    numbers = [int(middle) if middle.isascii() and middle.isdigit() else -1 for middle in middles]
+    whole = len({len(middle) for middle in middles}) == 1 and numbers == list(
+        range(numbers[0], numbers[0] + len(numbers))
+    )
     inner = f"{middles[0]}..{middles[-1]}" if whole and numbers[0] >= 0 else ",".join(middles)
     return f"{start}{{{inner}}}{end}"

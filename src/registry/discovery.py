@@ -56,7 +56,7 @@ def import_definitions(module: str) -> None:
     """Imports a definition module, which registers what it defines; it may be written for ImageNet-testbed.
 
     Raises:
-        DefinitionError: If it fails; names the line.
+        DefinitionError: If it fails; the message names the line.
     """
     origin = _origin(module)
     with clear_faults(f"the definition file {module}", origin), access_log.watch(access_log.SHARED):
@@ -67,7 +67,7 @@ def import_definitions(module: str) -> None:
 
 
 def changed(module: str) -> int | None:
-    """When the file of a module was changed, in nanoseconds; None if it has none."""
+    """Returns when the file of a module was changed, in nanoseconds; None if it has none."""
     origin = _origin(module)
     try:
         return None if origin is None else os.stat(origin).st_mtime_ns
@@ -116,10 +116,10 @@ def load_plugin(path: Path, catalog: Catalog) -> None:
 
 
 def load_plugin_file(path: Path) -> ModuleType:
-    """Runs a definition file; `testbed.plugins.import_names` says what its imports mean.
+    """Runs a definition file; `testbed.plugins.import_names` resolves its imports.
 
     Raises:
-        PluginError: If the file is missing or fails; names the line.
+        PluginError: If the file is missing or fails; the message names the line.
     """
     if not path.is_file():
         raise PluginError(f"--plugin {path}: there is no such file")
@@ -144,12 +144,12 @@ def _origin(module: str) -> str | None:
 
 @contextmanager
 def clear_faults(what: str, file: str | None, remedy: str = "") -> Iterator[None]:
-    """Turns any error of a definition file into one line that says what failed and where.
+    """Turns any error of a definition file into one line that names what failed and where.
 
     Args:
-        what: What is being loaded.
+        what: The thing being loaded.
         file: Its file, if it is one; the message names the last line of this file in the traceback.
-        remedy: How to fix it.
+        remedy: The way to fix it.
     """
     try:
         yield

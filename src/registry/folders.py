@@ -17,7 +17,7 @@ PREFIX = "folder/"  # the settings of image folders
 
 
 def settings_of_folders(registry: Any, words: Sequence[str], inputs: Inputs) -> tuple[Sequence[str], Inputs]:
-    """Words and inputs with paths written as settings, ``folder/NAME`` and ``file/NAME`` below the data root.
+    """Writes words and inputs with paths as settings, ``folder/NAME`` and ``file/NAME`` below the data root.
 
     Without a data root, the parent of the folder or file becomes the data root. A name that is registered stays what
     it is, and so does a file with a list of names.
@@ -26,7 +26,7 @@ def settings_of_folders(registry: Any, words: Sequence[str], inputs: Inputs) -> 
         DataError: If a folder or file is not below the data root.
         UnknownNameError: If a word is neither a name nor a path.
     """
-    known, found = registry.eval_settings, list(words)
+    known, resolved = registry.eval_settings, list(words)
     for index, word in enumerate(words):
         if word in registry.eval_setting_collections or word in known:
             continue
@@ -44,8 +44,8 @@ def settings_of_folders(registry: Any, words: Sequence[str], inputs: Inputs) -> 
             raise DataError(
                 f"the {what} {word} is not below the data root {root}; give --data-root {path.parent}, or run it alone"
             )
-        found[index] = prefix + path.relative_to(base).as_posix()
-    return found, inputs
+        resolved[index] = prefix + path.relative_to(base).as_posix()
+    return resolved, inputs
 
 
 def _check_no_path(known: Any, word: str) -> None:

@@ -112,7 +112,7 @@ def _read(distribution: str) -> tuple[Names, Names]:
 
 
 class _UnexpectedError(Exception):
-    """What a file defines is not a table of constants."""
+    """A file does not define a table of constants as expected."""
 
 
 def _folder(package: str) -> Path:
@@ -124,7 +124,7 @@ def _folder(package: str) -> Path:
 
 
 def _torchvision(folder: Path) -> tuple[Names, Names]:
-    """Builders that are registered in ``models/*.py``; their weights are the enumeration that they take."""
+    """Reads the builders registered in ``models/*.py``; their weights are the enumeration that they take."""
     names: Names = {}
     hub: Names = {}
     for path in sorted((folder / "models").glob("*.py")):
@@ -142,30 +142,30 @@ def _torchvision(folder: Path) -> tuple[Names, Names]:
 
 
 def _weights_class(function: ast.FunctionDef, path: Path) -> str:
-    for each in (*function.args.args, *function.args.kwonlyargs):
-        if each.arg == "weights" and each.annotation is not None:
+    for arg in (*function.args.args, *function.args.kwonlyargs):
+        if arg.arg == "weights" and arg.annotation is not None:
             inner = [
-                node.id for node in ast.walk(each.annotation) if isinstance(node, ast.Name) and node.id != "Optional"
+                node.id for node in ast.walk(arg.annotation) if isinstance(node, ast.Name) and node.id != "Optional"
             ]
             if len(inner) == 1:
                 return inner[0]
-    raise _UnexpectedError(f"{path.name}: {function.name} does not say which weights it takes")
+    raise _UnexpectedError(f"{path.name}: {function.name} does not name the weights that it takes")
 
 
 def _enumerated(module: StaticModule, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The members of an enumeration of weights, with their URL and what they say."""
-    for each in module.classes[name].body if name in module.classes else []:
-        if not isinstance(each, ast.Assign) or not isinstance(each.value, ast.Call):
+    """Returns the members of an enumeration of weights, with their URL and metadata."""
+    for statement in module.classes[name].body if name in module.classes else []:
+        if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
             continue  # such as DEFAULT, another name of a member
-        given = {keyword.arg: module.value(keyword.value) for keyword in each.value.keywords}
+        given = {keyword.arg: module.value(keyword.value) for keyword in statement.value.keywords}
         url, meta = given.get("url"), given.get("meta")
         if not isinstance(url, str) or not isinstance(meta, dict):
             raise _UnexpectedError(f"the weights {name} are not constants")
-        yield each.targets[0].id, {**meta, "url": url}  # type: ignore[attr-defined]
+        yield statement.targets[0].id, {**meta, "url": url}  # type: ignore[attr-defined]
 
 
 def _timm(folder: Path) -> tuple[Names, Names]:
-    """Functions that are registered in ``models/*.py``, with the tags of ``default_cfgs``."""
+    """Reads the functions registered in ``models/*.py``, with the tags of ``default_cfgs``."""
     names: Names = {}
     places: dict[str, tuple[str, ...]] = {}
     for path in sorted((folder / "models").glob("*.py")):
@@ -189,10 +189,10 @@ def _timm(folder: Path) -> tuple[Names, Names]:
 
 
 def _tags(module: StaticModule, path: Path) -> dict[str, tuple[deque[str], dict[str, tuple[str, str]]]]:
-    """Architecture → its tags, the default first, and where their weights are: as timm's ``generate_default_cfgs``."""
+    """Returns architecture → tags, the default first, and places of weights: as timm's ``generate_default_cfgs``."""
     table: dict[str, Any] = {}
-    for each in module.body:
-        value = each.value if isinstance(each, ast.Assign | ast.AnnAssign) else None
+    for statement in module.body:
+        value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
         if (
             isinstance(value, ast.Call)
             and isinstance(value.func, ast.Name)
@@ -200,23 +200,23 @@ def _tags(module: StaticModule, path: Path) -> dict[str, tuple[deque[str], dict[
         ):
             written = value.args[0]
             changed = module.changed_with(written.id) if isinstance(written, ast.Name) else set()
-            found = module.value(written)
-            if changed and _QUICK in changed and isinstance(found, dict):
-                found |= _quick(found)
+            defaults = module.value(written)
+            if changed and _QUICK in changed and isinstance(defaults, dict):
+                defaults |= _quick(defaults)
                 changed = set()
             if changed:
                 raise _UnexpectedError(f"{path.name}: the table of weights is changed by code")
-            if not isinstance(found, dict):
+            if not isinstance(defaults, dict):
                 raise _UnexpectedError(f"{path.name}: the table of weights is not one of constants")
-            table = found
+            table = defaults
     tags: dict[str, deque[str]] = defaultdict(deque)
     weights: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
     chosen = set()
     for name, about in table.items():
         if not isinstance(about, dict):
             raise _UnexpectedError(f"{path.name}: the weights of {name} are not constants")
-        place = tuple(about.get(each) or "" for each in ("hf_hub_id", "url", "file"))
-        if any(each is UNKNOWN for each in place):
+        place = tuple(about.get(key) or "" for key in ("hf_hub_id", "url", "file"))
+        if any(item is UNKNOWN for item in place):
             raise _UnexpectedError(f"{path.name}: the place of the weights of {name} is not constant")
         model, _, tag = name.partition(".")
         first = (any(place) and not tag) or (tag.endswith("*") and model not in chosen)
@@ -236,15 +236,15 @@ _QUICK = "_quick_gelu_cfgs"
 
 
 def _quick(table: dict[str, Any]) -> dict[str, Any]:
-    """timm's networks with QuickGELU, which take the weights of those that are noted to be trained so."""
-    found = {}
+    """Returns timm's networks with QuickGELU, which take the weights of those that are noted to be trained so."""
+    configurations = {}
     for name, about in table.items():
         notes = about.get("notes") if isinstance(about, dict) else None
         if notes and "quickgelu" in notes[0]:
             place = about.get("hf_hub_id")
             place = f"timm/{name}" if place == "timm/" else place
-            found[name.replace("_clip_", "_clip_quickgelu_")] = {**about, "hf_hub_id": place}
-    return found
+            configurations[name.replace("_clip_", "_clip_quickgelu_")] = {**about, "hf_hub_id": place}
+    return configurations
 
 
 def _open_clip(folder: Path) -> tuple[Names, Names]:
@@ -260,7 +260,7 @@ def _open_clip(folder: Path) -> tuple[Names, Names]:
         table |= {f"{name}-quickgelu": quick} if quick else {}
     names: Names = {}
     for path in (folder / "model_configs").glob("*.json"):
-        if all(each in json.loads(path.read_bytes()) for each in ("embed_dim", "vision_cfg", "text_cfg")):
+        if all(key in json.loads(path.read_bytes()) for key in ("embed_dim", "vision_cfg", "text_cfg")):
             names[path.stem] = list(table.get(path.stem, {}))
     hub: Names = defaultdict(list)
     for name, tags in table.items():

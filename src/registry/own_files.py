@@ -12,17 +12,17 @@ _UNUSUAL = re.compile(r"[^\w.-]+")
 
 
 def own_path(name: str) -> tuple[str, Path] | None:
-    """What stands before the path in a name, and the path; None for a name without one."""
-    found = _OWN.fullmatch(name)
-    return None if found is None else (found["before"], Path(found["path"]))
+    """Splits a name into the part before the path, and the path; None for a name without one."""
+    match = _OWN.fullmatch(name)
+    return None if match is None else (match["before"], Path(match["path"]))
 
 
 def short_names(path: Path) -> list[str]:
-    """Names for a path from the shortest to the longest: the stem, then with the folders above it."""
+    """Yields names for a path from the shortest to the longest: the stem, then with the folders above it."""
     stem = path.name
-    while (shorter := next((stem.removesuffix(each) for each in _SUFFIXES if stem.endswith(each)), stem)) != stem:
+    while (shorter := next((stem.removesuffix(suffix) for suffix in _SUFFIXES if stem.endswith(suffix)), stem)) != stem:
         stem = shorter
-    folders = [_plain(each) for each in path.parent.parts if each != "/"]
+    folders = [_plain(part) for part in path.parent.parts if part != "/"]
     return ["/".join([*folders[len(folders) - count :], _plain(stem)]) for count in range(len(folders) + 1)]
 
 

@@ -1,8 +1,8 @@
 """Sends objects whose classes are defined in plug-in files to another process.
 
 Python's own way of sending an object names the module of its class, which the other process must be able to import. A
-plug-in file is no such module until it has been loaded there; a parcel loads the plug-ins before it is opened, and does
-so with the inputs that were active where it was packed.
+plug-in file is not such a module until it has been loaded there; a parcel loads the plug-ins before it is opened, and
+does so with the inputs that were active where it was packed.
 """
 
 from __future__ import annotations

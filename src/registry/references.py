@@ -1,11 +1,11 @@
-"""The names of settings: one grammar, by which they are taken apart and put together.
+"""The names of settings: one grammar, which parses and builds them.
 
     NAME[.vlmevalkit][.part][.among-present][+CORRUPTION][.anchors:FILE.json|.random-K][[.WORD…]@JUDGE[&JUDGE…]][.NODE]
 
 NAME is registered: a definition, or one of a family, whose own words (``cifar10.linear_probe.k5``) belong to it. The
-rest says what is made of it: other rules for the answers, the part of a data set that is there, only the classes of the
-data to choose from, perturbed images, some of the samples (those that a file chooses, or the first K in random order),
-a judge, a node of its graph.
+rest derives a setting from it: other rules for the answers, the part of a data set that is there, only the classes of
+the data to choose from, perturbed images, some of the samples (those that a file chooses, or the first K in random
+order), a judge, a node of its graph.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from testbed.errors import DataError, DefinitionError, unknown_name
 from testbed.inputs import active
 from testbed.paths import expanded
 from testbed.registry import discovery
-from testbed.registry.table import Registry, Source
+from testbed.registry.table import DefinitionSource, Registry
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -53,16 +53,16 @@ class SettingReference:
     """The name of a setting in its parts.
 
     Attributes:
-        name: What is registered.
-        rules: Whether VLMEvalKit's published rules read the answers.
-        part: Whether it is what is there of a data set, which is less than the whole.
-        present: Whether a classifier chooses from the classes of the data alone, not from all that it knows.
+        name: The registered name.
+        rules: True if VLMEvalKit's published rules read the answers.
+        part: True for the available part of an incomplete data set.
+        present: True if a classifier chooses only among the classes in the data, not among all its classes.
         corruption: The setting whose perturbation changes the images; empty for none.
-        words: How the judge scores, in the order of `WORDS`.
+        words: The judge's way of scoring, in the order of `WORDS`.
         judge: The model that scores captions or answers, or several with ``&`` between them; empty for none.
         node: One of `NODES`; empty for the setting itself.
         anchors: The path of a file that chooses some of the samples; empty for all.
-        first: How many samples of its random order; 0 for all. See `testbed.data.random_order`.
+        first: The number of samples in its random order; 0 for all. See `testbed.data.random_order`.
     """
 
     name: str
@@ -94,7 +94,7 @@ class SettingReference:
 
     @property
     def is_part(self) -> bool:
-        """Whether it is only some of the samples of a setting."""
+        """True if this is a subset of the samples of a setting."""
         return self.first > 0 or self.anchors != ""
 
     @property
@@ -104,19 +104,19 @@ class SettingReference:
 
     @property
     def question(self) -> str:
-        """All but the judge: settings with equal ones are scored by different judges in the same way."""
+        """Everything but the judge: settings with equal ones are scored by different judges in the same way."""
         return ".".join([str(self.scored), *self.words])
 
     @classmethod
     def parse(cls, name: str) -> SettingReference:
-        """The parts of a name in its one spelling, such as one in a store, by the grammar alone.
+        """Parses a name in its canonical spelling, such as one in a store, by the grammar alone.
 
-        Where a name has a mark of the grammar in a place of its own, only `Settings.reference` is sure to know.
+        Where a name has a mark of the grammar in a place of its own, only `Settings.reference` is certain.
         """
         if some := _ANCHORS.search(name):
-            found = replace(cls.parse(name[: some.start()] + name[some.end() :]), anchors=some[1])
-            return found if str(found) == name else cls(name)
-        if node := next((each for each in NODES if name.endswith(f".{each}")), ""):
+            reference = replace(cls.parse(name[: some.start()] + name[some.end() :]), anchors=some[1])
+            return reference if str(reference) == name else cls(name)
+        if node := next((node for node in NODES if name.endswith(f".{node}")), ""):
             name = name.removesuffix(f".{node}")
         path = _FILE.match(name)
         start = path.end() if path else 0
@@ -132,22 +132,22 @@ class SettingReference:
         before, part = before.removesuffix(PART), before.endswith(PART)
         rules = before.endswith(RULES)
         own = name[:start] + before.removesuffix(RULES)
-        found = cls(own, rules, corruption, tuple(words), judge, node, first, present=present, part=part)
-        return found if str(found.setting) == name else cls(name, node=node)
+        reference = cls(own, rules, corruption, tuple(words), judge, node, first, present=present, part=part)
+        return reference if str(reference.setting) == name else cls(name, node=node)
 
 
 def is_part(name: str) -> bool:
-    """Whether a name in its one spelling, such as one in a store, is that of some of the samples of a setting."""
+    """Checks whether a name in its canonical spelling, such as one in a store, is a subset of a setting's samples."""
     return says_parts(name) and SettingReference.parse(name).is_part
 
 
 def says_parts(pattern: str) -> bool:
-    """Whether a pattern, or a name, is about parts of settings."""
+    """Checks whether a pattern, or a name, is about subsets of settings."""
     return RANDOM in pattern or ANCHORS in pattern
 
 
 def anchored(name: str, path: Path) -> str:
-    """The name of those samples of a setting that a file of anchors chooses."""
+    """The name of those samples of a setting that an anchor file chooses."""
     return str(replace(SettingReference.parse(name), anchors=str(expanded(path).absolute())))
 
 
@@ -157,15 +157,15 @@ def among_present(settings: Settings, names: Sequence[str]) -> list[str]:
     Raises:
         DefinitionError: If a setting has no such view.
     """
-    found = [replace(settings.reference(name) or SettingReference(name), present=True) for name in names]
-    for each in found:
+    references = [replace(settings.reference(name) or SettingReference(name), present=True) for name in names]
+    for name in references:
         with contextlib.suppress(DataError):  # which the run reports
-            settings.get(str(each))
-    return list(dict.fromkeys(map(str, found)))
+            settings.get(str(name))
+    return list(dict.fromkeys(map(str, references)))
 
 
 class Settings(Registry["EvalSetting"]):
-    """The registry of eval settings, with all that is made of those that are registered.
+    """The registry of eval settings, with the settings derived from registered ones.
 
     Args:
         models: The judges.
@@ -175,7 +175,7 @@ class Settings(Registry["EvalSetting"]):
         super().__init__("eval setting", "testbed list settings")
         self._models = models
 
-    def _add(self, name: str, item: Callable[[], EvalSetting], source: Source) -> None:
+    def _add(self, name: str, item: Callable[[], EvalSetting], source: DefinitionSource) -> None:
         if isinstance(name, str) and (node := SettingReference.parse(name).node):
             raise DefinitionError(
                 f"the eval setting {name!r} at {source} has the name of a node, the {node} of the setting before it;"
@@ -184,7 +184,7 @@ class Settings(Registry["EvalSetting"]):
         super()._add(name, item, source)
 
     def reference(self, name: str) -> SettingReference | None:
-        """The parts of a name, in their one spelling; None if it is unknown. Builds nothing."""
+        """Parses a name in its canonical spelling; None if it is unknown. Builds nothing."""
         if (some := _ANCHORS.search(name)) and not self.defines(name):
             of = self.reference(name[: some.start()] + name[some.end() :])
             return (
@@ -192,20 +192,20 @@ class Settings(Registry["EvalSetting"]):
             )
         for node in NODES:
             if name.endswith(f".{node}"):
-                found = self._judged(name.removesuffix(f".{node}"))
-                return None if found is None else replace(found, node=node)
+                reference = self._judged(name.removesuffix(f".{node}"))
+                return None if reference is None else replace(reference, node=node)
         return self._judged(name)
 
     def canonical(self, name: str) -> str | None:
-        """The one spelling of a name, or None if it is unknown. Builds nothing."""
-        found = self.reference(name)
-        return None if found is None else str(found)
+        """Returns the canonical spelling of a name, or None if it is unknown. Builds nothing."""
+        reference = self.reference(name)
+        return None if reference is None else str(reference)
 
     def get(self, name: str) -> EvalSetting:
         """The setting with this name.
 
         Raises:
-            UnknownNameError: If there is none; suggests the nearest names.
+            UnknownNameError: If there is none; the message suggests the nearest names.
             DefinitionError: If its parts do not go together.
         """
         reference = self.reference(name)
@@ -223,12 +223,12 @@ class Settings(Registry["EvalSetting"]):
         return self.plain(name) or self.plain(name + IN_MEMORY)
 
     def source(self, name: str) -> str:
-        """The place of what a setting is made of."""
+        """The place of the definition that a setting derives from."""
         reference = self.reference(name)
         return super().source(name if reference is None else reference.name)
 
     def explain(self, name: str) -> str | None:
-        """Why a name is unknown: its setting is known, its judge or its file of anchors is not."""
+        """Explains an unknown name whose setting is known: its judge or its anchor file is not."""
         if ANCHORS in name and self.reference(name.partition(ANCHORS)[0]) is not None:
             return f"after {ANCHORS} comes the path of a file that testbed anchors choose wrote, which ends in .json"
         for _, judge in self._cuts(name):
@@ -240,7 +240,7 @@ class Settings(Registry["EvalSetting"]):
 
     def _judged(self, text: str) -> SettingReference | None:
         for scored, judge in self._cuts(text):
-            judges = [each if each.startswith(LABELS) else self._models.canonical(each) for each in judge.split(AND)]
+            judges = [part if part.startswith(LABELS) else self._models.canonical(part) for part in judge.split(AND)]
             if None not in judges:
                 return replace(scored, judge=AND.join(map(str, judges)))
         return self._drawn(text)
@@ -248,9 +248,9 @@ class Settings(Registry["EvalSetting"]):
     def _cuts(self, text: str) -> Iterator[tuple[SettingReference, str]]:
         """The settings (with words) that may stand before an ``@``, and what stands after it."""
         for cut in [] if self.defines(text) else [index for index, mark in enumerate(text) if mark == JUDGED]:
-            found = self._worded(text[:cut])
-            if found is not None and text[cut + 1 :]:
-                yield found, text[cut + 1 :]
+            reference = self._worded(text[:cut])
+            if reference is not None and text[cut + 1 :]:
+                yield reference, text[cut + 1 :]
 
     def _worded(self, text: str) -> SettingReference | None:
         words = set[str]()
@@ -278,11 +278,11 @@ class Settings(Registry["EvalSetting"]):
     def _with_rules(self, text: str) -> SettingReference | None:
         for mark, field in ((PRESENT, "present"), (PART, "part")):
             if text.endswith(mark) and not self.defines(text):
-                found = self._with_rules(text.removesuffix(mark))
-                if found is None or found.present or getattr(found, field):
+                reference = self._with_rules(text.removesuffix(mark))
+                if reference is None or reference.present or getattr(reference, field):
                     return None
                 given: dict[str, Any] = {field: True}
-                return replace(found, **given)
+                return replace(reference, **given)
         rules = text.endswith(RULES) and not self.defines(text)
         known = self.plain(text.removesuffix(RULES) if rules else text)
         return None if known is None else SettingReference(known, rules)

@@ -1,6 +1,6 @@
-"""Facts that take importing a large library to find, remembered between processes.
+"""Caches facts that require importing a large library, between processes.
 
-A fact is found again if a library has another version, or if the code that finds it has changed.
+A fact is determined again if a library has another version, or if the code that determines it has changed.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from testbed.paths import cache_dir, write_atomically
 def remembered(
     kind: str, key: Sequence[Any], libraries: Sequence[str], code: Sequence[str | Path], find: Callable[[], Any]
 ) -> Any:
-    """A fact, from the cache folder if it is there.
+    """Returns a fact, from the cache folder if it is there.
 
     Args:
-        kind: What it is, for the name of the file.
-        key: What it is about: plain values.
+        kind: The kind of fact, for the name of the file.
+        key: Its subject: plain values.
         libraries: The distributions whose versions it depends on.
         code: The source files that find it, such as ``[__file__]``.
-        find: Finds it. What it returns is remembered if JSON keeps it as it is; tuples become lists.
+        find: Determines it. Its result is cached if JSON preserves it; tuples become lists.
 
     Returns:
         The result of ``find``, always with lists for tuples.
     """
     known = {
         "key": list(key),
-        "libraries": [_version(each) for each in libraries],
-        "code": [_content(str(each)) for each in code],
+        "libraries": [_version(library) for library in libraries],
+        "code": [_content(str(path)) for path in code],
     }
     text = json.dumps(known, default=str)
     path = cache_dir("facts") / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
@@ -61,8 +61,8 @@ def remembered(
 def _listed(value: Any) -> Any:
     """A value with lists for tuples."""
     if isinstance(value, dict):
-        return {key: _listed(each) for key, each in value.items()}
-    return [_listed(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: _listed(item) for key, item in value.items()}
+    return [_listed(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 @cache

@@ -39,7 +39,7 @@ def select(registry: Registry[Any], collections: Collections, words: Iterable[st
 
 
 def replaced(registry: Registry[Any], chosen: Iterable[str]) -> list[str]:
-    """What to tell about names whose definition in a plug-in stands in place of testbed's own: a line per file."""
+    """Returns a line for each plug-in file whose definitions replace testbed's own."""
     by_file: dict[str, list[str]] = {}
     for name in chosen:
         file = registry.origin(name) or ""
@@ -120,8 +120,8 @@ def _files(registry: Registry[Any], word: str) -> list[str]:
         or (mark == ":" and (not suffix or _has_wildcards(suffix)))
     ):
         return []
-    found = [] if "\0" in pattern else glob.glob(str(expanded(pattern)), recursive=True)
-    files = [path for path in found if os.path.isfile(path)]
+    paths = [] if "\0" in pattern else glob.glob(str(expanded(pattern)), recursive=True)
+    files = [path for path in paths if os.path.isfile(path)]
     if not files:
         raise UnknownNameError(f"no file matches {os.path.abspath(expanded(pattern))!r}, for {word!r}")
     names = (registry.canonical(f"{before}{mark}{path}") for path in sorted(files, key=natural_key))
@@ -129,7 +129,7 @@ def _files(registry: Registry[Any], word: str) -> list[str]:
 
 
 def _names_a_path(word: str) -> bool:
-    """Whether the part after the first comma or colon is an existing path, brackets included."""
+    """Checks whether the part after the first comma or colon is an existing path, brackets included."""
     path = re.split("[,:]", word, maxsplit=1)[-1]
     return os.path.exists(expanded(path))
 

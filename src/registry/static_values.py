@@ -30,8 +30,10 @@ class StaticModule:
 
     def __init__(self, path: Path) -> None:
         self.body = ast.parse(path.read_bytes()).body
-        self.functions = {each.name: each for each in self.body if isinstance(each, ast.FunctionDef)}
-        self.classes = {each.name: each for each in self.body if isinstance(each, ast.ClassDef)}
+        self.functions = {
+            statement.name: statement for statement in self.body if isinstance(statement, ast.FunctionDef)
+        }
+        self.classes = {statement.name: statement for statement in self.body if isinstance(statement, ast.ClassDef)}
         self._assigned = dict(_assignments(self.body))
         self._values: dict[str, Any] = {}
 
@@ -46,9 +48,9 @@ class StaticModule:
     def changed_with(self, name: str) -> set[str]:
         """The names used where a table of the file is changed after it was assigned, as by a loop."""
         used: set[str] = set()
-        for each in self.body:
-            if isinstance(each, ast.For | ast.If | ast.With | ast.Try | ast.Expr | ast.Assign | ast.AugAssign):
-                nodes = list(ast.walk(each))
+        for statement in self.body:
+            if isinstance(statement, ast.For | ast.If | ast.With | ast.Try | ast.Expr | ast.Assign | ast.AugAssign):
+                nodes = list(ast.walk(statement))
                 if any(_changes(node, name) for node in nodes):
                     used |= {node.id for node in nodes if isinstance(node, ast.Name)}
         return used
@@ -56,8 +58,8 @@ class StaticModule:
     def decorated(self, decorator: str) -> Iterator[ast.FunctionDef]:
         """The functions with a decorator, whether it is called or not."""
         for function in self.functions.values():
-            for each in function.decorator_list:
-                called = each.func if isinstance(each, ast.Call) else each
+            for applied in function.decorator_list:
+                called = applied.func if isinstance(applied, ast.Call) else applied
                 if isinstance(called, ast.Name) and called.id == decorator:
                     yield function
 
@@ -75,10 +77,10 @@ class StaticModule:
         if isinstance(node, ast.Name):
             return local[node.id] if node.id in local else self._name(node.id, depth)
         if isinstance(node, ast.Tuple | ast.List):
-            return [self._value(each, local, depth) for each in node.elts]
+            return [self._value(element, local, depth) for element in node.elts]
         if isinstance(node, ast.Dict):
             keys = (None if key is None else self._value(key, local, depth) for key in node.keys)
-            values = (self._value(each, local, depth) for each in node.values)
+            values = (self._value(value, local, depth) for value in node.values)
             return _dictionary(zip(keys, values, strict=True))
         if isinstance(node, ast.DictComp):
             rows = self._rows(node.generators, local, depth)
@@ -94,8 +96,8 @@ class StaticModule:
     def _computed(self, node: ast.expr | None, local: Mapping[str, Any], depth: int) -> Any:
         """The value of an operation on known values."""
         if isinstance(node, ast.JoinedStr):
-            parts = [self._value(each, local, depth) for each in node.values]
-            return "".join(parts) if all(isinstance(each, str) for each in parts) else UNKNOWN
+            parts = [self._value(value, local, depth) for value in node.values]
+            return "".join(parts) if all(isinstance(part, str) for part in parts) else UNKNOWN
         if isinstance(node, ast.FormattedValue):
             plain = node.conversion == -1 and node.format_spec is None
             return self._value(node.value, local, depth) if plain else UNKNOWN
@@ -109,17 +111,17 @@ class StaticModule:
             test = self._value(node.test, local, depth)
             return UNKNOWN if test is UNKNOWN else self._value(node.body if test else node.orelse, local, depth)
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
-            sides = (self._value(each, local, depth) for each in (node.left, node.comparators[0]))
+            sides = (self._value(side, local, depth) for side in (node.left, node.comparators[0]))
             return _compared(node.ops[0], *sides)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.keywords:
-            given = [self._value(each, local, depth) for each in node.args]
+            given = [self._value(arg, local, depth) for arg in node.args]
             return _method(self._value(node.func.value, local, depth), node.func.attr, given)
         return UNKNOWN
 
     def _rows(
         self, generators: Sequence[ast.comprehension], local: Mapping[str, Any], depth: int
     ) -> list[dict[str, Any]] | None:
-        """What the names of a comprehension stand for, turn by turn; None if that is not known."""
+        """Yields the values of a comprehension's names, turn by turn; None if that is not known."""
         rows = [dict(local)]
         for generator in generators:
             longer = []
@@ -129,7 +131,7 @@ class StaticModule:
                     return None
                 for item in over:
                     bound = _bound(generator.target, item)
-                    tests = [self._value(each, {**row, **(bound or {})}, depth) for each in generator.ifs]
+                    tests = [self._value(condition, {**row, **(bound or {})}, depth) for condition in generator.ifs]
                     if bound is None or UNKNOWN in tests:
                         return None
                     longer += [{**row, **bound}] if all(tests) else []
@@ -137,44 +139,48 @@ class StaticModule:
         return rows
 
     def _call(self, node: ast.Call, local: Mapping[str, Any], depth: int) -> Any:
-        given = [self._value(each, local, depth) for each in node.args]
-        named = _dictionary((each.arg, self._value(each.value, local, depth)) for each in node.keywords)
+        given = [self._value(arg, local, depth) for arg in node.args]
+        named = _dictionary((keyword.arg, self._value(keyword.value, local, depth)) for keyword in node.keywords)
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if named is UNKNOWN:
             return UNKNOWN
         if name == "dict" and name not in self.functions:
-            parts = [_dictionary(each) if _are_items(each) else each for each in given]
-            return _dictionary([*((None, each) for each in parts), (None, named)])
+            parts = [_dictionary(value) if _are_items(value) else value for value in given]
+            return _dictionary([*((None, part) for part in parts), (None, named)])
         function = self.functions.get(name)
         if function is None or not isinstance(function.body[-1], ast.Return):
             return UNKNOWN
-        if any(not _is_text(each) for each in function.body[:-1]):
+        if any(not _is_text(statement) for statement in function.body[:-1]):
             return UNKNOWN
-        takes = [each.arg for each in (*function.args.args, *function.args.kwonlyargs)]
+        takes = [arg.arg for arg in (*function.args.args, *function.args.kwonlyargs)]
         defaults = dict(zip(reversed(function.args.args), reversed(function.args.defaults), strict=False))
-        bound = {each.arg: self.value(default) for each, default in defaults.items()}
-        bound |= dict(zip(takes, given, strict=False)) | {key: each for key, each in named.items() if key in takes}
+        bound = {arg.arg: self.value(default) for arg, default in defaults.items()}
+        bound |= dict(zip(takes, given, strict=False)) | {key: value for key, value in named.items() if key in takes}
         if function.args.kwarg is not None:
-            bound[function.args.kwarg.arg] = {key: each for key, each in named.items() if key not in takes}
+            bound[function.args.kwarg.arg] = {key: value for key, value in named.items() if key not in takes}
         return self._value(function.body[-1].value, bound, depth)
 
 
 def _assignments(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
-    """Names with their values; not those that are made of the name itself, as in ``table = checked(table)``."""
-    for each in body:
-        if isinstance(each, ast.Assign):
-            used = {node.id for node in ast.walk(each.value) if isinstance(node, ast.Name)}
-            names = (target.id for target in each.targets if isinstance(target, ast.Name))
-            yield from ((name, each.value) for name in names if name not in used)
-        elif isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name) and each.value is not None:
-            yield each.target.id, each.value
+    """Yields names with their values; not those that refer to the name itself, as in ``table = checked(table)``."""
+    for statement in body:
+        if isinstance(statement, ast.Assign):
+            used = {node.id for node in ast.walk(statement.value) if isinstance(node, ast.Name)}
+            names = (target.id for target in statement.targets if isinstance(target, ast.Name))
+            yield from ((name, statement.value) for name in names if name not in used)
+        elif (
+            isinstance(statement, ast.AnnAssign)
+            and isinstance(statement.target, ast.Name)
+            and statement.value is not None
+        ):
+            yield statement.target.id, statement.value
 
 
 def _changes(node: ast.AST, name: str) -> bool:
-    """Whether a node changes what a name stands for: an item that is assigned, or a method that is called for it."""
+    """Checks whether a node changes what a name stands for: an assignment to an item, or a method call on it."""
     if isinstance(node, ast.Assign | ast.AugAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        return any(isinstance(each, ast.Subscript) and getattr(each.value, "id", "") == name for each in targets)
+        return any(isinstance(target, ast.Subscript) and getattr(target.value, "id", "") == name for target in targets)
     method = node.func if isinstance(node, ast.Call) else None
     changing = isinstance(method, ast.Attribute) and method.attr in ("update", "pop", "setdefault", "clear")
     return changing and getattr(getattr(method, "value", None), "id", "") == name
@@ -184,7 +190,7 @@ def _bound(target: ast.expr, item: Any) -> dict[str, Any] | None:
     """The names of a target with their values; None if it has another form."""
     if isinstance(target, ast.Name):
         return {target.id: item}
-    names = [each.id for each in getattr(target, "elts", ()) if isinstance(each, ast.Name)]
+    names = [element.id for element in getattr(target, "elts", ()) if isinstance(element, ast.Name)]
     fits = isinstance(target, ast.Tuple) and isinstance(item, list) and len(names) == len(item) == len(target.elts)
     return dict(zip(names, item, strict=True)) if fits else None
 
@@ -203,7 +209,7 @@ def _method(of: Any, name: str, given: Sequence[Any]) -> Any:
     """The result of a method of a text or a dictionary that changes nothing."""
     if isinstance(of, dict) and name == "items" and not given:
         return [list(item) for item in of.items()]
-    texts = isinstance(of, str) and all(isinstance(each, str | int) for each in given)
+    texts = isinstance(of, str) and all(isinstance(value, str | int) for value in given)
     try:
         return getattr(of, name)(*given) if texts and name in ("split", "replace", "lower", "upper") else UNKNOWN
     except (TypeError, ValueError):
@@ -215,19 +221,19 @@ def _is_text(statement: ast.stmt) -> bool:
 
 
 def _are_items(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, list) and len(each) == 2 for each in value)
+    return isinstance(value, list) and all(isinstance(item, list) and len(item) == 2 for item in value)
 
 
 def _dictionary(items: Any) -> Any:
     """A dictionary of keys and values; a value without a key is a dictionary whose items belong to it."""
-    found: dict[Any, Any] = {}
+    dictionary: dict[Any, Any] = {}
     for key, value in items:
         if key is None:
             if not isinstance(value, dict):
                 return UNKNOWN
-            found |= value
+            dictionary |= value
         elif isinstance(key, str | int):
-            found[key] = value
+            dictionary[key] = value
         else:
             return UNKNOWN
-    return found
+    return dictionary

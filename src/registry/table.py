@@ -31,7 +31,7 @@ class Family(Protocol[T_co]):
         ...
 
     def canonical(self, name: str) -> str | None:
-        """This family's canonical form of ``name``, or None if it does not belong to the family."""
+        """Returns this family's canonical form of ``name``, or None if it does not belong to the family."""
         ...
 
     def build(self, name: str) -> T_co:
@@ -40,11 +40,11 @@ class Family(Protocol[T_co]):
 
 
 @dataclass(frozen=True)
-class Source:
+class DefinitionSource:
     """The place where a definition is written.
 
     Attributes:
-        main: Whether that is the program itself (``__main__``), such as a script or the cells of a notebook.
+        main: True if that is the program itself (``__main__``), such as a script or the cells of a notebook.
     """
 
     file: str
@@ -63,12 +63,12 @@ def natural_key(name: str) -> list[tuple[int, int | str]]:
     return [*parts, (-1, name)]
 
 
-def caller_source(skip: Callable[[str], bool]) -> Source:
+def caller_source(skip: Callable[[str], bool]) -> DefinitionSource:
     """The nearest place on the call stack outside of skipped modules."""
     frame = sys._getframe(1)
     while frame.f_back is not None and skip(str(frame.f_globals.get("__name__", ""))):
         frame = frame.f_back
-    return Source(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__") == "__main__")
+    return DefinitionSource(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__") == "__main__")
 
 
 _THROUGH = ("testbed.registry", "testbed.api")  # what definitions are registered through
@@ -86,28 +86,28 @@ class Registry(Generic[T]):
         self.noun = noun
         self.listing = listing
         self._items: dict[str, Callable[[], T]] = {}
-        self._sources: dict[str, Source] = {}
+        self._sources: dict[str, DefinitionSource] = {}
         self._families: dict[str, Family[T]] = {}
         self._built: dict[tuple[str, Inputs], T] = {}
         self.faults: Mapping[str, str] = {}  # definition files that could not be loaded → why
 
-    def add(self, name: str, item: T, source: Source | None = None) -> T:
-        """Registers one definition. One of a notebook's cell replaces an earlier one of that name, as cells run again.
+    def add(self, name: str, item: T, source: DefinitionSource | None = None) -> T:
+        """Registers one definition. One from a notebook cell replaces an earlier one of that name, as cells run again.
 
         Raises:
             DefinitionError: If the name is not valid.
-            DuplicateNameError: If another explicit definition has the name; names both places.
+            DuplicateNameError: If another explicit definition has the name; the message names both places.
         """
         self._add(name, lambda: item, source or caller_source(lambda module: module.startswith(_THROUGH)))
         return item
 
-    def add_made(self, name: str, make: Callable[[], T], source: Source, instead_of: str = "") -> None:
+    def add_made(self, name: str, make: Callable[[], T], source: DefinitionSource, instead_of: str = "") -> None:
         """Registers one definition that depends on the active `Inputs`.
 
         Args:
             name: Its name.
-            make: Gives the definition each time that it is asked for; see `testbed.inputs.once_for_inputs`.
-            source: Where it was written.
+            make: Returns the definition on each request; see `testbed.inputs.once_for_inputs`.
+            source: The place where it was written.
             instead_of: A file whose definition of that name, if there is one, is replaced.
 
         Raises:
@@ -117,7 +117,7 @@ class Registry(Generic[T]):
             del self._items[name], self._sources[name]
         self._add(name, make, source)
 
-    def _add(self, name: str, item: Callable[[], T], source: Source) -> None:
+    def _add(self, name: str, item: Callable[[], T], source: DefinitionSource) -> None:
         check_name(self.noun, name, source)
         if name in self._items and not (source.main and self._sources[name].main):
             raise DuplicateNameError(
@@ -156,13 +156,13 @@ class Registry(Generic[T]):
     def _claims(self, name: str) -> list[tuple[Family[T], str]]:
         """The families that accept a name, with its canonical form; of those that change others' names, these alone."""
         claims = [(family, known) for family in self._families.values() if (known := family.canonical(name))]
-        return [each for each in claims if getattr(each[0], "changes_others", False)] or claims
+        return [claim for claim in claims if getattr(claim[0], "changes_others", False)] or claims
 
     def get(self, name: str) -> T:
         """The definition with this name; builds definitions of families.
 
         Raises:
-            UnknownNameError: If there is none; suggests the nearest names.
+            UnknownNameError: If there is none; the message suggests the nearest names.
         """
         if name in self._items:
             return self._items[name]()
@@ -171,7 +171,7 @@ class Registry(Generic[T]):
             raise self.unknown(name)
         if canonical in self._items:
             return self._items[canonical]()
-        key = (canonical, active())  # a family may look at the data to know what a definition is like
+        key = (canonical, active())  # a family may have to read the data to build a definition
         if key not in self._built:
             family = next(family for family, known in self._claims(name) if known == canonical)
             if getattr(family, "reads_files", False):  # which may change while this program runs, as in a notebook
@@ -188,7 +188,7 @@ class Registry(Generic[T]):
             return None
 
     def explain(self, name: str) -> str | None:
-        """Why a family does not accept a name that looks like one of its own; None if there is nothing to say."""
+        """Explains why a family does not accept a name that looks like one of its own; None without a reason."""
         for family in self._families.values():
             explain = getattr(family, "explain", None)
             if explain is not None and (reason := explain(name)) is not None:
@@ -210,30 +210,30 @@ class Registry(Generic[T]):
         return UnknownNameError(f"{error}{failed}") if failed else error
 
     def names(self) -> list[str]:
-        """All listed names, in natural order."""
+        """Lists all names, in natural order."""
         names = set(self._items)
         for family in self._families.values():
             names.update(family.names())
         return sorted(names, key=natural_key)
 
     def keys(self) -> list[str]:
-        """All listed names: the registry as a mapping, like ImageNet-testbed's."""
+        """Lists all names: the registry as a mapping, like ImageNet-testbed's."""
         return self.names()
 
     def values(self) -> Iterator[T]:
-        """All listed definitions; each is built when its turn comes."""
+        """Yields all listed definitions; each is built when its turn comes."""
         return (self.get(name) for name in self.names())
 
     def items(self) -> Iterator[tuple[str, T]]:
-        """All listed names with their definitions; each is built when its turn comes."""
+        """Yields all listed names with their definitions; each is built when its turn comes."""
         return ((name, self.get(name)) for name in self.names())
 
     def defines(self, name: str) -> bool:
-        """Whether there is an explicit definition of a name."""
+        """Checks whether there is an explicit definition of a name."""
         return name in self._items
 
     def replaces(self, name: str) -> bool:
-        """Whether an explicit definition stands in place of a family's of the same name."""
+        """Checks whether an explicit definition replaces a family's of the same name."""
         return name in self._items and any(family.canonical(name) == name for family in self._families.values())
 
     def source(self, name: str) -> str:
@@ -247,7 +247,7 @@ class Registry(Generic[T]):
         raise unknown_name(self.noun, name, self.names(), "the registry", self.listing)
 
     def in_main(self) -> set[str]:
-        """The names of the definitions that the program itself has registered, which no other process knows."""
+        """Returns the names of the definitions that the program itself has registered; other processes lack them."""
         return {name for name, source in self._sources.items() if source.main}
 
     def origin(self, name: str) -> str | None:
@@ -260,11 +260,13 @@ class Registry(Generic[T]):
                 return getattr(sys.modules.get(type(family).__module__), "__file__", None)
         return None
 
-    def snapshot(self) -> tuple[dict[str, Callable[[], T]], dict[str, Source], dict[str, Family[T]]]:
-        """What is registered now, for `restore`."""
+    def snapshot(self) -> tuple[dict[str, Callable[[], T]], dict[str, DefinitionSource], dict[str, Family[T]]]:
+        """Returns the registered definitions, for `restore`."""
         return dict(self._items), dict(self._sources), dict(self._families)
 
-    def restore(self, snapshot: tuple[dict[str, Callable[[], T]], dict[str, Source], dict[str, Family[T]]]) -> None:
+    def restore(
+        self, snapshot: tuple[dict[str, Callable[[], T]], dict[str, DefinitionSource], dict[str, Family[T]]]
+    ) -> None:
         """Forgets what was registered since a snapshot."""
         self._items, self._sources, self._families = (dict(part) for part in snapshot)  # type: ignore[assignment]
         self._built.clear()
@@ -282,7 +284,7 @@ class Registry(Generic[T]):
         return len(self.names())
 
 
-def check_name(noun: str, name: object, source: Source | Path | str) -> None:
+def check_name(noun: str, name: object, source: DefinitionSource | Path | str) -> None:
     """Refuses names that cannot be used on a command line, in a file of names or in a pattern."""
     if not isinstance(name, str) or not name:
         raise DefinitionError(f"a {noun} at {source} has the name {name!r}; a name is a non-empty string")

@@ -1,4 +1,4 @@
-"""What weights were trained on, as far as the tag in a model's name says."""
+"""Training data of weights, as far as the tag in a model's name reveals them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ TABLE = Path(__file__).parent / "training_data.tsv"
 
 @cache
 def training_data(model: str) -> tuple[str, ...]:
-    """The data sets that a model's tag names, in the order in which it names them; empty if it names none.
+    """Returns the data sets that a model's tag names, in that order; empty if it names none.
 
     open_clip's ``ARCHITECTURE,TAG``, timm's ``timm/ARCHITECTURE.TAG`` and torchvision's names have tags; a checkpoint
-    of your own says nothing.
+    of your own has none.
     """
     tag = _tag(model)
     words = re.split(r"[_\-.]", tag)
     pairs = [f"{one}_{other}" for one, other in zip(words, [*words[1:], ""], strict=True)]
-    found = [known[each] for word, pair in zip(words, pairs, strict=True) for each in (pair, word) if each in known]
-    return tuple(dict.fromkeys(found))
+    data_sets = [
+        known[phrase] for word, pair in zip(words, pairs, strict=True) for phrase in (pair, word) if phrase in known
+    ]
+    return tuple(dict.fromkeys(data_sets))
 
 
 def _tag(model: str) -> str:
-    """What the name says about weights; empty for files."""
+    """Returns the part of a name that is about weights; empty for files."""
     architecture, comma, tag = model.removeprefix("open_clip/").partition(",")
     if comma:
         return "" if "/" in tag or Path(tag).suffix in (".pt", ".pth", ".bin", ".safetensors") else tag.lower()

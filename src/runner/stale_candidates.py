@@ -13,7 +13,7 @@ from testbed.planning.plan import Plan
 from testbed.provenance.manifest import Today
 
 WRITTEN_OTHERWISE = "its definition is written otherwise, and seems to be the same"
-NO_RECORD = "the store does not say which files and versions it was computed from"
+NO_RECORD = "the store does not record which files and versions it was computed from"
 
 
 @dataclass

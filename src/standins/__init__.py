@@ -1,1 +1,1 @@
-"""What files of other tools import, served to plug-ins: the names of ImageNet-testbed, VLMEvalKit and mldb."""
+"""Stand-ins for other tools' modules, served to plug-ins: ImageNet-testbed, VLMEvalKit and mldb."""

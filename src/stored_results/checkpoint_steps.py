@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from testbed.entities import Checkpoint
+from testbed.entities import TrainingCheckpoint
 from testbed.errors import DataError
 
 GROUPS = ("epoch", "step")
@@ -30,7 +30,7 @@ class Found:
     """A file, and what its path says."""
 
     path: str
-    checkpoint: Checkpoint
+    checkpoint: TrainingCheckpoint
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
@@ -50,7 +50,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return found
 
 
-def checkpoint_of(path: str, pattern: re.Pattern[str] | None = None) -> Checkpoint | None:
+def checkpoint_of(path: str, pattern: re.Pattern[str] | None = None) -> TrainingCheckpoint | None:
     """What a path says.
 
     The run is the folder above the first part of the path that has one of the numbers.
@@ -81,10 +81,10 @@ def _numbers(match: re.Match[str]) -> list[str]:
     return [name for name in GROUPS if (match.groupdict().get(name) or "").isdecimal()]
 
 
-def _made(match: re.Match[str], run: str) -> Checkpoint:
+def _made(match: re.Match[str], run: str) -> TrainingCheckpoint:
     numbers = {name: int(match[name]) for name in _numbers(match)}
     unit = "step" if "step" in numbers else "epoch"
-    return Checkpoint(run, numbers[unit], unit, numbers.get("epoch"))
+    return TrainingCheckpoint(run, numbers[unit], unit, numbers.get("epoch"))
 
 
 def clash(found: Iterable[Found], one: Found) -> str:

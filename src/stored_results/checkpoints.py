@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 
 from testbed.db.store import Store
-from testbed.entities import CHECKPOINT, ELSEWHERE, OVERALL, Checkpoint, Evaluation, Result
+from testbed.entities import CHECKPOINT, ELSEWHERE, OVERALL, Evaluation, Result, TrainingCheckpoint
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec, agreed, main_metric, spec_of
 from testbed.metrics.inference.intervals import interval
 
@@ -27,7 +27,7 @@ class Point:
         evaluation: Its id.
     """
 
-    checkpoint: Checkpoint
+    checkpoint: TrainingCheckpoint
     model: str
     value: float
     low: float | None
@@ -72,7 +72,7 @@ class Curve:
 class Failure:
     """A checkpoint without a result on a setting, and why."""
 
-    checkpoint: Checkpoint
+    checkpoint: TrainingCheckpoint
     eval_setting: str
     reason: str
 
@@ -121,7 +121,7 @@ def failures(store: Store, runs: Iterable[str] | None = None) -> list[Failure]:
 
 def _cells(
     store: Store, runs: Iterable[str] | None, settings: Iterable[str] | None = None
-) -> list[tuple[Evaluation, Checkpoint]]:
+) -> list[tuple[Evaluation, TrainingCheckpoint]]:
     """The evaluations of checkpoints of training runs, on whichever setting they were noted."""
     chosen = set(store.checkpoints.training_runs() if runs is None else runs)
     models = {each.model for each in store.checkpoints.of_runs(chosen)}
@@ -137,11 +137,11 @@ def _cells(
     ]
 
 
-def checkpoints(evaluations: Iterable[Evaluation]) -> dict[str, Checkpoint]:
+def checkpoints(evaluations: Iterable[Evaluation]) -> dict[str, TrainingCheckpoint]:
     """What is noted of models, by their content; of several notes the last one counts."""
-    names = [field.name for field in fields(Checkpoint)]
+    names = [field.name for field in fields(TrainingCheckpoint)]
     return {
-        _content(each): Checkpoint(**{name: noted[name] for name in names if name in noted})
+        _content(each): TrainingCheckpoint(**{name: noted[name] for name in names if name in noted})
         for each in evaluations
         if {"run", "step"} <= (noted := (each.environment or {}).get(CHECKPOINT, {})).keys()
     }
@@ -157,7 +157,7 @@ def _content(evaluation: Evaluation) -> str:
     return f"{evaluation.model}\0{(evaluation.identity or {}).get('model')}"
 
 
-def _curve(run: str, setting: str, found: Sequence[Result], of: dict[int, Checkpoint]) -> Curve:
+def _curve(run: str, setting: str, found: Sequence[Result], of: dict[int, TrainingCheckpoint]) -> Curve:
     specs: dict[str, list[MetricSpec]] = {}
     for each in found:
         specs.setdefault(each.metric, []).append(spec_of(each))

@@ -13,7 +13,7 @@ from testbed.entities import Evaluation, groups_of
 from testbed.errors import StoreError
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 from testbed.metrics.inference.clusters import clusters_of
-from testbed.metrics.inference.paired import SIGNIFICANT, Comparison, compare, holm
+from testbed.metrics.inference.paired import SIGNIFICANT, PairedComparison, compare, holm
 from testbed.stored_results.main_scores import main_score, score_spec
 from testbed.stored_results.side_by_side import Samples, evaluation_of, scores_of
 
@@ -30,7 +30,7 @@ class Pair:
     eval_setting: str
     first: str
     second: str
-    comparison: Comparison
+    comparison: PairedComparison
     p_holm: float
     verdict: str
 
@@ -66,7 +66,7 @@ def compare_pairs(
     score = score or main_score(store, cells)
     spec = score_spec(store, (each for on in cells.values() for each in on), score)
     samples = Samples(store)
-    found: list[tuple[str, str, str, Comparison]] = []
+    found: list[tuple[str, str, str, PairedComparison]] = []
     for setting, evaluations in cells.items():
         scores = [_scores(store, samples, each, score) for each in evaluations]
         groups = _groups(samples, evaluations[0])
@@ -98,7 +98,7 @@ def _groups(samples: Samples, evaluation: Evaluation) -> dict[tuple[str, str], s
     return {} if groups is None else {(each.id, each.digest): each.group for each in infos}
 
 
-def _verdict(first: str, second: str, comparison: Comparison, p: float, spec: MetricSpec) -> str:
+def _verdict(first: str, second: str, comparison: PairedComparison, p: float, spec: MetricSpec) -> str:
     if p >= SIGNIFICANT or comparison.difference == 0:
         return "tied"
     larger, smaller = (first, second) if comparison.difference > 0 else (second, first)

@@ -13,7 +13,7 @@ import numpy as np
 from testbed.db.store import Store
 from testbed.entities import Better
 from testbed.metric_specs import MetricSpec
-from testbed.metrics.inference.ranks import Drawn, Place, Progress, rank_models, ranks
+from testbed.metrics.inference.ranks import Progress, RankedModel, Resamples, rank_models, ranks
 from testbed.stored_results.main_scores import larger_is_better, score_spec
 from testbed.stored_results.side_by_side import Key, Samples, SideBySide, Tell, choose, clusters_in, side_by_side
 
@@ -42,7 +42,7 @@ class Ranked:
     """
 
     model: str
-    place: Place
+    place: RankedModel
     mean_rank: float
     tied_with: tuple[str, ...]
     settings: tuple[OnSetting, ...]
@@ -75,7 +75,7 @@ def ranking(
     progress: Progress = lambda what, share: None,
     better: Better | None = None,
     first: Collection[int] = (),
-    drawn: Drawn | None = None,
+    drawn: Resamples | None = None,
 ) -> Ranking:
     """Ranks models by their mean score, averaged over settings if there are several.
 

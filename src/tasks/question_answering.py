@@ -12,8 +12,8 @@ import numpy as np
 from testbed.answers import prompts
 from testbed.answers.columns import has_answer, listed
 from testbed.answers.reports.report import REPORTS, VERSION, report
-from testbed.answers.scorings import RULES, SCORINGS, Scoring, drawn, unsaid
-from testbed.answers.verdict import Answered, Verdict
+from testbed.answers.scorings import RULES, SCORINGS, AnswerScoring, drawn, unsaid
+from testbed.answers.verdict import AnsweredQuestions, Verdict
 from testbed.entities import Metric, Score
 from testbed.errors import DataError, DefinitionError, UnsupportedError
 from testbed.graph.nodes import Built
@@ -199,11 +199,11 @@ def answered_of(
     verdicts: Sequence[Verdict | None],
     texts: Sequence[str | None],
     published: bool = False,
-) -> Answered:
+) -> AnsweredQuestions:
     """What a report is made from. Samples of a group share a picture."""
     groups = [sample.group for sample in values.samples]
     shared = groups if any(group is not None for group in groups) else None
-    return Answered([sample.id for sample in values.samples], columns, verdicts, texts, shared, published)
+    return AnsweredQuestions([sample.id for sample in values.samples], columns, verdicts, texts, shared, published)
 
 
 def generation_config(given: Mapping[str, Any], model: ModelDefinition) -> GenerationConfig:
@@ -265,7 +265,9 @@ def _others(rules: str) -> str:
     return PUBLISHED if rules == DEFAULT else DEFAULT
 
 
-def _expected(scoring: Scoring, columns: Sequence[Mapping[str, str]], verdicts: Sequence[Verdict | None]) -> Array:
+def _expected(
+    scoring: AnswerScoring, columns: Sequence[Mapping[str, str]], verdicts: Sequence[Verdict | None]
+) -> Array:
     """The expected score of each answer if an option were drawn where none could be read."""
     told = zip(columns, verdicts, strict=True)
     return np.array([np.nan if each is None else drawn(scoring.keyed(row), each) for row, each in told])

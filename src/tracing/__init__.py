@@ -1,1 +1,1 @@
-"""What the user's code reads while it runs: files, folders, variables, modules."""
+"""Traces what the user's code reads while it runs: files, folders, variables, modules."""

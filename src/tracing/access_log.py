@@ -1,14 +1,15 @@
-"""What code reads while it runs: files, listings of folders, names that do not exist, environment variables.
+"""Log of what code reads while it runs: files, listings of folders, names that do not exist, environment variables.
 
 A definition may depend on what its source does not show: a JSON file that a helper module loads, a folder that it
-lists, a variable that a library looks up for it. Python's audit hook sees all of these but what C code opens by itself.
+lists, a variable that a library looks up for it. Python's audit hook sees all of these except files that C code opens
+by itself.
 
 **A read belongs to the module of the user's that made it**, the innermost one on the stack, and every cell that uses
-that module depends on it: the value may have been kept in the module for all of them. What testbed or a library reads
-without any code of the user's belongs to whom `watch` names. The imports of libraries are no reads; a module of the
-user's counts as a file that all have read, since nobody can tell who uses it.
+that module depends on it: the value may have been kept in the module for all of them. Reads of testbed or a library
+without any code of the user's belong to the owner that `watch` names. Imports of libraries are not reads; a module of
+the user's counts as a file that all have read, since its users are unknown.
 
-With the read of a file goes its version at that time; see `testbed.tracing.versions`.
+The read of a file is logged with its version at that time; see `testbed.tracing.versions`.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ Read = tuple[str, str, str, str]
 _BEGAN_IN = os.getcwd()
 _RELATIVE = f".{os.sep}"  # begins the names that were relative to the working folder
 
-now = threading.local()  # .owner, .frame: what the innermost `watch` of this thread says, and where it stands
+now = threading.local()  # .owner, .frame: the owner and the frame of the innermost `watch` of this thread
 watching: list[str] = []  # for whom code is called now, in any thread
 _fresh: set[Read] = set()
 _noted: set[Read] = set()
-_modules: set[str] = set()  # the imported modules that were told
+_modules: set[str] = set()  # the imported modules that were reported
 _own: dict[str, str] = {}  # the names of those that are the user's → their files
 _counted = 0
-_forked: Any = None  # the file in which children say what they read, and the process that made it
+_forked: Any = None  # the file in which children log their reads, and the process that made it
 _taken = 0  # how much of that was read
 
 
@@ -66,10 +67,10 @@ def code(file: str) -> str:
 
 
 class watch:
-    """Says for whom this thread's code reads within, where no code of the user's does; None: nothing is noted at all.
+    """Attributes the reads of this thread to an owner, where the user's code makes none; with None, nothing is logged.
 
     Args:
-        owner: For whom.
+        owner: The owner of the reads.
     """
 
     def __init__(self, owner: str | None) -> None:
@@ -88,7 +89,7 @@ class watch:
 
 
 def begin() -> None:
-    """Begins a run: what was read for earlier ones was told there."""
+    """Begins a run: earlier reads were reported to earlier runs."""
     _fresh.clear()
     versions.begin()
 
@@ -107,7 +108,7 @@ def note(reads: Iterable[Read]) -> None:
 
 
 def fresh() -> set[Read]:
-    """What was read since this was last asked, and the libraries that were imported."""
+    """Returns the reads since the last call, and the libraries that were imported."""
     _collect()
     if not _fresh:
         return set()
@@ -117,17 +118,17 @@ def fresh() -> set[Read]:
 
 
 def counted() -> tuple[int, int]:
-    """Numbers that grow with what `noted` returns or leaves out."""
+    """Returns numbers that grow with what `noted` returns or leaves out."""
     _collect()
     return len(_noted), len(versions.declared)
 
 
 def noted(declared: bool = False) -> frozenset[Read]:
-    """All that was read so far in this process, and what was added to it.
+    """Returns all reads of this process so far, and those added since.
 
     Args:
-        declared: Whether with the files of declared content; those that were overwritten after it was hashed are among
-            them in any case.
+        declared: True to include the files of declared content; those that were overwritten after it was hashed are
+            among them in any case.
     """
     _collect()
     return frozenset(
@@ -138,24 +139,24 @@ def noted(declared: bool = False) -> frozenset[Read]:
 
 
 def declare(files: Iterable[os.PathLike[str]]) -> None:
-    """Says that the content of files is a part of identities, as that of weights is: who reads them says nothing."""
+    """Declares that the content of files is a part of identities, like that of weights: their reads are not logged."""
     versions.declare(os.path.abspath(file) for file in files)
 
 
 def is_passing(name: str) -> bool:
-    """Whether a file came and went with the code that made it: what is in it follows from what that code has read."""
+    """Checks whether a file came and went with the code that made it: its content follows from that code's reads."""
     place = place_of(name)
     return versions.is_made(place) and not os.path.exists(place)
 
 
 def add(owner: str, kind: str, name: str, version: str = "", function: str = "") -> None:
-    """Notes what this process has just read; a child of the user's code tells its parent.
+    """Notes what this process has just read; a child of the user's code reports to its parent.
 
     Args:
-        owner: For whom.
+        owner: The owner of the reads.
         kind: One of the kinds above.
         name: A path, or the name of a variable.
-        version: Of a file, from `testbed.tracing.versions.version_of`; of one that is written, what was there before.
+        version: The version of a file, from `testbed.tracing.versions.version_of`; for a written one, that before.
         function: The function that reads it; empty if it is imported.
     """
     read = (owner, kind, asked_name(name) if kind != VARIABLE else name, version)

@@ -22,7 +22,7 @@ from testbed.tracing.variables import chosen_variables, named_variables
 
 _IGNORED = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/lib/", "/lib/")
 _OWN_TEMPORARY = f"{os.sep}{OWN_TEMPORARY}"
-_MEMORY = "/dev/shm/"  # where people keep data, too
+_MEMORY = "/dev/shm/"  # where people also keep data
 _PACKAGE = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"
 
 _PACKAGES = ("testbed", "testbed.db", "testbed.plotting", "testbed.extensions")  # which need not lie in one another
@@ -49,7 +49,7 @@ def install() -> None:
 def _look_at_earlier() -> None:
     """Keeps the texts and versions of what the user has imported before testbed, and of the script that runs."""
     files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-    for file in (os.path.abspath(each) for each in files if isinstance(each, str) and each.endswith(".py")):
+    for file in (os.path.abspath(file) for file in files if isinstance(file, str) and file.endswith(".py")):
         if not (file.startswith(readers.STANDARD) or "-packages/" in file or _module_of(file)):
             _on_run(file, late=True)
             versions.hold(file, versions.version_of(file))
@@ -64,7 +64,7 @@ def _on_run(file: str, late: bool = False) -> None:
 
 
 def on_event(event: str, arguments: tuple[Any, ...]) -> None:
-    """Python calls this at everything that may be audited. It must be quick, and never raise."""
+    """Handles an audit event, which Python may raise anywhere. It must be quick, and never raise."""
     handler = _HANDLERS.get(event)
     if handler is not None and not getattr(now, "busy", False):
         now.busy = True  # what is read here in order to find out whose read it is
@@ -97,7 +97,7 @@ def _on_write(path: Any, made: bool = False) -> None:
 
     Args:
         path: The file.
-        made: Whether it was not there.
+        made: True if it did not exist.
     """
     owner, name = readers.owner(), os.fsdecode(path)
     if owner is None or _is_apart(file := os.path.abspath(name)):
@@ -134,8 +134,8 @@ def _on_listing(arguments: tuple[Any, ...]) -> None:
 def _on_sqlite(arguments: tuple[Any, ...]) -> None:
     name = unquote(os.fsdecode(arguments[0]).removeprefix("file:").partition("?")[0])
     if name and name != ":memory:" and readers.is_users(readers.owner(through_testbed=False)):  # not a results store
-        for each in (name, f"{name}-wal"):  # what was written last may be there alone
-            _note(FILE, each)
+        for path in (name, f"{name}-wal"):  # what was written last may be there alone
+            _note(FILE, path)
 
 
 def _on_library(arguments: tuple[Any, ...]) -> None:
@@ -175,7 +175,7 @@ def _module_of(file: str) -> str:
 
 
 def _on_import(arguments: tuple[Any, ...]) -> None:
-    """Compiled code is imported; of others Python gives no file."""
+    """Notes the import of compiled code; for other code Python gives no file."""
     if isinstance(file := arguments[1], str) and not _is_apart(os.path.abspath(file)):
         add(SHARED, FILE, os.path.abspath(file), versions.version_of(file))
 
@@ -186,7 +186,7 @@ def _on_fork(_: tuple[Any, ...]) -> None:
 
 
 def _is_apart(file: str) -> bool:
-    """Whether a file is none of those that definitions depend on.
+    """Checks whether a file is one that definitions cannot depend on.
 
     These are files of the system, of a library, of testbed's cache and of its own temporary folders.
     """
@@ -229,7 +229,7 @@ def _on_variable(arguments: tuple[Any, ...]) -> None:
 
 
 def _on_all_variables(_: tuple[Any, ...]) -> None:
-    """The user's code goes through all variables or copies them; which of them it looks for, its text must say."""
+    """The user's code iterates over or copies all variables; its text shows which of them it looks for."""
     if readers.is_users(owner := readers.owner(through_testbed=False)):
         for name in chosen_variables(run_texts.newest(str(owner).removeprefix(code("")))):
             add(str(owner), VARIABLE, name)

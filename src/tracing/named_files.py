@@ -47,14 +47,14 @@ def _named_files(source: str, stamp: str) -> frozenset[str]:
 
 
 def _places(folders: set[str], names: set[str]) -> set[str]:
-    """What names mean in some folders; absolute ones, as they are or below these."""
+    """Returns the places of names in some folders; absolute names, as they are or below these."""
     relative = {os.path.normpath(os.path.join(folder, name.lstrip("/"))) for folder in folders for name in names}
     return relative | {os.path.normpath(name) for name in names if os.path.isabs(name)}
 
 
 def _is_old_file(path: str) -> bool:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (OSError, ValueError):
         return False
-    return stat.S_ISREG(found.st_mode) and found.st_mtime < _BEGAN
+    return stat.S_ISREG(status.st_mode) and status.st_mtime < _BEGAN

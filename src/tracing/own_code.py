@@ -1,4 +1,4 @@
-"""Whose code a file or a module holds: the user's own, testbed's, or a library's."""
+"""Distinguishes code of the user, of testbed, and of libraries, by file or module."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from functools import lru_cache
 from pathlib import Path, PurePath
 
 # Functions and classes in the modules directly in these packages, and in that of networks, are described by their
-# source, wherever testbed is installed. Those in the rest of it (in the packages' folders and ``*_base`` modules, too)
+# source, wherever testbed is installed. Those in the rest of it (also in the packages' folders and ``*_base`` modules)
 # count by name and by their attribute ``revision``, which is raised when their numbers change: tidying them up must not
-# make every stored result a stranger.
+# invalidate every stored result.
 DEFINITION_PACKAGES = ("testbed.models.", "testbed.eval_settings.")
 _NETWORKS = "testbed.models.networks."
 PLUGIN_GROUP = "testbed.plugins"
@@ -25,11 +25,11 @@ _PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 
 
 def is_own(module: str | None, file: str | None) -> bool:
-    """Whether code is a user's own: of a definition package, of a plug-in package, or of no installed package at all.
+    """Checks whether code is the user's: of a definition package, of a plug-in package, or of no installed package.
 
     Args:
         module: The name of its module.
-        file: The file that it is in.
+        file: Its file.
     """
     module = module or ""
     if module.startswith(_NETWORKS):
@@ -48,7 +48,7 @@ def is_own(module: str | None, file: str | None) -> bool:
 
 
 def is_own_class(kind: type) -> bool:
-    """Whether a class is a user's own."""
+    """Checks whether a class is the user's."""
     if kind.__module__ == "types" and vars(types).get(kind.__name__) is not kind:
         return True  # made by a function such as make_dataclass, which left no better name
     return is_own(kind.__module__, class_file(kind))
@@ -65,40 +65,40 @@ def class_file(kind: type) -> str | None:
 
 
 def is_own_function(thing: object) -> bool:
-    """Whether something is a function that a user has written."""
+    """Checks whether something is a function that a user has written."""
     if not isinstance(thing, types.FunctionType):
         return False
     return is_own(str(thing.__globals__.get("__name__")), thing.__code__.co_filename)
 
 
 def is_own_module(module: types.ModuleType) -> bool:
-    """Whether a module is a file of the user's own; a package without a file has nothing but modules."""
+    """Checks whether a module is a file of the user's; a package without a file has nothing but modules."""
     file = getattr(module, "__file__", None)
     return file is not None and str(file).endswith(".py") and is_own(module.__name__, file)
 
 
 def plain_name(module: str) -> str:
-    """The name of a module, without what tells where a plug-in lies."""
+    """Returns the name of a module, without the part that depends on a plug-in's location."""
     parts = module.split(".")
-    plain = (each[len(PLUGIN_PREFIX) : -9] if each.startswith(PLUGIN_PREFIX) else each for each in parts)
+    plain = (part[len(PLUGIN_PREFIX) : -9] if part.startswith(PLUGIN_PREFIX) else part for part in parts)
     return ".".join(plain)
 
 
 @lru_cache(maxsize=4096)
 def is_library_file(file: str) -> bool:
-    """Whether a file belongs to the standard library or to an installed package."""
+    """Checks whether a file belongs to the standard library or to an installed package."""
     return file.startswith(_library_places()) or not _PACKAGE_FOLDERS.isdisjoint(PurePath(file).parts)
 
 
 @lru_cache(maxsize=4096)
 def is_in_plugin(file: str) -> bool:
-    """Whether a file lies in the package of an installed plug-in, which counts as the user's own."""
+    """Checks whether a file lies in the package of an installed plug-in, which counts as the user's."""
     return not _plugin_packages().isdisjoint(PurePath(file).parts)
 
 
 @lru_cache(maxsize=4096)
 def is_standard_file(file: str) -> bool:
-    """Whether a file belongs to the standard library."""
+    """Checks whether a file belongs to the standard library."""
     return file.startswith(_standard_folders()) and _PACKAGE_FOLDERS.isdisjoint(PurePath(file).parts)
 
 
@@ -114,7 +114,7 @@ def _standard_folders() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _library_places() -> tuple[str, ...]:
-    """What the names of libraries' files begin with."""
+    """Returns the prefixes of the names of libraries' files."""
     paths = sysconfig.get_paths()
     folders = {paths[key] for key in ("purelib", "platlib")}
     if site.ENABLE_USER_SITE:
@@ -127,7 +127,7 @@ def _library_places() -> tuple[str, ...]:
 
 
 def _installed_in(folder: str) -> Iterator[str]:
-    """What the names of the files of the distributions in a folder begin with."""
+    """Yields the prefixes of the names of the files of a folder's distributions."""
     try:
         names = [name for name in os.listdir(folder) if name.endswith(".dist-info")]
     except OSError:

@@ -1,6 +1,6 @@
-"""What stands in the interpreter while testbed runs code of the user's, for what Python does not audit.
+"""Patches of the interpreter while testbed runs the user's code, for what Python does not audit.
 
-`tracing` puts it there and takes it away: a program that imports testbed finds everything as it was, before and after.
+`tracing` installs and removes them: a program that imports testbed finds everything unchanged, before and after.
 """
 
 from __future__ import annotations
@@ -80,11 +80,11 @@ def _install() -> None:
 
 
 def find_by(finder: MetaPathFinder, first: bool = False) -> None:
-    """Has modules found by a finder while `tracing` is on.
+    """Adds a finder of modules while `tracing` is on.
 
     Args:
         finder: One of each kind is used.
-        first: Whether before all others, rather than before Python's own.
+        first: True to put it before all others, rather than before Python's own.
     """
     with _lock:
         if type(finder) not in _finders:
@@ -111,7 +111,7 @@ class _Absent:
     """The last finder of modules: notes those that no other one finds, such as an optional helper or library."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        """Is asked for a module that is not there."""
+        """Searches a module that does not exist."""
         audit.on_event(audit.MISSING_MODULE, (name, path))
 
 
@@ -173,7 +173,7 @@ def _watch_variables() -> None:
 
 @functools.cache
 def _watched(kind: type[Any]) -> type[Any]:
-    class Watched(kind):  # type: ignore[misc]
+    class RecordingVariables(kind):  # type: ignore[misc]
         def __iter__(self) -> Any:
             if readers.lists_variables(sys._getframe(1)):
                 audit.on_event(audit.ALL_VARIABLES, ())
@@ -187,12 +187,13 @@ def _watched(kind: type[Any]) -> type[Any]:
                 audit.on_event(audit.ONE_VARIABLE, (key,))
             return super().__getitem__(key)
 
-    Watched.__name__, Watched.__qualname__, Watched.__module__ = kind.__name__, kind.__qualname__, kind.__module__
-    return Watched
+    made = RecordingVariables
+    made.__name__, made.__qualname__, made.__module__ = kind.__name__, kind.__qualname__, kind.__module__
+    return made
 
 
 def _is_copied(key: Any) -> bool:
-    """Whether a variable is looked up as the next one of all, by code that copies them and asks for none."""
+    """Checks whether a variable is looked up by code that copies all of them and asks for none."""
     names, at = getattr(now, "listed", ()), getattr(now, "at", 0)
     copied = at < len(names) and names[at] == key
     now.at = at + 1 if copied else len(names)

@@ -24,8 +24,8 @@ def owner(through_testbed: bool = True, importing: bool = False) -> str | None:
     """Returns for whom the code that runs reads; None if nothing is to be noted.
 
     Args:
-        through_testbed: Whether a function of testbed's that the user's code calls reads for it.
-        importing: Whether an import itself reads, for the code that imports.
+        through_testbed: True if a function of testbed's that the user's code calls reads for it.
+        importing: True if an import itself reads, for the code that imports.
     """
     named, boundary = getattr(now, "owner", None), getattr(now, "frame", None)
     if boundary is not None and named is None:
@@ -46,7 +46,7 @@ def owner(through_testbed: bool = True, importing: bool = False) -> str | None:
 
 
 def _owner_of_thread() -> str | None:
-    """For whom a library reads in a thread of its own, such as ``executor.map(Path.read_text, paths)``.
+    """Returns the owner of a library's reads in its own threads, such as ``executor.map(Path.read_text, paths)``.
 
     For the code that testbed calls at this time, if it calls any.
     """
@@ -64,22 +64,22 @@ def function() -> str:
 
 
 def is_running() -> bool:
-    """Whether the code of a definition runs, rather than a script or a cell of a notebook."""
+    """Checks whether the code of a definition runs, rather than a script or a cell of a notebook."""
     return getattr(now, "frame", None) is not None
 
 
 def is_users(reader: str | None) -> bool:
-    """Whether code of the user's reads."""
+    """Checks whether the reading code is the user's."""
     return reader is not None and reader.startswith(code(""))
 
 
 def asks_for_paths(frame: types.FrameType | None) -> bool:
-    """Whether the code that asks about a path is the user's, maybe by way of `os.path` or `pathlib`."""
+    """Checks whether the code that asks about a path is the user's, maybe by way of `os.path` or `pathlib`."""
     return _is_users_behind(_PATHS, frame)
 
 
 def lists_variables(frame: types.FrameType | None) -> bool:
-    """Whether the code that goes through all variables is the user's, maybe by way of their items or a copy."""
+    """Checks whether the code that goes through all variables is the user's, maybe by way of their items or a copy."""
     return _is_users_behind(_MAPPINGS, frame)
 
 

@@ -1,7 +1,7 @@
-"""The text of a user's file as it was when Python ran it, which may differ from what the file says now.
+"""The text of a user's file as it was when Python ran it, which may differ from the file's current text.
 
-A notebook stays open for days while its modules are edited. What is in memory is the text that was run, until the
-module is reloaded or Python is restarted.
+A notebook stays open for days while its modules are edited. The text that was run stays in memory until the module is
+reloaded or Python is restarted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def remember(file: str, late: bool = False) -> None:
 
     Args:
         file: Its absolute path.
-        late: Whether it was run before anybody could look; then its text may be another one already.
+        late: True if it was run before tracing began; then its text may be another one already.
     """
     try:
         with tokenize.open(file) as stream:
@@ -56,10 +56,10 @@ def lines(function: types.FunctionType) -> list[str]:
         fitting = (text for text in reversed(texts) if len(texts) == 1 or _defines(text, code))
         return list(_split(next(fitting, texts[-1])))
     linecache.checkcache(code.co_filename)
-    found = linecache.getlines(code.co_filename, function.__globals__)
-    if not found:
+    text_lines = linecache.getlines(code.co_filename, function.__globals__)
+    if not text_lines:
         raise OSError("could not get source code")
-    return found
+    return text_lines
 
 
 def text_of(path: str) -> str:
@@ -93,8 +93,8 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 def _defines(text: str, code: types.CodeType) -> bool:
-    """Whether a text is compiled to a code object, among others."""
-    return any(each == code for each in _codes(text))
+    """Checks whether a text compiles to a code object, among others."""
+    return any(other == code for other in _codes(text))
 
 
 @lru_cache(maxsize=64)
@@ -107,14 +107,14 @@ def _codes(text: str) -> tuple[types.CodeType, ...]:
 
 def _within(code: types.CodeType) -> Iterator[types.CodeType]:
     yield code
-    for each in code.co_consts:
-        if isinstance(each, types.CodeType):
-            yield from _within(each)
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            yield from _within(const)
 
 
 @lru_cache(maxsize=1)
 def _process_began() -> float:
-    """When this process began, in seconds since the epoch; now, where the system does not say."""
+    """Returns when this process began, in seconds since the epoch; now, if the system does not report it."""
     try:
         ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
         return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")

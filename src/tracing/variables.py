@@ -33,4 +33,4 @@ def chosen_variables(text: str) -> list[str]:
 
 
 def _found(pattern: re.Pattern[str], text: str) -> list[str]:
-    return list(dict.fromkeys(name for each in pattern.finditer(text) for name in each.groups() if name))
+    return list(dict.fromkeys(name for match in pattern.finditer(text) for name in match.groups() if name))

@@ -30,12 +30,12 @@ _known: dict[str, tuple[str, str]] = {}  # file → its stamp and its version
 def stamp(path: str) -> str:
     """The size and times of a regular file; `MISSING` where there is none."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (OSError, ValueError):
         return MISSING
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return MISSING
-    return f"{found.st_size} {found.st_mtime_ns} {found.st_ino} {found.st_ctime_ns}"
+    return f"{status.st_size} {status.st_mtime_ns} {status.st_ino} {status.st_ctime_ns}"
 
 
 def version_of(path: str) -> str:
@@ -59,7 +59,7 @@ def version_of(path: str) -> str:
 
 
 def is_digest(version: str) -> bool:
-    """Whether a version is a digest of the content."""
+    """Checks whether a version is a digest of the content."""
     return " " not in version and version != MISSING
 
 
@@ -95,7 +95,7 @@ def drop(path: str, function: str) -> None:
 
 
 def is_imported(path: str) -> bool:
-    """Whether a file was imported in this process."""
+    """Checks whether a file was imported in this process."""
     return "" in _held.get(path, ())
 
 
@@ -105,17 +105,17 @@ def note(path: str, version: str) -> None:
 
 
 def wrote(path: str, made: bool) -> None:
-    """Notes that the user's code writes a file; that it changes is no edit.
+    """Notes that the user's code writes a file; this change does not count as an edit.
 
     Args:
         path: The file.
-        made: Whether it was not there before.
+        made: True if it did not exist before.
     """
     _written[path] = made or is_made(path)
 
 
 def is_made(path: str) -> bool:
-    """Whether the user's code has made a file while it ran."""
+    """Checks whether the user's code has made a file while it ran."""
     return _written.get(path, False)
 
 
@@ -128,28 +128,28 @@ def read(path: str) -> set[str]:
 
 
 def is_edited(path: str) -> bool:
-    """Whether something in memory may come from another version of a file than the one that is there now."""
+    """Checks whether something in memory may come from another version of a file than its current one."""
     versions = read(path)
     return bool(versions) and (path in _torn or len(versions) > 1 or versions != {version_of(path)})
 
 
 def declare(paths: Iterable[str]) -> None:
-    """Says that the content of files is hashed now for identities."""
+    """Declares that the content of files is hashed now for identities."""
     for path in paths:
         declared[path] = {stamp(path), version_of(path)}
 
 
 def counts(path: str) -> bool:
-    """Whether the content of a file is not already in identities."""
+    """Checks whether the content of a file is not already in identities."""
     return path not in declared or is_overwritten(path)
 
 
 def is_overwritten(path: str) -> bool:
-    """Whether this run has read another version of a declared file than the one that was hashed."""
+    """Checks whether this run has read another version of a declared file than the one that was hashed."""
     return path in declared and bool(_read.get(path, set()) - declared[path])
 
 
 def forget() -> None:
     """Forgets what was read, as a new process would."""
-    for each in (_held, _read, _torn, _written, _fickle, declared):
-        each.clear()
+    for record in (_held, _read, _torn, _written, _fickle, declared):
+        record.clear()

@@ -15,7 +15,7 @@ import pytest
 
 from testbed.answers.reports.report import report
 from testbed.answers.scorings import SCORINGS
-from testbed.answers.verdict import Answered
+from testbed.answers.verdict import AnsweredQuestions
 from testbed.data import rows
 from testbed.data.tables.scores import RecordedScores
 from testbed.eval_settings.question_tables import QuestionTables
@@ -40,14 +40,14 @@ def said(texts: list[str]) -> Any:
     return replies_of([{"text": text, "finish_reason": "stop"} for text in texts])
 
 
-def asked(of: dict[str, Any], rules: str = "vlmevalkit") -> tuple[str, str, Answered]:
+def asked(of: dict[str, Any], rules: str = "vlmevalkit") -> tuple[str, str, AnsweredQuestions]:
     """Scoring, report, and the answers as rules read them."""
     scoring, chosen, _ = named(QuestionTables().build(of["set"]))
     columns = [{name: cell for name, cell in row.items() if name not in ("index", "prediction")} for row in of["rows"]]
     texts = [row["prediction"] for row in of["rows"]]
     verdicts = verdicts_of(scoring, columns, said(texts), rules)
     ids = [row["index"] for row in of["rows"]]
-    return scoring, chosen, Answered(ids, columns, verdicts, texts, None, rules == "vlmevalkit")
+    return scoring, chosen, AnsweredQuestions(ids, columns, verdicts, texts, None, rules == "vlmevalkit")
 
 
 def compare(of: dict[str, Any]) -> tuple[list[Number], list[Row]]:
@@ -98,7 +98,7 @@ def test_rotations_are_recognised_by_their_rows(name: str) -> None:
     assert "accuracy" not in metrics
 
 
-def rotations(indexes: list[str], g_index: list[str] | None = None, rotate: bool = True) -> Answered:
+def rotations(indexes: list[str], g_index: list[str] | None = None, rotate: bool = True) -> AnsweredQuestions:
     """Two questions, asked twice each."""
     columns = []
     for place, index in enumerate(indexes):
@@ -107,7 +107,7 @@ def rotations(indexes: list[str], g_index: list[str] | None = None, rotate: bool
         row |= {"answer": "B" if again else "A"} | ({"g_index": g_index[place]} if g_index else {})
         columns.append(row | {"n": index})
     texts = ["A", "A", "B", "A"]
-    return Answered(
+    return AnsweredQuestions(
         indexes,
         columns,
         verdicts_of("multiple_choice", columns, said(texts), "default"),
@@ -126,7 +126,7 @@ def rotations(indexes: list[str], g_index: list[str] | None = None, rotate: bool
         (rotations(["0", "1", "2", "3"], ["0", "0", "1", "1"]), None),  # different questions about one thing
     ],
 )
-def test_numbers_alone_are_no_rotations(answered: Answered, circular: float | None) -> None:
+def test_numbers_alone_are_no_rotations(answered: AnsweredQuestions, circular: float | None) -> None:
     metrics = {each.name: each.value for each in report("accuracy", answered, "test@1") if each.slice == "overall"}
     assert metrics.get("circular") == circular
     assert metrics["accuracy" if circular is None else "vanilla_all"] == (

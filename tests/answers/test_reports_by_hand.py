@@ -10,7 +10,7 @@ from answered_world import WORLDS, answered, pope
 from sklearn.metrics import f1_score, precision_score, recall_score
 
 from testbed.answers.reports.report import REPORTS, extras, report
-from testbed.answers.verdict import Answered, Verdict
+from testbed.answers.verdict import AnsweredQuestions, Verdict
 from testbed.errors import DataError, UnknownNameError
 
 
@@ -34,7 +34,7 @@ class TestEveryReport:
     @pytest.mark.parametrize("name", sorted(WORLDS))
     def test_rows_without_answers_have_no_score(self, name):
         world = WORLDS[name]()
-        nothing = Answered(world.ids, world.columns, [None] * len(world.ids), [None] * len(world.ids))
+        nothing = AnsweredQuestions(world.ids, world.columns, [None] * len(world.ids), [None] * len(world.ids))
         metrics = report(name, nothing, "test@1")
         assert value(metrics, REPORTS[name].primary) is None
         assert value(metrics, "coverage") == 0
@@ -42,14 +42,14 @@ class TestEveryReport:
     @pytest.mark.parametrize("name", sorted(WORLDS))
     def test_one_row_alone_does_not_fail(self, name):
         world = WORLDS[name]()
-        one = Answered(world.ids[:1], world.columns[:1], world.verdicts[:1], world.texts[:1])
+        one = AnsweredQuestions(world.ids[:1], world.columns[:1], world.verdicts[:1], world.texts[:1])
         assert all(each.stderr is None for each in report(name, one, "test@1"))
 
     @pytest.mark.parametrize("name", sorted(WORLDS))
     def test_every_answer_right(self, name):
         world = WORLDS[name]()
         best = [Verdict(row.get("answer", "A"), 1.0, "letter") for row in world.columns]
-        metrics = report(name, Answered(world.ids, world.columns, best, world.texts), "test@1")
+        metrics = report(name, AnsweredQuestions(world.ids, world.columns, best, world.texts), "test@1")
         full = {"ocrbench": 60, "mme": 2800}.get(name, 1)
         assert value(metrics, REPORTS[name].primary) == pytest.approx(full)
 
@@ -340,7 +340,7 @@ class TestFreeText:
     def test_math_vista_skills(self):
         columns = [{"task": "t", "skills": "['a', 'b']"}, {"task": "t", "skills": "b"}, {"task": "t"}]
         rows = answered(columns, [1, 0, 1], method="number")
-        judged = Answered(rows.ids, columns, [*rows.verdicts[:2], Verdict("5", 1.0, "judge")], rows.texts)
+        judged = AnsweredQuestions(rows.ids, columns, [*rows.verdicts[:2], Verdict("5", 1.0, "judge")], rows.texts)
         metrics = report("math_vista", judged, "t")
         assert value(metrics, "accuracy") == value(metrics, "accuracy", "task/t") == pytest.approx(2 / 3)
         assert (value(metrics, "accuracy", "skill/a"), value(metrics, "accuracy", "skill/b")) == (1, 0.5)

@@ -43,12 +43,12 @@ def test_texts_of_options_come_before_what_else_they_could_be(right: str, option
 @pytest.mark.parametrize(
     ("right", "options", "why"),
     [
-        ("0", COLOURS, r"its answer '0' is none of its options A, B, C \(it may count from 0 or from 1\)"),
-        ("D", COLOURS, "its answer 'D' is none of its options A, B, C"),
-        ("reddish", COLOURS, "its answer 'reddish' is none"),
+        ("0", COLOURS, r"its answer '0' is not one of its options A, B, C \(it may count from 0 or from 1\)"),
+        ("D", COLOURS, "its answer 'D' is not one of its options A, B, C"),
+        ("reddish", COLOURS, "its answer 'reddish' is not one"),
         ("AB", COLOURS, "its answer 'AB' names several options, and one can be right"),
         ("['A', 'B']", COLOURS, "names several options"),
-        ("B) red", COLOURS, "is none of its options"),
+        ("B) red", COLOURS, "is not one of its options"),
         ("b", {"A": "b", "B": "a"}, "its answer 'b' may be A or B"),
         ("red", {"A": "red", "B": "red"}, "its answer 'red' may be A or B"),
     ],
@@ -67,7 +67,7 @@ def test_several_options_are_right_where_the_scoring_takes_them(right: str) -> N
 @pytest.mark.parametrize(("right", "said"), [("TRUE", "Yes"), ("no.", "No"), ("Yes", "Yes")])
 def test_yes_and_no_may_be_true_and_false(right: str, said: str) -> None:
     assert score("yes_no", right, said, {}) == 1
-    with pytest.raises(DataError, match="its answer '1' is none of its options Yes, No"):
+    with pytest.raises(DataError, match="its answer '1' is not one of its options Yes, No"):
         check("yes_no", "1", {})
 
 

@@ -69,7 +69,7 @@ def test_mistakes_are_told(program: Any, tmp_path: Path) -> None:
     assert "--judge needs --on" in done.stderr
     (tmp_path / "labels.csv").write_text("id,label\n0,maybe\n")
     done = program("testbed", "calibrate", SETTING, "--labels", "labels.csv", code=1)
-    assert "labels.csv, line 2: the label 'maybe' is no number from 0 to 1" in done.stderr
+    assert "labels.csv, line 2: the label 'maybe' is neither a number from 0 to 1" in done.stderr
     (tmp_path / "labels.csv").write_text("id,label\nnone,1\n")
     done = program("testbed", "calibrate", SETTING, "--labels", "labels.csv", code=1)
     assert "'none', which is no sample" in done.stderr

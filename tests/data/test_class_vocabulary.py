@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from testbed.data.language.class_vocabulary import SUBSETS, Vocabulary, imagenet, plain, subset_of, wordnet_names
+from testbed.data.language.class_vocabulary import SUBSETS, ClassVocabulary, imagenet, plain, subset_of, wordnet_names
 
 EAGLE = 22
 
@@ -78,7 +78,7 @@ def test_the_published_sets_are_told_by_their_size() -> None:
 
 
 def test_own_names_come_before_numbers_and_case_is_ignored() -> None:
-    own = Vocabulary("own", ["5", "3", "Kleine Meise"], [(), (), ()], numbered=False)
+    own = ClassVocabulary("own", ["5", "3", "Kleine Meise"], [(), (), ()], numbered=False)
     assert [own.resolve(each) for each in ("3", "5", "kleine_meise", "0")] == [1, 0, 2, ()]
 
 

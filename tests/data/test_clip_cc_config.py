@@ -10,9 +10,9 @@ from clip_cc_file import CONFIG
 
 from testbed.data.sets.clip_cc_config import (
     DataPaths,
-    FineGrained,
     Logging,
     Processing,
+    SentenceOptions,
     read_config,
 )
 from testbed.errors import DefinitionError
@@ -37,7 +37,7 @@ def test_every_key_is_read(tmp_path):
     assert (decoder.batch_size, decoder.max_length, decoder.device_map) == (8, 32768, "auto")
     assert decoder.trust_remote_code is True
     assert decoder.instruction == "Given a ground truth video summary, assess the quality."
-    assert decoder.fine_grained == FineGrained(True, "nltk")
+    assert decoder.fine_grained == SentenceOptions(True, "nltk")
     assert config.processing == Processing("cuda:0", 25, 10)
     assert config.data_paths == DataPaths("data/ground_truth/clip_cc_dataset.json", "data/models", "/elsewhere/results")
     assert config.models_to_evaluate == ("internvl", "llava_next_video")
@@ -49,7 +49,7 @@ def test_what_is_not_there(tmp_path, text):
     assert config.decoder.path is None
     assert config.decoder.instruction is None
     assert config.decoder.trust_remote_code is False
-    assert config.decoder.fine_grained == FineGrained()
+    assert config.decoder.fine_grained == SentenceOptions()
     assert config.processing == Processing()
     assert config.data_paths == DataPaths()
     assert config.models_to_evaluate == ()
@@ -99,8 +99,8 @@ def test_the_base_folder(tmp_path, monkeypatch):
         ('"internvl"', "7", "'models_to_evaluate' should be a list of names; number 1 is 7"),
         ('"internvl"', "llava_next_video", "each captioner once; 'llava_next_video' is there twice"),
         ("batch_size: 8", "batch_size: 8\n  batch_size: 9", r"batch_size is given twice \(line 7\)"),
-        ("batch_size: 8", "batch_size: {", r"is no YAML: .* \(line \d+\)"),
-        ("batch_size: 8", "batch_size: !!python/object/apply:os.getcwd []", "is no YAML: could not determine"),
+        ("batch_size: 8", "batch_size: {", r"is not YAML: .* \(line \d+\)"),
+        ("batch_size: 8", "batch_size: !!python/object/apply:os.getcwd []", "is not YAML: could not determine"),
     ],
 )
 def test_faults(tmp_path, found, instead, said):
@@ -120,7 +120,7 @@ def test_faults(tmp_path, found, instead, said):
         ("decoder: nvembed", "'decoder' should be a mapping of keys to values; it is 'nvembed'"),
         (f"{LEAST}models_to_evaluate: internvl", "'models_to_evaluate' should be a list of names; it is 'internvl'"),
         (f"{LEAST}#{'x' * 1_000_000}", "at most 1000000 bytes"),
-        ("[" * 5000, "is no YAML"),
+        ("[" * 5000, "is not YAML"),
     ],
 )
 def test_other_files(tmp_path, text, said):

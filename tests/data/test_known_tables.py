@@ -69,7 +69,7 @@ def test_a_table_is_looked_for_by_its_name(tables: Path, tmp_path: Path, monkeyp
 def test_names_that_are_not_known(tables: Path) -> None:
     path = world.questions(tables / "Mine.tsv")
     assert find_table("Mine") == path
-    with pytest.raises(DataError, match=r"VLMEvalKit knows no table of this name; did you mean MMStar"):
+    with pytest.raises(DataError, match=r"VLMEvalKit has no table of this name; did you mean MMStar"):
         find_table("MMStarr")
     with pytest.raises(DataError, match="VLMEvalKit has no URL for it"):
         find_table("MicroBench")

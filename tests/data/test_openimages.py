@@ -86,7 +86,7 @@ def test_a_map_of_another_form_is_named(folder, content):
 
 def test_a_map_that_is_missing_or_damaged_is_named(folder):
     (folder / CLASSES).write_text("{")
-    with pytest.raises(DataError, match=rf"{CLASSES} is no JSON"):
+    with pytest.raises(DataError, match=rf"{CLASSES} is not JSON"):
         OpenImages(folder, "openimages")
     (folder / CLASSES).unlink()
     with pytest.raises(DataError, match=rf"{CLASSES} is missing.*modestyachts/imagenet-testbed"):

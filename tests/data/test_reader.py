@@ -14,7 +14,7 @@ from PIL import Image
 
 from testbed.corruptions import Corruption
 from testbed.corruptions.photometric import rotate
-from testbed.data.reader import Batch, ByName, CpuPerturbation, Item, Reader, collate, portable
+from testbed.data.reader import Batch, BatchReader, ByName, CpuPerturbation, Item, collate, portable
 from testbed.data.sets.digits import Digits
 from testbed.data.source import ImageSource
 from testbed.errors import RunError, SampleError
@@ -62,7 +62,7 @@ def reader(source=None, perturbations=(), **options):
         "seed": 0,
         **options,
     }
-    return Reader(source, perturbations=list(perturbations), **arguments)
+    return BatchReader(source, perturbations=list(perturbations), **arguments)
 
 
 def read(made, indices, shard=0):
@@ -334,7 +334,7 @@ def test_a_name_is_looked_up_in_the_registry():
 
 def test_a_reader_pickles_and_reads_the_same():
     halved = CpuPerturbation("fog", partial(torch.mul, other=0.5), "fog")
-    made = Reader(Digits("test"), [5, 3], StandardTransform(32, 32), None, [halved], True, 0)
+    made = BatchReader(Digits("test"), [5, 3], StandardTransform(32, 32), None, [halved], True, 0)
     copy = pickle.loads(ForkingPickler.dumps(made))
     one, other = read(made, [0, 1]), read(copy, [0, 1])
     assert isinstance(other, Batch)
@@ -377,7 +377,7 @@ def test_lambdas_of_a_plugin_are_found_again_in_a_spawned_process(tmp_path):
     plugin.write_text(PLUGIN)
     plugins = (str(plugin),)
     source = Digits("test")
-    by_name = Reader(
+    by_name = BatchReader(
         source,
         list(range(4)),
         ByName("model", "travelling-model", "transform", plugins),
@@ -395,7 +395,7 @@ def test_lambdas_of_a_plugin_are_found_again_in_a_spawned_process(tmp_path):
     )
     (there,) = list(loader)
     inner = StandardTransform(32, 32)
-    here = Reader(
+    here = BatchReader(
         source,
         list(range(4)),
         lambda image: inner(image) / 2,

@@ -11,7 +11,7 @@ import pytest
 from caption_world import draw, draw_all, write
 
 from testbed.data.formats.image_store import ImagesInFolder
-from testbed.data.formats.selection import CaptionSelection, Instance, own_pairs, read_pairs
+from testbed.data.formats.selection import CaptionSelection, SelectionInstance, own_pairs, read_pairs
 from testbed.errors import DataError, SampleError
 
 
@@ -21,15 +21,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def select(folder: Path, *instances: Instance) -> CaptionSelection:
+def select(folder: Path, *instances: SelectionInstance) -> CaptionSelection:
     return CaptionSelection(ImagesInFolder(folder), instances, "pairs/x", "me")
 
 
 def test_samples_are_the_images_and_instances_their_groups(folder):
     source = select(
         folder,
-        Instance("i", ("a.png", "b.png", "sub/c.png"), ("one", "two")),
-        Instance("j", ("a.png",), ("right", "wrong"), slices={"kind": "x"}),
+        SelectionInstance("i", ("a.png", "b.png", "sub/c.png"), ("one", "two")),
+        SelectionInstance("j", ("a.png",), ("right", "wrong"), slices={"kind": "x"}),
     )
     assert source.ids == ["a.png#i", "b.png#i", "sub/c.png#i", "a.png#j"]
     assert source.groups == ["i", "i", "i", "j"]
@@ -44,11 +44,13 @@ def test_samples_are_the_images_and_instances_their_groups(folder):
 def test_a_box_is_the_part_that_counts(folder):
     image = draw(folder / "big.png", size=(30, 20))
     boxes = ((5, 2, 10, 7), (0, 0, 30, 20))
-    source = select(folder, *(Instance(str(n), ("big.png",), ("x", "y"), (box,)) for n, box in enumerate(boxes)))
+    source = select(
+        folder, *(SelectionInstance(str(n), ("big.png",), ("x", "y"), (box,)) for n, box in enumerate(boxes))
+    )
     assert (source.image(0).size, source.image(1).size) == ((10, 7), (30, 20))
     whole = ImagesInFolder(folder).digests([image.name])[0]
     assert len({*source.digests([0, 1]), whole}) == 3
-    empty = select(folder, Instance("i", ("big.png",), ("x", "y"), ((0, 0, 0, 5),)))
+    empty = select(folder, SelectionInstance("i", ("big.png",), ("x", "y"), ((0, 0, 0, 5),)))
     with pytest.raises(SampleError, match="a crop of 0 by 5 pixels is empty"):
         empty.image(0)
 
@@ -57,11 +59,11 @@ def test_a_box_is_the_part_that_counts(folder):
     ("instances", "said"),
     [
         ([], "has no instances"),
-        ([Instance("i", ("a.png",), ("x",))], "so there is nothing to choose"),
-        ([Instance("i", (), ("x", "y"))], "has no images or no captions"),
-        ([Instance("i", ("a.png", "a.png"), ("x", "y"))], "has one image twice"),
-        ([Instance("i", ("a.png",), ("x", "y"))] * 2, "two instances are named 'i'"),
-        ([Instance("i", ("none.png",), ("x", "y"))], "1 of 1 images are missing"),
+        ([SelectionInstance("i", ("a.png",), ("x",))], "so there is nothing to choose"),
+        ([SelectionInstance("i", (), ("x", "y"))], "has no images or no captions"),
+        ([SelectionInstance("i", ("a.png", "a.png"), ("x", "y"))], "has one image twice"),
+        ([SelectionInstance("i", ("a.png",), ("x", "y"))] * 2, "two instances are named 'i'"),
+        ([SelectionInstance("i", ("none.png",), ("x", "y"))], "1 of 1 images are missing"),
     ],
 )
 def test_instances_that_make_no_sense(folder, instances, said):
@@ -76,8 +78,8 @@ ENTRIES = [
     {"image": "b.png", "captions": ["wrong", "right"], "answer": 1, "box": [1, 2, 3, 4]},
 ]
 EXPECTED = [
-    Instance("first", ("a.png", "sub/c.png"), ("a, b", "c\u2028d"), slices={"kind": "two"}),
-    Instance("1", ("b.png",), ("right", "wrong"), ((1, 2, 3, 4),)),
+    SelectionInstance("first", ("a.png", "sub/c.png"), ("a, b", "c\u2028d"), slices={"kind": "two"}),
+    SelectionInstance("1", ("b.png",), ("right", "wrong"), ((1, 2, 3, 4),)),
 ]
 
 
@@ -95,10 +97,10 @@ def test_csv(folder):
     )
     assert read_pairs(write(folder / "x.csv", text)) == [
         EXPECTED[0],
-        Instance("1", ("b.png",), ('say "x"', "over\ntwo")),
+        SelectionInstance("1", ("b.png",), ('say "x"', "over\ntwo")),
     ]
     assert read_pairs(write(folder / "y.csv", "image,caption_0,caption_1\na.png,x,y\n")) == [
-        Instance("0", ("a.png",), ("x", "y"))
+        SelectionInstance("0", ("a.png",), ("x", "y"))
     ]
 
 

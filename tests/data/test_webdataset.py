@@ -278,7 +278,7 @@ def test_a_damaged_header_is_not_taken_for_the_end(tmp_path):
     data = bytearray(path.read_bytes())
     data[third + 150] ^= 0xFF  # of the checksum
     path.write_bytes(data)
-    with pytest.raises(DataError, match=rf"0.tar is damaged: .* at byte {third:,}, there is more"):
+    with pytest.raises(DataError, match=rf"0.tar is damaged: .* at byte {third:,}, there are trailing bytes"):
         WebDataset(tmp_path)
     path.write_bytes(os.urandom(4096))
     with pytest.raises(DataError, match=r"0.tar is damaged or not a tar archive"):
@@ -289,7 +289,7 @@ def test_two_archives_put_together_are_refused(tmp_path):
     world.write_split(tmp_path, [world.samples({"s0": b"1"}), world.samples({"s1": b"1"})])
     one, two = (tmp_path / "test" / f"{number}.tar" for number in (0, 1))
     one.write_bytes(one.read_bytes() + two.read_bytes())
-    with pytest.raises(DataError, match="two archives put together are no archive"):
+    with pytest.raises(DataError, match="two archives put together are not an archive"):
         WebDataset(tmp_path)
 
 

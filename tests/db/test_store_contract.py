@@ -13,7 +13,17 @@ import sqlalchemy as sa
 import torch
 
 from testbed.db.store import Store
-from testbed.entities import CellRecord, Checkpoint, Chunk, DatasetInfo, Metric, Result, SampleInfo, Score, current
+from testbed.entities import (
+    CellRecord,
+    Chunk,
+    DatasetInfo,
+    Metric,
+    Result,
+    SampleInfo,
+    Score,
+    TrainingCheckpoint,
+    current,
+)
 from testbed.errors import CorruptOutputError, DuplicateNameError, StoreError, UnknownNameError
 
 MODEL = "model"
@@ -91,7 +101,7 @@ def test_listings_count_the_complete_visible_evaluations(store: Store, build: An
 
 
 def test_an_unknown_name_suggests_the_nearest(store: Store) -> None:
-    with pytest.raises(UnknownNameError, match="there is none at all"):
+    with pytest.raises(UnknownNameError, match="none are registered"):
         store.names.require(MODEL, "net")
     for name in ("resnet50", "resnet18", "vgg16"):
         store.names.add(MODEL, name)
@@ -473,7 +483,7 @@ def test_evaluations_are_found_by_the_training_runs_of_their_checkpoints(store: 
     first, second, other = (build.complete(model=name, fingerprint=name) for name in ("one", "two", "three"))
     assert store.checkpoints.training_runs() == []
     for each, run in ((second, "runs/b"), (first, 'runs/"a" ü')):
-        store.checkpoints.note([each.id], Checkpoint(run, 1))
+        store.checkpoints.note([each.id], TrainingCheckpoint(run, 1))
     store.checkpoints.claim(other.id, "told")
     assert store.checkpoints.training_runs() == ['runs/"a" ü', "runs/b"]
     assert [each.id for each in store.checkpoints.of_runs(["runs/b", "nowhere"])] == [second.id]

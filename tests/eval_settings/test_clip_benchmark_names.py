@@ -8,7 +8,7 @@ from testbed.eval_settings.benchmark_families import benchmark as benchmark_base
 from testbed.eval_settings.benchmark_families import clip_benchmark_names as clip_benchmark_names_base
 from testbed.eval_settings.benchmark_families.benchmark import Benchmarks
 from testbed.eval_settings.benchmark_families.benchmark_dataset import BenchmarkDataset
-from testbed.eval_settings.benchmark_families.clip_benchmark_names import Place, place_of, setting_of
+from testbed.eval_settings.benchmark_families.clip_benchmark_names import ClipBenchmarkFields, place_of, setting_of
 from testbed.eval_settings.eval_setting_base import StandardDataset
 from testbed.registry import Catalog
 
@@ -43,22 +43,26 @@ def known(request, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "metrics", "place"),
     [
-        ("cifar10", TOP, Place("cifar10")),
-        ("cifar10.zeroshot.jp", TOP, Place("cifar10", language="jp")),
-        ("cifar10.linear_probe", TOP, Place("cifar10", "linear_probe", "en", FULL)),
-        ("cifar10.linear_probe.k5", TOP, Place("cifar10", "linear_probe", "en", {**FULL, "fewshot_k": 5})),
-        ("coco", RECALL, Place("coco", "zeroshot_retrieval")),
-        ("coco.zeroshot.de", RECALL, Place("coco", "zeroshot_retrieval", "de")),
-        ("many.zeroshot.ace_Arab", RECALL, Place("many", "zeroshot_retrieval", "ace_Arab")),
-        ("wds/vtab/cifar10", TOP, Place("wds/vtab/cifar10")),
-        ("wds/vtab/cifar10.linear_probe.k5", TOP, Place("wds/vtab/cifar10", "linear_probe", "en",
+        ("cifar10", TOP, ClipBenchmarkFields("cifar10")),
+        ("cifar10.zeroshot.jp", TOP, ClipBenchmarkFields("cifar10", language="jp")),
+        ("cifar10.linear_probe", TOP, ClipBenchmarkFields("cifar10", "linear_probe", "en", FULL)),
+        (
+            "cifar10.linear_probe.k5",
+            TOP,
+            ClipBenchmarkFields("cifar10", "linear_probe", "en", {**FULL, "fewshot_k": 5}),
+        ),
+        ("coco", RECALL, ClipBenchmarkFields("coco", "zeroshot_retrieval")),
+        ("coco.zeroshot.de", RECALL, ClipBenchmarkFields("coco", "zeroshot_retrieval", "de")),
+        ("many.zeroshot.ace_Arab", RECALL, ClipBenchmarkFields("many", "zeroshot_retrieval", "ace_Arab")),
+        ("wds/vtab/cifar10", TOP, ClipBenchmarkFields("wds/vtab/cifar10")),
+        ("wds/vtab/cifar10.linear_probe.k5", TOP, ClipBenchmarkFields("wds/vtab/cifar10", "linear_probe", "en",
                                                         {**FULL, "fewshot_k": 5})),
-        ("sugar_crepe/add_att", ["image_acc", "text_acc", "acc"], Place("sugar_crepe/add_att",
+        ("sugar_crepe/add_att", ["image_acc", "text_acc", "acc"], ClipBenchmarkFields("sugar_crepe/add_att",
                                                                         "image_caption_selection")),
-        ("voc2007_multilabel", ["mean_average_precision"], Place("voc2007_multilabel")),
-        ("imagenet-c.brightness.1_in-memory", TOP, Place("imagenet-c.brightness.1_in-memory")),
-        ("pgd.linf.eps0.5", TOP, Place("pgd.linf.eps0.5")),
-        ("coco.captioning", ["CIDEr"], Place("coco", "captioning")),
+        ("voc2007_multilabel", ["mean_average_precision"], ClipBenchmarkFields("voc2007_multilabel")),
+        ("imagenet-c.brightness.1_in-memory", TOP, ClipBenchmarkFields("imagenet-c.brightness.1_in-memory")),
+        ("pgd.linf.eps0.5", TOP, ClipBenchmarkFields("pgd.linf.eps0.5")),
+        ("coco.captioning", ["CIDEr"], ClipBenchmarkFields("coco", "captioning")),
     ],
 )  # fmt: skip
 def test_names_and_records_say_the_same(known, name, metrics, place):
@@ -67,29 +71,34 @@ def test_names_and_records_say_the_same(known, name, metrics, place):
 
 
 def test_what_is_not_the_default_of_a_probe_is_in_its_name(known):
-    place = Place("cifar10", "linear_probe", "en", {"fewshot_k": 5, "epochs": 20, "seed": 3, "normalized": False})
+    place = ClipBenchmarkFields(
+        "cifar10", "linear_probe", "en", {"fewshot_k": 5, "epochs": 20, "seed": 3, "normalized": False}
+    )
     assert setting_of(place) == "cifar10.linear_probe.k5.epochs20.seed3.unnormalized"
     assert place_of(setting_of(place), TOP) == place
-    assert setting_of(Place("cifar10", "linear_probe", "en", {"weight_decay": 0.1})) == "cifar10.linear_probe"
+    assert (
+        setting_of(ClipBenchmarkFields("cifar10", "linear_probe", "en", {"weight_decay": 0.1}))
+        == "cifar10.linear_probe"
+    )
 
 
 def test_what_records_do_not_tell_of_a_probe_is_left_out(known):
     place = place_of("cifar10.linear_probe.lbfgs.k5.lr0.5", TOP)
-    assert place == Place("cifar10", "linear_probe", "en", {**FULL, "fewshot_k": 5})
-    assert place_of("cifar10.linear_probe_of_mine", TOP) == Place("cifar10.linear_probe_of_mine")
+    assert place == ClipBenchmarkFields("cifar10", "linear_probe", "en", {**FULL, "fewshot_k": 5})
+    assert place_of("cifar10.linear_probe_of_mine", TOP) == ClipBenchmarkFields("cifar10.linear_probe_of_mine")
 
 
 def test_the_first_language_of_a_data_set_is_left_out(known):
     name = "many" if known else "many.zeroshot.eng_Latn"
-    assert setting_of(Place("many", "zeroshot_retrieval", "eng_Latn")) == name
+    assert setting_of(ClipBenchmarkFields("many", "zeroshot_retrieval", "eng_Latn")) == name
     assert place_of(name, RECALL).language == "eng_Latn"
 
 
 def test_a_language_is_spelled_as_the_data_set_spells_it(known):
-    assert setting_of(Place("cifar10", language="zh")) == f"cifar10.zeroshot.{'cn' if known else 'zh'}"
+    assert setting_of(ClipBenchmarkFields("cifar10", language="zh")) == f"cifar10.zeroshot.{'cn' if known else 'zh'}"
 
 
 def test_a_split_stays_with_the_data_set(known):
     assert place_of("cifar10.train", TOP).dataset == "cifar10.train"
-    assert setting_of(Place("cifar10.train")) == "cifar10.train"
-    assert setting_of(Place("cifar10.train", language="jp")) == "cifar10.train.zeroshot.jp"
+    assert setting_of(ClipBenchmarkFields("cifar10.train")) == "cifar10.train"
+    assert setting_of(ClipBenchmarkFields("cifar10.train", language="jp")) == "cifar10.train.zeroshot.jp"

@@ -22,7 +22,7 @@ from testbed.answers.quantities.quantity import quantity
 from testbed.answers.reports.report import REPORTS
 from testbed.answers.scorings import RULES, SCORINGS, drawn
 from testbed.answers.texts import bare, comparable, final_text, marked, open_answer, places
-from testbed.answers.verdict import Answered, Verdict
+from testbed.answers.verdict import AnsweredQuestions, Verdict
 
 SAID = (
     *("A", "(B)", "The answer is C.", "**Answer:** B", "<answer>D</answer>", "\\boxed{A}", "B. a cat", "option B or C"),
@@ -131,7 +131,7 @@ def test_reports(report: str, rows: list[tuple[dict[str, str], str]]) -> None:
     with robust():
         verdicts = [Verdict(text[:1] or None, float(len(text) % 2), "letter") for _, text in rows]
         columns, texts = [columns for columns, _ in rows], [text for _, text in rows]
-        answered = Answered([f"{number}" for number in range(len(rows))], columns, verdicts, texts)
+        answered = AnsweredQuestions([f"{number}" for number in range(len(rows))], columns, verdicts, texts)
         REPORTS[report].compute(answered, "default")
 
 

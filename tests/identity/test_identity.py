@@ -27,7 +27,7 @@ import pytest
 import torch
 
 from testbed.errors import IdentityError
-from testbed.identity.alike import Comparison
+from testbed.identity.alike import IdentityComparison
 from testbed.identity.describe import describe, describe_fields, digest, digest_bytes
 from testbed.models.model_base import Model, StandardNormalization, StandardTransform
 from testbed.registry import Catalog, discovery
@@ -703,13 +703,13 @@ ALIKE = {
 def test_renamed_variables_and_hints_are_told_from_what_counts(
     text: str, before: str, others: list[str], same: bool
 ) -> None:
-    compare = Comparison([]).alike
+    compare = IdentityComparison([]).alike
     old, *new = ({"!source": text.replace("X", each)} for each in (before, *others))
     assert [compare(old, each) for each in new] == [same] * len(new)
 
 
 def test_another_order_of_a_mapping_is_not_written_otherwise() -> None:
-    assert not Comparison([]).alike({"a": 1, "b": 2}, {"b": 2, "a": 1})
+    assert not IdentityComparison([]).alike({"a": 1, "b": 2}, {"b": 2, "a": 1})
 
 
 # Cycles and depth -------------------------------------------------------------------------------------------------

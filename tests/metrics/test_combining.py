@@ -74,7 +74,7 @@ def test_of_two_classes_a_temperature_is_known_in_closed_form() -> None:
 
 @pytest.mark.parametrize(
     ("targets", "said"),
-    [([0, 0], "would be below 0.001"), ([1, 1], "no likelier than chance"), ([], "fitted to no samples")],
+    [([0, 0], "would be below 0.001"), ([1, 1], "not likelier than chance"), ([], "fitted to no samples")],
 )
 def test_a_temperature_that_does_not_exist_is_refused(targets, said) -> None:
     with pytest.raises(DataError, match=said):

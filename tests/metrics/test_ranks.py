@@ -12,7 +12,7 @@ import scipy.stats
 
 from testbed.metrics.inference import ranks as inference
 from testbed.metrics.inference.paired import RESAMPLES, compare, holm, mcnemar, mcnemar_p_values, sign_flip_bound
-from testbed.metrics.inference.ranks import Drawn, bootstrap_means, pair_p_values, rank_models, ranks, tied_models
+from testbed.metrics.inference.ranks import Resamples, bootstrap_means, pair_p_values, rank_models, ranks, tied_models
 
 
 def models(n=400, accuracies=(0.9, 0.88, 0.7, 0.5), seed=0):
@@ -285,8 +285,8 @@ def test_resamples_that_are_drawn_once_for_several_tables_change_no_number(monke
     draws = []
     draw = inference._draw
     monkeypatch.setattr(inference, "_draw", lambda counts, rng: (draws.append(counts.shape), draw(counts, rng)))
-    drawn = Drawn()
+    drawn = Resamples()
     assert [rank_models(strata, drawn=drawn) for strata in tables] == alone
     # the second stratum of a table is drawn after the first, and so not as if it were the first
     assert draws == [(RESAMPLES, 30), (RESAMPLES, 40), (RESAMPLES, 40)]
-    assert [rank_models(strata, drawn=Drawn(most=RESAMPLES * 35)) for strata in tables] == alone
+    assert [rank_models(strata, drawn=Resamples(most=RESAMPLES * 35)) for strata in tables] == alone

@@ -190,7 +190,7 @@ def test_an_entry_is_chosen_by_name_and_is_part_of_the_identity(tmp_path: Path, 
     assert usual.spec() == short.spec()
     assert plain.spec()["network"] == {"checkpoint": ARCH}  # as stored results have it
     assert usual.spec()["network"] == {"checkpoint": ARCH, "entry": "ema.module"}
-    with pytest.raises(WeightsError, match=r"'swa' is none of its entries with weights \('model', 'ema\.module'\)"):
+    with pytest.raises(WeightsError, match=r"'swa' is not one of its entries with weights \('model', 'ema\.module'\)"):
         checkpoint_model("m", ARCH, path, weights_entry="swa").load(CPU)
 
 

@@ -235,11 +235,11 @@ class Towers(nn.Module):
     ],
 )
 def test_layers_of_one_shape_are_not_matched_by_order_alone(theirs: tuple[str, ...], certain: bool) -> None:
-    from testbed.models.checkpoints.names import Wanted, matched
+    from testbed.models.checkpoints.names import ExpectedState, matched
 
     own = Towers(("q", "k", "v")).state_dict()
     state = dict(zip([f"{name}.{leaf}" for name in theirs for leaf in ("weight", "bias")], own.values(), strict=True))
-    wanted = Wanted(own, ())
+    wanted = ExpectedState(own, ())
     assert wanted.fits(matched(wanted, state, "w").state) is certain
     assert wanted.fits(matched(wanted, state, "w", by_order=True).state)
 

@@ -192,7 +192,9 @@ def test_an_embedding_of_no_square_is_refused(tmp_path: Path) -> None:
         return state
 
     trained("tiny-vit", tmp_path / "w.pt", cut)
-    with pytest.raises(WeightsError, match=r"w\.pt: the positional embedding .* has 12 places, which are no square"):
+    with pytest.raises(
+        WeightsError, match=r"w\.pt: the positional embedding .* has 12 places, which do not form a square"
+    ):
         FAMILY.build(f"tiny-vit,{tmp_path}/w.pt")
 
 

@@ -57,5 +57,5 @@ def test_lists_that_differ_are_not_decided(tmp_path: Path) -> None:
     torch.save(
         {"state_dict": STATE, "names": list(NAMES), "meta": {"labels": ["a", "b", "c", "d"]}}, tmp_path / "w.pth"
     )
-    with pytest.raises(DataError, match=r"names, meta\.labels; say the names of the outputs: --class-order FILE"):
+    with pytest.raises(DataError, match=r"names, meta\.labels; give the names of the outputs: --class-order FILE"):
         saved_class_order(tmp_path / "w.pth", "resnet18", 4)

@@ -513,7 +513,7 @@ def test_an_entry_can_be_asked_for(tmp_path):
     path = saved(tmp_path, {"model": state(), "ema": other, "epoch": 3})
     assert_is_state(load_state_dict(path))
     assert torch.equal(load_state_dict(path, "ema")["weight"], other["weight"])
-    with pytest.raises(WeightsError, match=r"'epoch' is none of its entries with weights \('model', 'ema'\)"):
+    with pytest.raises(WeightsError, match=r"'epoch' is not one of its entries with weights \('model', 'ema'\)"):
         load_state_dict(path, "epoch")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from testbed.errors import DefinitionError, DuplicateNameError, TestbedError, UnknownNameError
 from testbed.registry import Registry
-from testbed.registry.table import Source, natural_key
+from testbed.registry.table import DefinitionSource, natural_key
 
 
 class Rule:
@@ -95,15 +95,15 @@ def test_a_name_taken_twice_raises_and_names_both_places(registry: Registry[str]
 
 
 def test_a_name_taken_twice_by_given_places_names_those(registry: Registry[str]) -> None:
-    registry.add("hammer", "first", Source("one.py", 3))
+    registry.add("hammer", "first", DefinitionSource("one.py", 3))
     with pytest.raises(DuplicateNameError, match=r"one\.py:3.*two\.py:40"):
-        registry.add("hammer", "second", Source("two.py", 40))
+        registry.add("hammer", "second", DefinitionSource("two.py", 40))
 
 
 def test_the_source_of_a_definition_is_where_it_was_added(registry: Registry[str]) -> None:
     registry.add("hammer", "a hammer")
     assert re.fullmatch(re.escape(__file__) + r":\d+", registry.source("hammer"))
-    registry.add("nail", "a nail", Source("nails.py", 7))
+    registry.add("nail", "a nail", DefinitionSource("nails.py", 7))
     assert registry.source("nail") == "nails.py:7"
 
 
@@ -166,7 +166,7 @@ def test_many_names_are_counted_and_the_command_is_told(registry: Registry[str])
 
 
 def test_an_unknown_name_of_an_empty_registry_says_that_there_is_none(registry: Registry[str]) -> None:
-    with pytest.raises(UnknownNameError, match="none at all"):
+    with pytest.raises(UnknownNameError, match="none are registered"):
         registry.get("hammer")
 
 

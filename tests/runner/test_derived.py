@@ -295,7 +295,7 @@ def test_what_members_cannot_do_is_said_in_one_line(lab: Any, catalog: Any) -> N
         "give the names of the outputs (--class-order FILE, for checkpoints), fine-tune the model on these classes, or"
         " use a dual encoder"
     )
-    said = f"five returns 5 logits, and nothing says which of them these classes are: {ways}"
+    said = f"five returns 5 logits, and nothing determines which of them these classes are: {ways}"
     reasons = {
         ("ensemble:a+five", "val"): f"val has 10 classes; {said}",
         ("ensemble:a+five", "free"): (

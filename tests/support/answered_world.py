@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from testbed.answers.verdict import Answered, Verdict
+from testbed.answers.verdict import AnsweredQuestions, Verdict
 
 YES_NO = ("Yes", "No", None)
 
@@ -18,7 +18,7 @@ def answered(
     extracted: Sequence[str | None] | None = None,
     groups: Sequence[str | None] | None = None,
     method: str = "letter",
-) -> Answered:
+) -> AnsweredQuestions:
     """Rows with a score each; None is a row without an answer."""
     said = extracted if extracted is not None else ["A"] * len(scores)
     verdicts = [
@@ -27,10 +27,10 @@ def answered(
     ]
     texts = [None if score is None else "…" for score in scores]
     names = ids if ids is not None else [str(place) for place in range(len(scores))]
-    return Answered(list(names), list(columns), verdicts, texts, groups)
+    return AnsweredQuestions(list(names), list(columns), verdicts, texts, groups)
 
 
-def accuracy() -> Answered:
+def accuracy() -> AnsweredQuestions:
     rng = np.random.default_rng(1)
     columns = [
         {
@@ -43,7 +43,7 @@ def accuracy() -> Answered:
     return answered(columns, rng.integers(2, size=80).tolist())
 
 
-def circular() -> Answered:
+def circular() -> AnsweredQuestions:
     rng = np.random.default_rng(2)
     columns, ids = [], []
     options = rng.integers(2, 5, size=30)
@@ -56,7 +56,7 @@ def circular() -> Answered:
     return answered(columns, (rng.random(len(ids)) < 0.8).astype(int).tolist(), ids)
 
 
-def mme() -> Answered:
+def mme() -> AnsweredQuestions:
     rng = np.random.default_rng(3)
     categories = "OCR artwork celebrity color count existence landmark position posters scene code_reasoning".split()
     categories += "commonsense_reasoning numerical_calculation text_translation".split()
@@ -69,20 +69,20 @@ def mme() -> Answered:
     return answered(columns, (rng.random(len(columns)) < 0.7).astype(int).tolist())
 
 
-def yes_no(rng: np.random.Generator, columns: list[dict[str, str]], ids: list[str] | None = None) -> Answered:
+def yes_no(rng: np.random.Generator, columns: list[dict[str, str]], ids: list[str] | None = None) -> AnsweredQuestions:
     said = [YES_NO[int(each)] for each in rng.choice(3, size=len(columns), p=[0.5, 0.4, 0.1])]
     scores = [float(own == row["answer"]) for own, row in zip(said, columns, strict=True)]
     return answered(columns, scores, ids, said)
 
 
-def pope() -> Answered:
+def pope() -> AnsweredQuestions:
     rng = np.random.default_rng(4)
     kinds = ("random", "popular,random", "adversarial", "adversarial,popular,random")
     columns = [{"answer": YES_NO[int(rng.integers(2))], "category": kinds[int(rng.integers(4))]} for _ in range(90)]
     return yes_no(rng, columns)
 
 
-def hallusion() -> Answered:
+def hallusion() -> AnsweredQuestions:
     rng = np.random.default_rng(5)
     columns, ids = [], []
     for kind in ("VD", "VS"):
@@ -96,13 +96,13 @@ def hallusion() -> Answered:
     return answered(columns, scores, ids)
 
 
-def mmvp() -> Answered:
+def mmvp() -> AnsweredQuestions:
     rng = np.random.default_rng(6)
     columns = [{"question": f"question {place // 2}"} for place in range(40)]
     return answered(columns, rng.integers(2, size=40).tolist(), [str(place + 1) for place in range(40)])
 
 
-def cv_bench_2d() -> Answered:
+def cv_bench_2d() -> AnsweredQuestions:
     rng = np.random.default_rng(7)
     columns = [
         {
@@ -115,7 +115,7 @@ def cv_bench_2d() -> Answered:
     return answered(columns, rng.integers(2, size=60).tolist())
 
 
-def hr_bench() -> Answered:
+def hr_bench() -> AnsweredQuestions:
     rng = np.random.default_rng(8)
     columns = [
         {"cycle_category": str(place % 4), "category": ("single", "cross")[place // 4 % 2], "question": str(place // 4)}
@@ -124,7 +124,7 @@ def hr_bench() -> Answered:
     return answered(columns, rng.integers(2, size=80).tolist())
 
 
-def ocrbench() -> Answered:
+def ocrbench() -> AnsweredQuestions:
     from testbed.answers.reports.free_text import OCR_GROUPS
 
     rng = np.random.default_rng(9)
@@ -132,13 +132,13 @@ def ocrbench() -> Answered:
     return answered(columns, rng.integers(2, size=60).tolist())
 
 
-def vqa() -> Answered:
+def vqa() -> AnsweredQuestions:
     rng = np.random.default_rng(10)
     columns = [{"split": ("human", "augmented")[int(rng.integers(2))]} for _ in range(50)]
     return answered(columns, rng.choice([0, 0.3, 0.6, 0.9, 1], size=50).tolist())
 
 
-def mme_realworld() -> Answered:
+def mme_realworld() -> AnsweredQuestions:
     rng = np.random.default_rng(11)
     kinds = (
         ("Perception/OCR with Complex Context", "Scene/OCR"),
@@ -151,7 +151,7 @@ def mme_realworld() -> Answered:
     return answered(columns, rng.integers(2, size=70).tolist())
 
 
-def we_math() -> Answered:
+def we_math() -> AnsweredQuestions:
     rng = np.random.default_rng(12)
     columns = []
     for steps, size in ((2, 30), (3, 20)):
@@ -161,7 +161,7 @@ def we_math() -> Answered:
     return answered(columns, (rng.random(len(columns)) < 0.6).astype(int).tolist())
 
 
-def video_mme() -> Answered:
+def video_mme() -> AnsweredQuestions:
     rng = np.random.default_rng(13)
     columns = []
     for video in range(40):
@@ -178,7 +178,7 @@ def video_mme() -> Answered:
     return answered(columns, scores)
 
 
-def math_vista() -> Answered:
+def math_vista() -> AnsweredQuestions:
     rng = np.random.default_rng(14)
     lists = ("['geometry reasoning', 'algebraic reasoning']", "['statistical reasoning']", "arithmetic reasoning")
     columns = [
@@ -189,11 +189,11 @@ def math_vista() -> Answered:
     verdicts = [
         Verdict(each.extracted, each.score, "judge") if rng.random() < 0.4 else each for each in own.verdicts if each
     ]
-    return Answered(own.ids, own.columns, verdicts, own.texts)
+    return AnsweredQuestions(own.ids, own.columns, verdicts, own.texts)
 
 
 _ALL = (accuracy, circular, mme, pope, hallusion, mmvp, cv_bench_2d, hr_bench, ocrbench, vqa, mme_realworld, we_math)
-WORLDS: Mapping[str, Callable[[], Answered]] = {each.__name__: each for each in (*_ALL, video_mme, math_vista)}
+WORLDS: Mapping[str, Callable[[], AnsweredQuestions]] = {each.__name__: each for each in (*_ALL, video_mme, math_vista)}
 
 # How servers and chat templates write thoughts and an answer.
 FORMS: Mapping[str, str] = {

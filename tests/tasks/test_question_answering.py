@@ -216,7 +216,7 @@ def test_a_growing_limit_asks_each_question_once(lab: Lab) -> None:
     [
         (
             choices("A", "D"),
-            "1 of 2 right answers are unclear; row 1: its answer 'D' is none of its options A, B, C",
+            "1 of 2 right answers are unclear; row 1: its answer 'D' is not one of its options A, B, C",
         ),
         ([{**row, "question": "['What?', 'And now?']"} for row in choices("A", "B")], "its questions are lists"),
     ],

@@ -15,7 +15,7 @@ from testbed.console.output import count, footnote, print_json, sample_count, ta
 
 if TYPE_CHECKING:
     from testbed.extensions.analyses.calibration import Method
-    from testbed.metrics.inference.calibrated import Estimate
+    from testbed.metrics.inference.calibrated import CorrectedMean
 
 
 @store_command
@@ -86,5 +86,5 @@ def _percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.2f}"
 
 
-def _interval(found: Estimate) -> str:
+def _interval(found: CorrectedMean) -> str:
     return f"{_percent(found.value)} [{_percent(found.low)}, {_percent(found.high)}]"

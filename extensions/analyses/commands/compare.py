@@ -27,7 +27,7 @@ from testbed.extensions.analyses.commands.latex import Cell, format_option, tabu
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 
 if TYPE_CHECKING:
-    from testbed.metrics.inference.paired import Comparison
+    from testbed.metrics.inference.paired import PairedComparison
     from testbed.stored_results.paired import Pair, Pairs
 
 
@@ -130,7 +130,7 @@ def _latex(found: Pairs) -> str:
     return tabular("lllrrrrrr", heads, lines)
 
 
-def _interval(comparison: Comparison, in_percent: bool) -> str:
+def _interval(comparison: PairedComparison, in_percent: bool) -> str:
     if comparison.low is None or comparison.high is None:
         return "–"
     low, high = (difference(each, in_percent) for each in (comparison.low, comparison.high))

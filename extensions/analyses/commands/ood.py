@@ -14,7 +14,7 @@ from testbed.console.output import footnote, percent, print_json, table
 
 if TYPE_CHECKING:
     from testbed.extensions.analyses.unknown import Detection
-    from testbed.metrics.inference.detection import Estimate
+    from testbed.metrics.inference.detection import DetectionInterval
 
 _HEADER = ("model", "score", "", "out of the distribution", "n", "AUROC", "FPR95", "AUPR out", "AUPR in")
 
@@ -87,7 +87,7 @@ def _cells(found: Sequence[Detection]) -> list[list[str]]:
     return lines
 
 
-def _value(found: Estimate) -> str:
+def _value(found: DetectionInterval) -> str:
     """A number with its interval."""
     ends = "–" if found.low is None else f"[{percent(found.low)}, {percent(found.high)}]"
     return f"{percent(found.value)} {ends:>14}"

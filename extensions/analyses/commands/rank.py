@@ -26,7 +26,7 @@ from testbed.extensions.analyses.commands.latex import Cell, format_option, tabu
 
 if TYPE_CHECKING:
     from testbed.entities import Better
-    from testbed.metrics.inference.ranks import Place
+    from testbed.metrics.inference.ranks import RankedModel
     from testbed.stored_results.ranking import Ranked, Ranking
 
 
@@ -90,7 +90,7 @@ def _table(found: Ranking, score: str, settings: int) -> str:
     return table(header, lines, right=[0, 1, *range(3, len(header) - 1)])
 
 
-def _interval(place: Place, shown: bool) -> str:
+def _interval(place: RankedModel, shown: bool) -> str:
     if place.low is None or place.high is None:
         return "–"
     return f"[{mean_score(place.low, shown)}, {mean_score(place.high, shown)}]"

@@ -15,7 +15,7 @@ from stored_cells import put, samples_of, saying
 import testbed
 from testbed.api.results import HEADS, ROWS, Results
 from testbed.db.store import Store
-from testbed.entities import Checkpoint, Result
+from testbed.entities import Result, TrainingCheckpoint
 from testbed.errors import StoreError, UnknownNameError
 from testbed.extensions.published.importing import import_results
 
@@ -137,7 +137,7 @@ def test_curves_are_rows_by_run_and_step_of_these_results(tmp_path: Path, db: st
     with Store.open(db, "write") as store:
         for step, model in enumerate(("bad", "fair", "good"), 1):
             noted = store.evaluations.find([model], ["val"])
-            store.checkpoints.note([each.id for each in noted], Checkpoint("/runs/a", step, "epoch", step))
+            store.checkpoints.note([each.id for each in noted], TrainingCheckpoint("/runs/a", step, "epoch", step))
     frame = testbed.results(db).curves()
     assert list(zip(frame["eval_setting"], frame["step"], frame["model"], strict=True)) == [
         (setting, step, model)

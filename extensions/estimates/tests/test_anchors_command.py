@@ -198,8 +198,8 @@ def test_other_data_are_refused(program, store, answers):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "is no file of anchors, since it is not JSON"),
-        ("[]", "is no file of anchors: expected the form 'anchors@1', got None"),
+        ("", "is not an anchor file, since it is not JSON"),
+        ("[]", "is not an anchor file: expected the form 'anchors@1', got None"),
         ('{"form": "anchors@2"}', "expected the form 'anchors@1', got 'anchors@2'"),
         ('{"form": "anchors@1"}', "is damaged: it has no 'held_out'; testbed anchors choose writes a new one"),
     ],

@@ -164,7 +164,7 @@ def find(name: str, split: str, plugins: Sequence[str] = ()) -> Wanted:
 
 def _of_setting(setting: EvalSetting, split: str) -> Wanted:
     """The samples of a setting of any family that uses its data set unchanged."""
-    from testbed.data.sets.imagenet import Selected
+    from testbed.data.sets.imagenet import SelectedSamples
 
     if setting.perturbation or setting.adversarial_attack or setting.transform is not None:
         raise DataError(
@@ -178,7 +178,7 @@ def _of_setting(setting: EvalSetting, split: str) -> Wanted:
     source = dataset.open()
     if setting.idx_subsample_list is not None or setting.samples.first:
         positions = setting.samples.positions(source)
-        source = Selected(source, positions, [source.targets[each] for each in positions], source.class_names)
+        source = SelectedSamples(source, positions, [source.targets[each] for each in positions], source.class_names)
     names, templates = source.class_names, None
     if setting.prompts.templates is not None:
         prompts = setting.prompts.spec(source.class_names)

@@ -186,7 +186,7 @@ def test_sets_have_their_classes_textures_and_conditions(tmp_path):
     with pytest.raises(DataError, match="there are no images"):
         ModelVsHuman(tmp_path / "edge", "m", textures=False)
     image(tmp_path / "edge" / "cow" / "1.png", 0)
-    with pytest.raises(DataError, match="is of 'cow', which is none of"):
+    with pytest.raises(DataError, match="is of 'cow', which is not one of"):
         ModelVsHuman(tmp_path / "edge", "m", textures=False)
     image(tmp_path / "cue-conflict" / "cat" / "one.png", 0)
     with pytest.raises(DataError, match="such as cat1-dog2"):

@@ -16,7 +16,7 @@ from stored_cells import put, samples_of, saying
 from toy import toy_catalog
 
 from testbed.db.store import Store
-from testbed.entities import CellRecord, Checkpoint, Metric
+from testbed.entities import CellRecord, Metric, TrainingCheckpoint
 from testbed.extensions.explorer.commands.serve import Page
 from testbed.extensions.explorer.explorer import make_explorer, samples_part
 from testbed.extensions.explorer.export import write
@@ -45,12 +45,12 @@ def fill(store: Store) -> None:
                     said = [target if place < right else 2 for place, target in enumerate(TARGETS)]
                     top1 = top(1).metric(right / 100, 100)
                     cell = put(store, f"net,{run}/{step}.pt", setting, samples_of(TARGETS), saying(said), metric=top1)
-                    store.checkpoints.note([cell.id], Checkpoint(run, step, unit))
+                    store.checkpoints.note([cell.id], TrainingCheckpoint(run, step, unit))
     put(store, "net,/r/a/2.pt", "words", samples_of(TARGETS), None, metric=Metric("length", 7.5, n=100, unit="words"))
     for setting in SETTINGS:
         store.evaluations.record_failure(CellRecord("net,/r/a/3.pt", setting, "unidentified"), "failed", "torn", {}, {})
     failed = store.evaluations.find(["net,/r/a/3.pt"])
-    store.checkpoints.note([each.id for each in failed], Checkpoint("/r/a", 3, "epoch"))
+    store.checkpoints.note([each.id for each in failed], TrainingCheckpoint("/r/a", 3, "epoch"))
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_results_in_another_unit_than_most_of_the_run_are_counted(tmp_path):
     with Store.create(str(tmp_path / "runs.db")) as store:
         for step, unit in ((1, "epoch"), (2, "epoch"), (900, "step")):
             cell = put(store, f"net{step}", "val", samples_of(TARGETS), None)
-            store.checkpoints.note([cell.id], Checkpoint("/r/a", step, unit))
+            store.checkpoints.note([cell.id], TrainingCheckpoint("/r/a", step, unit))
         doc = make_explorer(store, toy_catalog(), None, "x").document("training/0")
     assert (doc["unit"], doc["others"], len(doc["checkpoints"])) == ("epoch", 1, 2)
 

@@ -13,7 +13,7 @@ import pytest
 from browser import AXE, drive
 
 from testbed.db.store import Store
-from testbed.entities import Checkpoint, Claim, ClaimSource
+from testbed.entities import Claim, ClaimSource, TrainingCheckpoint
 from testbed.extensions.explorer.explorer import make_explorer, samples_part
 from testbed.extensions.explorer.export import choose_samples, write
 from testbed.extensions.published.importing import import_results
@@ -48,7 +48,7 @@ def site(world, table, tmp_path_factory) -> tuple[str, list[str]]:
             store.claims.add(ClaimSource(name, f"{name}.csv", name[0] * 64, "a table"), claims)
         ids = [each.id for each in store.evaluations.find(["one", "two"], ["plain"])]
         for step, number in enumerate(ids):
-            store.checkpoints.note([number], Checkpoint("/runs/a", step, "epoch"))
+            store.checkpoints.note([number], TrainingCheckpoint("/runs/a", step, "epoch"))
         chosen = choose_samples(store, ["*"], SAMPLES)
         explorer = make_explorer(store, world[1], None, "views.db", chosen)
         write(folder / "site", explorer, samples_part(explorer), Pictures(store, world[1]), chosen)

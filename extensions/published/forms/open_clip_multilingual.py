@@ -6,7 +6,7 @@ import re
 
 from testbed.claims.document import Document
 from testbed.claims.reading import Reading
-from testbed.eval_settings.benchmark_families.clip_benchmark_names import RETRIEVAL, Place, setting_of
+from testbed.eval_settings.benchmark_families.clip_benchmark_names import RETRIEVAL, ClipBenchmarkFields, setting_of
 from testbed.metrics.scorers.retrieval import recall
 
 NAME = "open_clip's multilingual table"
@@ -27,7 +27,10 @@ def read(document: Document, reading: Reading) -> None:
     document.require_columns((*KEYS, MEAN, *found))
     left_out = [MEAN, *(column for column, parts in found.items() if parts[4] == MEAN)]
     places = {
-        column: (setting_of(Place(parts[1], RETRIEVAL, parts[4])), recall(f"{parts[2]}_retrieval", int(parts[3])))
+        column: (
+            setting_of(ClipBenchmarkFields(parts[1], RETRIEVAL, parts[4])),
+            recall(f"{parts[2]}_retrieval", int(parts[3])),
+        )
         for column, parts in found.items()
         if parts[4] != MEAN
     }

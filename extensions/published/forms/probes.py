@@ -9,7 +9,7 @@ from testbed.claims.document import Document
 from testbed.claims.reading import Reading
 from testbed.errors import StoreError, shortened
 from testbed.eval_settings.benchmark_families.benchmark_names import LINEAR_PROBE
-from testbed.eval_settings.benchmark_families.clip_benchmark_names import ENGLISH, Place, setting_of
+from testbed.eval_settings.benchmark_families.clip_benchmark_names import ENGLISH, ClipBenchmarkFields, setting_of
 from testbed.metrics.scorers.classification import MEAN_PER_CLASS_RECALL, top
 
 NAME = "CLIP benchmark's probes"
@@ -56,5 +56,7 @@ def _whole(document: Document, text: str, place: str) -> int:
 @cache
 def _setting(dataset: str, shots: int, epochs: int, seed: int) -> str:
     return setting_of(
-        Place(dataset, LINEAR_PROBE, ENGLISH, {"fewshot_k": shots, "epochs": epochs, "seed": seed, "normalized": True})
+        ClipBenchmarkFields(
+            dataset, LINEAR_PROBE, ENGLISH, {"fewshot_k": shots, "epochs": epochs, "seed": seed, "normalized": True}
+        )
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.entities import Checkpoint
+from testbed.entities import TrainingCheckpoint
 from testbed.errors import DataError
 from testbed.stored_results.checkpoint_steps import Found, checkpoint_of, clash, compiled
 
@@ -23,7 +23,7 @@ from testbed.stored_results.checkpoint_steps import Found, checkpoint_of, clash,
     ],
 )
 def test_names_of_usual_tools_say_their_steps(path, run, step, unit, epoch):
-    assert checkpoint_of(path) == Checkpoint(run, step, unit, epoch)
+    assert checkpoint_of(path) == TrainingCheckpoint(run, step, unit, epoch)
 
 
 def test_a_name_without_a_number_says_none():
@@ -33,8 +33,8 @@ def test_a_name_without_a_number_says_none():
 @pytest.mark.parametrize(
     ("pattern", "path", "found"),
     [
-        (r"e(?P<epoch>\d+)/s(?P<step>\d+)", "/r/a/e2/s50.pt", Checkpoint("/r/a", 50, "step", 2)),
-        (r"-(?P<step>\d+)k", "/r/a/x-90k-8.pt", Checkpoint("/r/a", 90)),
+        (r"e(?P<epoch>\d+)/s(?P<step>\d+)", "/r/a/e2/s50.pt", TrainingCheckpoint("/r/a", 50, "step", 2)),
+        (r"-(?P<step>\d+)k", "/r/a/x-90k-8.pt", TrainingCheckpoint("/r/a", 90)),
         (r"-(?P<step>\d+)k", "/r/a/x.pt", None),
         (r"(?:e(?P<epoch>\d+))?x", "/r/a/x.pt", None),
     ],

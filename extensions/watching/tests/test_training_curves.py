@@ -9,7 +9,7 @@ import testbed.db.parts.checkpoints
 import testbed.db.parts.evaluations
 from testbed.db.rows import entity
 from testbed.db.store import Store
-from testbed.entities import CellRecord, Checkpoint
+from testbed.entities import CellRecord, TrainingCheckpoint
 from testbed.metrics.inference.statistics import wilson
 from testbed.metrics.scorers.classification import top
 from testbed.plotting.figures import figures
@@ -27,7 +27,7 @@ def url(tmp_path, monkeypatch):
             for setting in ("val", "shift"):
                 evaluation = cell(store, f"net,{tmp_path}/runs/a/e{epoch}.pt", setting, right)
                 if setting == "val":  # the other one was run by hand
-                    checkpoint = Checkpoint(str(tmp_path / "runs" / "a"), epoch, "epoch", epoch)
+                    checkpoint = TrainingCheckpoint(str(tmp_path / "runs" / "a"), epoch, "epoch", epoch)
                     store.checkpoints.note([evaluation.id], checkpoint)
         cell(store, "another", "val", 70)
     return str(tmp_path / "testbed.db")
@@ -92,8 +92,8 @@ def test_failures_are_those_without_a_result_of_another_attempt(url):
             record = CellRecord(f"net,{run}/e{epoch}.pt", setting, "unidentified")
             store.evaluations.record_failure(record, "failed", "torn", {}, {})
             (failed,) = store.evaluations.find([record.model], [setting], statuses=("failed",))
-            store.checkpoints.note([failed.id], Checkpoint(run, epoch, "epoch", epoch))
-        expected = [Failure(Checkpoint(run, 3, "epoch", 3), setting, "torn") for setting in ("shift", "val")]
+            store.checkpoints.note([failed.id], TrainingCheckpoint(run, epoch, "epoch", epoch))
+        expected = [Failure(TrainingCheckpoint(run, 3, "epoch", 3), setting, "torn") for setting in ("shift", "val")]
         assert failures(store) == failures(store, [run]) == expected
         assert failures(store, ["elsewhere"]) == []
 
@@ -110,7 +110,7 @@ def test_the_best_is_the_first_of_equals(url):
         (model,) = {each.model for each in store.evaluations.find() if each.model.endswith("e2.pt")}
         later = cell(store, model.replace("e2", "e20"), "val", 90)
         run = curves(store)[0].run
-        store.checkpoints.note([later.id], Checkpoint(run, 20, "epoch", 20))
+        store.checkpoints.note([later.id], TrainingCheckpoint(run, 20, "epoch", 20))
         (curve,) = curves(store, [run], ["val"])
     assert curve.best().checkpoint.step == 10
     assert curve.best(before=10).checkpoint.step == 2

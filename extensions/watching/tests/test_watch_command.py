@@ -15,7 +15,7 @@ from stored_cells import put, samples_of, saying
 from watched_run import ARCH, LOOKS, WatchProcess, trained, write
 
 from testbed.db.store import Store
-from testbed.entities import CellRecord, Checkpoint
+from testbed.entities import CellRecord, TrainingCheckpoint
 from testbed.execution.report import Outcome
 from testbed.metrics.scorers.classification import top
 from testbed.stored_results.checkpoints import curves, failures
@@ -284,7 +284,7 @@ def test_a_torn_file_is_tried_again_and_given_up(tmp_path, monkeypatch, watch):
     assert done.stderr.splitlines()[-1].endswith("; 1 files given up")
     with Store.open("testbed.db") as store:
         (failed,) = failures(store)
-    assert (failed.checkpoint, failed.eval_setting) == (Checkpoint(str(tmp_path), 1, "epoch", 1), "digits")
+    assert (failed.checkpoint, failed.eval_setting) == (TrainingCheckpoint(str(tmp_path), 1, "epoch", 1), "digits")
     assert failed.reason.startswith("cannot be read as weights")
 
 

@@ -1,1 +1,1 @@
-"""What judges are asked, how their replies are read, and human labels beside theirs."""
+"""Questions for judges, readings of their replies, and human labels beside theirs."""

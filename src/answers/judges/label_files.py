@@ -1,7 +1,7 @@
-"""Files of labels: what people, or judges elsewhere, said of answers.
+"""Files of labels: verdicts of people, or of judges elsewhere, on answers.
 
-A label is of one answer. Where a row has the answer, too, the label counts for that one alone: a model that answers
-otherwise later keeps no label of what it said before.
+A label belongs to one answer. Where a row also has the answer, the label counts for that answer alone: a model that
+later answers differently keeps no label of an earlier answer.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ _WORDS = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0, "correct": 1.0, "inc
 
 
 class Label(NamedTuple):
-    """What an annotator said of an answer: a number in [0, 1], and the answer; empty if the file does not have it."""
+    """An annotator's label of an answer: a number in [0, 1], and the answer; empty if the file does not have it."""
 
     score: float
     answer: str = ""
 
     def is_of(self, text: str | None) -> bool:
-        """Whether it is of this final part of an answer, but for white space, which spreadsheets change."""
+        """Checks whether it labels this final part of an answer, ignoring white space, which spreadsheets change."""
         said = canonical(final_part(self.answer) or "")
         return not self.answer.strip() or (text is not None and said.split() == canonical(text).split())
 
 
 def read_labels(path: Path) -> dict[str, dict[str, list[Label]]]:
-    """The labels in a CSV file: model (empty if not said) → sample → the labels of its annotators.
+    """Reads the labels in a CSV file: model (empty if not given) → sample → the labels of its annotators.
 
     Columns: ``id`` (of the sample), ``label`` (a number in [0, 1], yes or no, correct or incorrect), and, if there are
     several, ``model`` (whose answer it is about) and ``annotator``; and ``answer``. Rows without a label, and other
     columns, are left out.
 
     Raises:
-        DataError: If the file cannot be read, lacks a column, or a label is none; or an annotator labels an answer
-            twice.
+        DataError: If the file cannot be read, does not have a column, or has an invalid label; or if an annotator
+            labels an answer twice.
     """
-    found: dict[str, dict[str, list[Label]]] = {}
-    csv.field_size_limit(_LONGEST)  # models that think say more than the 131,072 that are usual
+    labels: dict[str, dict[str, list[Label]]] = {}
+    csv.field_size_limit(_LONGEST)  # thinking models write more than the usual 131,072
     seen: set[tuple[str, str, str]] = set()
     with reading_csv(path) as reader:
         columns = list(reader.fieldnames or ())
@@ -66,10 +66,10 @@ def read_labels(path: Path) -> dict[str, dict[str, list[Label]]]:
                 raise DataError(f"{where}: {row[ID]!r} is labelled twice by the same annotator")
             seen.add(key)
             label = Label(_score(row[LABEL] or "", where), row.get(ANSWER) or "")
-            found.setdefault(key[0], {}).setdefault(key[1], []).append(label)
-    if not found:
+            labels.setdefault(key[0], {}).setdefault(key[1], []).append(label)
+    if not labels:
         raise DataError(f"{path} has no labels")
-    return found
+    return labels
 
 
 def _score(text: str, where: str) -> float:
@@ -79,12 +79,12 @@ def _score(text: str, where: str) -> float:
     except ValueError:
         value = float("nan")
     if not 0 <= value <= 1:
-        raise DataError(f"{where}: the label {text!r} is no number from 0 to 1, and not yes or no")
+        raise DataError(f"{where}: the label {text!r} is neither a number from 0 to 1, nor yes or no")
     return value
 
 
 class LabelledAnswers(NamedTuple):
-    """What files say of a model's answers: position → verdict, and how many of their labels are of other answers."""
+    """Labels of a model's answers: position → verdict, and the number of labels that are of other answers."""
 
     verdicts: dict[int, Verdict]
     outdated: int
@@ -93,39 +93,41 @@ class LabelledAnswers(NamedTuple):
 def verdicts_in(
     paths: Sequence[str], model: str, ids: Sequence[str], texts: Sequence[str | None], graded: bool
 ) -> LabelledAnswers:
-    """What files of labels say of a model's answers; the first file that says something counts.
+    """Returns the verdicts of label files on a model's answers; for each answer, the first file with a label counts.
 
-    Of several annotators the label of most counts, and none if two labels are given equally often; of grades, the mean.
+    For several annotators the most frequent label counts, and none if two are equally frequent; for grades, the mean.
 
     Args:
         paths: The files.
         model: The model.
         ids: The ids of the samples.
         texts: The answers; None where there is none.
-        graded: Whether labels are degrees from 0 to 1.
+        graded: True if labels are degrees from 0 to 1.
 
     Raises:
-        DataError: If a file cannot be read, does not say whose answers it labels, or knows none of the samples.
+        DataError: If a file cannot be read, does not name the model of its answers, or has none of the samples.
     """
-    found: dict[int, Verdict] = {}
+    verdicts: dict[int, Verdict] = {}
     outdated = 0
-    places = {each: place for place, each in enumerate(ids)}
+    places = {sample_id: place for place, sample_id in enumerate(ids)}
     for path in paths:
         labels = read_labels(Path(path))
         if "" in labels:
-            raise DataError(f"{path}: expected the column model, which says whose answer a label is of, in every row")
+            raise DataError(
+                f"{path}: expected the column model, which names the model of the labelled answer, in every row"
+            )
         given = labels.get(model, {})
         if given and not given.keys() & places.keys():
             raise DataError(
-                f"{path} labels {next(iter(given))!r} of {model}, which is no sample; these are {ids[0]!r}, …"
+                f"{path} labels {next(iter(given))!r} of {model}, which is not a sample; these are {ids[0]!r}, …"
             )
-        for place, said in ((places[each], said) for each, said in given.items() if each in places):
+        for place, said in ((places[sample_id], said) for sample_id, said in given.items() if sample_id in places):
             scores = [label.score for label in said if label.is_of(texts[place])]
             outdated += len(said) - len(scores)
             score = _together(scores, graded)
             if not np.isnan(score):
-                found.setdefault(place, Verdict(f"{score:.6g}", score, METHOD))
-    return LabelledAnswers(found, outdated)
+                verdicts.setdefault(place, Verdict(f"{score:.6g}", score, METHOD))
+    return LabelledAnswers(verdicts, outdated)
 
 
 def _together(labels: Sequence[float], graded: bool) -> float:

@@ -1,7 +1,7 @@
-"""What judges are asked about pairs of answers: the one under test, and the row's ``answer``, an opponent's.
+"""Questions for judges about pairs of answers: the one under test, and the row's ``answer``, an opponent's.
 
-Judges prefer an answer for its place, too, and by no fixed amount (arXiv 2406.07791). Each pair is asked about in both
-orders, therefore.
+Judges also prefer an answer for its place, and not by a fixed amount (arXiv 2406.07791). Therefore, each pair is judged
+in both orders.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _question(columns: Columns, first: str, second: str) -> str:
 
 
 def read(columns: Columns, reply: str) -> Verdict | None:
-    """What a judge says: the first answer wins, loses, or neither."""
+    """Reads a judge's reply: the first answer wins, loses, or neither."""
     said = word_in(reply, tuple(_SAID))
     return None if said is None else _verdict(_SAID[said])
 

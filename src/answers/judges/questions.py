@@ -1,7 +1,7 @@
-"""What a judge is asked about an answer, and how its reply is read.
+"""Questions for a judge about an answer, and readings of its reply.
 
-A judge is asked only where rules leave something open. A reply that cannot be read is no verdict: it is neither wrong
-nor drawn at random.
+A judge is asked only where rules leave something open. A reply that cannot be read is not a verdict: it is neither
+wrong nor drawn at random.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Judging:
     """A kind of judging.
 
     Attributes:
-        question: What the judge is asked about an answer, from the row's columns and the answer.
+        question: Makes the question about an answer from the row's columns and the answer.
         read: The verdict that a reply gives; None if it cannot be read.
-        when: Which answers are judged: those that rules cannot read, those that they do not call right, or all.
-        graded: Whether verdicts are degrees from 0 to 1: what counts of a panel is their mean, not the most frequent.
-        again: What the judge is asked about what it extracted, where its first verdict has the score NaN.
+        when: The judged answers: those that rules cannot read, those that they do not call right, or all.
+        graded: True if verdicts are degrees from 0 to 1: a panel's verdict is their mean, not the most frequent.
+        again: A second question about the extracted answer, where its first verdict has the score NaN.
         swapped: The question with two answers in the other order; only verdicts that agree in both count.
     """
 
@@ -52,7 +52,7 @@ class Judging:
         return None if final is None else self.read(canonical_columns(columns), final)
 
     def asks(self, verdict: Verdict | None) -> bool:
-        """Whether the judge is asked about an answer of which rules say this; None for no answer."""
+        """Checks whether the judge is asked about an answer with this verdict of rules; None for no answer."""
         if verdict is None:
             return False
         if self.when == "unparsed":
@@ -76,15 +76,15 @@ def read_match(columns: Columns, reply: str) -> Verdict | None:
     choices = {**options(columns), NONE_OF_THEM: columns.get(NONE_OF_THEM, "")}
 
     def read(line: str) -> str | None:
-        found = Options(choices).whole(unlabelled(line))
-        return None if found is None else found[0]
+        option = Options(choices).whole(unlabelled(line))
+        return None if option is None else option[0]
 
     letter = stated(reply, read)
     return None if letter is None else Verdict(letter, float(letter == truth(columns).strip().upper()), METHOD)
 
 
 def yes_no_question(columns: Columns, text: str) -> str:
-    """Asks whether an answer says yes or no."""
+    """Asks whether an answer means yes or no."""
     return (
         "Does this answer to the question say yes or no?\n\n"
         f"Question: {columns.get('question', '')}\n\nAnswer: {text}\n\n"
@@ -93,7 +93,7 @@ def yes_no_question(columns: Columns, text: str) -> str:
 
 
 def read_yes_no(columns: Columns, reply: str) -> Verdict | None:
-    """Yes or no as a judge says; what it calls unclear is wrong."""
+    """Reads yes or no from a judge's reply; unclear counts as wrong."""
     word = word_in(reply, ("yes", "no", "unclear"))
     if word is None:
         return None
@@ -101,7 +101,7 @@ def read_yes_no(columns: Columns, reply: str) -> Verdict | None:
 
 
 def correctness_question(columns: Columns, text: str) -> str:
-    """Asks whether an answer says the same as one of the references."""
+    """Asks whether an answer agrees with one of the references."""
     right = "\n".join(references(columns))
     return (
         "Is this answer to the question correct? It is correct if it means the same as one of the reference answers,"
@@ -112,7 +112,7 @@ def correctness_question(columns: Columns, text: str) -> str:
 
 
 def read_correctness(columns: Columns, reply: str) -> Verdict | None:
-    """Whether a judge calls an answer correct."""
+    """Checks whether a judge calls an answer correct."""
     word = word_in(reply, ("correct", "incorrect"))
     return None if word is None else Verdict(word, float(word == "correct"), METHOD)
 

@@ -1,4 +1,4 @@
-"""What judges are asked about benchmarks of mathematics, reasoning and open knowledge, and how their replies are read.
+"""Questions for judges in benchmarks of mathematics, reasoning and open knowledge, and readings of their replies.
 
 Each function is a question, or a reading, of `testbed.answers.judges.questions.Judging`. The prompts are our own;
 VLMEvalKit's are worded differently. Only CharXiv's are in its table.
@@ -58,7 +58,7 @@ def extraction_read(scoring: str, again: bool = False) -> Callable[[Columns, str
 
     Args:
         scoring: A name in `SCORINGS`.
-        again: Whether the judge is asked again about a text that is not the right one; the score is NaN until then.
+        again: True if the judge is asked again about a text that is not the right one; the score is NaN until then.
     """
 
     def read(columns: Columns, reply: str) -> Verdict | None:
@@ -68,7 +68,7 @@ def extraction_read(scoring: str, again: bool = False) -> Callable[[Columns, str
 
 
 def _extracted(columns: Columns, scoring: str, again: bool, line: str) -> Verdict | None:
-    """What a line of a reply says that the answer is."""
+    """Returns the answer that a line of a reply states."""
     labelled = _EXTRACTED.fullmatch(line)
     answer = (labelled[1] if labelled else unlabelled(line)).strip("\"'`* \r\t")
     if answer.rstrip(".").upper() == NO_ANSWER:
@@ -76,13 +76,13 @@ def _extracted(columns: Columns, scoring: str, again: bool, line: str) -> Verdic
     if not answer or not (labelled or _is_answer(columns, answer)):
         return None
     core = _core(columns, answer)
-    for each in dict.fromkeys((core, answer)):
-        found = SCORINGS[scoring](columns, each)
-        if found.extracted is not None:
-            return Verdict(found.extracted, found.score, METHOD)
+    for text in dict.fromkeys((core, answer)):
+        verdict = SCORINGS[scoring](columns, text)
+        if verdict.extracted is not None:
+            return Verdict(verdict.extracted, verdict.score, METHOD)
     if not labelled or _asks_for_letter(columns):
         return None
-    equal = any(same(truth(columns), each) for each in (core, answer))
+    equal = any(same(truth(columns), text) for text in (core, answer))
     if not equal and _DIGIT.search(core) and value_without_sign(truth(columns)) is not None and not again:
         return None  # a number, but in a form that cannot be compared
     return Verdict(core, math.nan if again and not equal else float(equal), METHOD)
@@ -97,7 +97,7 @@ def _core(columns: Columns, answer: str) -> str:
 
 
 def _is_answer(columns: Columns, line: str) -> bool:
-    """Whether a line is nothing but an answer: a number, a list, letters or an option."""
+    """Checks whether a line is nothing but an answer: a number, a list, letters or an option."""
     choices = listed_options(columns) or dict.fromkeys("ABCDE", "")
     return (
         value_without_sign(line) is not None
@@ -123,7 +123,7 @@ def agreement_question(columns: Columns, text: str) -> str:
 
 
 def agreement_read(columns: Columns, reply: str) -> Verdict | None:
-    """0 or 1."""
+    """Returns 0 or 1."""
     score = score_in(reply)
     return Verdict(f"{score:g}", score, METHOD) if score in (0, 1) else None
 
@@ -145,11 +145,11 @@ def letters_question(columns: Columns, text: str) -> str:
 
 def letters_read(columns: Columns, reply: str) -> Verdict | None:
     """The letters that a judge names; its Z is an answer that chooses none, which is wrong."""
-    found = stated(reply, lambda line: letters_of(unlabelled(line)) or None)
+    letters = stated(reply, lambda line: letters_of(unlabelled(line)) or None)
     right = letters_of(truth(columns))
-    if not found or (NO_LETTER in found and found != NO_LETTER):
+    if not letters or (NO_LETTER in letters and letters != NO_LETTER):
         return None
-    return Verdict(found, float(found == right), METHOD)
+    return Verdict(letters, float(letters == right), METHOD)
 
 
 def charxiv_question(columns: Columns, text: str) -> str:
@@ -167,15 +167,15 @@ def charxiv_question(columns: Columns, text: str) -> str:
 
 def charxiv_read(columns: Columns, reply: str) -> Verdict | None:
     """The fields ``extracted_answer`` and ``score`` of JSON."""
-    found = object_in(reply)
-    if found is None or "extracted_answer" not in found:
+    fields = object_in(reply)
+    if fields is None or "extracted_answer" not in fields:
         return None
-    score = found.get("score")
+    score = fields.get("score")
     try:
         value = math.nan if isinstance(score, bool) else float(score)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return None
-    return Verdict(str(found["extracted_answer"]), value, METHOD) if value in (0, 1) else None
+    return Verdict(str(fields["extracted_answer"]), value, METHOD) if value in (0, 1) else None
 
 
 def attempt_question(columns: Columns, text: str) -> str:
@@ -192,6 +192,6 @@ def attempt_question(columns: Columns, text: str) -> str:
 
 
 def attempt_read(columns: Columns, reply: str) -> Verdict | None:
-    """Which of the three grades a judge gives."""
+    """Returns which of the three grades a judge gives."""
     grade = word_in(reply, ("correct", "incorrect", "not attempted"))
     return None if grade is None else Verdict(grade, float(grade == "correct"), METHOD)

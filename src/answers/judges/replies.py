@@ -1,7 +1,7 @@
-"""Where a judge's verdict stands in its reply: alone, or on a line of its own that opens or ends the reply.
+"""Finds a judge's verdict in its reply: alone, or on a line of its own that opens or ends the reply.
 
-Nothing else counts as a verdict. "INCORRECT. The correct answer is Paris." and "not correct" hold both words of which
-one is meant; whoever picks one of them makes verdicts up.
+Nothing else counts as a verdict. "INCORRECT. The correct answer is Paris." and "not correct" contain both words;
+choosing one of them would be a guess.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ def object_in(reply: str) -> dict[str, Any] | None:
     text = _ESCAPE.sub(lambda match: "\\\\", plain[begin : end + 1])
     for read in (partial(json.loads, strict=False), ast.literal_eval):
         try:
-            found = read(text)
+            value = read(text)
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             continue
-        return found if isinstance(found, dict) else None
+        return value if isinstance(value, dict) else None
     return None
 
 
@@ -106,35 +106,35 @@ def lines_of(reply: str) -> list[str]:
         if _FIELD.fullmatch(key) and isinstance(value, str | int | float)
     ]
     if said:
-        return [_unwrapped(each) for each in said]
+        return [_unwrapped(text) for text in said]
     lines = [line for line in reply.splitlines() if line.strip() and not _FENCE.fullmatch(line)]
-    return [_unwrapped(each) for each in dict.fromkeys([*lines[:1], *lines[-1:]])]
+    return [_unwrapped(line) for line in dict.fromkeys([*lines[:1], *lines[-1:]])]
 
 
 def _plain(key: str, value: str | float) -> str:
-    """The value of a field as a line would say it: of ``"is_correct": true`` the word."""
+    """Returns the value of a field as a line would state it: of ``"is_correct": true`` the word."""
     if isinstance(value, bool) and "correct" in key.lower():
         return "correct" if value else "incorrect"
     return str(value)
 
 
 def stated(reply: str, read: Callable[[str], Said | None]) -> Said | None:
-    """What the first or the last line of a reply says; None if neither says anything, or they differ.
+    """Returns the statement of the first or the last line of a reply; None if there is none, or they differ.
 
     Args:
         reply: The reply.
-        read: What a line says by itself; None if it says nothing.
+        read: Returns the statement of a line by itself; None if there is none.
     """
-    found = {said for line in lines_of(reply) if (said := read(line)) is not None}
-    return found.pop() if len(found) == 1 else None
+    statements = {said for line in lines_of(reply) if (said := read(line)) is not None}
+    return statements.pop() if len(statements) == 1 else None
 
 
 def word_in(reply: str, words: Sequence[str]) -> str | None:
-    """The one of some words, in lower case, that a reply states, in whatever language."""
+    """Returns which of the given words, in lower case, a reply states, in whatever language."""
 
     def read(line: str) -> str | None:
         plain = _words(unlabelled(line))
-        said = plain if plain in words else next((each for each in words if plain in _SYNONYMS.get(each, ())), None)
+        said = plain if plain in words else next((word for word in words if plain in _SYNONYMS.get(word, ())), None)
         return None if "?" in line else said
 
     return stated(reply, read)
@@ -164,15 +164,15 @@ def score_in(reply: str) -> float | None:
 
 
 def _contradicts(remark: str, score: float) -> bool:
-    """Whether a remark says that a score is one of another scale."""
-    if any(each.isdigit() for each in remark) and not _UNIT_SCALE.fullmatch(remark):
+    """Checks whether a remark gives a score on another scale."""
+    if any(char.isdigit() for char in remark) and not _UNIT_SCALE.fullmatch(remark):
         return True
     return bool(_LOW.search(remark) if score > 0.5 else _HIGH.search(remark))
 
 
 def _words(text: str) -> str:
     """The words of a text in lower case, with their accents and vowel signs."""
-    kept = (each if each.isalnum() or unicodedata.category(each)[0] == "M" else " " for each in text)
+    kept = (char if char.isalnum() or unicodedata.category(char)[0] == "M" else " " for char in text)
     return " ".join("".join(kept).lower().split())
 
 

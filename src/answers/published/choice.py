@@ -63,7 +63,7 @@ def mmmu_pro_cot(columns: Mapping[str, str], text: str) -> Verdict:
     tails = [line.removeprefix("Answer:") for line in lines if line.startswith("Answer:")]
     if not tails:
         return mmmu(columns, text)
-    capitals = {each for each in tails[-1] if each in ascii_uppercase}
+    capitals = {char for char in tails[-1] if char in ascii_uppercase}
     return mmmu(columns, capitals.pop() if len(capitals) == 1 else tails[-1])
 
 
@@ -75,7 +75,7 @@ def mme_realworld(columns: Mapping[str, str], text: str) -> Verdict:
     letter = _first(rest, "ABCDE")
     # Where there is no capital: the first of (A) … (E) that holds the text, which is (A) for an empty one.
     if letter is None and len(rest.split()) <= 10:
-        letter = next((each for each in "ABCDE" if rest.lower() in f"({each})".lower()), None)
+        letter = next((letter for letter in "ABCDE" if rest.lower() in f"({letter})".lower()), None)
     return _verdict(letter, "first capital" if letter else "none", truth(columns))
 
 
@@ -103,14 +103,14 @@ def infer(text: str, choices: Mapping[str, str]) -> tuple[str | None, str]:
 
 def by_letter(text: str, choices: Mapping[str, str]) -> tuple[str | None, str]:
     """`infer` by letters alone."""
-    if any(each in text for each in REFUSALS):
+    if any(refusal in text for refusal in REFUSALS):
         return NONE_OF_THEM, "refusal"
     pieces = text.translate(_BLANKED).split()
     held = set(pieces)
-    found = [letter for letter in choices if letter in held]
-    if len(found) == 1 and pieces.index(found[0]) >= len(pieces) - 4:
-        return found[0], "letter"
-    if not found and NONE_OF_THEM in held:
+    letters = [letter for letter in choices if letter in held]
+    if len(letters) == 1 and pieces.index(letters[0]) >= len(pieces) - 4:
+        return letters[0], "letter"
+    if not letters and NONE_OF_THEM in held:
         return NONE_OF_THEM, "refusal"
     said = _ANSWER_IS.search(text)
     if said and said.group(1).upper() in choices:
@@ -123,19 +123,19 @@ def by_text(text: str, choices: Mapping[str, str]) -> tuple[str | None, str]:
     lower = text.lower()
     if len(lower) > 2 * sum(map(len, choices.values())):
         return None, "none"
-    found = [letter for letter, option in choices.items() if option.lower() in lower]
-    return (found[0], "option text") if len(found) == 1 else (None, "none")
+    letters = [letter for letter, option in choices.items() if option.lower() in lower]
+    return (letters[0], "option text") if len(letters) == 1 else (None, "none")
 
 
 def _without(prefixes: Sequence[str], text: str) -> str:
     rest = text.strip()
-    for each in prefixes:
-        rest = rest.replace(each, "")
+    for prefix in prefixes:
+        rest = rest.replace(prefix, "")
     return rest
 
 
 def _first(text: str, letters: str) -> str | None:
-    return next((each for each in text if each in letters), None)
+    return next((letter for letter in text if letter in letters), None)
 
 
 def _verdict(letter: str | None, method: str, right: str) -> Verdict:

@@ -13,11 +13,11 @@ FORMULAS = "Handwritten Mathematical Expression Recognition"  # a category of OC
 
 def anls(columns: Mapping[str, str], text: str) -> Verdict:
     """ANLS (Biten et al., 2019): the distance is that of stripped lower-case texts, the length that of the raw ones."""
-    return Verdict(text, max(_similarity(each, text) for each in references(columns)), "whole")
+    return Verdict(text, max(_similarity(reference, text) for reference in references(columns)), "whole")
 
 
 def _similarity(reference: str, answer: str) -> float:
-    first, second = (" ".join(each.lower().split()) for each in (reference, answer))
+    first, second = (" ".join(text.lower().split()) for text in (reference, answer))
     length = max(len(reference.upper()), len(answer.upper()))
     if not length:
         return 1.0
@@ -30,7 +30,7 @@ def _similarity(reference: str, answer: str) -> float:
 def relaxed(columns: Mapping[str, str], text: str) -> Verdict:
     """Relaxed accuracy (ChartQA, Masry et al., 2022): a number within 5 % of one that is not 0, or an equal text."""
     answer = text.strip()
-    return Verdict(answer, float(any(_relaxed(each, answer) for each in references(columns))), "whole")
+    return Verdict(answer, float(any(_relaxed(reference, answer) for reference in references(columns))), "whole")
 
 
 def _relaxed(reference: str, answer: str) -> bool:
@@ -48,20 +48,22 @@ def _number(text: str) -> float | None:
 
 
 def exact(columns: Mapping[str, str], text: str) -> Verdict:
-    """Equal to a reference, but for case and outer blanks."""
+    """Scores equality with a reference, ignoring case and outer blanks."""
     answer = text.strip().lower()
-    return Verdict(answer, float(any(each.strip().lower() == answer for each in references(columns))), "whole")
+    return Verdict(
+        answer, float(any(reference.strip().lower() == answer for reference in references(columns))), "whole"
+    )
 
 
 def exact_mean(columns: Mapping[str, str], text: str) -> Verdict:
     """GQA: the share of the references that equal the answer."""
     answer, given = text.strip().lower(), references(columns)
-    return Verdict(answer, sum(each.strip().lower() == answer for each in given) / len(given), "whole")
+    return Verdict(answer, sum(reference.strip().lower() == answer for reference in given) / len(given), "whole")
 
 
 def contains(columns: Mapping[str, str], text: str) -> Verdict:
     """MTVQA: the reference is somewhere in the answer, without full stops."""
-    answer, right = (each.strip().lower().replace(".", "") for each in (text, truth(columns)))
+    answer, right = (side.strip().lower().replace(".", "") for side in (text, truth(columns)))
     return Verdict(answer, float(right in answer), "contained")
 
 
@@ -69,12 +71,12 @@ def ocrbench(columns: Mapping[str, str], text: str) -> Verdict:
     """OCRBench: a reference is somewhere in the answer; of formulas without blanks, else ignoring case."""
     formula = columns.get("category") == FORMULAS
 
-    def plain(each: str) -> str:
-        each = each.strip() if formula else each.lower().strip()
-        return each.replace("\n", " ").replace(" ", "") if formula else each.replace("\n", " ")
+    def plain(written: str) -> str:
+        written = written.strip() if formula else written.lower().strip()
+        return written.replace("\n", " ").replace(" ", "") if formula else written.replace("\n", " ")
 
     answer = plain(text)
-    return Verdict(answer, float(any(plain(each) in answer for each in references(columns))), "contained")
+    return Verdict(answer, float(any(plain(reference) in answer for reference in references(columns))), "contained")
 
 
 def number(columns: Mapping[str, str], text: str) -> Verdict:

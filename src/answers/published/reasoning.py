@@ -52,7 +52,7 @@ def math_vision(columns: Columns, text: str) -> Verdict:
     """MATH-Vision: an option, or the whole text if it equals the answer, as a text or within 1e-6 as a number."""
     if listed(columns.get("choices", "")):
         return _option(columns, text, truth(columns))
-    said, right = (each.lower().strip() for each in (text, truth(columns)))
+    said, right = (side.lower().strip() for side in (text, truth(columns)))
     if said == right:
         return Verdict(text, 1.0, "whole") if text else _UNREAD
     value, wanted = _rational(said), _rational(right)
@@ -69,7 +69,7 @@ def _rational(text: str) -> float | None:
     boxed = _WHOLE_BOX.fullmatch(text)
     plain = boxed.group(1) if boxed else text
     value = value_of(plain)
-    if value is None or any(each in plain for each in ("pi", "π", "√")) or ("\\" in plain and plain.endswith(".")):
+    if value is None or any(sign in plain for sign in ("pi", "π", "√")) or ("\\" in plain and plain.endswith(".")):
         return None
     return value if "sqrt" not in plain or (plain.startswith("\\sqrt") and value.is_integer()) else None
 
@@ -90,18 +90,18 @@ def dyna_math(columns: Columns, text: str) -> Verdict:
     except (ValueError, RecursionError):
         fields = None
     said = fields.get("short answer") if isinstance(fields, dict) else None
-    found = _short(said, kind) if isinstance(said, str) else None
-    if found is None:
-        found = _short(plain, kind)
-    if found is None:
+    short = _short(said, kind) if isinstance(said, str) else None
+    if short is None:
+        short = _short(plain, kind)
+    if short is None:
         return _UNREAD
-    if isinstance(found, float):
+    if isinstance(short, float):
         try:
-            return Verdict(f"{found:.15g}", float(abs(found - float(right)) <= _CLOSE_DYNAMATH), "number")
+            return Verdict(f"{short:.15g}", float(abs(short - float(right)) <= _CLOSE_DYNAMATH), "number")
         except ValueError:
-            return Verdict(f"{found:.15g}", 0.0, "number")
-    hit = found == right if kind == "multiple choice" else found.lower() in right.lower()
-    return Verdict(found, float(hit), "letter" if kind == "multiple choice" else "contained")
+            return Verdict(f"{short:.15g}", 0.0, "number")
+    hit = short == right if kind == "multiple choice" else short.lower() in right.lower()
+    return Verdict(short, float(hit), "letter" if kind == "multiple choice" else "contained")
 
 
 def _short(said: str, kind: str) -> str | float | None:
@@ -129,7 +129,7 @@ def visu_logic(columns: Columns, text: str) -> Verdict:
 
 
 def _boxed(text: str) -> str:
-    """What is in the last box; the whole text where that is long, or there is none."""
+    """Returns the content of the last box; the whole text where that is long, or there is none."""
     if len(text) < 3:
         return text
     starts: list[int] = []
@@ -147,11 +147,11 @@ def _boxed(text: str) -> str:
 
 
 def _stated(text: str) -> str | None:
-    for each in _VISULOGIC:
-        if text.endswith((f" {each}.", f" ({each}).")):
-            return each
-        if text.startswith((f"{each}\n", f"({each})\n", f"({each}) {each}\n")):
-            return each
+    for letter in _VISULOGIC:
+        if text.endswith((f" {letter}.", f" ({letter}).")):
+            return letter
+        if text.startswith((f"{letter}\n", f"({letter})\n", f"({letter}) {letter}\n")):
+            return letter
     rest = text.lower()
     for phrase in _STATEMENTS:
         if phrase in rest:
@@ -170,11 +170,11 @@ def we_math(columns: Columns, text: str) -> Verdict:
 
 def zero_bench(columns: Columns, text: str) -> Verdict:
     """ZeroBench: the last text in braces holds the right one, ignoring case."""
-    parts = [each for line in text.strip().lower().split("\n") for each in line.split("}")[:-1]]
-    found = [each.partition("{")[2] for each in parts if "{" in each]
-    answer = found[-1] if found else ""
+    parts = [part for line in text.strip().lower().split("\n") for part in line.split("}")[:-1]]
+    contents = [part.partition("{")[2] for part in parts if "{" in part]
+    answer = contents[-1] if contents else ""
     hit = truth(columns).strip().lower() in answer
-    return Verdict(answer if found else None, float(hit), "braces" if found else "none")
+    return Verdict(answer if contents else None, float(hit), "braces" if contents else "none")
 
 
 def erqa(columns: Columns, text: str) -> Verdict:

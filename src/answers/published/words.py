@@ -31,21 +31,21 @@ _CONTRACTED = """
     wouldn't wouldn't've y'all y'all'll y'all'd've you'd you'd've you'll you're you've
 """.split()
 _CONTRACTIONS = {
-    word[:place] + word[place + 1 :]: word for word in _CONTRACTED for place, each in enumerate(word) if each == "'"
+    word[:place] + word[place + 1 :]: word for word in _CONTRACTED for place, char in enumerate(word) if char == "'"
 } | {"somebody'd": "somebodyd"}
 
 
 def without_punctuation(text: str, full_stops: int = _FULL_STOPS) -> str:
-    """Punctuation becomes blanks, or goes if there is a blank beside it somewhere or a comma between digits.
+    """Replaces punctuation by blanks, or removes it if there is a blank beside it somewhere or a comma between digits.
 
     Args:
         text: The text.
-        full_stops: How many full stops that are not in numbers go at most; 0 for all.
+        full_stops: The maximum number of full stops outside numbers to remove; 0 for all.
     """
     numbers = _THOUSANDS.search(text) is not None
     table = {
-        ord(each): "" if numbers or each + " " in text or " " + each in text else " "
-        for each in _PUNCTUATION.intersection(text)
+        ord(mark): "" if numbers or mark + " " in text or " " + mark in text else " "
+        for mark in _PUNCTUATION.intersection(text)
     }
     return _FULL_STOP.sub("", text.translate(table), count=full_stops)
 
@@ -59,18 +59,18 @@ def normalized(text: str, full_stops: int = _FULL_STOPS) -> str:
 
 def leave_one_out(answer: str, given: Sequence[str]) -> float:
     """VQA accuracy: the mean, over the annotators left out, of min(1, matches among the others / 3)."""
-    matches = sum(each == answer for each in given)
-    scores = [min(1.0, (matches - (each == answer)) / 3) for each in given]
+    matches = sum(reference == answer for reference in given)
+    scores = [min(1.0, (matches - (reference == answer)) / 3) for reference in given]
     return sum(scores) / len(scores) if scores else 0.0
 
 
 def yes_no(columns: Mapping[str, str], text: str) -> Verdict:
     """Yes or No if exactly one of the two words is in the answer."""
     words = without_punctuation(text.lower()).split()
-    found = [name for name, word in (("Yes", "yes"), ("No", "no")) if word in words]
-    if len(found) != 1:
+    named = [name for name, word in (("Yes", "yes"), ("No", "no")) if word in words]
+    if len(named) != 1:
         return Verdict(None, 0.0, "none")
-    return Verdict(found[0], float(found[0] == truth(columns)), "word")
+    return Verdict(named[0], float(named[0] == truth(columns)), "word")
 
 
 def yes_no_in_any_case(columns: Mapping[str, str], text: str) -> Verdict:
@@ -81,4 +81,4 @@ def yes_no_in_any_case(columns: Mapping[str, str], text: str) -> Verdict:
 def vqa_accuracy(columns: Mapping[str, str], text: str) -> Verdict:
     """VQA accuracy; 0 for whatever answer if there is only one reference."""
     answer = normalized(text)
-    return Verdict(answer, leave_one_out(answer, [normalized(each) for each in references(columns)]), "whole")
+    return Verdict(answer, leave_one_out(answer, [normalized(reference) for reference in references(columns)]), "whole")

@@ -39,12 +39,12 @@ def factor_of(words: Sequence[str]) -> float | None:
 
 
 def part_of(word: str) -> float | None:
-    """The value of a fraction's name: ``thirds``; None if it is none."""
+    """Returns the value of a fraction's name: ``thirds``; None if it is not one."""
     return _PARTS.get(word)
 
 
 def value_of_words(words: Sequence[str]) -> float | None:
-    """The number that lower-case words say; None unless all of them together are one number."""
+    """Returns the number that lower-case words mean; None unless all of them together are one number."""
     for split, word in enumerate(words):
         if word == "and" and split and (part := _part(words[split + 1 :])) is not None:
             whole = _cardinal(words[:split])
@@ -116,7 +116,7 @@ def _below_hundred(words: Sequence[str], place: int) -> tuple[float | None, int]
 
 
 def _decimal(words: Sequence[str]) -> float | None:
-    """``two point five``, ``zero point zero one``, ``one point five million``."""
+    """Reads ``two point five``, ``zero point zero one``, ``one point five million``."""
     point = words.index("point")
     whole = _cardinal(words[:point]) if point else 0.0
     digits = [word for word in words[point + 1 :] if word in _UNITS and _UNITS[word] < 10]

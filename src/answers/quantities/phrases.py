@@ -1,7 +1,7 @@
-"""The quantities that a sentence says: each number with all the words that change its value.
+"""Finds the quantities in a sentence: each number with all the words that change its value.
 
-A phrase that is not understood ("at least five", ``x^2``, "3 or more") is there, but has no quantity: whoever reads the
-sentence knows that a number was said and not read.
+A phrase that is not understood ("at least five", ``x^2``, "3 or more") is kept without a quantity, so that
+callers see that the sentence has an unread number.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ _ENGLISH = re.compile(
 
 @dataclass(frozen=True)
 class Phrase:
-    """A number that a text says.
+    """A number in a text.
 
     Attributes:
         quantity: Its value and unit; None if the phrase was not understood.
-        negated: Whether the sentence denies it.
+        negated: True if the sentence denies it.
     """
 
     quantity: Quantity | None
@@ -89,8 +89,8 @@ class _Word:
 
     Attributes:
         text: The piece.
-        begins: Whether a part of the sentence begins with it.
-        ends: Whether one ends with it.
+        begins: True if a part of the sentence begins with it.
+        ends: True if one ends with it.
     """
 
     text: str
@@ -99,27 +99,27 @@ class _Word:
 
 
 def phrases(text: str) -> list[Phrase]:
-    """The numbers that a text says, in order."""
+    """Returns the numbers in a text, in order."""
     if len(text) > _LONGEST:
         return []
     words = _words(plain_notation(text))
-    found: list[Phrase] = []
+    numbers: list[Phrase] = []
     place = 0
     while place < len(words):
         if not _begins(words, place):
-            if _FORMULA.fullmatch(words[place].text) and any(each.isdigit() for each in words[place].text):
-                found.append(Phrase(None))
+            if _FORMULA.fullmatch(words[place].text) and any(char.isdigit() for char in words[place].text):
+                numbers.append(Phrase(None))
             place += 1
             continue
         end = _end(words, place)
         read, end = _longest(words, place, end)
-        found.append(_in_context(words, place, end, read, text))
+        numbers.append(_in_context(words, place, end, read, text))
         place = end
-    return found
+    return numbers
 
 
 def is_part(text: str, start: int, end: int) -> bool:
-    """Whether a number at a place of a text is a part of a phrase that says another one: 3 in "3 million"."""
+    """Checks whether a number at a place of a text is a part of a phrase with another value: 3 in "3 million"."""
     before, after = text[max(0, start - 60) : start], text[end : end + 40]
     if _CHANGED_BEFORE.search(before):
         return True
@@ -136,24 +136,24 @@ def is_part(text: str, start: int, end: int) -> bool:
 
 
 def _words(text: str) -> list[_Word]:
-    found: list[_Word] = []
+    words: list[_Word] = []
     for line in text.split("\n"):
         begins = True
         for piece in line.split():
             core = piece.lstrip(_EDGE_BEFORE) if not piece.startswith(("(", "[", "{")) or ")" not in piece else piece
             core = _trimmed(core)
-            if piece[0] in "([" and found and not begins:
-                found[-1], begins = _Word(found[-1].text, found[-1].begins, True), True
+            if piece[0] in "([" and words and not begins:
+                words[-1], begins = _Word(words[-1].text, words[-1].begins, True), True
             cut = piece[piece.rfind(core) + len(core) :] if core else piece
             ends = bool(_BREAK.search(cut)) and not (cut == "," and _SCALE.fullmatch(core))
             if core:
-                found.append(_Word(core, begins, ends))
-            elif found and ends:
-                found[-1] = _Word(found[-1].text, found[-1].begins, True)
+                words.append(_Word(core, begins, ends))
+            elif words and ends:
+                words[-1] = _Word(words[-1].text, words[-1].begins, True)
             begins = ends
-        if found:
-            found[-1] = _Word(found[-1].text, found[-1].begins, True)
-    return found
+        if words:
+            words[-1] = _Word(words[-1].text, words[-1].begins, True)
+    return words
 
 
 def _trimmed(piece: str) -> str:
@@ -172,19 +172,19 @@ def _parts(word: str) -> list[str]:
 
 
 def _begins(words: list[_Word], place: int) -> bool:
-    """Whether a phrase begins with a word."""
+    """Checks whether a phrase begins with a word."""
     text = words[place].text
     if _NUMERIC.match(text):
         return not _NAME.match(text)
     parts = _parts(text)
-    if not all(each in INNER for each in parts) or parts[0] not in NUMERALS:
+    if not all(part in INNER for part in parts) or parts[0] not in NUMERALS:
         following = words[place + 1].text.lower() if place + 1 < len(words) and not words[place].ends else ""
         return text.lower() in ("a", "an") and following in WORDS - {"half", "quarter", "quarters", "halves"} - NUMERALS
     return text.lower() != "one" or not _is_pronoun(words, place)
 
 
 def _is_pronoun(words: list[_Word], place: int) -> bool:
-    """Whether "one" stands for a thing: "the red one", "one can see"."""
+    """Checks whether "one" stands for a thing: "the red one", "one can see"."""
     before = "" if words[place].begins else words[place - 1].text.lower()
     after = "" if words[place].ends else words[place + 1].text.lower()
     return (before and before not in _COUNTS) or after in _AFTER_PRONOUN
@@ -199,7 +199,7 @@ def _end(words: list[_Word], place: int) -> int:
             if text in _DASHES and not _NUMERIC.match(words[end + 1].text):
                 break
             end += 2
-        elif all(each in INNER for each in _parts(text)) or _NUMERIC.match(text):
+        elif all(part in INNER for part in _parts(text)) or _NUMERIC.match(text):
             end += 1
         else:
             break
@@ -249,12 +249,12 @@ def _in_context(words: list[_Word], start: int, end: int, read: Quantity | None,
 
 
 def _is_operand(before: list[str]) -> bool:
-    """Whether what is before a dash is a variable or a number, so that the dash is a minus."""
+    """Checks whether a variable or a number precedes a dash, so that the dash is a minus."""
     return len(before) > 1 and (len(before[-2]) == 1 or bool(_NUMERIC.match(before[-2])))
 
 
 def _is_foreign(before: list[str], after: list[_Word], text: str) -> bool:
-    """Whether the words around a number are of a language in which they could change it."""
+    """Checks whether the words around a number are of a language in which they could change it."""
     near = {word.lower() for word in before[-3:]} | {word.text.lower() for word in after[:2]}
     if near & COMPARISONS or (after and after[0].text.lower() in SCALES):
         return True

@@ -45,20 +45,20 @@ class Quantity:
 
     @property
     def percent(self) -> bool:
-        """Whether it is a percentage."""
+        """True if it is a percentage."""
         return is_percent(self.unit)
 
 
 def quantity(text: str) -> Quantity | None:
-    """The quantity that a text is: ``3 million``, ``minus five``, ``$1,000``, ``28\\\\%``, ``\\\\frac{1}{2} m``.
+    """Reads a text as a quantity: ``3 million``, ``minus five``, ``$1,000``, ``28\\%``, ``\\frac{1}{2} m``.
 
-    A hedge such as "about" is no part of its value. None unless all of the text is understood.
+    A hedge such as "about" does not change its value. None unless all of the text is understood.
     """
     return plain_quantity(plain_notation(text))
 
 
 def plain_quantity(text: str) -> Quantity | None:
-    """`quantity` of a text in plain notation."""
+    """Returns the `quantity` of a text in plain notation."""
     plain = text.strip().strip("*_`\"'").strip()
     if len(plain) > _LONGEST:
         return None

@@ -84,16 +84,16 @@ def unit_of(text: str) -> Unit | None:
     for factor, power in factors:
         if factor in _TIMES_OF_DAY:
             return None
-        found = _simple(factor)
-        if found is None:
+        unit = _simple(factor)
+        if unit is None:
             return None
-        counted[found[0]] += power
-        size *= found[1] ** power
+        counted[unit[0]] += power
+        size *= unit[1] ** power
     return Unit(_named(counted), size)
 
 
 def is_percent(unit: Unit | None) -> bool:
-    """Whether a unit is a share of a whole."""
+    """Checks whether a unit is a share of a whole."""
     return unit is not None and not unit.measures
 
 
@@ -121,15 +121,15 @@ def _factors(text: str) -> Iterator[tuple[str, int]]:
 def _simple(text: str) -> tuple[str, float] | None:
     """A unit with its prefix, in the singular or the plural; words in any case, symbols as they are written."""
     for name in dict.fromkeys((text, text.rstrip("."), *((text.lower(),) if len(text) > 3 else ()))):
-        for each in (name, name.removesuffix("s"), name.removesuffix("es")):
-            if len(each) > 2 or each == name:
-                if each in _OTHERS:
-                    return _OTHERS[each]
-                if each in _METRIC:
-                    return _METRIC[each]
+        for spelling in (name, name.removesuffix("s"), name.removesuffix("es")):
+            if len(spelling) > 2 or spelling == name:
+                if spelling in _OTHERS:
+                    return _OTHERS[spelling]
+                if spelling in _METRIC:
+                    return _METRIC[spelling]
                 for prefix, size in _PREFIXES.items():
-                    base = each.removeprefix(prefix)
-                    if base != each and base in _METRIC and (len(prefix) > 1) == (len(base) > 3):
+                    base = spelling.removeprefix(prefix)
+                    if base != spelling and base in _METRIC and (len(prefix) > 1) == (len(base) > 3):
                         what, own = _METRIC[base]
                         return what, size * own
     return None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from testbed.answers.columns import options
 from testbed.answers.reports.scored import (
-    Scored,
+    ScoredRows,
     by_columns,
     mean,
     mean_of_means,
@@ -14,7 +14,7 @@ from testbed.answers.reports.scored import (
     sliced,
     values_of,
 )
-from testbed.answers.verdict import Answered
+from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import OVERALL, Metric
 from testbed.errors import DataError
 from testbed.metric_specs import MAIN, PREFERRED, MetricSpec, rate
@@ -33,27 +33,27 @@ _SETTING, _MM_SCI = "setting", ("Fig2Cap", "SubFig2Cap", "SubCap2Fig")  # MMSci'
 _ROTATION = 1_000_000  # a rotated question has the index of its base row and a multiple of this
 
 
-def accuracy(answered: Answered, scorer: str) -> list[Metric]:
+def accuracy(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """The share of right answers: over all, by split, l2-category and category, and by these within each split.
 
     Rows that share a picture are a cluster of the standard error.
     """
-    return _by_parts(Scored.of(answered), ACCURACY, scorer)
+    return _by_parts(ScoredRows.of(answered), ACCURACY, scorer)
 
 
-def choices(answered: Answered, scorer: str) -> list[Metric]:
-    """`circular` where the rows are rotations of questions, whatever the set's name is; else `accuracy`."""
+def choices(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """Reports `circular` where the rows are rotations of questions, whatever the set's name is; else `accuracy`."""
     rotated = are_rotations(answered.ids, answered.columns)
     return circular(answered, scorer) if rotated else accuracy(answered, scorer)
 
 
-def _by_parts(rows: Scored, spec: MetricSpec, scorer: str) -> list[Metric]:
+def _by_parts(rows: ScoredRows, spec: MetricSpec, scorer: str) -> list[Metric]:
     metrics = [mean(rows, spec, scorer), *by_columns(rows, spec, scorer, (SPLIT, ABILITY, CATEGORY))]
     splits = values_of(rows.labels(SPLIT))
     return metrics + (_within_splits(rows, spec, scorer, splits) if len(splits) > 1 else [])
 
 
-def _within_splits(rows: Scored, spec: MetricSpec, scorer: str, splits: Iterable[str]) -> list[Metric]:
+def _within_splits(rows: ScoredRows, spec: MetricSpec, scorer: str, splits: Iterable[str]) -> list[Metric]:
     metrics: list[Metric] = []
     for split in splits:
         own = rows.where(rows.labels(SPLIT), split)
@@ -61,24 +61,24 @@ def _within_splits(rows: Scored, spec: MetricSpec, scorer: str, splits: Iterable
     return metrics
 
 
-def mmmu(answered: Answered, scorer: str) -> list[Metric]:
+def mmmu(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MMMU (arXiv 2311.16502): accuracy on the validation split, by subject (category) and group (l2-category).
 
-    Of a table without that split, all rows count. VLMEvalKit's table also has the development split, which is given
+    In a table without that split, all rows count. VLMEvalKit's table also has the development split, which is given
     as a slice, with its own subjects and groups.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     splits = rows.labels(SPLIT)
     reported = rows.where(splits, "validation") if "validation" in splits else rows
     return [
         mean(reported, ACCURACY, scorer),
         *by_columns(rows, ACCURACY, scorer, (SPLIT,)),
         *by_columns(reported, ACCURACY, scorer, (ABILITY, CATEGORY)),
-        *_within_splits(rows, ACCURACY, scorer, [each for each in values_of(splits) if each != "validation"]),
+        *_within_splits(rows, ACCURACY, scorer, [split for split in values_of(splits) if split != "validation"]),
     ]
 
 
-def circular(answered: Answered, scorer: str) -> list[Metric]:
+def circular(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """Questions that are asked again with their options rotated (MMBench, arXiv 2307.06281): three scores.
 
     - ``circular``: a question is right if all its rotations are. One with a rotation without an answer does not count.
@@ -91,7 +91,7 @@ def circular(answered: Answered, scorer: str) -> list[Metric]:
     Raises:
         DataError: If an index is not a whole number.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     bases = [base_index(row_id, columns.get("g_index")) for row_id, columns in zip(rows.ids, rows.columns, strict=True)]
     own = [_whole(row_id) for row_id in rows.ids]
     first = {number: index for index, number in enumerate(own) if number == bases[index]}
@@ -107,11 +107,11 @@ def circular(answered: Answered, scorer: str) -> list[Metric]:
 
 
 def are_rotations(ids: Sequence[str], columns: Sequence[Mapping[str, str]]) -> bool:
-    """Whether rows ask questions again with their options in another order.
+    """Checks whether rows repeat questions with their options in another order.
 
     Such rows have the same base row (see `base_index`), the same question and the same options. Neither ``g_index`` nor
-    numbers above 1,000,000 are evidence by themselves: where most rows of one base are no rotations of each other, they
-    mean something else.
+    numbers above 1,000,000 are evidence by themselves: where most rows of one base are not rotations of each other,
+    they mean something else.
     """
     groups: dict[int, list[Mapping[str, str]]] = {}
     for row_id, row in zip(ids, columns, strict=True):
@@ -119,12 +119,12 @@ def are_rotations(ids: Sequence[str], columns: Sequence[Mapping[str, str]]) -> b
             groups.setdefault(base_index(row_id, row.get("g_index")), []).append(row)
         except DataError:
             return False
-    found = [_rotated(group[0], other) for group in groups.values() for other in group[1:]]
-    return 2 * sum(found) > len(found)
+    rotated = [_rotated(group[0], other) for group in groups.values() for other in group[1:]]
+    return 2 * sum(rotated) > len(rotated)
 
 
 def _rotated(row: Mapping[str, str], other: Mapping[str, str]) -> bool:
-    first, second = (list(options(each).values()) for each in (row, other))
+    first, second = (list(options(question).values()) for question in (row, other))
     return row.get("question") == other.get("question") and first != second and sorted(first) == sorted(second)
 
 
@@ -151,13 +151,13 @@ def _whole(text: str) -> int:
         ) from None
 
 
-def mmvp(answered: Answered, scorer: str) -> list[Metric]:
+def mmvp(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MMVP (arXiv 2401.06209): ``both_right``, the share of pairs of rows with both right, and ``accuracy`` of rows.
 
     A pair is two rows with the same question, one after the other; a row without its other half is in no pair.
     VLMEvalKit calls these Overall and Average.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     questions = rows.labels("question")
     keys: list[int | None] = [None] * len(rows)
     place = 0
@@ -169,12 +169,12 @@ def mmvp(answered: Answered, scorer: str) -> list[Metric]:
     return [mean(rows.all_right(keys), BOTH_RIGHT, scorer), mean(rows, ACCURACY, scorer)]
 
 
-def cv_bench_2d(answered: Answered, scorer: str) -> list[Metric]:
+def cv_bench_2d(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """CV-Bench's 2D half (arXiv 2406.16860): ``mean_over_sources`` of the accuracies of COCO and ADE20K.
 
     Also the accuracy of all rows, by source and category.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     return [
         mean_of_means(rows, MEAN_OVER_SOURCES, scorer, rows.labels("source")),
         mean(rows, ACCURACY, scorer),
@@ -182,13 +182,13 @@ def cv_bench_2d(answered: Answered, scorer: str) -> list[Metric]:
     ]
 
 
-def hr_bench(answered: Answered, scorer: str) -> list[Metric]:
+def hr_bench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """HR-Bench (arXiv 2408.15556): ``mean_over_cycles`` of the options' order, over all and by category.
 
     A cycle without rows of a category is left out of that category's mean; VLMEvalKit counts it as 0. The cycles ask
     the same questions: where no pictures are known, rows with the same question are a cluster of the standard error.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     rows = rows.clustered(rows.labels("question"))
     cycle = "cycle_category"
     metrics = [mean_of_means(rows, MEAN_OVER_CYCLES, scorer, rows.labels(cycle)), mean(rows, ACCURACY, scorer)]
@@ -202,15 +202,15 @@ def hr_bench(answered: Answered, scorer: str) -> list[Metric]:
     return metrics
 
 
-def mmt(answered: Answered, scorer: str) -> list[Metric]:
+def mmt(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MMT-Bench (arXiv 2404.16006): `accuracy`, and ``mean_over_tasks`` of each ability, which is ``l2-category``.
 
     A task is a ``category``. VLMEvalKit's number of an ability is this mean; each of its tasks weighs the same.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     metrics = _by_parts(rows, ACCURACY, scorer)
     splits = values_of(rows.labels(SPLIT))
-    for within in ((), *((SPLIT, each) for each in (splits if len(splits) > 1 else ()))):
+    for within in ((), *((SPLIT, split) for split in (splits if len(splits) > 1 else ()))):
         own = rows.where(rows.labels(SPLIT), within[1]) if within else rows
         for ability in values_of(own.labels(ABILITY)):
             part = own.where(own.labels(ABILITY), ability)
@@ -219,14 +219,14 @@ def mmt(answered: Answered, scorer: str) -> list[Metric]:
     return metrics
 
 
-def mm_sci(answered: Answered, scorer: str) -> list[Metric]:
+def mm_sci(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MMSci's multiple choice (arXiv 2407.04903): ``average`` of the accuracies of its three kinds of questions.
 
     The kind is the column ``setting``; rows of other kinds do not count. Also the accuracy of each kind, by subject and
     category, and their averages.
     """
-    rows = Scored.of(answered)
-    rows = rows.take(index for index, each in enumerate(rows.labels(_SETTING)) if each in _MM_SCI)
+    rows = ScoredRows.of(answered)
+    rows = rows.take(index for index, label in enumerate(rows.labels(_SETTING)) if label in _MM_SCI)
     metrics = _mm_sci(rows, scorer)
     for column in ("subject", CATEGORY):
         for label in values_of(rows.labels(column)):
@@ -234,20 +234,20 @@ def mm_sci(answered: Answered, scorer: str) -> list[Metric]:
     return metrics
 
 
-def _mm_sci(rows: Scored, scorer: str, *within: str) -> list[Metric]:
+def _mm_sci(rows: ScoredRows, scorer: str, *within: str) -> list[Metric]:
     kinds = sliced(rows, ACCURACY, scorer, _SETTING, rows.labels(_SETTING), *within)
     part = slice_name(*within) if within else OVERALL
     average = mean_of_means(rows, AVERAGE, scorer, rows.labels(_SETTING), part)
     return [average, mean(rows, ACCURACY, scorer, part), *kinds]
 
 
-def mme_realworld(answered: Answered, scorer: str) -> list[Metric]:
+def mme_realworld(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MME-RealWorld (arXiv 2408.13257): accuracy over all, by task, sub-task and kind of question.
 
     ``category`` is ``TASK/SUB-TASK``. The kind is ``l2-category`` in lower case, of attributes without its last part.
     """
-    rows = Scored.of(answered)
-    tasks = [each and each.split("/")[0] for each in rows.labels(CATEGORY)]
+    rows = ScoredRows.of(answered)
+    tasks = [label and label.split("/")[0] for label in rows.labels(CATEGORY)]
     kinds = [
         category and kind and f"{category}/{_kind(kind)}"
         for category, kind in zip(rows.labels(CATEGORY), rows.labels(ABILITY), strict=True)
@@ -265,14 +265,14 @@ def _kind(ability: str) -> str:
     return f"{lower.split('/')[0]}/attribute" if "attribute" in lower else lower
 
 
-def video_mme(answered: Answered, scorer: str) -> list[Metric]:
+def video_mme(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """Video-MME (arXiv 2405.21075): accuracy over all, by duration, domain, sub-category and kind of task.
 
     The last three also within each duration. Questions of one video are a cluster of the standard error. A question
     without an answer does not count; an answer in which nothing can be read is wrong, as in VLMEvalKit, whose score −1
     for it is never given.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     parts = ("domain", "sub_category", "task_type")
     metrics = [mean(rows, ACCURACY, scorer), *by_columns(rows, ACCURACY, scorer, ("duration", *parts))]
     for duration in values_of(rows.labels("duration")):

@@ -9,8 +9,8 @@ import numpy as np
 
 from testbed.answers.captions import references_of
 from testbed.answers.reports.choice import ABILITY, ACCURACY, CATEGORY, SPLIT
-from testbed.answers.reports.scored import Labels, Scored, by_columns, mean, slice_name, sliced, values_of
-from testbed.answers.verdict import Answered
+from testbed.answers.reports.scored import Labels, ScoredRows, by_columns, mean, slice_name, sliced, values_of
+from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import OVERALL, Metric
 from testbed.metric_specs import HIGHER, NEITHER, PREFERRED, MetricSpec, rate
 from testbed.metrics.captions.overlap import NONE, PTB
@@ -37,84 +37,87 @@ PREFETCH = rate("prefetch", NEITHER)
 JUDGED = ("judge", "replay", "human")
 
 
-def vqa(answered: Answered, scorer: str, spec: MetricSpec = ACCURACY) -> list[Metric]:
+def vqa(answered: AnsweredQuestions, scorer: str, spec: MetricSpec = ACCURACY) -> list[Metric]:
     """The mean score: over all, by split, l2-category and category.
 
     VLMEvalKit gives either splits or categories.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     return [mean(rows, spec, scorer), *by_columns(rows, spec, scorer, (SPLIT, ABILITY, CATEGORY))]
 
 
-def anls(answered: Answered, scorer: str) -> list[Metric]:
+def anls(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """As `vqa`, of scores that are normalised Levenshtein similarities (DocVQA, arXiv 2007.00398): ``anls``."""
     return vqa(answered, scorer, ANLS)
 
 
-def captions(answered: Answered, scorer: str) -> list[Metric]:
-    """BLEU-1 to BLEU-4, ROUGE-L and CIDEr-D of captions, with the tokenizer that the verdicts name."""
-    named = (each.method for each in answered.verdicts if each is not None)
+def captions(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """Reports BLEU-1 to BLEU-4, ROUGE-L and CIDEr-D of captions, with the tokenizer that the verdicts name."""
+    named = (verdict.method for verdict in answered.verdicts if verdict is not None)
     tokenizer = next((method for method in named if method in (PTB, NONE)), PTB)
     references = [references_of(columns) for columns in answered.columns]
     _, metrics = overlap_rows(answered.texts, references, OverlapOptions(tokenizer))
     nothing = [CIDER.metric(None, 0)]
-    return [replace(each, scorer=scorer) for each in metrics or nothing]
+    return [replace(metric, scorer=scorer) for metric in metrics or nothing]
 
 
-def mtvqa(answered: Answered, scorer: str) -> list[Metric]:
+def mtvqa(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MTVQA (arXiv 2405.11985): accuracy over all rows and by language, which is the column ``category``."""
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     return [mean(rows, ACCURACY, scorer), *sliced(rows, ACCURACY, scorer, "language", rows.labels(CATEGORY))]
 
 
-def ocrbench(answered: Answered, scorer: str) -> list[Metric]:
+def ocrbench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """OCRBench (arXiv 2305.07895): ``score`` in points, one for each right answer of 1,000, and ``accuracy``.
 
     Over all, by the ten categories and in their five groups. VLMEvalKit's normalised score is ``score`` / 10, whatever
     the number of questions; the accuracy of a part of the set is that of the questions that were asked.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     categories = rows.labels(CATEGORY)
     metrics = _points(rows, scorer, OVERALL)
-    for what, labels in (("group", [OCR_GROUPS.get(each or "") for each in categories]), (CATEGORY, categories)):
+    for what, labels in (
+        ("group", [OCR_GROUPS.get(category or "") for category in categories]),
+        (CATEGORY, categories),
+    ):
         for label in values_of(labels):
             metrics += _points(rows.where(labels, label), scorer, slice_name(what, label))
     return metrics
 
 
-def _points(rows: Scored, scorer: str, part: str) -> list[Metric]:
+def _points(rows: ScoredRows, scorer: str, part: str) -> list[Metric]:
     share = mean(rows, ACCURACY, scorer, part)
     total = None if share.value is None else float(np.nansum(rows.scores))
     stderr = None if share.stderr is None or share.n is None else share.stderr * share.n
     return [POINTS.metric(total, share.n, stderr, part, scorer), share]
 
 
-def math_vista(answered: Answered, scorer: str) -> list[Metric]:
+def math_vista(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MathVista (arXiv 2310.02255): ``accuracy`` and ``prefetch``, over all, by task and by skill.
 
     ``prefetch`` is the share of answers that rules could read, so that no judge was asked. A question counts in each of
-    its skills, which ``skills`` lists; a cell that is no list is one skill. VLMEvalKit has one row for a task and a
+    its skills, which ``skills`` lists; a cell that is not a list is one skill. VLMEvalKit has one row for a task and a
     skill of the same name.
     """
-    rows, prefetch = Scored.of(answered), prefetched(answered)
+    rows, prefetch = ScoredRows.of(answered), prefetched(answered)
     skills = [_skills(cell) for cell in rows.labels("skills")]
     metrics = []
     for spec, scored in ((ACCURACY, rows), (PREFETCH, prefetch)):
         metrics.append(mean(scored, spec, scorer))
         metrics += by_columns(scored, spec, scorer, ("task",))
-        for skill in values_of([each for own in skills for each in own]):
+        for skill in values_of([skill for own in skills for skill in own]):
             has: Labels = [skill if skill in own else None for own in skills]
             metrics += sliced(scored, spec, scorer, "skill", has)
     return metrics
 
 
-def prefetched(answered: Answered) -> Scored:
+def prefetched(answered: AnsweredQuestions) -> ScoredRows:
     """The rows with 1 as score where a rule read the answer, 0 where none did."""
     by_rule = [
-        np.nan if each is None else float(each.extracted is not None and not each.method.startswith(JUDGED))
-        for each in answered.verdicts
+        np.nan if verdict is None else float(verdict.extracted is not None and not verdict.method.startswith(JUDGED))
+        for verdict in answered.verdicts
     ]
-    return replace(Scored.of(answered), scores=np.array(by_rule, dtype=np.float64))
+    return replace(ScoredRows.of(answered), scores=np.array(by_rule, dtype=np.float64))
 
 
 def _skills(cell: str | None) -> list[str]:
@@ -124,4 +127,4 @@ def _skills(cell: str | None) -> list[str]:
         listed = ast.literal_eval(cell)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return [cell]
-    return [str(each) for each in listed] if isinstance(listed, list | tuple) else [cell]
+    return [str(item) for item in listed] if isinstance(listed, list | tuple) else [cell]

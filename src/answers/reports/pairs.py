@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from testbed.answers.reports.scored import Scored, by_columns, mean
-from testbed.answers.verdict import Answered
+from testbed.answers.reports.scored import ScoredRows, by_columns, mean
+from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import Metric
 from testbed.metric_specs import LOWER, NEITHER, PREFERRED, rate
 
@@ -15,9 +15,9 @@ WIN_RATE = rate("win_rate", headline=PREFERRED)
 _OUTCOMES = ((rate("wins"), 1.0), (rate("ties", NEITHER), 0.5), (rate("losses", LOWER), 0.0))
 
 
-def pairs(answered: Answered, scorer: str) -> list[Metric]:
-    """``win_rate``, in which a tie is half a win, also by category; the shares of ``wins``, ``ties`` and ``losses``."""
-    rows = Scored.of(answered)
+def pairs(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """Reports ``win_rate``, a tie being half a win, also by category; the shares of ``wins``, ``ties``, ``losses``."""
+    rows = ScoredRows.of(answered)
     metrics = [mean(rows, WIN_RATE, scorer), *by_columns(rows, WIN_RATE, scorer, ("category",))]
     for spec, score in _OUTCOMES:
         shares = np.where(np.isnan(rows.scores), np.nan, rows.scores == score)

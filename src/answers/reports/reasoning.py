@@ -12,8 +12,8 @@ import numpy as np
 
 from testbed.answers.reports.choice import ACCURACY, CATEGORY
 from testbed.answers.reports.free_text import PREFETCH, prefetched
-from testbed.answers.reports.scored import Labels, Scored, by_columns, mean, slice_name, sliced, values_of
-from testbed.answers.verdict import Answered
+from testbed.answers.reports.scored import Labels, ScoredRows, by_columns, mean, slice_name, sliced, values_of
+from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import Metric
 from testbed.metric_specs import LOWER, NEITHER, PREFERRED, MetricSpec, rate
 from testbed.metrics.inference.clusters import cluster_count
@@ -35,12 +35,12 @@ _DESCRIPTIVE = (
 )
 
 
-def math_vision(answered: Answered, scorer: str) -> list[Metric]:
+def math_vision(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MATH-Vision (arXiv 2402.14804): ``accuracy`` and ``prefetch`` over all, by subject (``category``) and level.
 
     ``prefetch`` is the share of answers that rules could read, so that no judge was asked.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     metrics = []
     for spec, scored in ((ACCURACY, rows), (PREFETCH, prefetched(answered))):
         metrics.append(mean(scored, spec, scorer))
@@ -49,20 +49,20 @@ def math_vision(answered: Answered, scorer: str) -> list[Metric]:
     return metrics
 
 
-def math_verse(answered: Answered, scorer: str) -> list[Metric]:
+def math_verse(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MathVerse (arXiv 2403.14624): accuracy by version of the problem, by subject and by subfield.
 
     The last two, which are in the dictionary ``metadata``, also within each version.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     given = [_metadata(cell) for cell in rows.labels("metadata")]
     rows = replace(rows, columns=[{**more, **row} for row, more in zip(rows.columns, given, strict=True)])
     version, parts = "problem_version", ("subject", "subfield")
     metrics = [mean(rows, ACCURACY, scorer), *by_columns(rows, ACCURACY, scorer, (version, *parts))]
     versions = values_of(rows.labels(version))
-    for each in versions if len(versions) > 1 else ():
-        own = rows.where(rows.labels(version), each)
-        metrics += by_columns(own, ACCURACY, scorer, parts, version, each)
+    for value in versions if len(versions) > 1 else ():
+        own = rows.where(rows.labels(version), value)
+        metrics += by_columns(own, ACCURACY, scorer, parts, version, value)
     return metrics
 
 
@@ -72,21 +72,21 @@ def _metadata(cell: str | None) -> dict[str, str]:
         return {}
     for read in (ast.literal_eval, json.loads):
         try:
-            found: Any = read(cell)
+            content: Any = read(cell)
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
-        return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+        return {str(key): str(value) for key, value in content.items()} if isinstance(content, dict) else {}
     return {}
 
 
-def dyna_math(answered: Answered, scorer: str) -> list[Metric]:
+def dyna_math(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """DynaMath (arXiv 2411.00836): ``accuracy`` over all variants, and ``worst_case``, the share of questions with all.
 
     The variants of a question have the same ``qid``; a question of which one has no score does not count. Both also by
     subject and level of knowledge. A part of the set may lack variants.
     """
-    rows = Scored.of(answered)
-    rows = rows.clustered([each if each is not None else index for index, each in enumerate(rows.labels("qid"))])
+    rows = ScoredRows.of(answered)
+    rows = rows.clustered([label if label is not None else index for index, label in enumerate(rows.labels("qid"))])
     metrics = []
     for spec, scored in ((ACCURACY, rows), (WORST_CASE, rows.all_right(rows.labels("qid")))):
         metrics.append(mean(scored, spec, scorer))
@@ -94,13 +94,13 @@ def dyna_math(answered: Answered, scorer: str) -> list[Metric]:
     return metrics
 
 
-def logic_vista(answered: Answered, scorer: str) -> list[Metric]:
+def logic_vista(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """LogicVista (arXiv 2407.04973): accuracy by the five skills, and by the capabilities where the table has them.
 
     A question counts in each of its skills and capabilities.
     """
-    rows = Scored.of(answered)
-    skills = [[each for each in _SKILLS if each in (cell or "")] for cell in rows.labels("skill")]
+    rows = ScoredRows.of(answered)
+    skills = [[skill for skill in _SKILLS if skill in (cell or "")] for cell in rows.labels("skill")]
     capabilities = [_names(cell) for cell in rows.labels("capability")]
     return [
         mean(rows, ACCURACY, scorer),
@@ -109,12 +109,12 @@ def logic_vista(answered: Answered, scorer: str) -> list[Metric]:
     ]
 
 
-def charxiv(answered: Answered, scorer: str) -> list[Metric]:
+def charxiv(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """CharXiv (arXiv 2406.18521): accuracy by kind of question, and of descriptive questions by each of the 19.
 
-    The kind is ``inst_category`` (1 to 4) of reasoning questions; of descriptive ones, ``qid`` (1 to 19) tells it.
+    The kind is ``inst_category`` (1 to 4) of reasoning questions; for descriptive ones, ``qid`` (1 to 19) gives it.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     kinds = [
         _numbered(row.get("inst_category"), _REASONING) or _numbered(row.get("qid"), _DESCRIPTIVE)
         for row in rows.columns
@@ -133,14 +133,14 @@ def _numbered(cell: str | None, names: Sequence[str]) -> str | None:
     return names[int(number) - 1] if number.isdecimal() and 1 <= int(number) <= len(names) else None
 
 
-def mmvet(answered: Answered, scorer: str) -> list[Metric]:
+def mmvet(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MM-Vet (arXiv 2308.02490): the mean ``score`` in [0, 1], by capability and by combination of capabilities.
 
     A question counts in each of the capabilities that ``category`` names.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     cells = rows.labels(CATEGORY)
-    held = [[each for each in _CAPABILITIES if each in (cell or "")] for cell in cells]
+    held = [[capability for capability in _CAPABILITIES if capability in (cell or "")] for cell in cells]
     return [
         mean(rows, MEAN_GRADE, scorer),
         *_by_each(rows, MEAN_GRADE, scorer, "capability", held),
@@ -148,16 +148,16 @@ def mmvet(answered: Answered, scorer: str) -> list[Metric]:
     ]
 
 
-def simple_vqa(answered: Answered, scorer: str) -> list[Metric]:
+def simple_vqa(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """SimpleVQA (arXiv 2502.13059): the shares of correct, incorrect and not attempted answers.
 
     ``accuracy`` is the share of correct ones, ``accuracy_given_attempted`` that among correct and incorrect ones, and
     ``f1`` their harmonic mean.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     kept = rows.take(np.flatnonzero(rows.counted))
     right = kept.scores == 1
-    silent = np.array([each in (None, "not attempted") for each in kept.extracted], dtype=bool) & ~right
+    silent = np.array([answer in (None, "not attempted") for answer in kept.extracted], dtype=bool) & ~right
     attempted, attempted_error = ratio_and_stderr(right, ~silent, kept.clusters)
     of = cluster_count(kept.clusters[~silent])
     accuracy = mean(kept, ACCURACY, scorer)
@@ -168,8 +168,8 @@ def simple_vqa(answered: Answered, scorer: str) -> list[Metric]:
     return [
         accuracy,
         *(
-            mean(replace(kept, scores=each.astype(np.float64)), spec, scorer)
-            for spec, each in ((INCORRECT, ~right & ~silent), (NOT_ATTEMPTED, silent))
+            mean(replace(kept, scores=flags.astype(np.float64)), spec, scorer)
+            for spec, flags in ((INCORRECT, ~right & ~silent), (NOT_ATTEMPTED, silent))
         ),
         GIVEN_ATTEMPTED.metric(attempted, int((~silent).sum()), attempted_error, scorer=scorer, clusters=of),
         F1.metric(f1, len(kept), scorer=scorer),
@@ -177,22 +177,22 @@ def simple_vqa(answered: Answered, scorer: str) -> list[Metric]:
     ]
 
 
-def erqa(answered: Answered, scorer: str) -> list[Metric]:
+def erqa(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """ERQA (arXiv 2503.20020): accuracy by kind of question (``question_type``, else ``category``)."""
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     kinds: Labels = [row.get("question_type", row.get(CATEGORY)) for row in rows.columns]
     return [mean(rows, ACCURACY, scorer), *sliced(rows, ACCURACY, scorer, "kind", kinds)]
 
 
 def _names(cell: str | None) -> list[str]:
-    return [] if cell is None else [each for part in cell.strip("[]").split(",") if (each := part.strip(" '\""))]
+    return [] if cell is None else [name for part in cell.strip("[]").split(",") if (name := part.strip(" '\""))]
 
 
-def _by_each(rows: Scored, spec: MetricSpec, scorer: str, what: str, held: Sequence[Sequence[str]]) -> list[Metric]:
+def _by_each(rows: ScoredRows, spec: MetricSpec, scorer: str, what: str, held: Sequence[Sequence[str]]) -> list[Metric]:
     """The mean of the rows that have each label, of which a row may have several."""
     return [
         mean(rows.take(index for index, own in enumerate(held) if label in own), spec, scorer, slice_name(what, label))
-        for label in values_of([each for own in held for each in own])
+        for label in values_of([capability for own in held for capability in own])
     ]
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from testbed.answers.reports import choice, free_text, pairs, reasoning, yes_no
-from testbed.answers.reports.scored import Array, Scored, mean
+from testbed.answers.reports.scored import Array, ScoredRows, mean
 from testbed.answers.reports.we_math import we_math
-from testbed.answers.verdict import Answered, Verdict
+from testbed.answers.verdict import AnsweredQuestions, Verdict
 from testbed.entities import Metric
 from testbed.errors import unknown_name
 from testbed.metric_specs import LOWER, NEITHER, NEVER, MetricSpec, rate
@@ -21,15 +21,15 @@ VERSION = 1  # of all reports; raised when numbers change
 
 @dataclass(frozen=True)
 class Report:
-    """What a benchmark reports.
+    """A benchmark's report.
 
     Attributes:
-        compute: From answered questions and the name of the scorer to the metrics.
+        compute: Maps answered questions and the name of the scorer to the metrics.
         primary: The metric that a table shows, of all rows.
         published: The names that VLMEvalKit gives to the metrics, where they differ.
     """
 
-    compute: Callable[[Answered, str], list[Metric]]
+    compute: Callable[[AnsweredQuestions, str], list[Metric]]
     primary: str
     published: Mapping[str, str]
 
@@ -132,7 +132,7 @@ PUBLISHED_MMT: Mapping[str, str] = {
 
 def report(
     name: str,
-    answered: Answered,
+    answered: AnsweredQuestions,
     scorer: str,
     *,
     cut_off: Sequence[bool | None] | None = None,
@@ -144,14 +144,14 @@ def report(
     Args:
         name: A key of `REPORTS`.
         answered: The answered questions.
-        scorer: What computed the metrics, with its version.
+        scorer: The scorer that computed the metrics, with its version.
         cut_off: See `extras`, as for the rest.
         other_verdicts: See there.
         expected: See there.
 
     Raises:
         UnknownNameError: If there is no such report.
-        DataError: If the rows lack what the report needs.
+        DataError: If the rows do not have what the report needs.
     """
     if name not in REPORTS:
         raise unknown_name("report", name, sorted(REPORTS), "testbed.answers.reports", f"{__name__}.REPORTS")
@@ -160,14 +160,14 @@ def report(
 
 
 def extras(
-    answered: Answered,
+    answered: AnsweredQuestions,
     scorer: str,
     *,
     cut_off: Sequence[bool | None] | None = None,
     other_verdicts: Sequence[Verdict | None] | None = None,
     expected: Array | None = None,
 ) -> list[Metric]:
-    """What a reader should know of any score.
+    """Returns metrics that qualify any score.
 
     - ``coverage``: the share of the rows with an answer; the others count nowhere.
     - ``unparsed``: the share of the answers in which nothing could be read.
@@ -177,23 +177,23 @@ def extras(
 
     Args:
         answered: The n answered questions.
-        scorer: What computed the metrics.
-        cut_off: For each row whether the answer was cut off; None where there is none. Without it there is no
+        scorer: The scorer that computed the metrics.
+        cut_off: For each row, True if the answer was cut off; None where there is none. Without it there is no
             ``cut_off``.
-        other_verdicts: What other rules say of each answer. Without it there is no ``rules_differ``.
+        other_verdicts: The verdicts of other rules on each answer. Without it there is no ``rules_differ``.
         expected: Float array [n]: the score to expect of each answer with a draw; NaN for none. Without it there is no
             ``expected_of_draw``.
     """
-    rows, verdicts = Scored.of(answered), answered.verdicts
-    there = [each is not None for each in verdicts]
-    unparsed = [np.nan if each is None else float(each.extracted is None) for each in verdicts]
+    rows, verdicts = ScoredRows.of(answered), answered.verdicts
+    there = [verdict is not None for verdict in verdicts]
+    unparsed = [np.nan if verdict is None else float(verdict.extracted is None) for verdict in verdicts]
     found: dict[MetricSpec, Sequence[float] | Array] = {
-        COVERAGE: [float(each) for each in there],
+        COVERAGE: [float(flag) for flag in there],
         rate("unparsed", LOWER, NEVER): unparsed,
     }
     if cut_off is not None:
         found[rate("cut_off", LOWER, NEVER)] = [
-            np.nan if each is None or not has else float(each) for has, each in zip(there, cut_off, strict=True)
+            np.nan if flag is None or not has else float(flag) for has, flag in zip(there, cut_off, strict=True)
         ]
     if other_verdicts is not None:
         found[rate("rules_differ", NEITHER, NEVER)] = [

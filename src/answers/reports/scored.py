@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from testbed.answers.verdict import Answered
+from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import OVERALL, Metric
 from testbed.metric_specs import MetricSpec
 from testbed.metrics.inference.clusters import cluster_count, clusters_of
@@ -17,19 +17,19 @@ from testbed.metrics.inference.statistics import clustered_mean_and_stderr
 Array = np.ndarray[Any, Any]
 Labels = Sequence[str | None]
 
-_GROUPS = ("image_path", "video")  # columns that say what rows share; the first that is there counts
+_GROUPS = ("image_path", "video")  # columns of what rows share; the first existing one counts
 _LONGEST = 256  # characters of a slice
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredRows:
     """Rows, or groups of rows, with their scores. All parts have the same length n.
 
     Attributes:
         ids: The index of each row.
         columns: The columns of each row.
         scores: Float array [n] in [0, 1]; NaN where there is no answer, which does not count.
-        extracted: What was read in each answer; None if nothing was.
+        extracted: The value read in each answer; None if there is none.
         clusters: Integer array [n], the same number for rows that share a picture, for standard errors.
     """
 
@@ -40,14 +40,14 @@ class Scored:
     clusters: Array
 
     @classmethod
-    def of(cls, answered: Answered) -> Scored:
+    def of(cls, answered: AnsweredQuestions) -> ScoredRows:
         """The rows of a set."""
         verdicts = answered.verdicts
         return cls(
             ids=answered.ids,
             columns=answered.columns,
-            scores=np.array([np.nan if each is None else each.score for each in verdicts], dtype=np.float64),
-            extracted=[None if each is None else each.extracted for each in verdicts],
+            scores=np.array([np.nan if verdict is None else verdict.score for verdict in verdicts], dtype=np.float64),
+            extracted=[None if verdict is None else verdict.extracted for verdict in verdicts],
             clusters=_clusters(answered),
         )
 
@@ -56,17 +56,17 @@ class Scored:
 
     @property
     def counted(self) -> Array:
-        """Which rows count: boolean array [n]."""
+        """The rows that count: boolean array [n]."""
         return ~np.isnan(self.scores)
 
     def labels(self, column: str) -> Labels:
         """The cells of a column; None where it is empty."""
-        return [each.get(column) for each in self.columns]
+        return [row.get(column) for row in self.columns]
 
-    def take(self, positions: Iterable[int]) -> Scored:
+    def take(self, positions: Iterable[int]) -> ScoredRows:
         """The rows at some positions, in this order; a row may be taken several times."""
         places = np.fromiter(positions, dtype=np.int64)
-        return Scored(
+        return ScoredRows(
             ids=[self.ids[place] for place in places],
             columns=[self.columns[place] for place in places],
             scores=self.scores[places],
@@ -74,15 +74,15 @@ class Scored:
             clusters=self.clusters[places],
         )
 
-    def clustered(self, keys: Sequence[Hashable]) -> Scored:
-        """With the rows of the same key as clusters, unless it is known which rows share a picture."""
+    def clustered(self, keys: Sequence[Hashable]) -> ScoredRows:
+        """Makes the rows of the same key clusters, unless it is known which rows share a picture."""
         return self if len(set(self.clusters.tolist())) < len(self) else replace(self, clusters=_numbered(keys))
 
-    def where(self, labels: Labels, label: str) -> Scored:
+    def where(self, labels: Labels, label: str) -> ScoredRows:
         """The rows with a label."""
-        return self.take(index for index, each in enumerate(labels) if each == label)
+        return self.take(index for index, other in enumerate(labels) if other == label)
 
-    def all_right(self, keys: Sequence[Hashable | None]) -> Scored:
+    def all_right(self, keys: Sequence[Hashable | None]) -> ScoredRows:
         """The groups of rows with the same key: 1 if all are right, else 0, NaN if one has no answer.
 
         Each has the id, the columns and the cluster of its first row.
@@ -95,22 +95,24 @@ class Scored:
             if key is not None:
                 groups.setdefault(key, []).append(index)
         members = list(groups.values())
-        right = [np.nan if np.isnan(self.scores[each]).any() else (self.scores[each] == 1).all() for each in members]
-        firsts = self.take(each[0] for each in members)
+        right = [
+            np.nan if np.isnan(self.scores[member]).any() else (self.scores[member] == 1).all() for member in members
+        ]
+        firsts = self.take(member[0] for member in members)
         return replace(firsts, scores=np.array(right, dtype=np.float64), extracted=[None] * len(members))
 
 
-def _clusters(answered: Answered) -> Array:
+def _clusters(answered: AnsweredQuestions) -> Array:
     groups = answered.groups
     if groups is None:
-        column = next((each for each in _GROUPS if any(each in row for row in answered.columns)), None)
+        column = next((group for group in _GROUPS if any(group in row for row in answered.columns)), None)
         groups = [None if column is None else row.get(column) for row in answered.columns]
     return _numbered(groups)
 
 
 def _numbered(groups: Sequence[Hashable | None]) -> Array:
-    found = clusters_of(groups)
-    return np.arange(len(groups)) if found is None else found
+    clusters = clusters_of(groups)
+    return np.arange(len(groups)) if clusters is None else clusters
 
 
 def values_of(labels: Labels) -> list[str]:
@@ -119,25 +121,25 @@ def values_of(labels: Labels) -> list[str]:
 
 
 def slice_name(*parts: str) -> str:
-    """``WHAT/NAME``, as the slice of a metric; of several, one in the other."""
+    """Returns ``WHAT/NAME``, as the slice of a metric; for several, one in the other."""
     return "/".join(parts)[:_LONGEST]
 
 
-def mean(rows: Scored, spec: MetricSpec, scorer: str, part: str = OVERALL) -> Metric:
+def mean(rows: ScoredRows, spec: MetricSpec, scorer: str, part: str = OVERALL) -> Metric:
     """The mean score of rows; None without an answer."""
     counted = rows.counted
     value, stderr = clustered_mean_and_stderr(rows.scores[counted], rows.clusters[counted])
     return spec.metric(value, int(counted.sum()), stderr, part, scorer, clusters=cluster_count(rows.clusters[counted]))
 
 
-def sliced(rows: Scored, spec: MetricSpec, scorer: str, what: str, labels: Labels, *within: str) -> list[Metric]:
+def sliced(rows: ScoredRows, spec: MetricSpec, scorer: str, what: str, labels: Labels, *within: str) -> list[Metric]:
     """The mean of the rows with each label.
 
     Args:
         rows: The rows.
         spec: The metric.
-        scorer: What computed it.
-        what: What the labels are, such as ``category``.
+        scorer: The scorer that computed it.
+        what: The name of the labels, such as ``category``.
         labels: The label of each row; None for a row without one.
         within: The slice that the rows are, if they are a part of a set.
     """
@@ -146,12 +148,12 @@ def sliced(rows: Scored, spec: MetricSpec, scorer: str, what: str, labels: Label
     ]
 
 
-def by_columns(rows: Scored, spec: MetricSpec, scorer: str, columns: Sequence[str], *within: str) -> list[Metric]:
-    """`sliced` by each of the columns that are there."""
+def by_columns(rows: ScoredRows, spec: MetricSpec, scorer: str, columns: Sequence[str], *within: str) -> list[Metric]:
+    """Computes `sliced` by each of the columns that are there."""
     return [metric for column in columns for metric in sliced(rows, spec, scorer, column, rows.labels(column), *within)]
 
 
-def mean_of_means(rows: Scored, spec: MetricSpec, scorer: str, labels: Labels, part: str = OVERALL) -> Metric:
+def mean_of_means(rows: ScoredRows, spec: MetricSpec, scorer: str, labels: Labels, part: str = OVERALL) -> Metric:
     """The mean of the means of rows with the same label, each label weighing the same; rows without one do not count.
 
     The standard error is clustered: √(G / (G − 1) · Σ e²), with e the sum of the weighted deviations of a cluster's

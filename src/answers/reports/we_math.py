@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from testbed.answers.reports.choice import ACCURACY
-from testbed.answers.reports.scored import Array, Scored, mean, slice_name
-from testbed.answers.verdict import Answered
+from testbed.answers.reports.scored import Array, ScoredRows, mean, slice_name
+from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import Metric
 from testbed.metric_specs import LOWER, PREFERRED, MetricSpec, rate
 from testbed.metrics.inference.statistics import mean_and_stderr, ratio_and_stderr
@@ -25,8 +25,8 @@ class _Problems:
     whole: Array
 
 
-def we_math(answered: Answered, scorer: str) -> list[Metric]:
-    """We-Math's four dimensions of problems with two and three steps, strict and loose.
+def we_math(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
+    """Reports We-Math's four dimensions of problems with two and three steps, strict and loose.
 
     A problem is right as a whole or not, and so is each of its steps (``key`` is ``2steps_1``, …, ``2steps_multi``;
     ``ID`` names the problem):
@@ -42,13 +42,16 @@ def we_math(answered: Answered, scorer: str) -> list[Metric]:
     525, the number of problems in the set; here N counts those with all answers. Its RM fails where RM + CM is 0; here
     it is None.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     keys = rows.labels("key")
-    found = _problems(rows)
-    generalization = found.all_steps & ~found.whole
+    problems = _problems(rows)
+    generalization = problems.all_steps & ~problems.whole
     metrics = []
-    for kind, mastered in (("strict", found.all_steps & found.whole), ("loose", found.any_step & found.whole)):
-        memorized = found.whole & ~mastered
+    for kind, mastered in (
+        ("strict", problems.all_steps & problems.whole),
+        ("loose", problems.any_step & problems.whole),
+    ):
+        memorized = problems.whole & ~mastered
         value, stderr = ratio_and_stderr(memorized, memorized | mastered, np.arange(len(mastered)))
         size = int((memorized | mastered).sum())
         metrics += [
@@ -61,16 +64,16 @@ def we_math(answered: Answered, scorer: str) -> list[Metric]:
             rate(f"rote_memorization_{kind}", LOWER).metric(value, size, stderr, scorer=scorer),
         ]
     metrics += [
-        _share(rate("insufficient_knowledge", LOWER), ~found.all_steps & ~found.whole, scorer),
+        _share(rate("insufficient_knowledge", LOWER), ~problems.all_steps & ~problems.whole, scorer),
         _share(rate("inadequate_generalization", LOWER), generalization, scorer),
         mean(rows, ACCURACY, scorer),
     ]
     steps = [None if key is None else "1" if not key.endswith("_multi") else key[:1] for key in keys]
-    parts = [(each, rows.where(steps, each)) for each in ("1", *map(str, _STEPS))]
-    return metrics + [mean(own, ACCURACY, scorer, slice_name("steps", each)) for each, own in parts]
+    parts = [(step, rows.where(steps, step)) for step in ("1", *map(str, _STEPS))]
+    return metrics + [mean(own, ACCURACY, scorer, slice_name("steps", part)) for part, own in parts]
 
 
-def _problems(rows: Scored) -> _Problems:
+def _problems(rows: ScoredRows) -> _Problems:
     scores = {
         (columns.get("key"), columns.get("ID", columns.get("id"))): score == 1
         for columns, score in zip(rows.columns, rows.scores, strict=True)
@@ -85,8 +88,8 @@ def _problems(rows: Scored) -> _Problems:
                 steps.append([bool(scores[key, name]) for key in wanted[:-1]])
                 whole.append(bool(scores[wanted[-1], name]))
     return _Problems(
-        all_steps=np.array([all(each) for each in steps], dtype=bool),
-        any_step=np.array([any(each) for each in steps], dtype=bool),
+        all_steps=np.array([all(step) for step in steps], dtype=bool),
+        any_step=np.array([any(step) for step in steps], dtype=bool),
         whole=np.array(whole, dtype=bool),
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 from testbed.answers.reports.choice import ABILITY, ACCURACY, AVERAGE, CATEGORY
 from testbed.answers.reports.scored import (
     Array,
-    Scored,
+    ScoredRows,
     by_columns,
     mean,
     mean_of_means,
@@ -20,7 +20,7 @@ from testbed.answers.reports.scored import (
     sliced,
     values_of,
 )
-from testbed.answers.verdict import Answered
+from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import OVERALL, Metric
 from testbed.errors import DataError
 from testbed.metric_specs import HIGHER, LOWER, NEITHER, NEVER, PREFERRED, MetricSpec, rate
@@ -49,7 +49,7 @@ _F1, _YES_SHARE = rate("f1", headline=PREFERRED), rate("yes_share", NEITHER)
 _PRECISION, _RECALL = rate("precision"), rate("recall")
 
 
-def mme(answered: Answered, scorer: str) -> list[Metric]:
+def mme(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MME (arXiv 2306.13394): points by category, and their sums ``perception``, ``reasoning`` and ``total``.
 
     Each category has ``accuracy`` of questions, ``accuracy_plus``, the share of pictures whose questions are all right,
@@ -60,8 +60,8 @@ def mme(answered: Answered, scorer: str) -> list[Metric]:
     Raises:
         DataError: If it is not known which rows share a picture.
     """
-    rows = Scored.of(answered)
-    if len(rows) and answered.groups is None and not any("image_path" in each for each in rows.columns):
+    rows = ScoredRows.of(answered)
+    if len(rows) and answered.groups is None and not any("image_path" in row for row in rows.columns):
         raise DataError("MME counts pictures with all questions right, but the table has no column image_path")
     metrics = [mean(rows, ACCURACY, scorer), mean(_pictures(rows), _PLUS, scorer)]
     scores: dict[str, Metric] = {}
@@ -71,20 +71,22 @@ def mme(answered: Answered, scorer: str) -> list[Metric]:
         single, plus = mean(own, ACCURACY, scorer, part), mean(_pictures(own), _PLUS, scorer, part)
         scores[category] = _points(own, single, plus)
         metrics += [single, plus, scores[category]]
-    sums = [_sum(name, [scores.get(each) for each in wanted], scorer) for name, wanted in _SUMS]
-    missing = [each for each in (*PERCEPTION, *REASONING) if each not in scores or scores[each].value is None]
-    gaps = [_MISSING.metric(1.0, 0, slice=slice_name(CATEGORY, each), scorer=scorer) for each in missing]
+    sums = [_sum(name, [scores.get(name) for name in wanted], scorer) for name, wanted in _SUMS]
+    missing = [
+        category for category in (*PERCEPTION, *REASONING) if category not in scores or scores[category].value is None
+    ]
+    gaps = [_MISSING.metric(1.0, 0, slice=slice_name(CATEGORY, category), scorer=scorer) for category in missing]
     return [*sums, *metrics, *gaps]
 
 
-def _pictures(rows: Scored) -> Scored:
+def _pictures(rows: ScoredRows) -> ScoredRows:
     """The pictures with more than one question."""
     keys = list(zip(rows.labels(CATEGORY), rows.clusters.tolist(), strict=True))
     questions = Counter(keys)
     return rows.all_right([key if questions[key] > 1 else None for key in keys])
 
 
-def _points(rows: Scored, single: Metric, plus: Metric) -> Metric:
+def _points(rows: ScoredRows, single: Metric, plus: Metric) -> Metric:
     """The points of a category; the standard error is that of the pictures' points, which all weigh the same."""
     value = None if single.value is None or plus.value is None else 100 * (single.value + plus.value)
     points = []
@@ -98,17 +100,17 @@ def _points(rows: Scored, single: Metric, plus: Metric) -> Metric:
 
 def _sum(name: str, parts: Sequence[Metric | None], scorer: str) -> Metric:
     """The sum of categories, which are independent; None if all are missing."""
-    known = [each for each in parts if each is not None and each.value is not None]
-    value = sum(each.value or 0.0 for each in known) if known else None
+    known = [part for part in parts if part is not None and part.value is not None]
+    value = sum(metric.value or 0.0 for metric in known) if known else None
     # A category of several pictures with equal points adds no known error.
-    errors = [each.stderr or 0.0 for each in known if each.stderr is not None or (each.n or 0) > 2]
+    errors = [metric.stderr or 0.0 for metric in known if metric.stderr is not None or (metric.n or 0) > 2]
     stderr = math.sqrt(sum(error**2 for error in errors)) if known and len(errors) == len(known) else None
     headline = PREFERRED if name == "total" else 0
     spec = MetricSpec(name, "points", HIGHER, 0, _MOST * len(parts), headline)
-    return spec.metric(value, sum(each.n or 0 for each in known), stderr, scorer=scorer)
+    return spec.metric(value, sum(metric.n or 0 for metric in known), stderr, scorer=scorer)
 
 
-def pope(answered: Answered, scorer: str) -> list[Metric]:
+def pope(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """POPE (arXiv 2305.10355): accuracy, precision, recall and F1 of "yes", and the share of answers "yes".
 
     Over all and by category. A row with several categories, separated by commas, counts once in each, and as often over
@@ -116,11 +118,11 @@ def pope(answered: Answered, scorer: str) -> list[Metric]:
     neither yes nor no can be read is not a yes for precision, recall and F1, and wrong for accuracy. Where a share has
     no rows (precision of a model that never says yes), it is None; VLMEvalKit gives 0.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     repeated: list[int] = []
     categories: list[str | None] = []
     for index, cell in enumerate(rows.labels(CATEGORY)):
-        own = [None] if cell is None else [each.strip() for each in cell.split(",")]
+        own = [None] if cell is None else [part.strip() for part in cell.split(",")]
         repeated += [index] * len(own)
         categories += own
     rows = rows.take(repeated)
@@ -131,20 +133,20 @@ def pope(answered: Answered, scorer: str) -> list[Metric]:
     return metrics
 
 
-def vsr(answered: Answered, scorer: str) -> list[Metric]:
+def vsr(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """VSR (arXiv 2205.00363), zero-shot: accuracy, and precision, recall and F1 of "yes", as in `pope`."""
-    found = _yes(Scored.of(answered), scorer, OVERALL, answered.published)
-    return [replace(each, name="f1_score", headline=0) if each.name == "f1" else each for each in found]
+    metrics = _yes(ScoredRows.of(answered), scorer, OVERALL, answered.published)
+    return [replace(metric, name="f1_score", headline=0) if metric.name == "f1" else metric for metric in metrics]
 
 
-def amber(answered: Answered, scorer: str) -> list[Metric]:
+def amber(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """AMBER's questions (arXiv 2311.07397): ``average`` of the accuracies of its kinds, which weigh the same.
 
-    The kinds are attribute, existence and relation; a ``category`` that is none of AMBER's is a kind of its own. Also
+    The kinds are attribute, existence and relation; a ``category`` that is not AMBER's is a kind of its own. Also
     the accuracy of all rows, by kind and category.
     """
-    rows = Scored.of(answered)
-    kinds = [None if each is None else AMBER_KINDS.get(each, each) for each in rows.labels(CATEGORY)]
+    rows = ScoredRows.of(answered)
+    kinds = [None if label is None else AMBER_KINDS.get(label, label) for label in rows.labels(CATEGORY)]
     return [
         mean_of_means(rows, AVERAGE, scorer, kinds),
         mean(rows, ACCURACY, scorer),
@@ -153,19 +155,19 @@ def amber(answered: Answered, scorer: str) -> list[Metric]:
     ]
 
 
-def _yes(rows: Scored, scorer: str, part: str, exactly: bool = False) -> list[Metric]:
-    """Accuracy, F1, precision, recall and the share of yes.
+def _yes(rows: ScoredRows, scorer: str, part: str, exactly: bool = False) -> list[Metric]:
+    """Computes accuracy, F1, precision, recall and the share of yes.
 
     Args:
         rows: The rows.
-        scorer: What computed them.
+        scorer: The scorer that computed them.
         part: The slice.
-        exactly: Whether only "Yes" is a right answer that is yes, as in VLMEvalKit, not "yes".
+        exactly: True if only "Yes" is a right answer that is yes, as in VLMEvalKit, not "yes".
     """
     rows = rows.take(np.flatnonzero(rows.counted))
-    said = np.array([each is not None and each.strip().lower() == "yes" for each in rows.extracted], dtype=bool)
-    answers = [each or "" for each in rows.labels("answer")]
-    true = np.array([each == "Yes" if exactly else each.strip().lower() == "yes" for each in answers], dtype=bool)
+    said = np.array([answer is not None and answer.strip().lower() == "yes" for answer in rows.extracted], dtype=bool)
+    answers = [label or "" for label in rows.labels("answer")]
+    true = np.array([answer == "Yes" if exactly else answer.strip().lower() == "yes" for answer in answers], dtype=bool)
     ones = np.ones(len(rows))
     shares: tuple[tuple[MetricSpec, Array, Array], ...] = (
         (_F1, 2 * (true & said), true.astype(int) + said),
@@ -181,7 +183,7 @@ def _yes(rows: Scored, scorer: str, part: str, exactly: bool = False) -> list[Me
     return metrics
 
 
-def hallusion(answered: Answered, scorer: str) -> list[Metric]:
+def hallusion(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """HallusionBench (arXiv 2310.14566): ``aacc``, ``facc``, ``qacc`` and their mean ``average``.
 
     aAcc is the share of right answers; fAcc that of figures whose questions are all right; qAcc that of questions that
@@ -189,14 +191,14 @@ def hallusion(answered: Answered, scorer: str) -> list[Metric]:
     and l2-category. Figures and questions are numbered in the index, whose parts 4 to 6 between underscores are set,
     figure and question.
 
-    The authors' code tells figures apart by category, l2-category and these numbers. VLMEvalKit, whose numbers boards
+    The authors' code distinguishes figures by category, l2-category and these numbers. VLMEvalKit, whose numbers boards
     show, leaves the category out, so that figures of both categories with the same topic and numbers count as one:
     ``facc_vlmevalkit``, ``qacc_vlmevalkit``, ``average_vlmevalkit``.
 
     Raises:
         DataError: If an index has fewer parts.
     """
-    rows = Scored.of(answered)
+    rows = ScoredRows.of(answered)
     metrics = _hallusion(rows, scorer, OVERALL)
     for column in (CATEGORY, ABILITY):
         labels = rows.labels(column)
@@ -205,21 +207,21 @@ def hallusion(answered: Answered, scorer: str) -> list[Metric]:
     return metrics
 
 
-def _hallusion(rows: Scored, scorer: str, part: str) -> list[Metric]:
-    numbers = [_numbers(each) for each in rows.ids]
+def _hallusion(rows: ScoredRows, scorer: str, part: str) -> list[Metric]:
+    numbers = [_numbers(sample_id) for sample_id in rows.ids]
     topics = list(zip(rows.labels(CATEGORY), rows.labels(ABILITY), strict=True))
     single = mean(rows, rate("aacc"), scorer, part)
     metrics = [single]
     kinds: tuple[tuple[str, Sequence[object]], ...] = (("", topics), ("_vlmevalkit", rows.labels(ABILITY)))
     for suffix, own in kinds:
         keys = list(zip(own, numbers, strict=True))
-        figures = rows.all_right([(key, each[0], each[1]) for key, each in keys])
-        questions = rows.all_right([(key, each[0], each[2]) for key, each in keys])
+        figures = rows.all_right([(key, numbers[0], numbers[1]) for key, numbers in keys])
+        questions = rows.all_right([(key, numbers[0], numbers[2]) for key, numbers in keys])
         both = [
             mean(figures, rate(f"facc{suffix}"), scorer, part),
             mean(questions, rate(f"qacc{suffix}"), scorer, part),
         ]
-        values = [each.value for each in (single, *both) if each.value is not None]
+        values = [metric.value for metric in (single, *both) if metric.value is not None]
         average = sum(values) / 3 if len(values) == 3 else None
         spec = rate(f"average{suffix}", headline=0 if suffix else PREFERRED)
         metrics += [*both, spec.metric(average, single.n, slice=part, scorer=scorer)]

@@ -1,7 +1,7 @@
 """Archives of images: class folders in a zip or tar file, and shards as the package webdataset writes them.
 
-Nothing is unpacked under the names in an archive. Of a plain tar file, images are read in place; those of all others
-are written into the cache folder once.
+Nothing is unpacked under the names in an archive. Images in a plain tar file are read in place; those in all other
+archives are written into the cache folder once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from testbed.data.at_hand.labels import targets_of
 from testbed.data.at_hand.placed import Listing
 from testbed.data.content import remembered_digest
 from testbed.data.decode import IMAGE_EXTENSIONS, image_digest
-from testbed.data.left_out import HIDDEN, NO_SAMPLE, OTHER_EXTENSION, OUTSIDE, Leaving, is_hidden
+from testbed.data.left_out import HIDDEN, NO_SAMPLE, OTHER_EXTENSION, OUTSIDE, LeftOutLog, is_hidden
 from testbed.errors import DataError
 from testbed.identity.describe import digest_bytes
 
@@ -42,7 +42,7 @@ class _Member(NamedTuple):
 
 
 @dataclass
-class _Found:
+class _Members:
     """The members of archives.
 
     Attributes:
@@ -73,41 +73,43 @@ def open_archives(paths: Sequence[Path], name: str) -> Listing:
 
 
 def _listing(paths: Sequence[Path], name: str, writer: Writer) -> Listing:
-    found, leaving = _Found(), Leaving()
+    members, leaving = _Members(), LeftOutLog()
     in_place = all(_is_plain_tar(path) for path in paths)
     for number, path in enumerate(paths):
         for member in _members(path, leaving):
-            _take(member, path, number if in_place else None, writer, found, leaving)
-    if not found.images:
+            _take(member, path, number if in_place else None, writer, members, leaving)
+    if not members.images:
         raise DataError(f"{name} has no images; it should have class folders with images in them, or images and labels")
-    listing = _samples_of_shards(name, found, leaving) if found.labels else _class_folders(name, found, leaving)
+    listing = _samples_of_shards(name, members, leaving) if members.labels else _class_folders(name, members, leaving)
     listing.files = [] if in_place else [IMAGES]
     listing.left_out = list(leaving.found())
     return listing
 
 
-def _take(member: _Member, path: Path, number: int | None, writer: Writer, found: _Found, leaving: Leaving) -> None:
+def _take(
+    member: _Member, path: Path, number: int | None, writer: Writer, members: _Members, leaving: LeftOutLog
+) -> None:
     name = member.name
-    if name in found.archive:
-        raise DataError(f"two images or labels are named {name}, in {found.archive[name]} and {path}")
+    if name in members.archive:
+        raise DataError(f"two images or labels are named {name}, in {members.archive[name]} and {path}")
     extension = name.rpartition("/")[2].lower().rpartition(".")[2]
     if f".{extension}" in IMAGE_EXTENSIONS:
         place = writer.add(member.data) if number is None else (number, member.offset or 0, len(member.data))
-        found.images[name] = (place, image_digest(member.data))
+        members.images[name] = (place, image_digest(member.data))
     elif extension in _LABELS and len(member.data) <= _LARGEST_LABEL:
-        found.labels[name] = member.data
+        members.labels[name] = member.data
     else:
         leaving.out(name, OTHER_EXTENSION)
         return
-    found.archive[name] = path
+    members.archive[name] = path
 
 
 # Class folders ----------------------------------------------------------------------------------------------------
 
 
-def _class_folders(name: str, found: _Found, leaving: Leaving) -> Listing:
-    """Images below one folder for each class, in torchvision's order; the folder that has these may be anywhere."""
-    folders = [PurePosixPath(each).parent.parts for each in found.images]
+def _class_folders(name: str, members: _Members, leaving: LeftOutLog) -> Listing:
+    """Finds images below one folder for each class, in torchvision's order; their parent may be anywhere."""
+    folders = [PurePosixPath(image).parent.parts for image in members.images]
     root = 0
     while len({parts[root] if len(parts) > root else None for parts in folders}) == 1 and len(folders[0]) > root:
         root += 1
@@ -118,7 +120,7 @@ def _class_folders(name: str, found: _Found, leaving: Leaving) -> Listing:
             f"{name} has images, but neither class folders (CLASS/IMAGE.jpg) nor labels (KEY.cls beside KEY.jpg)"
         )
     rows = []
-    for (member, (place, digest)), parts in zip(found.images.items(), folders, strict=True):
+    for (member, (place, digest)), parts in zip(members.images.items(), folders, strict=True):
         if len(parts) == root:
             leaving.out(member, OUTSIDE)
         else:
@@ -136,16 +138,16 @@ def _class_folders(name: str, found: _Found, leaving: Leaving) -> Listing:
 # Shards -----------------------------------------------------------------------------------------------------------
 
 
-def _samples_of_shards(name: str, found: _Found, leaving: Leaving) -> Listing:
-    """Images and labels of one key: the name up to the first dot after the last slash."""
+def _samples_of_shards(name: str, members: _Members, leaving: LeftOutLog) -> Listing:
+    """Yields images and labels of one key: the name up to the first dot after the last slash."""
     images: dict[str, str] = {}
     labels: dict[str, Any] = {}
-    for member in found.images:
+    for member in members.images:
         key = _key(member)
         if key in images:
             raise DataError(f"{name}: the sample {key} has two images, {images[key]} and {member}")
         images[key] = member
-    for member, data in found.labels.items():
+    for member, data in members.labels.items():
         label = _label(member, data, name)
         key = _key(member)
         if label is not None and labels.setdefault(key, label) != label:
@@ -158,7 +160,7 @@ def _samples_of_shards(name: str, found: _Found, leaving: Leaving) -> Listing:
             f"{name}: the sample {without} has no label; expected {without}.cls with the index of its class"
         )
     targets, names = targets_of([labels[key] for key in images], None, name)
-    rows = [found.images[member] for member in images.values()]
+    rows = [members.images[member] for member in images.values()]
     return Listing(list(images), targets, names, [], [place for place, _ in rows], [digest for _, digest in rows])
 
 
@@ -189,7 +191,7 @@ def _is_plain_tar(path: Path) -> bool:
         return file.read(262)[257:262] == b"ustar"
 
 
-def _members(path: Path, leaving: Leaving) -> Iterator[_Member]:
+def _members(path: Path, leaving: LeftOutLog) -> Iterator[_Member]:
     """The plain files in an archive, in its order.
 
     Raises:
@@ -205,7 +207,7 @@ def _members(path: Path, leaving: Leaving) -> Iterator[_Member]:
         raise DataError(f"the archive {path} is damaged: {reason_of(error)}") from error
 
 
-def _zipped(path: Path, leaving: Leaving) -> Iterator[_Member]:
+def _zipped(path: Path, leaving: LeftOutLog) -> Iterator[_Member]:
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             if member.is_dir():
@@ -217,14 +219,14 @@ def _zipped(path: Path, leaving: Leaving) -> Iterator[_Member]:
                 yield _Member(name, archive.read(member), None)
 
 
-def _tarred(path: Path, leaving: Leaving) -> Iterator[_Member]:
+def _tarred(path: Path, leaving: LeftOutLog) -> Iterator[_Member]:
     with tarfile.open(path, "r:*", encoding="utf-8") as archive:
         for member in archive:
             if member.isdir():
                 continue
             name = _checked(member.name, member.size, path)
             if not member.isfile() or member.issparse():
-                leaving.out(name, "links and other members that are no plain files left out")
+                leaving.out(name, "links and other members that are not plain files left out")
                 continue
             file = archive.extractfile(member) if _is_read(name, leaving) else None
             if file is not None:
@@ -244,7 +246,7 @@ def _checked(name: str, size: int, path: Path) -> str:
     return name.removeprefix("./")
 
 
-def _is_read(name: str, leaving: Leaving) -> bool:
+def _is_read(name: str, leaving: LeftOutLog) -> bool:
     hidden = any(is_hidden(part) for part in name.split("/"))
     if hidden:
         leaving.out(name, HIDDEN)

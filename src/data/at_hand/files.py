@@ -32,12 +32,12 @@ def open_file(place: str, name: str) -> PlacedImages:
 def _listing(place: str) -> Listing:
     path = Path(place)
     if path.is_dir():
-        shards = sorted(each for each in path.iterdir() if each.name.endswith((".tar", ".tar.gz", ".tgz")))
+        shards = sorted(entry for entry in path.iterdir() if entry.name.endswith((".tar", ".tar.gz", ".tgz")))
         if not shards:
             raise DataError(f"the folder {path} has no tar files")
         return open_archives(shards, place)
-    paths = [Path(each) for each in braces_expanded(place)]
-    missing = next((each for each in paths if not each.is_file()), None)
+    paths = [Path(name) for name in braces_expanded(place)]
+    missing = next((path for path in paths if not path.is_file()), None)
     if missing is not None:
         raise DataError(f"there is no file {missing}")
     form = form_of(path) if len(paths) == 1 else TAR

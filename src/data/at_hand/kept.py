@@ -22,7 +22,7 @@ from testbed.data.at_hand.labels import targets_of
 from testbed.data.at_hand.pictures import rgb_of
 from testbed.data.at_hand.placed import WHOLE, Listing, PlacedImages, common_folder
 from testbed.data.decode import image_digest
-from testbed.data.left_out import Leaving
+from testbed.data.left_out import LeftOutLog
 from testbed.errors import DataError
 from testbed.identity.describe import digest_bytes
 from testbed.paths import cache_dir, write_atomically
@@ -44,9 +44,9 @@ class Items:
     Attributes:
         label: A name for people.
         count: Their number.
-        read: From a position to the image (a `Path`, encoded bytes, or a picture in memory) and its label.
+        read: Maps a position to the image (a `Path`, encoded bytes, or a picture in memory) and its label.
         class_names: The name of each class, if the object has them.
-        on_disk: Whether every image is a file.
+        on_disk: True if every image is a file.
     """
 
     label: str
@@ -89,27 +89,27 @@ def kept(name: str) -> PlacedImages:
 def listing_of(key: str, build: Callable[[Writer], Listing]) -> Listing:
     """The listing that is kept under a key; it is built first if there is none."""
     folder = cache_dir(FOLDER) / f"file-{key}"
-    found = _read(folder)
-    if found is None:
+    listing = _read(folder)
+    if listing is None:
         _write(folder, build)
-        found = _read(folder)
-        assert found is not None
-    return found
+        listing = _read(folder)
+        assert listing is not None
+    return listing
 
 
 def keep_in(items: Items, writer: Writer) -> Listing:
     """Writes the samples of a file that was read before, and returns their listing."""
-    found, labels, leaving = Listing(files=[IMAGES]), [], Leaving()
+    listing, labels, leaving = Listing(files=[IMAGES]), [], LeftOutLog()
     for position, image, label, rounded in _samples(items):
         if rounded:
             leaving.out(items.id_of(position), ROUNDED, expected=True)
-        found.ids.append(items.id_of(position))
-        found.places.append(writer.add(image if isinstance(image, bytes) else _encoded(image)))
-        found.digests.append(_digest(image))
+        listing.ids.append(items.id_of(position))
+        listing.places.append(writer.add(image if isinstance(image, bytes) else _encoded(image)))
+        listing.digests.append(_digest(image))
         labels.append(label)
-    found.targets, found.class_names = targets_of(labels, items.class_names, items.label)
-    found.left_out = list(leaving.found())
-    return found
+    listing.targets, listing.class_names = targets_of(labels, items.class_names, items.label)
+    listing.left_out = list(leaving.found())
+    return listing
 
 
 class Writer:
@@ -131,8 +131,8 @@ class Writer:
 
 
 def _keep_images(items: Items) -> str:
-    """They are read twice if they are new: the first time gives the name, and shows whether they are kept already."""
-    hasher, labels, digests, leaving = hashlib.sha256(), [], [], Leaving()
+    """Keeps images. New ones are read twice: the first time gives the name, and shows whether they are kept already."""
+    hasher, labels, digests, leaving = hashlib.sha256(), [], [], LeftOutLog()
     for position, image, label, rounded in _samples(items):
         if rounded:
             leaving.out(items.id_of(position), ROUNDED, expected=True)
@@ -160,7 +160,7 @@ def _written(items: Items, digests: Sequence[str], writer: Writer) -> Iterator[t
 
 
 def _samples(items: Items) -> Iterator[tuple[int, bytes | Image.Image, Any, bool]]:
-    """Position, encoded bytes or RGB image, label, and whether values were rounded."""
+    """Yields position, encoded bytes or RGB image, label, and whether values were rounded."""
     for position in range(items.count):
         where = f"{items.label}: sample {position}"
         try:
@@ -178,7 +178,7 @@ def _samples(items: Items) -> Iterator[tuple[int, bytes | Image.Image, Any, bool
 
 
 def _digest(image: bytes | Image.Image) -> str:
-    """Of pixels, not of the file that is made of them, which another encoder would write otherwise."""
+    """Hashes pixels, not the file made of them, which depends on the encoder."""
     if isinstance(image, bytes):
         return image_digest(image)
     return digest_bytes(f"{image.width} {image.height}\n".encode(), image.tobytes())
@@ -213,14 +213,14 @@ def listing_of_files(
     where: str,
     base: Path | None = None,
 ) -> Listing:
-    """Files that hold one image each; a sample's id is its path relative to the folder that all of them are below.
+    """Lists files that hold one image each; a sample's id is its path relative to the folder that contains all of them.
 
     Args:
         paths: The files.
         labels: The label of each.
         class_names: The names of the classes, if they are known.
         where: The data set, for messages.
-        base: What relative paths are relative to; default the working folder.
+        base: The folder of relative paths; default the working folder.
 
     Raises:
         DataError: If no file is there, or a label cannot be used.
@@ -261,13 +261,15 @@ def _named(label: str, content: str, targets: Sequence[int], names: Sequence[str
 def _read(folder: Path) -> Listing | None:
     """The listing in a folder, if it is complete."""
     try:
-        found = Listing.from_object(json.loads((folder / _INDEX).read_bytes()))
-        found.files = [str(folder / file) if file == IMAGES else file for file in found.files]
-        end = max((offset + size for number, offset, size in found.places if size != WHOLE and number == 0), default=0)
-        whole = found.files[:1] != [str(folder / IMAGES)] or (folder / IMAGES).stat().st_size == end
+        listing = Listing.from_object(json.loads((folder / _INDEX).read_bytes()))
+        listing.files = [str(folder / file) if file == IMAGES else file for file in listing.files]
+        end = max(
+            (offset + size for number, offset, size in listing.places if size != WHOLE and number == 0), default=0
+        )
+        whole = listing.files[:1] != [str(folder / IMAGES)] or (folder / IMAGES).stat().st_size == end
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return found if whole else None
+    return listing if whole else None
 
 
 def _write(folder: Path, build: Callable[[Writer], Listing]) -> None:

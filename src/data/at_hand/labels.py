@@ -52,12 +52,12 @@ def targets_of(
 def _places(labels: Sequence[str], class_names: Sequence[str] | None, where: str) -> tuple[list[int], list[str]]:
     names = sorted(set(labels)) if class_names is None else list(class_names)
     place = {name: index for index, name in enumerate(names)}
-    unknown = next((each for each in labels if each not in place), None)
+    unknown = next((label for label in labels if label not in place), None)
     if unknown is not None:
         raise DataError(
             f"{where}: the label {unknown!r} is not one of its {len(names)} classes: {', '.join(names[:5])}, …"
         )
-    return [place[each] for each in labels], names
+    return [place[label] for label in labels], names
 
 
 def _text(labels: Sequence[Any]) -> str:

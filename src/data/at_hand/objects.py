@@ -21,35 +21,35 @@ _CHANNELS = (1, 3)
 
 
 def items_of(value: Any, label: str | None = None) -> Items | None:
-    """The samples of an object; None for an object of another kind.
+    """Returns the samples of an object; None for an object of another kind.
 
     Args:
         value: The object.
         label: A name for people; default one for the kind of object.
 
     Raises:
-        DataError: If it is nearly such an object; says what to pass.
+        DataError: If it is almost such an object; the message explains what to pass.
     """
     for find in (_of_torch, _of_hub, _of_frame, _of_arrays, _of_pairs):
-        found = find(value)
-        if found is not None:
-            found.label = label or found.label
-            return found
+        items = find(value)
+        if items is not None:
+            items.label = label or items.label
+            return items
     return None
 
 
 def is_pairs(value: Any) -> bool:
-    """Whether a value is a list of (image, label): of pairs, the first of each being a path or a picture."""
+    """Checks whether a value is a list of (image, label) pairs, the first of each being a path or a picture."""
     return (
         isinstance(value, list | tuple)
         and len(value) > 0
-        and all(isinstance(each, tuple | list) and len(each) == 2 for each in value)
-        and all(isinstance(each[0], str | Path) or _is_picture(each[0]) for each in value)
+        and all(isinstance(item, tuple | list) and len(item) == 2 for item in value)
+        and all(isinstance(item[0], str | Path) or _is_picture(item[0]) for item in value)
     )
 
 
 def is_arrays(value: Any) -> bool:
-    """Whether a value is (X, y), images and labels."""
+    """Checks whether a value is (X, y), images and labels."""
     return isinstance(value, tuple) and len(value) == 2 and is_array(value[0]) and not _is_single(value[0])
 
 
@@ -81,7 +81,7 @@ def _of_torch(value: Any) -> Items | None:
         inner = _of_torch(value.dataset)
         return None if inner is None else _some_of(inner, value.indices)
     if isinstance(value, data.ConcatDataset):
-        return _joined([each for each in map(_of_torch, value.datasets) if each is not None])
+        return _joined([part for part in map(_of_torch, value.datasets) if part is not None])
     return _files_of_folder(value) or _of_dataset(_without_transform(value))
 
 
@@ -92,7 +92,7 @@ def _some_of(items: Items, indices: Sequence[Any]) -> Items:
 
 def _joined(parts: Sequence[Items]) -> Items:
     names = [None if part.class_names is None else list(part.class_names) for part in parts]
-    if any(each != names[0] for each in names):
+    if any(name != names[0] for name in names):
         raise DataError("the parts of the ConcatDataset have different lists of classes; evaluate them one by one")
     places = [(part, position) for part in parts for position in range(part.count)]
 
@@ -121,7 +121,7 @@ def _files_of_folder(value: Any) -> Items | None:
 
 
 def _without_transform(value: Any) -> Any:
-    """One of torchvision's data sets without its transform of images, in place of which each model's own is applied.
+    """Returns one of torchvision's data sets without its transform of images, which each model's own replaces.
 
     It is a copy: the object itself stays as it is.
     """
@@ -141,7 +141,7 @@ def _of_dataset(value: Any) -> Items:
     def read(place: int) -> tuple[Any, Any]:
         item = value[place]
         if isinstance(item, Mapping):
-            image, label = columns_of({key: [each] for key, each in item.items()}, f"{name}: sample {place}")
+            image, label = columns_of({key: [value] for key, value in item.items()}, f"{name}: sample {place}")
             return item[image], item[label]
         if not isinstance(item, tuple | list) or len(item) != 2:
             shown = f"{len(item)} values" if isinstance(item, tuple | list) else f"a {type(item).__name__}"
@@ -150,7 +150,7 @@ def _of_dataset(value: Any) -> Items:
         return picture_in(image, f"{name}: sample {place}", None), label
 
     classes = getattr(value, "classes", None)
-    named = isinstance(classes, list | tuple) and all(isinstance(each, str) for each in classes)
+    named = isinstance(classes, list | tuple) and all(isinstance(class_, str) for class_ in classes)
     return Items(
         name, len(value), read, classes if named and getattr(value, "target_transform", None) is None else None
     )
@@ -171,7 +171,7 @@ def _of_hub(value: Any) -> Items | None:
     for column, feature in rows.features.items():
         if isinstance(feature, datasets.Image):
             rows = rows.cast_column(column, datasets.Image(decode=False))
-    names = {column: names for column, each in rows.features.items() if (names := getattr(each, "names", None))}
+    names = {column: names for column, feature in rows.features.items() if (names := getattr(feature, "names", None))}
     table = Table("the datasets.Dataset", {column: _Column(rows, column) for column in rows.column_names}, names)
     return table.items(str(value.info.dataset_name or value.info.builder_name or "dataset"))
 
@@ -206,7 +206,7 @@ def _of_arrays(value: Any) -> Items | None:
     if not is_arrays(value):
         return None
     images, labels = value
-    shape = tuple(int(each) for each in images.shape)
+    shape = tuple(int(size) for size in images.shape)
     if len(shape) not in (3, 4) or (len(shape) == 4 and not {shape[1], shape[3]} & set(_CHANNELS)):
         raise DataError(
             f"X has the shape {list(shape)}; expected images as [n, H, W, 3], [n, 3, H, W] or [n, H, W], with one or"
@@ -222,11 +222,11 @@ def _of_arrays(value: Any) -> Items | None:
 
 
 def _in_order(image: Any, last: bool) -> Any:
-    """One of several images as an array of numpy with its channels last."""
+    """Returns one of several images as an array of numpy with its channels last."""
     import numpy as np
 
-    found = np.asarray(image.detach().cpu() if is_tensor(image) else image)
-    return found if found.ndim == 2 or last else found.transpose(1, 2, 0)
+    array = np.asarray(image.detach().cpu() if is_tensor(image) else image)
+    return array if array.ndim == 2 or last else array.transpose(1, 2, 0)
 
 
 def _of_pairs(value: Any) -> Items | None:

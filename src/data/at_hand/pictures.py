@@ -45,13 +45,13 @@ def rgb_of(picture: Any, where: str) -> tuple[Image.Image, bool]:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a value is a tensor of torch, which is not imported for that."""
+    """Checks whether a value is a tensor of torch, which is not imported for that."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
 def is_array(value: Any) -> bool:
-    """Whether a value is an array of numpy, or a tensor of torch."""
+    """Checks whether a value is an array of numpy, or a tensor of torch."""
     numpy = sys.modules.get("numpy")
     return is_tensor(value) or (numpy is not None and isinstance(value, numpy.ndarray))
 
@@ -67,7 +67,7 @@ def _fits(shape: tuple[int, ...]) -> bool:
 
 
 def _channels_first(shape: tuple[int, ...], tensor: bool) -> bool:
-    """Whether the first axis has the channels; if it and the last one could, as the library has them."""
+    """Checks whether the first axis has the channels; if it and the last one could, as the library has them."""
     first, last = shape[0] in _CHANNELS, shape[2] in _CHANNELS
     return tensor if first and last else first
 

@@ -33,7 +33,7 @@ class Listing:
         places: For each sample the number of its file, and offset and size of the part, in bytes; size `WHOLE` for a
             file that holds one image.
         digests: For each sample the digest of its image; empty for whole files, which may change.
-        left_out: What was left out, by reason.
+        left_out: The left-out entries, by reason.
     """
 
     ids: list[str] = field(default_factory=list)
@@ -45,14 +45,14 @@ class Listing:
     left_out: list[LeftOut] = field(default_factory=list)
 
     def as_object(self) -> dict[str, Any]:
-        """For JSON."""
-        return {**self.__dict__, "left_out": [each.as_object() for each in self.left_out]}
+        """Returns a value for JSON."""
+        return {**self.__dict__, "left_out": [entry.as_object() for entry in self.left_out]}
 
     @classmethod
     def from_object(cls, stored: dict[str, Any]) -> Listing:
         """The result of `as_object` read again."""
-        left_out = [LeftOut.from_object(each) for each in stored["left_out"]]
-        return cls(**{**stored, "left_out": left_out, "places": [tuple(each) for each in stored["places"]]})
+        left_out = [LeftOut.from_object(entry) for entry in stored["left_out"]]
+        return cls(**{**stored, "left_out": left_out, "places": [tuple(place) for place in stored["places"]]})
 
 
 class PlacedImages(ImageSource):
@@ -78,7 +78,7 @@ class PlacedImages(ImageSource):
         if not self.ids:
             raise DataError(f"data set {name!r} has no images")
         seen: set[str] = set()
-        twice = next((each for each in self.ids if each in seen or seen.add(each)), None)  # type: ignore[func-returns-value]
+        twice = next((sample_id for sample_id in self.ids if sample_id in seen or seen.add(sample_id)), None)  # type: ignore[func-returns-value]
         if twice is not None:
             raise DataError(f"data set {name!r} lists the image {twice} twice")
         self._stats = {
@@ -117,12 +117,12 @@ class PlacedImages(ImageSource):
 
     def _stat(self, number: int) -> tuple[int, int]:
         try:
-            found = os.stat(self._files[number])
+            status = os.stat(self._files[number])
         except OSError as error:
             raise DataError(
                 f"data set {self.name!r}: {self._files[number]} cannot be read: {error.strerror}"
             ) from error
-        return found.st_size, found.st_mtime_ns
+        return status.st_size, status.st_mtime_ns
 
     def _read(self, number: int, offset: int, size: int) -> bytes:
         path = self._files[number]

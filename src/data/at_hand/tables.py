@@ -39,7 +39,7 @@ class Table:
     """A table in memory.
 
     Attributes:
-        where: What it is, for messages.
+        where: Its description, for messages.
         columns: The values of each column, all of one length.
         class_names: The names of the classes of a column, where the file has them.
     """
@@ -53,7 +53,7 @@ class Table:
 
         Args:
             label: A name for people.
-            base: What relative paths are relative to; default the working folder.
+            base: The folder of relative paths; default the working folder.
         """
         image, target = columns_of(self.columns, self.where)
         images, labels = self.columns[image], self.columns[target]
@@ -106,8 +106,8 @@ def picture_in(value: Any, where: str, base: Path | None) -> Any:
 def _chosen(names: Sequence[str], usual: Sequence[str], only: bool) -> str | None:
     """The first name in the order of the usual ones; else the only name there is, if that will do."""
     by_name = {re.sub(r"[^a-z0-9]", "", str(name).lower()): name for name in reversed(names)}
-    found = next((by_name[each] for each in usual if each in by_name), None)
-    return names[0] if found is None and only and len(names) == 1 else found
+    column = next((by_name[name] for name in usual if name in by_name), None)
+    return names[0] if column is None and only and len(names) == 1 else column
 
 
 def _holds_images(values: Sequence[Any]) -> bool:
@@ -158,7 +158,7 @@ def read_table(path: Path, form: str) -> Table:
 
 
 def _separated(path: Path) -> Table:
-    """CSV, TSV, or fields with spaces between them; without a line of column names if the first line has an image."""
+    """Reads CSV, TSV, or fields with spaces between them; without column names if the first line has an image."""
     rows = list(_rows(path))
     if not rows:
         raise DataError(f"{path} is empty")
@@ -175,7 +175,7 @@ def _separated(path: Path) -> Table:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The number of each line and its fields; blank lines are no rows."""
+    """Yields the number of each line and its fields; blank lines are not rows."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         separator = separator_of(file.readline())
         file.seek(0)
@@ -191,7 +191,7 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _lines(path: Path) -> Table:
-    """JSON Lines, or a JSON list, of objects."""
+    """Reads JSON Lines, or a JSON list, of objects."""
     text = path.read_text(encoding="utf-8-sig")
     rows: list[tuple[str, Any]] = []
     where = "its list"
@@ -240,11 +240,11 @@ class _Cells(Sequence[Any]):
 
 
 def _declared(metadata: Mapping[bytes, bytes]) -> dict[str, list[str]]:
-    """Column → the names of its classes."""
+    """Returns column → the names of its classes."""
     try:
         features = json.loads(metadata[b"huggingface"])["info"]["features"]
         return {
-            name: [str(each) for each in feature["names"]]
+            name: [str(name) for name in feature["names"]]
             for name, feature in features.items()
             if isinstance(feature, dict) and feature.get("_type") == "ClassLabel"
         }

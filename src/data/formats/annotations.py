@@ -26,7 +26,7 @@ def find_file(root: Path, candidates: Sequence[str], name: str, origin: str) -> 
         root: The folder of the data set.
         candidates: Paths relative to it, the usual one first.
         name: The data set's name, for messages.
-        origin: Where the file is published, for messages.
+        origin: The published place of the file, for messages.
 
     Raises:
         DataError: If none exists.
@@ -128,9 +128,9 @@ def texts(value: Any, where: str) -> list[str]:
     Raises:
         DataError: If it is something else.
     """
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise DataError(f"{where} should be a list of texts; it is {_shown(value)}")
-    return [checked_text(each, where) for each in value]
+    return [checked_text(text, where) for text in value]
 
 
 def checked_text(value: str, where: str) -> str:
@@ -140,7 +140,7 @@ def checked_text(value: str, where: str) -> str:
         DataError: If it contains an unpaired surrogate or NUL.
     """
     if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-        raise DataError(f"{where} holds half of a surrogate pair, which is no text: {shortened(value, 200)}")
+        raise DataError(f"{where} holds half of a surrogate pair, which is not text: {shortened(value, 200)}")
     if "\0" in value:
         raise DataError(f"{where} holds the character NUL: {shortened(value, 200)}")
     return value

@@ -55,7 +55,7 @@ _NUMBERED = re.compile(r"([^\s#]+)#\S+[ \t](.*)", re.DOTALL)
 
 
 def coco_captions(root: Path, split: str, name: str = "mscoco_captions") -> CaptionedImages:
-    """MS-COCO with its captions.
+    """Returns MS-COCO with its captions.
 
     Args:
         root: The folder with the image folders (``val2014``, …) and the annotation files or ``annotations``.
@@ -67,7 +67,7 @@ def coco_captions(root: Path, split: str, name: str = "mscoco_captions") -> Capt
     """
     official = split.startswith(_OFFICIAL)
     names = [f"{split}.json"] if official else _karpathy_names("coco", split)
-    candidates = [f"{folder}{each}" for each in names for folder in ("", "annotations/")]
+    candidates = [f"{folder}{name}" for name in names for folder in ("", "annotations/")]
     path = find_file(root, candidates, name, COCO_IMAGES if official else KARPATHY_FILES)
     captions = read_caption_json(
         path, split, lambda file: _coco_folder(file, split.removeprefix(_OFFICIAL) if official else None)
@@ -76,7 +76,7 @@ def coco_captions(root: Path, split: str, name: str = "mscoco_captions") -> Capt
 
 
 def flickr_captions(root: Path, split: str, language: str, name: str) -> CaptionedImages:
-    """Flickr8k or Flickr30k with its captions in English or Chinese.
+    """Returns Flickr8k or Flickr30k with its captions in English or Chinese.
 
     Args:
         root: The folder with the images (or a folder of these, such as ``Images``) and the annotation files.
@@ -183,7 +183,7 @@ def _of_karpathy(data: dict[str, Any], path: Path, split: str) -> Iterator[tuple
             file = value_of(entry, "filename", str, where)
             folder = entry.get("filepath")
             sentences = value_of(entry, "sentences", list, where)
-            captions = [value_of(each, "raw", str, f"{where}.sentences") for each in sentences]
+            captions = [value_of(sentence, "raw", str, f"{where}.sentences") for sentence in sentences]
             yield (f"{folder}/{file}" if isinstance(folder, str) and folder else file, captions)
 
 
@@ -210,16 +210,16 @@ def read_caption_rows(path: Path) -> Captions:
 def _numbered_lines(text: str, path: Path) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(text_lines(text), start=1):
         if line.strip():
-            found = _NUMBERED.fullmatch(line)
-            if found is None:
+            match = _NUMBERED.fullmatch(line)
+            if match is None:
                 raise DataError(f"{path}, line {number:,} should be IMAGE#NUMBER, a tab and a caption: {line[:60]!r}")
-            image, caption = found.groups()
+            image, caption = match.groups()
             known = image.lower().endswith(IMAGE_EXTENSIONS)
             yield image if known else f"{image}.jpg", checked_text(caption, f"{path}, line {number:,}")
 
 
 def _csv_rows(text: str, path: Path) -> Iterator[tuple[str, str]]:
-    """Rows in pandas' format; an unquoted caption ends with its line and may contain commas."""
+    """Yields rows in pandas' format; an unquoted caption ends with its line and may contain commas."""
     position, line = 0, 1
     while position < len(text):
         row = _ROW.match(text, position)

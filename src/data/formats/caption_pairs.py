@@ -42,8 +42,8 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, str]]:
         rows.fieldnames = [column.strip() for column in rows.fieldnames or ()]
         for column in COLUMNS:
             if rows.fieldnames.count(column) != 1:
-                found = ", ".join(rows.fieldnames) or "none"
-                raise DataError(f"{path} should have the columns image and caption, each once; it has {found}")
+                names = ", ".join(rows.fieldnames) or "none"
+                raise DataError(f"{path} should have the columns image and caption, each once; it has {names}")
         for row in rows:
             where = f"{path}, line {rows.line_num:,}"
             if None in row or None in row.values():

@@ -22,7 +22,7 @@ class CaptionedImages(ImageSource):
         images: The folder or archive of the images.
         captions: The captions of each image by its path in there, which is the sample's id.
         name: The data set's name, for messages.
-        origin: Where the images are published, for messages.
+        origin: The published place of the images, for messages.
         slices: Attributes of each image, in the same order.
 
     Raises:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from testbed.data.decode import IMAGE_EXTENSIONS
 from testbed.data.formats.image_folder import class_folders, entries, image_files
-from testbed.data.left_out import Leaving, is_hidden, printable
+from testbed.data.left_out import LeftOutLog, is_hidden, printable
 from testbed.errors import DataError
 
 FOLDER_PREFIX = "folder/"
@@ -41,10 +41,10 @@ def check_level(root: Path, name: str, splits: Collection[str] = ()) -> None:
         return
     if _own_images(root) and next(_with_images(root), None) is None:
         raise DataError(f"{name} has images without class folders, and so without labels{_above(root, name)}")
-    found = _meant(root, splits)
-    if found is None:
+    level = _meant(root, splits)
+    if level is None:
         return
-    folder, through = found
+    folder, through = level
     if through:
         number = f"one folder, {printable(through[0])}" if len(class_folders(root)) == 1 else ""
         path = "/".join(map(printable, through))
@@ -58,7 +58,7 @@ def check_level(root: Path, name: str, splits: Collection[str] = ()) -> None:
 
 def _above(root: Path, name: str) -> str:
     """The end of a message about a folder that seems to be a class: the folder above."""
-    beside = (each for each in class_folders(root.parent) if _own_images(root.parent / each))
+    beside = (folder for folder in class_folders(root.parent) if _own_images(root.parent / folder))
     if root.name.lower() in SPLIT_WORDS or len(list(islice(beside, 2))) < 2:
         return f"; it should contain one folder per class with the images in it: {root}/CLASS/IMAGE.jpg"
     above = Path(name.removeprefix(FOLDER_PREFIX)).parent.as_posix()
@@ -82,23 +82,23 @@ def _meant(root: Path, splits: Collection[str]) -> tuple[Path, tuple[str, ...]] 
     if _are_splits(folder):
         names = list(_with_images(folder))
         if not (through and set(names) & set(splits)):
-            parts = [each for each in names if not _own_images(folder / each)]
-            ranked = sorted(parts, key=lambda each: (*[each.lower() != word for word in _PREFERRED], each))
+            parts = [name for name in names if not _own_images(folder / name)]
+            ranked = sorted(parts, key=lambda part: (*[part.lower() != word for word in _PREFERRED], part))
             return folder / ranked[0], tuple(through) and (*through, ranked[0])
     return (folder, tuple(through)) if through else None
 
 
 def _are_splits(folder: Path) -> bool:
-    """Whether all folders of images are called like splits, and one or more have folders instead of images."""
+    """Checks whether all folders of images have names of splits, and one or more have folders instead of images."""
     first = list(islice(_with_images(folder), len(SPLIT_WORDS) + 1))
-    named = all(each.lower() in SPLIT_WORDS for each in first)
-    return named and any(not _own_images(folder / each) for each in first)
+    named = all(name.lower() in SPLIT_WORDS for name in first)
+    return named and any(not _own_images(folder / name) for name in first)
 
 
 def _folders_in_words(folder: Path, splits: Collection[str]) -> str:
     held = list(_with_images(folder))
     if _are_splits(folder):
-        return f"the splits {', '.join(each for each in held if each in splits)}"
+        return f"the splits {', '.join(name for name in held if name in splits)}"
     return f"{len(held):,} folders of images"
 
 
@@ -111,14 +111,14 @@ def _said(folder: Path, root: Path, name: str) -> str:
 
 def _with_images(folder: Path) -> Iterator[str]:
     """The folders in a folder that have an image in them, at any depth; in the order of their names."""
-    for each in class_folders(folder):
-        if next(image_files(folder / each, Leaving()), None) is not None:
-            yield each
+    for name in class_folders(folder):
+        if next(image_files(folder / name, LeftOutLog()), None) is not None:
+            yield name
 
 
 def _own_images(folder: Path) -> bool:
-    """Whether a folder has images itself."""
+    """Checks whether a folder has images itself."""
     return any(
-        each.name.lower().endswith(IMAGE_EXTENSIONS) and not is_hidden(each.name) and not each.is_dir()
-        for each in entries(folder)
+        entry.name.lower().endswith(IMAGE_EXTENSIONS) and not is_hidden(entry.name) and not entry.is_dir()
+        for entry in entries(folder)
     )

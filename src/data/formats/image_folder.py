@@ -17,7 +17,7 @@ from testbed.data.left_out import (
     NO_IMAGES,
     OTHER_EXTENSION,
     OUTSIDE,
-    Leaving,
+    LeftOutLog,
     composed,
     is_hidden,
     printable,
@@ -32,7 +32,7 @@ class ImageFolder(FileImages):
     """The images below ``root/CLASS/…``; a sample's id is its path relative to the root, its target the class's index.
 
     Classes are the folders sorted by name, samples are sorted by path within their class, and image files are found by
-    their extension, as in torchvision's ImageFolder. Hidden folders are no classes, and hidden files no samples.
+    their extension, as in torchvision's ImageFolder. Hidden folders are not classes, and hidden files are not samples.
 
     Args:
         root: The folder with a folder for each class.
@@ -51,7 +51,7 @@ class ImageFolder(FileImages):
                 f"data set {name!r}: the folder {root} does not exist; it should contain one folder per class with the"
                 " images in it (CLASS/IMAGE.jpg)"
             )
-        leaving, here = Leaving(), class_folders(root)
+        leaving, here = LeftOutLog(), class_folders(root)
         _leave_out_beside(root, leaving)
         self.class_names = list(here if classes is None else classes)
         ids: list[str] = []
@@ -66,23 +66,25 @@ class ImageFolder(FileImages):
         self.left_out = leaving.found()
         if not ids:
             raise DataError(f"data set {name!r}: {root} has {self._instead(here)}")
-        odd = next((each for each in ids if any("\ud800" <= character <= "\udfff" for character in each)), None)
+        odd = next(
+            (sample_id for sample_id in ids if any("\ud800" <= character <= "\udfff" for character in sample_id)), None
+        )
         if odd is not None:
             raise DataError(f"data set {name!r}: the file name {os.fsencode(odd)!r} is not UTF-8; rename the file")
         self.ids = ids
         self.targets = targets
 
     def _instead(self, folders: Sequence[str]) -> str:
-        """What there is in place of samples, for a message."""
-        found = f"{len(folders)} folders without images" if folders else "no folders"
-        left = [str(each) for each in self.left_out if each.reason != NO_IMAGES]
+        """Describes what the folder has in place of samples, for a message."""
+        content = f"{len(folders)} folders without images" if folders else "no folders"
+        left = [str(entry) for entry in self.left_out if entry.reason != NO_IMAGES]
         return (
-            f"{found}; it should contain one folder per class with the images in it (CLASS/IMAGE.jpg; extensions"
-            f" {' '.join(IMAGE_EXTENSIONS)}){''.join(f'; {each}' for each in left)}"
+            f"{content}; it should contain one folder per class with the images in it (CLASS/IMAGE.jpg; extensions"
+            f" {' '.join(IMAGE_EXTENSIONS)}){''.join(f'; {text}' for text in left)}"
         )
 
 
-def _leave_out_beside(root: Path, leaving: Leaving) -> None:
+def _leave_out_beside(root: Path, leaving: LeftOutLog) -> None:
     """Notes what lies beside the class folders, apart from the files that testbed reads there."""
     for entry in entries(root):
         if is_hidden(entry.name):
@@ -92,16 +94,16 @@ def _leave_out_beside(root: Path, leaving: Leaving) -> None:
 
 
 def image_files(
-    folder: Path, leaving: Leaving, relative: str = "", above: tuple[str, ...] = (), through_link: bool = False
+    folder: Path, leaving: LeftOutLog, relative: str = "", above: tuple[str, ...] = (), through_link: bool = False
 ) -> Iterator[str]:
-    """Image files below a folder, as POSIX paths; follows links to folders, except cycles.
+    """Yields image files below a folder, as POSIX paths; follows links to folders, except cycles.
 
     Args:
         folder: The folder.
-        leaving: Is told what is left out: hidden files and folders, other extensions, what is no file.
+        leaving: Collects what is left out: hidden files and folders, other extensions, what is not a file.
         relative: The prefix of the paths.
         above: The folders above it that have been entered.
-        through_link: Whether one of them is a link; without links there are no cycles.
+        through_link: True if one of them is a link; without links there are no cycles.
 
     Raises:
         DataError: If a folder cannot be read.
@@ -124,7 +126,7 @@ def image_files(
 
 
 def entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What is in a folder.
+    """Returns the entries of a folder.
 
     Raises:
         DataError: If it cannot be read.
@@ -141,17 +143,17 @@ def class_folders(root: Path) -> list[str]:
     Raises:
         DataError: If the folder cannot be read, or two names in it are one in Unicode's composed form.
     """
-    found = sorted(entry.name for entry in entries(root) if entry.is_dir() and not is_hidden(entry.name))
-    number = {composed(name): index for index, name in enumerate(found)}
-    for index, name in enumerate(found):
+    names = sorted(entry.name for entry in entries(root) if entry.is_dir() and not is_hidden(entry.name))
+    number = {composed(name): index for index, name in enumerate(names)}
+    for index, name in enumerate(names):
         if number[composed(name)] != index:
             raise DataError(
                 f"{root} has two folders {printable(name)}, in different Unicode forms (NFC, NFD); merge them"
             )
-    return found
+    return names
 
 
 def _is_circle(path: str, entered: tuple[str, ...]) -> bool:
-    """Whether a path leads back to a folder that it lies in."""
+    """Checks whether a path leads back to a folder that it lies in."""
     real = os.path.realpath(path)
     return any(os.path.realpath(folder) == real for folder in entered)

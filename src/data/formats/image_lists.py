@@ -65,7 +65,7 @@ class ListedImages(FileImages):
         if not self.ids:
             raise DataError(f"data set {name!r}: {root} lists no images")
         if len(set(self.ids)) != len(self.ids):
-            twice = next(each for index, each in enumerate(self.ids) if each in self.ids[:index])
+            twice = next(sample_id for index, sample_id in enumerate(self.ids) if sample_id in self.ids[:index])
             raise DataError(f"data set {name!r}: the image {twice} is listed twice")
 
     def path_of(self, position: int) -> str:
@@ -182,10 +182,10 @@ def _own_array(file: Any, name: str) -> Any:
     link = file.get(name, getlink=True)
     if link is None:
         raise ValueError(f"there is no array {name}")
-    found = file[name] if isinstance(link, h5py.HardLink) else None
-    if not isinstance(found, h5py.Dataset) or found.external or found.is_virtual:
+    dataset = file[name] if isinstance(link, h5py.HardLink) else None
+    if not isinstance(dataset, h5py.Dataset) or dataset.external or dataset.is_virtual:
         raise ValueError(f"{name} is not an array in the file itself")
-    return found
+    return dataset
 
 
 def _h5py() -> Any:

@@ -112,8 +112,10 @@ class ImagesInZip:
             KeyError: If there is none.
         """
         archive = _archive(self.path)
-        for each in (name, self._inner(name)):
-            if (own := each if each in archive.NameToInfo else _members(archive).get(composed(each))) is not None:
+        for spelling in (name, self._inner(name)):
+            if (
+                own := spelling if spelling in archive.NameToInfo else _members(archive).get(composed(spelling))
+            ) is not None:
                 return archive.getinfo(own)
         raise KeyError(name)
 
@@ -155,7 +157,7 @@ def _archive(path: Path) -> zipfile.ZipFile:
 
 @lru_cache(maxsize=4)
 def _members(archive: zipfile.ZipFile) -> dict[str, str]:
-    """Composed Unicode form → name, for the members of an archive."""
+    """Returns composed Unicode form → name, for the members of an archive."""
     return {composed(name): name for name in archive.namelist()}
 
 
@@ -171,7 +173,7 @@ def find_images(root: Path, candidates: Sequence[str], name: str, origin: str) -
         root: The folder of the data set.
         candidates: Paths relative to it, the usual one first; one that ends with ``.zip`` is an archive.
         name: The data set's name, for messages.
-        origin: Where the images are published, for messages.
+        origin: The published place of the images, for messages.
 
     Raises:
         DataError: If none exists.

@@ -17,7 +17,7 @@ log = logging.getLogger("testbed")
 KEYS = ("caption", "prediction", "summary", "text")
 
 QUESTION = "question"
-ASKED = (QUESTION, "A", "B", "answer")  # columns by which a file tells what was asked
+ASKED = (QUESTION, "A", "B", "answer")  # columns in which a file keeps the questions
 
 _COMPARED_CHARACTERS = 20_000  # a cell of a workbook has at most 32,767
 _COMPARED = 200  # the number of ids to compare for a message
@@ -30,10 +30,10 @@ class Predictions:
     Attributes:
         path: The file.
         texts: The prediction of each sample by its id, possibly blank.
-        faults: Why the value of a sample in the file is not text, by id.
+        faults: The reason why the value of a sample in the file is not text, by id.
         absent: The ids with the value null: no prediction was made.
-        extras: What stands beside a text, by id, such as the reasoning that led to it (``"thinking"``).
-        asked: What the file says of the question of each sample, by id: `ASKED`, as far as they are there.
+        extras: Additional values beside a text, by id, such as the reasoning that led to it (``"thinking"``).
+        asked: The file's columns about the question of each sample, by id: those of `ASKED` that it has.
     """
 
     path: Path
@@ -71,16 +71,16 @@ class Predictions:
     def _require_same_questions(self, ids: Sequence[str], targets: Sequence[Any]) -> None:
         """Checks that most questions are the same; single ones may have been corrected since.
 
-        One text that stands for all questions, as VLMEvalKit writes it where they are in the pictures, says nothing.
+        One text for all questions, as VLMEvalKit writes it where they are in the pictures, is not compared.
         """
-        questions = [each[QUESTION] for each in self.asked.values() if QUESTION in each]
+        questions = [row[QUESTION] for row in self.asked.values() if QUESTION in row]
         told = [name for name in ASKED if name != QUESTION or len(set(questions)) > 1 or len(questions) == 1]
         pairs = [
             (sample, {name: self.asked[sample][name] for name in told if name in self.asked[sample]}, target)
             for sample, target in zip(ids, targets, strict=False)
             if sample in self.asked and isinstance(target, Mapping)
         ]
-        others = [each for each in pairs if _are_others(each[1], each[2])]
+        others = [pair for pair in pairs if _are_others(pair[1], pair[2])]
         if 2 * len(others) > len(pairs):
             sample, asked, target = others[0]
             raise DataError(
@@ -115,12 +115,12 @@ def read_predictions(path: Path) -> Predictions:
 
 
 def _are_others(asked: Mapping[str, str], target: Mapping[str, Any]) -> bool:
-    """Whether a file and a data set have different questions, options or right answers for a sample."""
+    """Checks whether a file and a data set have different questions, options or right answers for a sample."""
     return any(_core(asked[name]) != _core(str(target[name])) for name in ASKED if asked.get(name) and target.get(name))
 
 
 def _core(text: str) -> str:
-    """What is left of a text that pandas or a workbook has read and written: no blanks, no marks; of a number, it."""
+    """Normalises a text that pandas or a workbook has read and written: no blanks, no marks; of a number, its value."""
     try:
         return repr(float(text))
     except ValueError:

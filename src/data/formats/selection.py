@@ -36,7 +36,7 @@ PAIR_FILES = (".json", ".jsonl", ".csv")
 
 
 @dataclass(frozen=True)
-class Instance:
+class SelectionInstance:
     """Images and captions.
 
     Attributes:
@@ -64,7 +64,7 @@ class CaptionSelection(ImageSource):
         DataError: If an image is missing, an instance has only one choice, or two have the same name.
     """
 
-    def __init__(self, images: Images, instances: Sequence[Instance], name: str, origin: str) -> None:
+    def __init__(self, images: Images, instances: Sequence[SelectionInstance], name: str, origin: str) -> None:
         _check(instances, name)
         require_images(images, [image for instance in instances for image in instance.images], name, origin)
         self.images = images
@@ -113,10 +113,10 @@ class CaptionSelection(ImageSource):
         ]
 
 
-def _check(instances: Sequence[Instance], name: str) -> None:
+def _check(instances: Sequence[SelectionInstance], name: str) -> None:
     if not instances:
         raise DataError(f"data set {name!r}: the annotation file has no instances")
-    twice = [each for each, count in Counter(instance.id for instance in instances).items() if count > 1]
+    twice = [instance_id for instance_id, count in Counter(instance.id for instance in instances).items() if count > 1]
     if twice:
         raise DataError(f"data set {name!r}: two instances are named {twice[0]!r}; names are unique")
     for instance in instances:
@@ -169,7 +169,7 @@ def own_pairs(root: Path, name: str) -> CaptionSelection:
     return CaptionSelection(images, read_pairs(path), name, f"the author of {path.name}")
 
 
-def read_pairs(path: Path) -> list[Instance]:
+def read_pairs(path: Path) -> list[SelectionInstance]:
     """Instances in the general form, as a JSON list, JSON lines, or CSV.
 
     JSON: objects with ``images`` (paths; or ``image``, one path) and ``captions``; image j's caption is caption j, or
@@ -193,7 +193,7 @@ def read_pairs(path: Path) -> list[Instance]:
     return [_instance(entry, str(number), f"{path}, entry {number + 1:,}") for number, entry in enumerate(entries)]
 
 
-def _instance(entry: Any, number: str, where: str) -> Instance:
+def _instance(entry: Any, number: str, where: str) -> SelectionInstance:
     captions = texts(value_of(entry, "captions", list, where), f"{where}: 'captions'")
     unknown = [key for key in entry if key not in PAIR_KEYS]
     if unknown:
@@ -204,7 +204,7 @@ def _instance(entry: Any, number: str, where: str) -> Instance:
         images = texts(value_of(entry, "images", list, where), f"{where}: 'images'")
     boxes = entry.get("boxes", [entry["box"]] if "box" in entry else [])
     slices = value_of(entry, "slices", dict, where) if "slices" in entry else {}
-    return Instance(
+    return SelectionInstance(
         checked_text(str(entry.get("id", number)), where),
         tuple(checked_path(image, where) for image in images),
         tuple(_by_answer(captions, entry.get("answer"), len(images), where)),
@@ -219,23 +219,28 @@ def _by_answer(captions: list[str], answer: Any, images: int, where: str) -> lis
         return captions
     answers = answer if isinstance(answer, list) else [answer]
     fits = len(answers) == images and all(
-        isinstance(each, int) and not isinstance(each, bool) and 0 <= each < len(captions) for each in answers
+        isinstance(answer, int) and not isinstance(answer, bool) and 0 <= answer < len(captions) for answer in answers
     )
     if not fits or len(set(answers)) < len(answers):
         raise DataError(
             f"{where}: 'answer' should give each of the {images} images a different caption, by index (0 to"
             f" {len(captions) - 1}); it is {answer!r}"
         )
-    return [captions[each] for each in answers] + [
+    return [captions[answer] for answer in answers] + [
         caption for index, caption in enumerate(captions) if index not in answers
     ]
 
 
 def _boxes(boxes: Any, images: int, where: str) -> tuple[Box, ...]:
-    """Checked boxes."""
+    """Checks boxes, and returns them."""
     fits = isinstance(boxes, list) and len(boxes) in (0, images)
     for box in boxes if fits else ():
-        fits = fits and isinstance(box, list | tuple) and len(box) == 4 and all(is_pixels(each) for each in box)
+        fits = (
+            fits
+            and isinstance(box, list | tuple)
+            and len(box) == 4
+            and all(is_pixels(coordinate) for coordinate in box)
+        )
     if not fits:
         raise DataError(
             f"{where}: a box is [left, top, width, height] in pixels, one for each of the {images} images;"
@@ -245,7 +250,7 @@ def _boxes(boxes: Any, images: int, where: str) -> tuple[Box, ...]:
 
 
 def is_pixels(value: Any) -> bool:
-    """Whether a value is a number of pixels that an image can have."""
+    """Checks whether a value is a number of pixels that an image can have."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9
 
 
@@ -276,7 +281,7 @@ def _csv_entry(row: dict[Any, Any], images: list[str], captions: list[str], wher
         entry["id"] = row["id"]
     if row.get("answer"):
         try:
-            answers = [int(each) for each in row["answer"].split()]
+            answers = [int(part) for part in row["answer"].split()]
         except ValueError:
             raise DataError(
                 f"{where}: 'answer' should be indices separated by spaces; it is {row['answer']!r}"

@@ -24,8 +24,8 @@ from testbed.data.formats.annotations import (
 from testbed.data.formats.caption_files import COCO_IMAGES, FLICKR_IMAGES
 from testbed.data.formats.image_folder import image_files
 from testbed.data.formats.image_store import ImagesInFolder, find_images
-from testbed.data.formats.selection import CaptionSelection, Instance, is_pixels
-from testbed.data.left_out import Leaving
+from testbed.data.formats.selection import CaptionSelection, SelectionInstance, is_pixels
+from testbed.data.left_out import LeftOutLog
 from testbed.errors import DataError, shortened
 
 SUGAR_CREPE_TASKS = ("add_att", "add_obj", "replace_att", "replace_obj", "replace_rel", "swap_att", "swap_obj")
@@ -67,7 +67,9 @@ def sugar_crepe(root: Path, task: str, name: str) -> CaptionSelection:
     for number, entry in _objects(path).items():
         where = f"{path}, {number}"
         captions = (value_of(entry, "caption", str, where), value_of(entry, "negative_caption", str, where))
-        instances.append(Instance(number, (checked_path(value_of(entry, "filename", str, where), where),), captions))
+        instances.append(
+            SelectionInstance(number, (checked_path(value_of(entry, "filename", str, where), where),), captions)
+        )
     return CaptionSelection(images, instances, name, COCO_IMAGES)
 
 
@@ -89,7 +91,9 @@ def winoground(root: Path, name: str = "winoground") -> CaptionSelection:
         pictures = tuple(_png(value_of(entry, f"image_{index}", str, where), where) for index in (0, 1))
         captions = tuple(value_of(entry, f"caption_{index}", str, where) for index in (0, 1))
         slices = attributes(entry, ["tag", "secondary_tag", "collapsed_tag", "num_main_preds"])
-        instances.append(Instance(str(value_of(entry, "id", object, where)), pictures, captions, slices=slices))
+        instances.append(
+            SelectionInstance(str(value_of(entry, "id", object, where)), pictures, captions, slices=slices)
+        )
     return CaptionSelection(images, instances, name, WINOGROUND_ORIGIN)
 
 
@@ -120,7 +124,7 @@ def aro_visual_genome(root: Path, task: str, name: str) -> CaptionSelection:
         slices = attributes(entry, ["relation_name"])
         if isinstance(entry.get("attributes"), list):
             slices["attributes"] = "_".join(texts(entry["attributes"], f"{where}: 'attributes'"))
-        instances.append(Instance(str(number), (image,), captions, ((left, top, width, height),), slices))
+        instances.append(SelectionInstance(str(number), (image,), captions, ((left, top, width, height),), slices))
     return CaptionSelection(images, instances, name, ARO_ORIGIN)
 
 
@@ -157,7 +161,7 @@ def aro_order(root: Path, source: str, name: str) -> CaptionSelection:
         key = "image" if isinstance(entry, dict) and "image" in entry else "image_path"
         image = checked_path(value_of(entry, key, str, where), where)
         captions = texts(value_of(entry, "caption_options", list, where), f"{where}: 'caption_options'")
-        instances.append(Instance(str(number), (_present(images.path, image),), tuple(captions)))
+        instances.append(SelectionInstance(str(number), (_present(images.path, image),), tuple(captions)))
     return CaptionSelection(images, instances, name, origin)
 
 
@@ -192,7 +196,7 @@ def valse(root: Path, instrument: str, split: str, name: str) -> CaptionSelectio
             image = checked_path(value_of(entry, "image_file", str, where), where)
             dataset = checked_path(value_of(entry, "dataset", str, where), where)
             captions = (value_of(entry, "caption", str, where), value_of(entry, "foil", str, where))
-            instances.append(Instance(key, (_valse_image(root, dataset, image),), captions))
+            instances.append(SelectionInstance(key, (_valse_image(root, dataset, image),), captions))
     return CaptionSelection(ImagesInFolder(root), instances, name, f"the data sets that {path} names in 'dataset'")
 
 
@@ -218,18 +222,18 @@ def mmvp_vlm(root: Path, name: str = "mmvp_vlm") -> CaptionSelection:
     if len(rows) % 2:
         raise DataError(f"{path} has {len(rows)} statements; expected an even number, since two rows form a pair")
     below: dict[str, list[str]] = {}
-    for file in image_files(images.path, Leaving()):
+    for file in image_files(images.path, LeftOutLog()):
         below.setdefault(PurePosixPath(file).stem, []).append(file)
     instances = []
     for first, second in zip(rows[::2], rows[1::2], strict=True):
         pictures = tuple(_mmvp_image(number, kind, below) for number, kind, _ in (first, second))
         captions = tuple(_MMVP_PROMPT.format(statement) for _, _, statement in (first, second))
-        instances.append(Instance(f"{first[0]}-{second[0]}", pictures, captions, slices={"pattern": first[1]}))
+        instances.append(SelectionInstance(f"{first[0]}-{second[0]}", pictures, captions, slices={"pattern": first[1]}))
     return CaptionSelection(images, instances, name, MMVP_ORIGIN)
 
 
 def _mmvp_rows(path: Path) -> list[tuple[str, str, str]]:
-    """Number, type and statement of each row."""
+    """Yields number, type and statement of each row."""
     try:
         rows = [row for row in csv.reader(io.StringIO(read_text(path), newline=""), strict=True) if any(row)]
     except csv.Error as error:
@@ -238,20 +242,20 @@ def _mmvp_rows(path: Path) -> list[tuple[str, str, str]]:
     if not set(_MMVP_COLUMNS) <= set(heading):
         raise DataError(f"{path} should have the columns Question ID, Type, Statement; it has {', '.join(heading)}")
     places = [heading.index(column) for column in _MMVP_COLUMNS]
-    found = []
+    numbered = []
     for line, row in enumerate(rows[1:], start=2):
         if len(row) != len(heading):
             raise DataError(f"{path}, row {line:,} has {len(row)} cells; the header has {len(heading)}")
         number, kind, statement = (checked_text(row[place].strip(), f"{path}, row {line:,}") for place in places)
-        found.append((checked_path(number, str(path)), checked_path(kind, str(path)), statement))
-    return found
+        numbered.append((checked_path(number, str(path)), checked_path(kind, str(path)), statement))
+    return numbered
 
 
 def _mmvp_image(number: str, kind: str, below: dict[str, list[str]]) -> str:
     """The image of a question, in the folder of its type or else the only image with its number."""
     usual = f"{kind}/{number}.jpg"
-    found = below.get(number, [])
-    return found[0] if len(found) == 1 and usual not in found else usual
+    names = below.get(number, [])
+    return names[0] if len(names) == 1 and usual not in names else usual
 
 
 def _objects(path: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Subtitles in SubRip's form (srt): what is said at a time."""
+"""Subtitles in SubRip's form (srt): the speech at a time."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Subtitle:
     """A subtitle.
 
     Attributes:
-        start: When it appears, in milliseconds.
-        end: When it goes.
+        start: The time at which it appears, in milliseconds.
+        end: The time at which it disappears.
         text: Its lines with spaces between, without tags.
     """
 
@@ -28,22 +28,24 @@ class Subtitle:
 
 def read_srt(text: str) -> list[Subtitle]:
     """The subtitles of a file, in its order; what is in no subtitle's form is left out."""
-    found: list[tuple[int, int, list[str]]] = []
+    subtitles: list[tuple[int, int, list[str]]] = []
     for line in text.splitlines():
         span = _SPAN.search(line)
         if span is not None:
-            if found and found[-1][2] and found[-1][2][-1].strip().isdigit():
-                found[-1][2].pop()  # the number of this subtitle
-            found.append((_milliseconds(span.groups()[:4]), _milliseconds(span.groups()[4:]), []))
-        elif found:
-            found[-1][2].append(line)
-    return [Subtitle(start, end, _plain(lines)) for start, end, lines in found]
+            if subtitles and subtitles[-1][2] and subtitles[-1][2][-1].strip().isdigit():
+                subtitles[-1][2].pop()  # the number of this subtitle
+            subtitles.append((_milliseconds(span.groups()[:4]), _milliseconds(span.groups()[4:]), []))
+        elif subtitles:
+            subtitles[-1][2].append(line)
+    return [Subtitle(start, end, _plain(lines)) for start, end, lines in subtitles]
 
 
 def said_at(subtitles: Sequence[Subtitle], times: Sequence[int]) -> list[str]:
     """The first subtitle at each time that has one; the same one again where it is shown for longer."""
-    found = (next((each.text for each in subtitles if each.start < time < each.end), "") for time in times)
-    return [text for text in found if text.strip()]
+    texts = (
+        next((subtitle.text for subtitle in subtitles if subtitle.start < time < subtitle.end), "") for time in times
+    )
+    return [text for text in texts if text.strip()]
 
 
 def _milliseconds(parts: Sequence[str]) -> int:

@@ -38,18 +38,18 @@ def read_text_records(path: Path, keys: Sequence[str]) -> dict[str, Any]:
         entries = _of_records(values[0], keys, path)
     else:
         entries = _of_records(values, keys, path)
-    found: dict[str, Any] = {}
+    by_id: dict[str, Any] = {}
     for name, value in entries:
-        if name in found:
+        if name in by_id:
             raise DataError(f"{path} has the id {name!r} twice; remove one of them")
-        found[name] = value
-    if not found:
+        by_id[name] = value
+    if not by_id:
         raise DataError(f"{path} is empty; {_expected(keys)}")
-    return found
+    return by_id
 
 
 def fault_of(value: Any) -> str | None:
-    """Why a value is not a text that can be stored and embedded; None if it is."""
+    """Explains why a value is not a text that can be stored and embedded; None if it is."""
     if not isinstance(value, str):
         return f"a text was expected, {_kind(value)} was found"
     if len(value) > MAX_CHARACTERS:
@@ -113,12 +113,12 @@ def _of_records(values: Sequence[Any], keys: Sequence[str], path: Path) -> Itera
     for number, record in enumerate(values, start=1):
         where = f"{path}, record {number:,}"
         if not isinstance(record, dict) or ID not in record:
-            found = f"an object with {', '.join(record) or 'nothing'}" if isinstance(record, dict) else _kind(record)
-            raise DataError(f"{where} is {found[:200]}; {_expected(keys)}")
+            content = f"an object with {', '.join(record) or 'nothing'}" if isinstance(record, dict) else _kind(record)
+            raise DataError(f"{where} is {content[:200]}; {_expected(keys)}")
         there = [key for key in keys if key in record]
         if len(there) != 1:
-            found = " and ".join(there) or f"only {', '.join(record)}"
-            raise DataError(f"{where} has {found[:200]}; expected one of {', '.join(keys)} besides {ID}")
+            content = " and ".join(there) or f"only {', '.join(record)}"
+            raise DataError(f"{where} has {content[:200]}; expected one of {', '.join(keys)} besides {ID}")
         yield _id(record[ID], where), record[there[0]]
 
 

@@ -1,1 +1,1 @@
-"""What is said in words: class names, prompts, languages, sentences."""
+"""Language: class names, prompts, languages, sentences."""

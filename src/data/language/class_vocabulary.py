@@ -34,15 +34,15 @@ _NUMBERED = re.compile(r"\d+[\s._-]+(?=\D)")  # "022.bald_eagle"
 _NEAR = 0.75
 
 
-class Vocabulary:
-    """What each output of a network stands for, and by which names it is known.
+class ClassVocabulary:
+    """The class of each output of a network, and its names.
 
     Args:
-        title: Of the set of classes, for messages.
+        title: The title of the set of classes, for messages.
         ids: A unique name of each class, such as its WordNet id: what is stored.
         names: The names of each class that come first, the one to show first.
         synonyms: Further names of each class; they give way to other classes' first names.
-        numbered: Whether a number stands for the class at that place.
+        numbered: True if a number stands for the class at that place.
     """
 
     def __init__(
@@ -55,13 +55,13 @@ class Vocabulary:
     ) -> None:
         self.title = title
         self.ids = tuple(ids)
-        self._names = tuple(tuple(each) for each in names)
-        self._synonyms = tuple(tuple(each) for each in synonyms) or ((),) * len(self.ids)
+        self._names = tuple(tuple(name) for name in names)
+        self._synonyms = tuple(tuple(synonym) for synonym in synonyms) or ((),) * len(self.ids)
         self._numbered = numbered
 
     @property
     def published(self) -> bool:
-        """Whether it is one of `SUBSETS`, which its title names."""
+        """True if it is one of `SUBSETS`, which its title names."""
         return self.title in SUBSETS
 
     def __len__(self) -> int:
@@ -77,7 +77,7 @@ class Vocabulary:
         return self.displayed[index]
 
     def names(self, index: int) -> list[str]:
-        """All names of a class besides its id."""
+        """Returns all names of a class besides its id."""
         return list(dict.fromkeys((*self._names[index], *self._synonyms[index])))
 
     def resolve(self, name: str) -> int | tuple[int, ...]:
@@ -90,22 +90,22 @@ class Vocabulary:
         Returns:
             The index of the class; or the indices of all that it may stand for: several, or none.
         """
-        found = self.candidates(name)
-        return found[0] if len(found) == 1 else found
+        candidates = self.candidates(name)
+        return candidates[0] if len(candidates) == 1 else candidates
 
     def candidates(self, name: str) -> tuple[int, ...]:
-        """All classes that a name may stand for, ascending: none, one or several."""
+        """Returns all classes that a name may stand for, ascending: none, one or several."""
         exact = self._by_id.get(_composed(name))
         if exact is not None:
             return (exact,)
-        told = {each.lower() for each in _WORDNET_ID.findall(name)}
+        told = {wordnet_id.lower() for wordnet_id in _WORDNET_ID.findall(name)}
         if told:
-            ids = [{self._by_id[each]} if each in self._by_id else self._by_synonym.get(each, set()) for each in told]
+            ids = [{self._by_id[name]} if name in self._by_id else self._by_synonym.get(name, set()) for name in told]
             return tuple(sorted(set().union(*ids)))
         for text in (name, _NUMBERED.sub("", name.strip(), count=1)):
             for table in (self._by_name, self._by_synonym):
-                if found := table.get(plain(text)):
-                    return tuple(sorted(found))
+                if indices := table.get(plain(text)):
+                    return tuple(sorted(indices))
         return self._of_all_synonyms(name) or self._of_number(name)
 
     def nearest(self, name: str, most: int = 3) -> list[str]:
@@ -113,8 +113,8 @@ class Vocabulary:
         key = plain(name)
         known = {**self._by_synonym, **self._by_name}
         near = difflib.get_close_matches(key, known, n=most, cutoff=_NEAR)
-        near += [each for each in known if len(key) > 3 and key in each and each not in near]
-        return list(dict.fromkeys(self.display(min(known[each])) for each in near))[:most]
+        near += [name for name in known if len(key) > 3 and key in name and name not in near]
+        return list(dict.fromkeys(self.display(min(known[name])) for name in near))[:most]
 
     @cached_property
     def displayed(self) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ class Vocabulary:
 
     @cached_property
     def _by_id(self) -> dict[str, int]:
-        return {_composed(each): index for index, each in enumerate(self.ids)}
+        return {_composed(class_id): index for index, class_id in enumerate(self.ids)}
 
     @cached_property
     def _by_name(self) -> dict[str, set[int]]:
@@ -135,11 +135,11 @@ class Vocabulary:
 
     def _of_all_synonyms(self, name: str) -> tuple[int, ...]:
         """The class of a list such as ``tench, Tinca tinca``: the one that has all of these names."""
-        parts = [plain(each) for each in name.split(",") if plain(each)]
+        parts = [plain(part) for part in name.split(",") if plain(part)]
         if len(parts) < 2:
             return ()
-        each = [self._by_name.get(part, set()) | self._by_synonym.get(part, set()) for part in parts]
-        return tuple(sorted(set.intersection(*each)))
+        candidates = [self._by_name.get(part, set()) | self._by_synonym.get(part, set()) for part in parts]
+        return tuple(sorted(set.intersection(*candidates)))
 
     def _of_number(self, name: str) -> tuple[int, ...]:
         text = name.strip()
@@ -149,35 +149,35 @@ class Vocabulary:
 
 
 @lru_cache(maxsize=8)
-def imagenet(subset: str = IMAGENET_1K) -> Vocabulary:
+def imagenet(subset: str = IMAGENET_1K) -> ClassVocabulary:
     """The classes of one of `SUBSETS`.
 
     Raises:
         DataError: If timm, which has the tables, is not installed.
     """
     ids = (information() / SUBSETS[subset]).read_text(encoding="utf-8").split()
-    lemmas = [_lemmas().get(each, "") for each in ids]
-    synonyms = [[part.strip() for part in each.split(",") if part.strip()] for each in lemmas]
-    first: list[list[str]] = [each[:1] for each in synonyms]
+    lemmas = [_lemmas().get(class_id, "") for class_id in ids]
+    synonyms = [[part.strip() for part in lemma.split(",") if part.strip()] for lemma in lemmas]
+    first: list[list[str]] = [synonym[:1] for synonym in synonyms]
     if subset == IMAGENET_1K:
         ours, theirs = openai_names(), torchvision_names()
-        lists = [each for each in (ours, theirs) if len(each) == len(ids)]
-        first = [[each[index] for each in lists] + first[index] for index in range(len(ids))]
-    return Vocabulary(subset, ids, first, synonyms)
+        lists = [names for names in (ours, theirs) if len(names) == len(ids)]
+        first = [[names[index] for names in lists] + first[index] for index in range(len(ids))]
+    return ClassVocabulary(subset, ids, first, synonyms)
 
 
 def names_read(view: Mapping[str, Any]) -> list[str] | None:
     """The names, for people, of the outputs that a view of logits has; None if classes were not matched by name.
 
     Args:
-        view: What determines the metrics of an evaluation.
+        view: The part of an identity that determines an evaluation's metrics.
     """
     read = view.get(READ_AS)
     if read is None:
         return None
     outputs = read["outputs"]
     known = imagenet(outputs) if isinstance(outputs, str) else vocabulary_of(tuple(outputs))
-    return [known.display(each) for each in view["class_sublist"]]
+    return [known.display(index) for index in view["class_sublist"]]
 
 
 def subset_of(classes: int | None) -> str | None:
@@ -186,7 +186,7 @@ def subset_of(classes: int | None) -> str | None:
 
 
 @lru_cache(maxsize=64)
-def vocabulary_of(names: tuple[str, ...]) -> Vocabulary:
+def vocabulary_of(names: tuple[str, ...]) -> ClassVocabulary:
     """The vocabulary of a list of names: ImageNet's own where it is ImageNet's, class by class, in whatever spelling.
 
     A listed class is also found by what else ImageNet's lists call it.
@@ -196,9 +196,9 @@ def vocabulary_of(names: tuple[str, ...]) -> Vocabulary:
         return imagenet(subset)
     known = imagenet()
     places = [known.candidates(name) for name in names]
-    others = [[known.wnid(each[0]), *known.names(each[0])] if len(each) == 1 else [] for each in places]
+    others = [[known.wnid(place[0]), *known.names(place[0])] if len(place) == 1 else [] for place in places]
     numbered = not any(name.strip().isdigit() for name in names)
-    return Vocabulary("the listed classes", names, [(name,) for name in names], others, numbered)
+    return ClassVocabulary("the listed classes", names, [(name,) for name in names], others, numbered)
 
 
 @lru_cache(maxsize=1)
@@ -214,26 +214,26 @@ def _lemmas() -> dict[str, str]:
 
 
 def openai_names() -> tuple[str, ...]:
-    """OpenAI's names of the 1,000 classes, from open_clip's file; empty if it is not installed."""
+    """Returns OpenAI's names of the 1,000 classes, from open_clip's file; empty if it is not installed."""
     return _constant("open_clip", "zero_shot_metadata.py", "IMAGENET_CLASSNAMES")
 
 
 def torchvision_names() -> tuple[str, ...]:
-    """torchvision's categories of its published weights; empty if it is not installed."""
+    """Returns torchvision's categories of its published weights; empty if it is not installed."""
     return _constant("torchvision", "models/_meta.py", "_IMAGENET_CATEGORIES")
 
 
 @lru_cache(maxsize=4)
 def _constant(package: str, file: str, name: str) -> tuple[str, ...]:
     """A list of texts that a module assigns, without importing it: that would take seconds."""
-    found = importlib.util.find_spec(package)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
         return ()
     try:
-        tree = ast.parse((Path(found.origin).parent / file).read_text(encoding="utf-8"))
+        tree = ast.parse((Path(spec.origin).parent / file).read_text(encoding="utf-8"))
         for node in tree.body:
-            if isinstance(node, ast.Assign) and [getattr(each, "id", "") for each in node.targets] == [name]:
-                return tuple(str(each) for each in ast.literal_eval(node.value))
+            if isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == [name]:
+                return tuple(str(word) for word in ast.literal_eval(node.value))
     except (OSError, SyntaxError, ValueError):
         return ()
     return ()
@@ -241,18 +241,18 @@ def _constant(package: str, file: str, name: str) -> tuple[str, ...]:
 
 def plain(name: str) -> str:
     """A name as it compares equal: letters and digits alone, without accents and case."""
-    return "".join(each for each in unicodedata.normalize("NFKD", name).casefold() if each.isalnum())
+    return "".join(char for char in unicodedata.normalize("NFKD", name).casefold() if char.isalnum())
 
 
 def wordnet_names(ids: Sequence[str]) -> list[str] | None:
-    """Names for people in place of WordNet ids; None if some of these are something else."""
-    if not ids or not all(_WORDNET_ID.fullmatch(each) for each in ids):
+    """Returns names for people in place of WordNet ids; None if some of these are something else."""
+    if not ids or not all(_WORDNET_ID.fullmatch(class_id) for class_id in ids):
         return None
     known = imagenet()
-    place = {each: index for index, each in enumerate(known.ids)}
+    place = {class_id: index for index, class_id in enumerate(known.ids)}
     names = [
-        known.display(place[each]) if each in place else _lemmas().get(each, "").partition(",")[0].strip()
-        for each in (id.lower() for id in ids)
+        known.display(place[wnid]) if wnid in place else _lemmas().get(wnid, "").partition(",")[0].strip()
+        for wnid in (id.lower() for id in ids)
     ]
     return list(_distinct([(name,) for name in names], ids)) if all(names) else None
 
@@ -262,24 +262,24 @@ def _composed(name: str) -> str:
 
 
 def _index(*names: Iterable[Sequence[str]]) -> dict[str, set[int]]:
-    found: dict[str, set[int]] = {}
+    places: dict[str, set[int]] = {}
     for lists in names:
-        for index, each in enumerate(lists):
-            for name in each:
+        for index, names_of_class in enumerate(lists):
+            for name in names_of_class:
                 if key := plain(name):
-                    found.setdefault(key, set()).add(index)
-    return found
+                    places.setdefault(key, set()).add(index)
+    return places
 
 
 def _distinct(names: Sequence[Sequence[str]], ids: Sequence[str]) -> list[str]:
-    """One name for each class: its first; where classes share it, its last one, and else with the id behind it."""
-    shown = [each[0] if each else id for each, id in zip(names, ids, strict=True)]
+    """Returns one name for each class: its first; where classes share it, its last one, else with the id behind it."""
+    shown = [synonyms[0] if synonyms else id for synonyms, id in zip(names, ids, strict=True)]
     shared = _more_than_once(shown)
-    shown = [names[index][-1] if each in shared else each for index, each in enumerate(shown)]
+    shown = [names[index][-1] if label in shared else label for index, label in enumerate(shown)]
     shared = _more_than_once(shown)
-    return [f"{each} ({ids[index]})" if each in shared else each for index, each in enumerate(shown)]
+    return [f"{label} ({ids[index]})" if label in shared else label for index, label in enumerate(shown)]
 
 
 def _more_than_once(names: Sequence[str]) -> set[str]:
     seen: set[str] = set()
-    return {each for each in names if each in seen or seen.add(each)}  # type: ignore[func-returns-value]
+    return {name for name in names if name in seen or seen.add(name)}  # type: ignore[func-returns-value]

@@ -17,12 +17,12 @@ _NUMBER = re.compile(r"\d+[\s._-]+(?=[^\W\d])")  # "001.Black_footed_Albatross"
 
 @dataclass(frozen=True)
 class ClassWords:
-    """What folders are called in prompts.
+    """The names of class folders in prompts.
 
     Attributes:
         folders: The names of the folders.
         names: The name of each class in words.
-        imagenet: Whether all of them are classes of ImageNet-1k, whose names these then are.
+        imagenet: True if all of them are classes of ImageNet-1k, whose names these then are.
     """
 
     folders: tuple[str, ...]
@@ -36,7 +36,7 @@ class ClassWords:
         return {folder: name for folder, name in pairs if folder != name}
 
     def templates(self) -> list[str]:
-        """OpenAI's 80 templates for classes of ImageNet, else ``a photo of a {c}.``."""
+        """Returns OpenAI's 80 templates for classes of ImageNet, else ``a photo of a {c}.``."""
         if not self.imagenet:
             return [TEMPLATE]
         from testbed.data.sets.imagenet import templates
@@ -46,12 +46,12 @@ class ClassWords:
 
 @lru_cache(maxsize=64)
 def words_of(folders: tuple[str, ...]) -> ClassWords:
-    """The names of classes in words, as their folders say them.
+    """Returns the names of classes in words, derived from their folders' names.
 
     A WordNet id, alone or with more beside it, gives ImageNet's name (OpenAI's), or WordNet's first word for it. Names
-    that are all ImageNet's, each of another class, become ImageNet's too. Otherwise underscores become spaces, and a
-    number in front of a name is dropped (``001.Black_footed_Albatross``). Names that are only numbers stay: nothing
-    says what they count.
+    that are all ImageNet's, each of another class, also become ImageNet's. Otherwise underscores become spaces, and a
+    number in front of a name is dropped (``001.Black_footed_Albatross``). Names that are only numbers stay: their
+    meaning is unknown.
     """
     known = _in_imagenet(folders)
     if known is not None:
@@ -60,13 +60,15 @@ def words_of(folders: tuple[str, ...]) -> ClassWords:
 
 
 def _in_imagenet(folders: Sequence[str]) -> list[int] | None:
-    """Which of ImageNet's classes the folders are; None if one is not, or two are the same."""
+    """Finds the ImageNet classes of the folders; None if one has none, or two have the same."""
     try:
         vocabulary = imagenet()
     except DataError:  # timm, which has the tables, is not installed
         return None
-    found: list[tuple[int, ...]] = [() if each.strip().isdigit() else vocabulary.candidates(each) for each in folders]
-    indices = [each[0] for each in found if len(each) == 1]
+    choices: list[tuple[int, ...]] = [
+        () if folder.strip().isdigit() else vocabulary.candidates(folder) for folder in folders
+    ]
+    indices = [candidates[0] for candidates in choices if len(candidates) == 1]
     return indices if folders and len(set(indices)) == len(folders) else None
 
 

@@ -7,6 +7,6 @@ TEMPLATE_FILES = ("zeroshot_classification_templates.txt", "templates.txt")
 
 
 def is_prompt_file(name: str) -> bool:
-    """Whether a file of this name has class names or templates, in some language (``classnames.zh.txt``)."""
+    """Checks whether a file of this name has class names or templates, in some language (``classnames.zh.txt``)."""
     stem, _, suffix = name.rpartition(".")
     return f"{stem.partition('.')[0]}.{suffix}" in (CLASS_NAMES_FILE, *TEMPLATE_FILES)

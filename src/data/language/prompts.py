@@ -1,6 +1,6 @@
 """Class names and prompt templates of named data sets, found in files: nothing of other people's is kept here.
 
-Where they are looked for, first to last:
+They are looked for in this order:
 
 1. the files that the user names (``--classnames-file``, ``--templates-file``), in CLIP benchmark's JSON formats:
    ``{data set: [class names]}``; ``{data set: [templates with {c}]}``, ``{data set: {class: [prompts]}}`` or, as CuPL
@@ -10,7 +10,7 @@ Where they are looked for, first to last:
 3. the JSON files of an installed clip-benchmark package, of which no code is run;
 4. for ImageNet's classes in English, open_clip's.
 
-A data set is looked up under its full name, then without the prefix that says where it comes from.
+A data set is looked up under its full name, then without the prefix of its origin.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def class_names_file(given: Path) -> Path:
 def templates_file(given: Path) -> Path:
     """A file of templates that comes before all others, checked.
 
-    A file that is none is taken from the installed clip-benchmark package if it has one of that name
+    A file that does not exist is taken from the installed clip-benchmark package if it has one of that name
     (``cupl_prompts.json``).
 
     Raises:
@@ -72,17 +72,17 @@ def in_language(file: str, language: str) -> str:
 
 def languages_beside(folder: Path) -> list[str]:
     """The languages other than English of which a folder has class names or templates."""
-    found = set()
+    codes = set()
     for file in (CLASS_NAMES_FILE, *TEMPLATE_FILES):
         stem, _, suffix = file.rpartition(".")
-        found |= {path.name[len(stem) + 1 : -len(suffix) - 1] for path in folder.glob(f"{stem}.*.{suffix}")}
-    return sorted(code for code in found if code.replace("_", "").isalnum())
+        codes |= {path.name[len(stem) + 1 : -len(suffix) - 1] for path in folder.glob(f"{stem}.*.{suffix}")}
+    return sorted(code for code in codes if code.replace("_", "").isalnum())
 
 
 def lookup_keys(name: str) -> list[str]:
-    """What a data set is looked up by: ``wds/vtab/x``, ``vtab/x``, ``x``."""
+    """Returns the names under which a data set is looked up: ``wds/vtab/x``, ``vtab/x``, ``x``."""
     keys = [name]
-    while prefix := next((each for each in PREFIXES if keys[-1].startswith(each)), None):
+    while prefix := next((prefix for prefix in PREFIXES if keys[-1].startswith(prefix)), None):
         keys.append(keys[-1].removeprefix(prefix))
     return keys
 
@@ -104,24 +104,24 @@ def class_names(
     Args:
         name: The data set's name.
         language: Its code.
-        folders: Where the data may be, with files beside them.
+        folders: The possible folders of the data, with files beside them.
         count: The number of classes.
-        same_as: Another data set whose names these are too, such as ``imagenet1k``.
-        own: Whether the data set's own names will do, in English, where no file has others.
+        same_as: Another data set with the same names, such as ``imagenet1k``.
+        own: Accepts the data set's own names, in English, where no file has others.
 
     Returns:
         A name for each class, or None for the data set's own names.
 
     Raises:
-        DataError: If there are none, or another number of them; says where they can come from.
+        DataError: If there are none, or another number of them; the message lists the possible sources.
     """
     keys = [*lookup_keys(name), *([same_as] if same_as else [])]
-    found = _find_class_names(keys, language, folders)
-    if found is None:
+    names_and_place = _find_class_names(keys, language, folders)
+    if names_and_place is None:
         if own and language == "en":
             return None
         raise DataError(_missing("class names", "--classnames-file", name, language, folders, (CLASS_NAMES_FILE,)))
-    names, where = found
+    names, where = names_and_place
     if count is not None and len(names) != count:
         raise DataError(
             f"data set {name!r} has {count} classes; {where} has {len(names)} class names"
@@ -141,7 +141,7 @@ def _find_class_names(keys: Sequence[str], language: str, folders: Sequence[Path
             return read_lines(beside), str(beside)
     for file in _packaged(language, "classnames"):
         content = _read(file)
-        for packaged in [each for key in keys for each in (_PACKAGED_AS.get(key, key), key)]:
+        for packaged in [spelling for key in keys for spelling in (_PACKAGED_AS.get(key, key), key)]:
             if packaged in content:
                 return _strings(file, packaged, content[packaged]), str(file)
     if IMAGENET in keys and language == "en":
@@ -167,10 +167,10 @@ def templates(
     Raises:
         DataError: If there are none. ImageNet's are not taken for other data sets, nor those of another language.
     """
-    found = find_templates(name, language, folders=folders, same_as=same_as, classes=classes)
-    if found is None:
+    templates_found = find_templates(name, language, folders=folders, same_as=same_as, classes=classes)
+    if templates_found is None:
         raise DataError(_missing("prompt templates", "--templates-file", name, language, folders, TEMPLATE_FILES))
-    return found
+    return templates_found
 
 
 def find_templates(
@@ -188,7 +188,7 @@ def find_templates(
         language: Its code.
         folders: As `class_names`.
         same_as: As `class_names`.
-        classes: The class names, where they are known: what tells whether a file of ``{class: [prompts]}`` is meant.
+        classes: The class names, where they are known; they identify a file of ``{class: [prompts]}``.
 
     Returns:
         Templates with ``{c}``, or a dictionary of class name to prompts; None if there are none.
@@ -197,10 +197,10 @@ def find_templates(
         DataError: If a file is not in a known form.
     """
     keys = [*lookup_keys(name), *([same_as] if same_as else [])]
-    if found := _given_templates(keys, classes):
-        return found
+    if templates_found := _given_templates(keys, classes):
+        return templates_found
     for folder in folders:
-        for file in [folder / in_language(each, language) for each in TEMPLATE_FILES]:
+        for file in [folder / in_language(name, language) for name in TEMPLATE_FILES]:
             if file.is_file():
                 return template_lines(file)
     for packaged in _packaged(language, "zeroshot_classification_templates"):
@@ -241,9 +241,11 @@ def _given_templates(keys: Sequence[str], classes: Sequence[str] | None) -> Temp
 
 
 def _is_by_class(content: Mapping[str, Any]) -> bool:
-    """Whether a file is ``{class: [prompts]}``: whole prompts, none of them to be filled in."""
-    texts = [each for prompts in content.values() if isinstance(prompts, list) for each in prompts]
-    return all(isinstance(each, list) for each in content.values()) and not any(has_place(str(each)) for each in texts)
+    """Checks whether a file is ``{class: [prompts]}``: whole prompts, none of them to be filled in."""
+    texts = [prompt for prompts in content.values() if isinstance(prompts, list) for prompt in prompts]
+    return all(isinstance(value, list) for value in content.values()) and not any(
+        has_place(str(text)) for text in texts
+    )
 
 
 # Babel-ImageNet ---------------------------------------------------------------------------------------------------
@@ -253,7 +255,7 @@ _BABEL_FILES = ("babel_imagenet.json", "nllb_dist13b_prompts.json")
 
 
 def babel_classes(language: str, folders: Sequence[Path] = ()) -> tuple[list[int], list[str]]:
-    """Babel-ImageNet's classes in a language: which of ImageNet's they are, and their names.
+    """Returns Babel-ImageNet's classes in a language: their places in ImageNet, and their names.
 
     They are read from ``babel_imagenet.json``, beside the data or in the installed clip-benchmark package.
 
@@ -273,7 +275,7 @@ def babel_classes(language: str, folders: Sequence[Path] = ()) -> tuple[list[int
 
 
 def babel_templates(language: str, folders: Sequence[Path] = ()) -> Templates:
-    """Babel-ImageNet's prompt templates in a language, from ``nllb_dist13b_prompts.json``; the user's come first.
+    """Returns Babel-ImageNet's prompt templates in a language, from ``nllb_dist13b_prompts.json``, after the user's.
 
     Raises:
         DataError: If there are none.
@@ -317,7 +319,7 @@ def read_lines(path: Path) -> list[str]:
         raise DataError(f"{path} cannot be read: {error}") from error
     lines = text.split("\n")
     if lines[-1].strip() == "":
-        lines.pop()  # what follows the last newline is no entry
+        lines.pop()  # what follows the last newline is not an entry
     return [line.strip() for line in lines]
 
 
@@ -343,7 +345,7 @@ def _parse(path: Path, size: int, changed: int) -> Mapping[str, Any]:
 
 
 def template_lines(path: Path) -> list[str]:
-    """The templates of a text file, one per line; blank lines are none.
+    """Returns the templates of a text file, one per line; blank lines are skipped.
 
     Raises:
         DataError: If the file cannot be read, has none, or a line has no place for the class name.
@@ -356,11 +358,11 @@ def template_lines(path: Path) -> list[str]:
 
 
 def _templates_of(path: Path, key: str, value: Any) -> Templates:
-    """Templates, each with a place for the class name; or a dictionary of prompts."""
-    found = _texts(path, key, value)
-    if isinstance(found, list):
-        return with_places(found, lambda index: f"{path}: template {index + 1} of {key!r}")
-    return found
+    """Reads templates, each with a place for the class name; or a dictionary of prompts."""
+    texts = _texts(path, key, value)
+    if isinstance(texts, list):
+        return with_places(texts, lambda index: f"{path}: template {index + 1} of {key!r}")
+    return texts
 
 
 def _texts(path: Path, key: str, value: Any) -> Templates:
@@ -371,7 +373,7 @@ def _texts(path: Path, key: str, value: Any) -> Templates:
 
 
 def _strings(path: Path, key: str, value: Any) -> list[str]:
-    if not isinstance(value, list) or not value or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
         raise DataError(f"{path}: {key!r} should have a list of texts, not {_kind(value)}")
     return list(value)
 
@@ -385,7 +387,7 @@ def _kind(value: Any) -> str:
 
 def _own_or_packaged(path: Path) -> Path:
     if not path.is_file() and len(path.parts) == 1:
-        return next((each for each in _package_files(path.name) if each.is_file()), path)
+        return next((file for file in _package_files(path.name) if file.is_file()), path)
     return path
 
 
@@ -398,11 +400,11 @@ def _packaged(language: str, what: str) -> list[Path]:
 
 
 def _package_files(name: str) -> list[Path]:
-    """Where the installed package would have a file; it is found without being imported."""
-    found = importlib.util.find_spec(_PACKAGE)
-    if found is None or not found.submodule_search_locations:
+    """Returns where the installed package would have a file; it is found without being imported."""
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
         return []
-    return [Path(folder) / "datasets" / name for folder in found.submodule_search_locations]
+    return [Path(folder) / "datasets" / name for folder in spec.submodule_search_locations]
 
 
 def _missing(what: str, flag: str, name: str, language: str, folders: Sequence[Path], files: Sequence[str]) -> str:

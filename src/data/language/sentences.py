@@ -79,7 +79,7 @@ class SentenceSplitter:
         stripped = plain(text)
         if not stripped:
             return []
-        return [piece for piece in (each.strip() for each in self.cut(stripped)) if piece] or [stripped]
+        return [piece for piece in (sentence.strip() for sentence in self.cut(stripped)) if piece] or [stripped]
 
 
 def plain(text: str) -> str:
@@ -108,7 +108,7 @@ def get_splitter(method: str = "auto", language: str = "en") -> Splitter:
 
 
 def _nltk(language: str) -> Splitter | None:
-    """Punkt; None if it has no data for the language."""
+    """Returns Punkt; None if it has no data for the language."""
     name = _NLTK_LANGUAGES.get(language)
     if name is not None:
         try:
@@ -121,7 +121,7 @@ def _nltk(language: str) -> Splitter | None:
 
 @lru_cache
 def _punkt(name: str, folders: tuple[str, ...]) -> Splitter:
-    """Punkt for a language, cached once found.
+    """Returns Punkt for a language, cached once found.
 
     Raises:
         LookupError: If the data are missing or incomplete.
@@ -156,11 +156,11 @@ def _sentencex(language: str) -> Splitter:
 def _pysbd(language: str) -> Splitter:
     try:
         package = importlib.import_module("pysbd")
-        found = version("pysbd")
+        release = version("pysbd")
     except ImportError:
         raise MissingExtraError("pysbd", "sentences", "splitting sentences with pysbd") from None
     known = importlib.import_module("pysbd.languages").LANGUAGE_CODES
     if language not in known:
         raise DataError(f"pysbd does not support the language {language!r}; it supports: {', '.join(sorted(known))}")
     segmenter = package.Segmenter(language=language, clean=False)
-    return SentenceSplitter(f"pysbd {found} {language}", segmenter.segment)
+    return SentenceSplitter(f"pysbd {release} {language}", segmenter.segment)

@@ -12,14 +12,14 @@ _PERCENT = "%s"
 
 
 def with_places(templates: Sequence[str], where: Callable[[int], str]) -> list[str]:
-    """Templates with ``{c}`` where the class name goes.
+    """Converts templates to ``{c}`` where the class name goes.
 
     openai/CLIP's notebook writes ``{}``, other programs ``{classname}`` or ``%s``. These are read if every template has
     the same one. A list in which the templates differ is refused: one of them is a slip.
 
     Args:
         templates: The templates.
-        where: From a template's index to where it is, for messages: a file and its line.
+        where: Maps a template's index to its place, for messages: a file and its line.
 
     Raises:
         DataError: If a template has no such place, places of different names, or a brace that belongs to none. Names
@@ -33,11 +33,11 @@ def with_places(templates: Sequence[str], where: Callable[[int], str]) -> list[s
                 f"{where(index)} has the place {_written(place)} for the class name where others have"
                 f" {_written(common)}: {templates[index]!r}; write {{c}} in all of them"
             )
-    return list(templates) if common == PLACE else [each.replace(_written(common), "{c}") for each in templates]
+    return list(templates) if common == PLACE else [template.replace(_written(common), "{c}") for template in templates]
 
 
 def has_place(text: str) -> bool:
-    """Whether a text has a usual place for a class name, rather than being a whole prompt."""
+    """Checks whether a text has a usual place for a class name, rather than being a whole prompt."""
     return "{c}" in text or "{}" in text
 
 

@@ -44,8 +44,9 @@ def download(name: str, split: str, url: str, say: Say) -> bool:
     Args:
         name: The data set's name.
         split: The split.
-        url: Where webdatasets are, with ``{dataset}`` or ``{dataset_cleaned}``; empty for CLIP benchmark's on the hub.
-        say: Called with what is downloaded, before it is.
+        url: The place of webdatasets, with ``{dataset}`` or ``{dataset_cleaned}``; empty for CLIP benchmark's on the
+            hub.
+        say: Called with a description of each download before it starts.
 
     Returns:
         False if testbed cannot download this data set.
@@ -100,7 +101,7 @@ def _torchvision(known: torchvision_sets.TorchvisionSet, split: str, data: Path,
 
 @contextlib.contextmanager
 def _our_downloads(say: Say) -> Iterator[None]:
-    """Lets torchvision fetch files as testbed does (sizes, resuming, no detour over http) and unpack them safely."""
+    """Makes torchvision fetch files as testbed does (sizes, resuming, no detour over http) and unpack them safely."""
     from torchvision.datasets import utils
 
     failed = set()
@@ -112,7 +113,7 @@ def _our_downloads(say: Say) -> Iterator[None]:
         say(f"  {url} ({_megabytes(size)})")
         try:
             if not download_file(url, Path(filename), "its server may be down"):
-                raise urllib.error.URLError(f"{url} does not exist (the server says 404)")
+                raise urllib.error.URLError(f"{url} does not exist (HTTP 404)")
         except DataError as error:
             failed.add(url)
             raise urllib.error.URLError(str(error)) from error
@@ -138,11 +139,11 @@ def _remove_extracted(folder: Path) -> None:
 
 
 def _merge(source: Path, target: Path) -> None:
-    """Moves what a folder holds, except archives, into another one; what is there already stays."""
+    """Moves the content of a folder, except archives, into another one; existing files there stay."""
     target.mkdir(parents=True, exist_ok=True)
     for entry in sorted(source.iterdir()):
         place = target / entry.name
-        if entry.is_dir() and (place.is_dir() or any(each.name.endswith(_ARCHIVES) for each in entry.iterdir())):
+        if entry.is_dir() and (place.is_dir() or any(path.name.endswith(_ARCHIVES) for path in entry.iterdir())):
             _merge(entry, place)
         elif not place.exists() and not entry.name.endswith(_ARCHIVES):
             os.replace(entry, place)
@@ -171,13 +172,13 @@ def _webdataset(name: str, split: str, data: Path, url: str, say: Say) -> bool:
             f"{remote.url_of(f'{split}/{NSHARDS}')} does not exist; {WDS}{name} may have no split {split!r}"
         )
     shards = [f"{split}/{number}.tar" for number in range(read_nshards(part))]
-    missing = [each for each in shards if not (part / Path(each).name).is_file()]
-    sizes = [size_of(remote.url_of(each)) for each in missing]
+    missing = [shard for shard in shards if not (part / Path(shard).name).is_file()]
+    sizes = [size_of(remote.url_of(name)) for name in missing]
     total = None if None in sizes else sum(size for size in sizes if size is not None)
     say(f"downloading {len(missing)} of {len(shards)} shards of {name} {split} from {remote.url} ({_megabytes(total)})")
     for shard in missing:
         if not _fetch(remote, shard, part / Path(shard).name, _published_digest(remote, shard, part)):
-            raise DataError(f"{remote.url_of(shard)} does not exist (the server says 404)")
+            raise DataError(f"{remote.url_of(shard)} does not exist (HTTP 404)")
     os.replace(part, folder / split)
     return True
 
@@ -211,7 +212,7 @@ def _published_digest(remote: RemoteFolder, shard: str, part: Path) -> str | Non
 
 
 def _megabytes(size: int | None) -> str:
-    return "the server does not say how large" if size is None else f"{size / 1e6:,.1f} MB"
+    return "the server does not report its size" if size is None else f"{size / 1e6:,.1f} MB"
 
 
 # Hugging Face -----------------------------------------------------------------------------------------------------
@@ -232,12 +233,14 @@ def _hugging_face(name: str, data: Path, say: Say) -> bool:
     part = folder.with_name(f".{folder.name}.part")
     try:
         about = HfApi().dataset_info(repository, files_metadata=True)
-        files = {each.rfilename: each.size for each in about.siblings or () if not each.rfilename.endswith(".py")}
+        files = {
+            sibling.rfilename: sibling.size for sibling in about.siblings or () if not sibling.rfilename.endswith(".py")
+        }
         for file in files:
             if file.startswith("/") or "\\" in file or ".." in file.split("/"):
                 raise DataError(f"data set {name!r}: the hub has a file {file!r}, whose name leads elsewhere")
-        if configuration is not None and any(each.startswith(f"{configuration}/") for each in files):
-            files = {each: size for each, size in files.items() if each.startswith(f"{configuration}/")}
+        if configuration is not None and any(file.startswith(f"{configuration}/") for file in files):
+            files = {file: size for file, size in files.items() if file.startswith(f"{configuration}/")}
         total = sum(size or 0 for size in files.values())
         say(f"downloading {len(files)} files of {name} from the Hugging Face hub ({_megabytes(total)})")
         for file in sorted(files):

@@ -71,15 +71,15 @@ def _folder() -> Path:
 
 
 def _read(path: Path) -> list[tuple[str, str, int]]:
-    """Question, answer, and number of the picture, of each."""
+    """Reads question, answer, and number of the picture, of each."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        entries = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"data set {NAME!r}: {path} cannot be read: {error}") from error
-    if not isinstance(found, list) or not found or not all(_is_question(each) for each in found):
+    if not isinstance(entries, list) or not entries or not all(_is_question(entry) for entry in entries):
         raise DataError(f"data set {NAME!r}: {path} should be a list of [question, answer, number of the picture]")
-    return [tuple(each) for each in found]
+    return [tuple(entry) for entry in entries]
 
 
 def _is_question(entry: Any) -> bool:
-    return isinstance(entry, list) and [type(each) for each in entry] == [str, str, int]
+    return isinstance(entry, list) and [type(value) for value in entry] == [str, str, int]

@@ -16,7 +16,7 @@ from testbed.calls import reason_of
 from testbed.data.class_lists import places, union
 from testbed.data.content import of_missing
 from testbed.data.decode import decode_bytes, decode_file, image_digest
-from testbed.data.left_out import HIDDEN, NO_IMAGES, OTHER_EXTENSION, Leaving, LeftOut, is_hidden, merged
+from testbed.data.left_out import HIDDEN, NO_IMAGES, OTHER_EXTENSION, LeftOut, LeftOutLog, is_hidden, merged
 from testbed.data.source import ImageSource
 from testbed.errors import DataError, MissingExtraError, SampleError
 from testbed.paths import data_root
@@ -52,16 +52,16 @@ class HuggingFaceImages(ImageSource):
     def __init__(self, name: str, split: str) -> None:
         self.name = name
         self.folder = local_folder(name)
-        found = _splits(name)
-        theirs = next((each for each in (split, *(_VALIDATION if split == "val" else ())) if each in found), None)
+        splits = _splits(name)
+        theirs = next((name for name in (split, *(_VALIDATION if split == "val" else ())) if name in splits), None)
         if theirs is None:
-            raise DataError(f"data set {name!r} has no split {split!r}; it has {', '.join(sorted(found))}")
-        rows = found[theirs]
+            raise DataError(f"data set {name!r} has no split {split!r}; it has {', '.join(sorted(splits))}")
+        rows = splits[theirs]
         image, label = columns(name, rows.features)
-        self.targets, self.class_names = _labels(name, rows, label, _class_list(found, label))
+        self.targets, self.class_names = _labels(name, rows, label, _class_list(splits, label))
         self.left_out = _absent(self.targets, self.class_names)
         if self.folder is not None and _is_image_folder(self.folder):
-            self.left_out = merged((*self.left_out, *_unread(self.folder, found)))
+            self.left_out = merged((*self.left_out, *_unread(self.folder, splits)))
         self.images = rows.select_columns([image]).cast_column(image, _datasets().Image(decode=False))
         self.column = image
         self.ids = [f"{split}/{index}" for index in range(len(rows))]
@@ -122,16 +122,16 @@ def local_folder(name: str) -> Path | None:
 
 def split_names(name: str) -> tuple[str, ...]:
     """The splits of a data set in testbed's words, first the one to evaluate."""
-    found = _splits(name)
-    ours = ["val" if each in _VALIDATION else each for each in found]
-    return tuple(sorted(set(ours), key=lambda each: (SPLITS.index(each) if each in SPLITS else len(SPLITS), each)))
+    splits = _splits(name)
+    ours = ["val" if name in _VALIDATION else name for name in splits]
+    return tuple(sorted(set(ours), key=lambda name: (SPLITS.index(name) if name in SPLITS else len(SPLITS), name)))
 
 
 def columns(name: str, features: Mapping[str, Any]) -> tuple[str, str]:
     """The image and the label column, found by type, and by name if there are several.
 
     Raises:
-        DataError: If there is none, or several; says which columns there are.
+        DataError: If there is none, or several; the message lists the columns.
     """
     kinds = {column: type(feature).__name__ for column, feature in features.items()}
     images = [column for column, kind in kinds.items() if kind == "Image"]
@@ -141,16 +141,18 @@ def columns(name: str, features: Mapping[str, Any]) -> tuple[str, str]:
         if re.fullmatch(r"u?int\d+|string", str(getattr(features.get(column), "dtype", "")))
     ]
     chosen = []
-    for what, found, usual in (("image", images, _IMAGE_COLUMNS), ("label", labels, _LABEL_COLUMNS)):
-        best = next((column for column in usual if column in found), None)
-        if best is None and len(found) != 1:
+    for what, candidates, usual in (("image", images, _IMAGE_COLUMNS), ("label", labels, _LABEL_COLUMNS)):
+        best = next((column for column in usual if column in candidates), None)
+        if best is None and len(candidates) != 1:
             there = ", ".join(f"{column} ({kind})" for column, kind in kinds.items())
-            fault = f"no {what} column" if not found else f"{len(found)} {what} columns ({', '.join(found)})"
+            fault = (
+                f"no {what} column" if not candidates else f"{len(candidates)} {what} columns ({', '.join(candidates)})"
+            )
             raise DataError(
                 f"data set {name!r} has {fault} among {there}; one of type"
                 f" {'Image' if what == 'image' else 'ClassLabel'} is needed, called {usual[0]!r} if there are several"
             )
-        chosen.append(best or found[0])
+        chosen.append(best or candidates[0])
     return chosen[0], chosen[1]
 
 
@@ -189,8 +191,8 @@ def _class_list(splits: Mapping[str, Any], column: str) -> list[str] | None:
 
 
 def _absent(targets: Sequence[int], classes: Sequence[str] | None) -> Sequence[LeftOut]:
-    """The classes of other splits that no row here has, to be said."""
-    leaving, here = Leaving(), set(targets)
+    """Returns the classes of other splits without a row here, for the report."""
+    leaving, here = LeftOutLog(), set(targets)
     for number, name in enumerate(classes or ()):
         if number not in here:
             leaving.out(name, NO_IMAGES, expected=True)
@@ -206,7 +208,7 @@ def _datasets() -> Any:
 
 
 def _splits(name: str) -> dict[str, Any]:
-    """Split → rows."""
+    """Returns split → rows."""
     datasets = _datasets()
     folder = local_folder(name)
     try:
@@ -240,23 +242,23 @@ def _from_folder(datasets: Any, folder: Path) -> dict[str, Any]:
 
 
 def _is_image_folder(folder: Path) -> bool:
-    """Whether a folder is read as ``<split>/<class>/<image>``."""
+    """Checks whether a folder is read as ``<split>/<class>/<image>``."""
     saved = any((folder / name).is_file() for name in ("dataset_dict.json", "state.json"))
-    return not saved and not _parquet_files(folder) and any(each.is_dir() for each in folder.iterdir())
+    return not saved and not _parquet_files(folder) and any(path.is_dir() for path in folder.iterdir())
 
 
 def _parquet_files(folder: Path) -> list[Path]:
-    return sorted(each for each in folder.rglob("*.parquet") if not _hidden(each.relative_to(folder)))
+    return sorted(path for path in folder.rglob("*.parquet") if not _hidden(path.relative_to(folder)))
 
 
 def _unread(folder: Path, splits: Mapping[str, Any]) -> Sequence[LeftOut]:
     """The files of an image folder that are in no split, besides tables of metadata."""
-    leaving, read = Leaving(), set()
+    leaving, read = LeftOutLog(), set()
     for rows in splits.values():
         column, _ = columns(str(folder), rows.features)
         images = rows.select_columns([column]).cast_column(column, _datasets().Image(decode=False))
-        read |= {os.path.realpath(each["path"]) for each in images[column] if each and each.get("path")}
-    for file in sorted(each for each in folder.rglob("*") if each.is_file()):
+        read |= {os.path.realpath(image["path"]) for image in images[column] if image and image.get("path")}
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = file.relative_to(folder)
         if os.path.realpath(file) not in read and not name.name.startswith("metadata."):
             leaving.out(str(name), HIDDEN if _hidden(name) else OTHER_EXTENSION)
@@ -270,8 +272,8 @@ def _hidden(file: Path) -> bool:
 def _split_of(file: Path) -> str:
     """The split that a parquet file belongs to: by its folder or the prefix of its name."""
     words = [*file.parts[:-1], re.split(r"[-_.]", file.name)[0]]
-    found = [word for word in words if word in (*SPLITS, *_VALIDATION)]
-    return found[-1] if found else "test"
+    splits = [word for word in words if word in (*SPLITS, *_VALIDATION)]
+    return splits[-1] if splits else "test"
 
 
 def _from_cache(datasets: Any, name: str) -> dict[str, Any]:

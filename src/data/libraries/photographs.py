@@ -61,7 +61,7 @@ class Photographs(ImageSource):
     def __init__(self) -> None:
         self.name = NAME
         self.ids = [photograph.file for photograph in PHOTOGRAPHS]
-        self.targets = [[synsets().index(each) for each in photograph.classes] for photograph in PHOTOGRAPHS]
+        self.targets = [[synsets().index(class_) for class_ in photograph.classes] for photograph in PHOTOGRAPHS]
         self.class_names = list(synsets())
         self._paths = [_checked(photograph) for photograph in PHOTOGRAPHS]
 
@@ -86,12 +86,12 @@ def _checked(photograph: Photograph) -> Path:
         raise MissingExtraError(DISTRIBUTIONS[package], EXTRA, NAME)
     path = Path(next(iter(spec.submodule_search_locations))) / below
     try:
-        found = file_digest(path)
+        digest = file_digest(path)
     except OSError as error:
         raise DataError(f"data set {NAME!r}: {path} cannot be read: {error.strerror}") from error
-    if found != photograph.digest:
+    if digest != photograph.digest:
         raise DataError(
-            f"data set {NAME!r}: {path} is another picture than the one that was labelled (SHA-256 {found[:12]}…,"
+            f"data set {NAME!r}: {path} is another picture than the one that was labelled (SHA-256 {digest[:12]}…,"
             f" expected {photograph.digest[:12]}…); another version of {DISTRIBUTIONS[package]} may have it"
         )
     return path

@@ -72,7 +72,7 @@ class RemoteFolder:
 
         Args:
             name: The file's path relative to the folder.
-            optional: Whether to return None if the server does not have it, instead of raising an error.
+            optional: True to return None if the server does not have it, instead of raising an error.
 
         Raises:
             DataError: If it cannot be downloaded completely.
@@ -99,7 +99,7 @@ class RemoteFolder:
             raise DataError(
                 f"{self.url_of(name)} cannot be saved in {self.local}: {error.strerror or error}"
             ) from error
-        raise DataError(f"{self.url_of(name)} does not exist (the server says 404)")
+        raise DataError(f"{self.url_of(name)} does not exist (HTTP 404)")
 
     def require_online(self, url: str) -> None:
         """Checks that the user does not forbid downloads from the hub.
@@ -112,7 +112,7 @@ class RemoteFolder:
 
 
 def offline() -> bool:
-    """Whether HF_HUB_OFFLINE forbids downloads from the Hugging Face hub."""
+    """Checks whether HF_HUB_OFFLINE forbids downloads from the Hugging Face hub."""
     return os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
 
 
@@ -120,8 +120,8 @@ def download_file(url: str, path: Path, remedy: str, sha256: str | None = None) 
     """Downloads a file under a temporary name, resuming an earlier download, and renames it when it is complete.
 
     Args:
-        url: Of the file.
-        path: Where it goes; its folder exists.
+        url: The URL of the file.
+        path: The target file; its folder exists.
         remedy: The end of the message if it cannot be downloaded.
         sha256: Its digest, in hexadecimal digits, if known.
 
@@ -136,9 +136,9 @@ def download_file(url: str, path: Path, remedy: str, sha256: str | None = None) 
     for _ in range(_ATTEMPTS):
         try:
             if _attempt(url, part):
-                if sha256 is not None and (found := _sha256(part)) != sha256:
+                if sha256 is not None and (digest := _sha256(part)) != sha256:
                     part.unlink()
-                    raise DataError(f"{url} has the SHA-256 {found}, not the published {sha256}; it was removed")
+                    raise DataError(f"{url} has the SHA-256 {digest}, not the published {sha256}; it was removed")
                 os.replace(part, path)
                 _tag_of(part).unlink(missing_ok=True)
                 return True
@@ -160,7 +160,7 @@ def download_file(url: str, path: Path, remedy: str, sha256: str | None = None) 
 
 
 def size_of(url: str) -> int | None:
-    """The size of a file in bytes, as its server says without sending it; None if it does not say."""
+    """Returns the size of a file in bytes, from the server's headers; None if it does not report it."""
     request = urllib.request.Request(
         url, headers={"User-Agent": "testbed", "Accept-Encoding": "identity"}, method="HEAD"
     )
@@ -244,7 +244,7 @@ def _opener() -> urllib.request.OpenerDirector:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Lets one process at a time download files into a folder, if the system supports locks."""
+    """Gives one process at a time the right to download files into a folder, if the system supports locks."""
     try:
         import fcntl
     except ImportError:  # Windows

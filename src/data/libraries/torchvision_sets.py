@@ -65,11 +65,11 @@ def open_set(name: str, split: str) -> ImageSource:
             f" ({reason_of(error)}); delete them and unpack the archive again."
             f" {_how_to_get(known, root)}"
         ) from error
-    found = len(source.class_names) if source.class_names is not None else known.classes
-    if found != known.classes or not all(0 <= target < known.classes for target in source.targets):
+    count = len(source.class_names) if source.class_names is not None else known.classes
+    if count != known.classes or not all(0 <= target < known.classes for target in source.targets):
         largest = max(source.targets)
         raise DataError(
-            f"data set {name!r}, split {split!r}: {known.classes} classes were expected; found {found} in {root},"
+            f"data set {name!r}, split {split!r}: {known.classes} classes were expected; found {count} in {root},"
             f" with labels up to {largest}; it is incomplete or a different data set"
         )
     return source
@@ -95,18 +95,18 @@ def roots_of(known: TorchvisionSet) -> tuple[Path, Path]:
 
 
 def is_there(known: TorchvisionSet, split: str) -> bool:
-    """Whether the files of a split are below the data root."""
-    return any(all((root / each).exists() for each in known.needs[split]) for root in roots_of(known))
+    """Checks whether the files of a split are below the data root."""
+    return any(all((root / need).exists() for need in known.needs[split]) for root in roots_of(known))
 
 
 def _find_root(known: TorchvisionSet, split: str) -> Path:
     needs = known.needs[split]
     roots = roots_of(known)
     for root in roots:
-        if all((root / each).exists() for each in needs):
+        if all((root / need).exists() for need in needs):
             return root
-    missing = next(each for each in needs if not (roots[0] / each).exists())
-    others = f", beside {', '.join(each for each in needs if each != missing)}" if len(needs) > 1 else ""
+    missing = next(need for need in needs if not (roots[0] / need).exists())
+    others = f", beside {', '.join(need for need in needs if need != missing)}" if len(needs) > 1 else ""
     raise DataError(
         f"data set {known.name!r}, split {split!r}: {roots[0] / missing} is missing{others} (they may also be below"
         f" {roots[1]}). {_how_to_get(known, roots[0])}"
@@ -135,27 +135,27 @@ def _reader(known: TorchvisionSet, **changed: Any) -> Any:
 
 def _cifar(known: TorchvisionSet, root: Path, split: str) -> ImageSource:
     other = "test_list" if split == "train" else "train_list"
-    found = _reader(known, **{other: []})(root, train=split == "train")
-    return ImageArrays(known.name, split, found.data, found.targets, found.classes)
+    dataset = _reader(known, **{other: []})(root, train=split == "train")
+    return ImageArrays(known.name, split, dataset.data, dataset.targets, dataset.classes)
 
 
 def _mnist(known: TorchvisionSet, root: Path, split: str) -> ImageSource:
     begin = "train" if split == "train" else "t10k"
-    files = [each for each in _reader(known).resources if each[0].startswith(begin)]
-    found = _reader(known, resources=files)(root, train=split == "train")
-    return ImageArrays(known.name, split, found.data.numpy(), found.targets, found.classes)
+    files = [resource for resource in _reader(known).resources if resource[0].startswith(begin)]
+    dataset = _reader(known, resources=files)(root, train=split == "train")
+    return ImageArrays(known.name, split, dataset.data.numpy(), dataset.targets, dataset.classes)
 
 
 def _stl10(known: TorchvisionSet, root: Path, split: str) -> ImageSource:
     lists = {"train_list": _reader(known).train_list[:2], "test_list": []} if split == "train" else {"train_list": []}
-    found = _reader(known, **lists)(root, split=split)
-    pixels = found.data.transpose(0, 2, 3, 1)
-    return ImageArrays(known.name, split, pixels, found.labels, found.classes)
+    dataset = _reader(known, **lists)(root, split=split)
+    pixels = dataset.data.transpose(0, 2, 3, 1)
+    return ImageArrays(known.name, split, pixels, dataset.labels, dataset.classes)
 
 
 def _svhn(known: TorchvisionSet, root: Path, split: str) -> ImageSource:
-    found = _reader(known)(root, split=split)
-    return ImageArrays(known.name, split, found.data.transpose(0, 2, 3, 1), found.labels, None)
+    dataset = _reader(known)(root, split=split)
+    return ImageArrays(known.name, split, dataset.data.transpose(0, 2, 3, 1), dataset.labels, None)
 
 
 def _pcam(known: TorchvisionSet, root: Path, split: str) -> ImageSource:
@@ -165,16 +165,16 @@ def _pcam(known: TorchvisionSet, root: Path, split: str) -> ImageSource:
 
 def _listed(known: TorchvisionSet, root: Path, split: str) -> ImageSource:
     """The list of files of a torchvision data set, from its private attributes."""
-    found = _reader(known)(root, **({"split": split} if len(known.needs) > 1 else {}))
-    if hasattr(found, "_samples"):
-        files, labels = zip(*found._samples, strict=True)
+    dataset = _reader(known)(root, **({"split": split} if len(known.needs) > 1 else {}))
+    if hasattr(dataset, "_samples"):
+        files, labels = zip(*dataset._samples, strict=True)
     else:
-        files, labels = getattr(found, "_image_files", None) or found._images, found._labels
+        files, labels = getattr(dataset, "_image_files", None) or dataset._images, dataset._labels
     base = root / known.needs[split][0].split("/")[0]
     pairs = [(Path(file).relative_to(base).as_posix(), int(label)) for file, label in zip(files, labels, strict=True)]
     if known.name == "sun397":
         pairs.sort()  # torchvision uses the order of the file system
-    names = _CLASS_NAMES.get(known.name, lambda names: names)(getattr(found, "classes", None))
+    names = _CLASS_NAMES.get(known.name, lambda names: names)(getattr(dataset, "classes", None))
     return ListedImages(base, known.name, [file for file, _ in pairs], [label for _, label in pairs], names)
 
 
@@ -201,7 +201,7 @@ def _sst2(known: TorchvisionSet, root: Path, split: str) -> ImageSource:
 
 def _each(splits: str, *needs: str) -> Needs:
     """The same files for each split, with ``{s}`` for its name."""
-    return {split: [each.replace("{s}", split) for each in needs] for split in splits.split()}
+    return {split: [need.replace("{s}", split) for need in needs] for split in splits.split()}
 
 
 _PCAM = "pcam/camelyonpatch_level_2_split_{}_{}.h5"
@@ -209,8 +209,8 @@ _SST2 = "rendered-sst2/{}/{}"
 _CARS = "stanford_cars"
 
 SETS: dict[str, TorchvisionSet] = {
-    each.name: each
-    for each in (
+    dataset.name: dataset
+    for dataset in (
         TorchvisionSet(
             "cifar10",
             "CIFAR10",

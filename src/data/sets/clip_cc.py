@@ -51,7 +51,7 @@ def reference_captions(path: Path, name: str) -> TextSamples:
 
 
 def _fault(text: Any) -> str | None:
-    """Why a reference cannot be used; None if it can."""
+    """Explains why a reference cannot be used; None if it can."""
     fault = fault_of(text)
     if fault is None and not text.strip():
         return "it is blank; write a caption, or remove the sample"

@@ -25,12 +25,12 @@ DEVICE = re.compile(r"cpu|mps|cuda(:\d+)?")
 
 
 @dataclass(frozen=True)
-class FineGrained:
-    """How captions are compared sentence by sentence.
+class SentenceOptions:
+    """Options of the sentence-by-sentence comparison of captions.
 
     Attributes:
-        enabled: Whether they are.
-        chunking_method: What splits them into sentences, one of `CHUNKING_METHODS`.
+        enabled: True to compare sentences.
+        chunking_method: The method that splits them into sentences, one of `CHUNKING_METHODS`.
     """
 
     enabled: bool = True
@@ -38,22 +38,22 @@ class FineGrained:
 
 
 @dataclass(frozen=True)
-class Decoder:
+class DecoderConfig:
     """A text embedder.
 
     Attributes:
-        name: Under which it is registered.
-        type: What kind it is, such as ``"nvembed"``.
+        name: Its registered name.
+        type: Its kind, such as ``"nvembed"``.
         path: The folder of its files as written, None for the hub's.
-        batch_size: Texts at once; None for the kind's own.
-        max_length: The most tokens of a text, instruction and all; None for the kind's own.
+        batch_size: The number of texts per batch; None for the kind's own.
+        max_length: The maximum number of tokens of a text, including the instruction; None for the kind's own.
         device_map: One of `SHARDED`, or a device; None for the device that a run gives it.
-        trust_remote_code: Whether the code in its folder may be run.
-        instruction: What it is told to do with a text; None for the kind's own, ``""`` for nothing. Under the key
-            ``embedding_model`` nothing is the default, as in CLIP-CC-Bench's code.
+        trust_remote_code: Allows running the code in its folder.
+        instruction: The instruction in front of a text; None for the kind's own, ``""`` for none. Under the key
+            ``embedding_model`` the default is none, as in CLIP-CC-Bench's code.
         torch_dtype: The precision of its weights, one of `TORCH_DTYPES`; None for the run's.
-        attention: How attention is computed, one of `ATTENTION`; None for the library's choice.
-        fine_grained: How captions are compared sentence by sentence.
+        attention: The implementation of attention, one of `ATTENTION`; None for the library's choice.
+        fine_grained: Options of the sentence-by-sentence comparison.
     """
 
     name: str
@@ -66,17 +66,17 @@ class Decoder:
     instruction: str | None = None
     torch_dtype: str | None = None
     attention: str | None = None
-    fine_grained: FineGrained = FineGrained()
+    fine_grained: SentenceOptions = SentenceOptions()
 
 
 @dataclass(frozen=True)
 class Processing:
-    """How an evaluation is run.
+    """Options of running an evaluation.
 
     Attributes:
         device: ``"cpu"``, ``"cuda"``, ``"cuda:N"``, ``"mps"``; None leaves it to the command.
-        clear_cache_interval: After how many samples a GPU's unused memory is given back; None never.
-        progress_interval: After how many samples a line tells how far it is; None leaves it to the command.
+        clear_cache_interval: The number of samples after which a GPU's unused memory is freed; None for never.
+        progress_interval: The number of samples between lines of progress; None leaves it to the command.
     """
 
     device: str | None = None
@@ -86,7 +86,7 @@ class Processing:
 
 @dataclass(frozen=True)
 class DataPaths:
-    """Where things lie, as written: relative to the base folder."""
+    """Paths of files and folders, as written: relative to the base folder."""
 
     ground_truth_file: str = "data/ground_truth/clip_cc_dataset.json"
     predictions_dir: str = "data/models"
@@ -99,7 +99,7 @@ class Logging:
 
     Attributes:
         level: The least severe messages that it gets, one of `LEVELS`.
-        prefix: What its name begins with; None for one made of the decoder's name.
+        prefix: The beginning of its name; None for one made of the decoder's name.
     """
 
     level: str = "INFO"
@@ -108,20 +108,20 @@ class Logging:
 
 @dataclass(frozen=True)
 class ClipCcConfig:
-    """What a configuration file says.
+    """The content of a configuration file.
 
     Attributes:
         path: The file, absolute.
         decoder: The text embedder that compares captions.
-        processing: How it is run.
-        data_paths: Where things lie; see `resolved`.
+        processing: The options of the run.
+        data_paths: The paths of files and folders; see `resolved`.
         models_to_evaluate: The names of captioners.
         logging: The log file.
-        section: Which of `SECTIONS` has the text embedder; it decides which form the result files have.
+        section: The one of `SECTIONS` with the text embedder; it decides the form of the result files.
     """
 
     path: Path
-    decoder: Decoder
+    decoder: DecoderConfig
     processing: Processing = Processing()
     data_paths: DataPaths = DataPaths()
     models_to_evaluate: tuple[str, ...] = field(default=())
@@ -154,12 +154,12 @@ def read_config(path: str | Path) -> ClipCcConfig:
     """Reads a configuration file. The section ``decoder`` or ``embedding_model`` must be there, the others may.
 
     Raises:
-        DefinitionError: If the file is missing, is no YAML, or has a key that is unknown or of another type.
+        DefinitionError: If the file is missing, is not YAML, or has a key that is unknown or of another type.
     """
     path = expanded(path).absolute()
     top = _Section(_parsed(path), "", path)
     top.only(*SECTIONS, "processing", "data_paths", "models_to_evaluate", "logging")
-    given = [each for each in SECTIONS if top.content.get(each) is not None]
+    given = [section for section in SECTIONS if top.content.get(section) is not None]
     if len(given) > 1:
         raise top.fault(given[1], f"not be there beside {given[0]!r}: both describe the text embedder")
     section = given[0] if given else SECTIONS[0]
@@ -174,7 +174,7 @@ def read_config(path: str | Path) -> ClipCcConfig:
     )
 
 
-def _decoder(section: _Section) -> Decoder:
+def _decoder(section: _Section) -> DecoderConfig:
     section.only(
         "name", "path", "type", "batch_size", "max_length", "device_map", "trust_remote_code", "additional_params",
         "fine_grained",
@@ -183,7 +183,7 @@ def _decoder(section: _Section) -> Decoder:
     more.only("instruction_for_retrieval", "torch_dtype", "attn_implementation")
     fine = section.section("fine_grained")
     fine.only("enabled", "chunking_method")
-    return Decoder(
+    return DecoderConfig(
         name=section.needed("name", _name),
         type=section.needed("type", _word),
         path=section.get("path", _word, None),
@@ -194,7 +194,7 @@ def _decoder(section: _Section) -> Decoder:
         instruction=more.get("instruction_for_retrieval", _text, None if section.name == SECTIONS[0] else ""),
         torch_dtype=more.get("torch_dtype", _one_of(TORCH_DTYPES), None),
         attention=more.get("attn_implementation", _one_of(ATTENTION), None),
-        fine_grained=FineGrained(
+        fine_grained=SentenceOptions(
             enabled=fine.get("enabled", _switch, True),
             chunking_method=fine.get("chunking_method", _one_of(CHUNKING_METHODS), "nltk"),
         ),
@@ -212,7 +212,7 @@ def _processing(section: _Section) -> Processing:
 
 def _logging(section: _Section) -> Logging:
     section.only("level", "log_prefix")
-    level = section.get("level", _one_of((*LEVELS, *(each.lower() for each in LEVELS))), Logging.level)
+    level = section.get("level", _one_of((*LEVELS, *(level.lower() for level in LEVELS))), Logging.level)
     return Logging(level.upper(), section.get("log_prefix", _file_name, None))
 
 
@@ -341,7 +341,7 @@ def _parsed(path: Path) -> Mapping[str, Any]:
     try:
         content = from_yaml(text)
     except YamlError as error:
-        raise DefinitionError(f"{path} is no YAML: {error}") from error
+        raise DefinitionError(f"{path} is not YAML: {error}") from error
     if not isinstance(content, Mapping):
         raise DefinitionError(
             f"{path} should be a mapping with the key 'decoder' or 'embedding_model', as CLIP-CC-Bench's; it is"

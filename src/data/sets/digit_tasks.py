@@ -38,7 +38,7 @@ LINES: dict[str, tuple[str, ...]] = {
 
 
 def description(name: str) -> str:
-    """What can be seen of a digit, such as "a handwritten seven with straight lines."."""
+    """Describes what can be seen of a digit, such as "a handwritten seven with straight lines."."""
     return f"a handwritten {name} with {next(lines for lines, names in LINES.items() if name in names)}."
 
 

@@ -35,15 +35,15 @@ def load_digits() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         DataError: If scikit-learn has different digits.
     """
     kept = cache_dir("digits") / "digits.npz"
-    found = _read(kept)
-    if found is None:
-        found = _load()
-        if _digest(*found) != _DIGEST:
+    arrays = _read(kept)
+    if arrays is None:
+        arrays = _load()
+        if _digest(*arrays) != _DIGEST:
             raise DataError("the digits of the installed scikit-learn are not the expected 1,797")
         file = io.BytesIO()
-        np.savez_compressed(file, images=found[0], labels=found[1])
+        np.savez_compressed(file, images=arrays[0], labels=arrays[1])
         write_atomically(kept, file.getvalue())
-    return found
+    return arrays
 
 
 def _load() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -57,10 +57,10 @@ def _read(path: Path) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | Non
     """The cached digits, if they are complete."""
     try:
         with np.load(path, allow_pickle=False) as kept:
-            found = kept["images"], kept["labels"]
+            arrays = kept["images"], kept["labels"]
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
-    return found if _digest(*found) == _DIGEST else None
+    return arrays if _digest(*arrays) == _DIGEST else None
 
 
 def _digest(images: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> str:

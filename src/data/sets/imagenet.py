@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.data.formats.folder_level import check_level
 from testbed.data.formats.image_folder import ImageFolder
-from testbed.data.left_out import NO_IMAGES, Leaving, merged
+from testbed.data.left_out import NO_IMAGES, LeftOutLog, merged
 from testbed.data.source import ImageSource
 from testbed.errors import DataError
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=1)
 def information() -> Path:
-    """timm's folder with information about ImageNet; found without importing timm."""
-    found = importlib.util.find_spec("timm")
-    if found is None or found.origin is None:
+    """Returns timm's folder with information about ImageNet; found without importing timm."""
+    spec = importlib.util.find_spec("timm")
+    if spec is None or spec.origin is None:
         raise DataError("timm is not installed; its lists of ImageNet's classes are needed: pip install timm")
-    return Path(found.origin).parent / "data" / "_info"
+    return Path(spec.origin).parent / "data" / "_info"
 
 
 @lru_cache(maxsize=1)
@@ -69,7 +69,7 @@ class ImageNetFolder(ImageFolder):
         root: The folder with the class folders.
         name: The data set's name, for messages.
         classes: The required classes; None means all 1,000.
-        part: Whether some of them may be missing.
+        part: True if some of them may be missing.
 
     Raises:
         DataError: If it has other folders.
@@ -81,24 +81,24 @@ class ImageNetFolder(ImageFolder):
         wanted = list(range(len(synsets()))) if classes is None else list(classes)
         by_name = {synsets()[label]: index for index, label in enumerate(wanted)}
         by_number = {str(index): index for index in range(len(wanted))}
-        found = list(self.class_names or ())
+        names = list(self.class_names or ())
         fits = set.issubset if part else set.__eq__
-        places = next((each for each in (by_name, by_number) if fits(set(found), set(each))), None)
+        places = next((labels for labels in (by_name, by_number) if fits(set(names), set(labels))), None)
         if places is None:
-            raise DataError(self._difference(found, by_name))
-        missing = [name for name in places if name not in set(found)]
+            raise DataError(self._difference(names, by_name))
+        missing = [name for name in places if name not in set(names)]
         if missing:
-            leaving = Leaving()
-            for each in missing:
-                leaving.out(each, NO_IMAGES, expected=True)
+            leaving = LeftOutLog()
+            for absent in missing:
+                leaving.out(absent, NO_IMAGES, expected=True)
             self.left_out = merged([*self.left_out, *leaving.found()])
-        self.targets = [places[found[target]] for target in self.targets]
+        self.targets = [places[names[target]] for target in self.targets]
         self.class_names = list(by_name)
 
-    def _difference(self, found: Sequence[str], wanted: dict[str, int]) -> str:
-        unknown = [name for name in found if name not in wanted]
-        missing = [name for name in wanted if name not in set(found)]
-        details = [f"{len(found):,} folders were found"]
+    def _difference(self, names: Sequence[str], wanted: dict[str, int]) -> str:
+        unknown = [name for name in names if name not in wanted]
+        missing = [name for name in wanted if name not in set(names)]
+        details = [f"{len(names):,} folders were found"]
         if missing:
             details.append(f"{len(missing):,} of those are missing, the first is {missing[0]}")
         if unknown:
@@ -109,7 +109,7 @@ class ImageNetFolder(ImageFolder):
         )
 
 
-class Selected(ImageSource):
+class SelectedSamples(ImageSource):
     """Some samples of another source, with new targets."""
 
     def __init__(
@@ -142,17 +142,17 @@ class Selected(ImageSource):
         return self.source.digests([self.positions[position] for position in positions])
 
 
-def of_classes(source: ImageSource, groups: Sequence[Sequence[int]]) -> Selected:
+def of_classes(source: ImageSource, groups: Sequence[Sequence[int]]) -> SelectedSamples:
     """The samples whose target is in a group of classes; the new target is the index of the group."""
     group_of = {label: index for index, group in enumerate(groups) for label in group}
     positions = [position for position, target in enumerate(source.targets) if target in group_of]
     names = None
     if source.class_names is not None:
         names = [", ".join(source.class_names[label] for label in group) for group in groups]
-    return Selected(source, positions, [group_of[source.targets[position]] for position in positions], names)
+    return SelectedSamples(source, positions, [group_of[source.targets[position]] for position in positions], names)
 
 
-def share_of_each_class(source: ImageSource, one_of: int) -> Selected:
+def share_of_each_class(source: ImageSource, one_of: int) -> SelectedSamples:
     """A fixed share of the samples of each class, at least one: those with the lowest SHA-256 of their file name.
 
     This rule needs no random generator; data sets of the same files (such as ImageNet-C) get the same samples.
@@ -165,18 +165,18 @@ def share_of_each_class(source: ImageSource, one_of: int) -> Selected:
         ranked = sorted(positions, key=lambda position: _rank(source.ids[position]))
         kept += ranked[: max(1, len(positions) // one_of)]
     kept.sort()
-    return Selected(source, kept, [source.targets[position] for position in kept], source.class_names)
+    return SelectedSamples(source, kept, [source.targets[position] for position in kept], source.class_names)
 
 
 def _rank(sample_id: str) -> bytes:
     return hashlib.sha256(Path(sample_id).stem.encode()).digest()
 
 
-def with_real_labels(source: ImageSource) -> Selected:
-    """ImageNet's validation images with all their true classes instead of the one of their folder.
+def with_real_labels(source: ImageSource) -> SelectedSamples:
+    """Returns ImageNet's validation images with all their true classes instead of that of their folder.
 
     Raises:
-        DataError: If a file's name does not say which validation image it is.
+        DataError: If a file's name does not identify the validation image.
     """
     labels = real_labels()
     targets = []
@@ -189,18 +189,18 @@ def with_real_labels(source: ImageSource) -> Selected:
                 f" ILSVRC2012_val_00050000, unlike {sample_id}"
             )
         targets.append(labels[int(number) - 1])
-    return Selected(source, range(len(source)), targets, source.class_names)
+    return SelectedSamples(source, range(len(source)), targets, source.class_names)
 
 
 def class_names() -> list[str]:
-    """OpenAI's names of the 1,000 classes, in the order of the sorted WordNet ids (they come with open_clip)."""
+    """Returns OpenAI's names of the 1,000 classes, in the order of the sorted WordNet ids (from open_clip)."""
     from open_clip import IMAGENET_CLASSNAMES
 
     return list(IMAGENET_CLASSNAMES)
 
 
 def templates() -> list[str]:
-    """OpenAI's 80 prompt templates (they come with open_clip)."""
+    """Returns OpenAI's 80 prompt templates (they come with open_clip)."""
     from open_clip import OPENAI_IMAGENET_TEMPLATES
 
     return [template("{c}") for template in OPENAI_IMAGENET_TEMPLATES]

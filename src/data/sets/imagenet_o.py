@@ -32,10 +32,12 @@ def read_classes(root: Path, name: str) -> list[int]:
     number = {synset: label for label, synset in enumerate(synsets())}
     others = [folder for folder in folders if folder not in number]
     if others or not folders:
-        found = f"{len(others):,} of {len(folders):,} are not, the first is {others[0]}" if others else "there are none"
+        detail = (
+            f"{len(others):,} of {len(folders):,} are not, the first is {others[0]}" if others else "there are none"
+        )
         raise DataError(
             f"data set {name!r}: {root} should contain folders named by WordNet ids of ImageNet's classes, as"
-            f" in the archive of https://github.com/hendrycks/natural-adv-examples; {found}"
+            f" in the archive of https://github.com/hendrycks/natural-adv-examples; {detail}"
         )
     return [number[folder] for folder in folders]
 
@@ -53,7 +55,9 @@ class WithUnknown(ImageSource):
         self.parts = (unknown, known)
         self.name = unknown.name
         self.left_out = merged((*unknown.left_out, *known.left_out))
-        self.ids = [f"{name}/{each}" for name, part in zip(names, self.parts, strict=True) for each in part.ids]
+        self.ids = [
+            f"{name}/{sample_id}" for name, part in zip(names, self.parts, strict=True) for sample_id in part.ids
+        ]
         self.targets = [UNKNOWN] * len(unknown) + list(known.targets)
         self.class_names = known.class_names
 
@@ -70,11 +74,11 @@ class WithUnknown(ImageSource):
     def digests(self, positions: Sequence[int]) -> list[str]:
         """A digest of the content of each of these samples."""
         places = [self._find(position) for position in positions]
-        found = [
+        iterators = [
             iter(source.digests([own for part, own in places if part == which]))
             for which, source in enumerate(self.parts)
         ]
-        return [next(found[part]) for part, _ in places]
+        return [next(iterators[part]) for part, _ in places]
 
     def _find(self, position: int) -> tuple[int, int]:
         """The part, and the position in it."""
@@ -83,7 +87,7 @@ class WithUnknown(ImageSource):
 
 
 def imagenet_o(root: Path, name: str, val: ImageSource) -> WithUnknown:
-    """ImageNet-O, and the images of its classes in the validation set; a target is the index of the class.
+    """Returns ImageNet-O, and the images of its classes in the validation set; a target is the index of the class.
 
     Raises:
         DataError: If the folder has other contents.

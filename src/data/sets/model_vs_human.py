@@ -1,4 +1,4 @@
-"""model-vs-human's images (Geirhos et al. 2021): 16 classes, and what people said to each.
+"""model-vs-human's images (Geirhos et al. 2021): 16 classes, and people's answers to each.
 
 The archives of https://github.com/bethgelab/model-vs-human/releases hold a folder for each set: with a folder for each
 class, or with ``dnn/session-1`` and files named ``NUMBER_SET_SUBJECT_CONDITION_CLASS_…``.
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from testbed.data.formats.image_folder import image_files
 from testbed.data.formats.image_lists import ListedImages
-from testbed.data.left_out import Leaving
+from testbed.data.left_out import LeftOutLog
 from testbed.errors import DataError
 
 CLASSES = tuple(
@@ -26,32 +26,32 @@ class ModelVsHuman(ListedImages):
     Args:
         root: The set's folder.
         name: The data set's name, for messages.
-        textures: Whether the names of the files tell the class of the texture (``cat1-dog2.png``).
+        textures: True if the names of the files have the class of the texture (``cat1-dog2.png``).
 
     Raises:
-        DataError: If the folder is missing, or an image is of none of the classes.
+        DataError: If the folder is missing, or an image belongs to none of the classes.
     """
 
     def __init__(self, root: Path, name: str, textures: bool) -> None:
         sessions = (root / "dnn").is_dir()
         base = root / "dnn" if sessions else root
-        files = sorted(image_files(base, Leaving())) if base.is_dir() else []
+        files = sorted(image_files(base, LeftOutLog())) if base.is_dir() else []
         if not files:
             raise DataError(
                 f"data set {name!r}: {root} should hold a folder for each of 16 classes, or dnn/session-1/ with images,"
                 " as in the archives of https://github.com/bethgelab/model-vs-human/releases; there are no images"
             )
-        found = [_of_session(file, name) if sessions else _of_folder(file, name) for file in files]
-        targets = [CLASSES.index(label) for label, _ in found]
+        labelled = [_of_session(file, name) if sessions else _of_folder(file, name) for file in files]
+        targets = [CLASSES.index(label) for label, _ in labelled]
         super().__init__(base, name, files, targets, CLASSES)
         if textures:
             self.slices = [{"texture": _texture(file, name)} for file in self.ids]
         elif sessions:
-            self.slices = [{"condition": condition} for _, condition in found]
+            self.slices = [{"condition": condition} for _, condition in labelled]
 
 
 def short_name(file: str) -> str:
-    """What tells an image of a set, without the number of a trial: its name as people's responses have it."""
+    """Returns the name of an image in people's responses, without the number of a trial."""
     parts = file.rpartition("/")[2].split("_")
     return "_".join(parts[-2:]) if len(parts) > 1 and parts[-2].startswith("n0") else parts[-1]
 
@@ -69,7 +69,7 @@ def _of_session(file: str, name: str) -> tuple[str, str]:
 
 def _class(label: str, file: str, name: str) -> str:
     if label not in CLASSES:
-        raise DataError(f"data set {name!r}: {file} is of {label!r}, which is none of {', '.join(CLASSES)}")
+        raise DataError(f"data set {name!r}: {file} is of {label!r}, which is not one of {', '.join(CLASSES)}")
     return label
 
 

@@ -47,7 +47,7 @@ class LineFiles:
         captions: The file of a language's captions, with ``{}`` for the language.
         json: The name of CLIP benchmark's JSON file.
         places: Folders that may contain the files, below the data set's.
-        origin: Where they are published.
+        origin: Their published place.
     """
 
     languages: tuple[str, ...]
@@ -135,7 +135,7 @@ def _made_by_clip_benchmark(path: Path, name: str) -> list[tuple[str, list[str]]
 
 
 def crossmodal_captions(root: Path, language: str, name: str = "crossmodal3600") -> CaptionedImages:
-    """Crossmodal-3600 with all captions of a language; images can be sliced by where they were taken.
+    """Returns Crossmodal-3600 with all captions of a language; images can be sliced by where they were taken.
 
     Args:
         root: The folder with ``captions.jsonl`` and ``images``, or with a folder ``xm3600`` of these.

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from testbed.data.formats.annotations import checked_path
 from testbed.data.formats.image_folder import image_files
 from testbed.data.formats.image_lists import FileImages
-from testbed.data.left_out import Leaving
+from testbed.data.left_out import LeftOutLog
 from testbed.errors import DataError
 
 if TYPE_CHECKING:
     pass
 
 
-class Mapping(NamedTuple):
+class SharedClasses(NamedTuple):
     """The classes that ObjectNet and ImageNet share, sorted by the name of their folder.
 
     Attributes:
@@ -35,7 +35,7 @@ class Mapping(NamedTuple):
     classes: list[list[int]]
 
 
-def read_mapping(root: Path) -> Mapping:
+def read_mapping(root: Path) -> SharedClasses:
     """The shared classes, from the folder ``mappings``.
 
     Raises:
@@ -60,10 +60,12 @@ def read_mapping(root: Path) -> Mapping:
     except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:
         raise DataError(f"ObjectNet's mappings in {folder} are inconsistent: {error!r}") from error
     if not shared or len({label for group in classes for label in group}) != sum(map(len, classes)):
-        raise DataError(f"ObjectNet's mappings in {folder} give {len(shared)} shared classes that overlap or are none")
+        raise DataError(
+            f"ObjectNet's mappings in {folder} give {len(shared)} shared classes that overlap or are unknown"
+        )
     for place, _ in shared:
         checked_path(place, str(folder / "folder_to_objectnet_label.json"))
-    return Mapping([place for place, _ in shared], [label for _, label in shared], classes)
+    return SharedClasses([place for place, _ in shared], [label for _, label in shared], classes)
 
 
 class ObjectNet(FileImages):
@@ -81,7 +83,7 @@ class ObjectNet(FileImages):
         self.class_names: list[str] = mapping.labels
         self.ids: list[str] = []
         self.targets: list[Any] = []
-        leaving = Leaving()
+        leaving = LeftOutLog()
         for target, folder in enumerate(mapping.folders):
             if not (self.root / folder).is_dir():
                 raise DataError(

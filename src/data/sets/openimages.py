@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.data.formats.image_folder import image_files
 from testbed.data.formats.image_lists import FileImages
-from testbed.data.left_out import Leaving
+from testbed.data.left_out import LeftOutLog
 from testbed.data.sets.imagenet import synsets
 from testbed.errors import DataError
 
@@ -57,7 +57,7 @@ def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path} is no JSON: {error}") from error
+        raise DataError(f"{path} is not JSON: {error}") from error
 
 
 @contextmanager
@@ -109,7 +109,7 @@ class OpenImages(FileImages):
         self.class_names: list[str] = [synsets()[label] for label in classes]
         # No two classes of the published map share a label; if two did, the last would win, as in ImageNet-testbed.
         target_of = read_labels(root, {label: index for index, label in enumerate(classes.values())})
-        paths = {PurePosixPath(path).stem: path for path in image_files(root, Leaving())}
+        paths = {PurePosixPath(path).stem: path for path in image_files(root, LeftOutLog())}
         if (root / INDICES).is_file():
             target_of = self._listed(target_of, sorted(paths))
         missing = sorted(set(target_of) - set(paths))

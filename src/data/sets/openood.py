@@ -17,10 +17,10 @@ class ListedByOpenOOD(ListedImages):
         root: The folder with ``benchmark_imglist``, ``images_largescale`` and ``images_classic``.
         name: The data set's name, for messages.
         file: The list, such as ``test_ninco.txt``.
-        images: The folder that its paths begin in.
+        images: The folder that its paths are relative to.
 
     Raises:
-        DataError: If the list or the folder is missing, or a line is none of a list.
+        DataError: If the list or the folder is missing, or a line does not fit such a list.
     """
 
     def __init__(self, root: Path, name: str, file: str, images: str) -> None:

@@ -1,7 +1,7 @@
 """Frames of videos in sets around anchors: ImageNet-Vid-Robust and YTBB-Robust (Shankar et al., "Do image classifiers
 generalize across time?", 2019).
 
-A sample is a frame; its target are the classes that are right for it. Its slices say to which anchor's set it belongs,
+A sample is a frame; its target is the set of right classes. Its slices name the anchor's set that it belongs to,
 ``{"set": …, "anchor": whether it is the anchor itself}``, so that the metrics pm0 and pm10 follow from what is stored.
 """
 
@@ -85,7 +85,7 @@ class ClassMap:
             raise DataError(f"rev_class_idx_map.json in {root} does not map classes to lists of classes") from error
 
     def places(self, labels: Sequence[int]) -> list[int]:
-        """Video classes as indices of `groups`, without those that ImageNet lacks, since no model can predict them."""
+        """Returns video classes as indices of `groups`, without those missing in ImageNet, which no model predicts."""
         return sorted({self.place[label] for label in labels if label in self.place})
 
 
@@ -119,7 +119,7 @@ def read_json(root: Path, name: str) -> Any:
 
 @contextmanager
 def _in_form(root: Path, name: str) -> Iterator[None]:
-    """Says which data set it is whose metadata have another form than is read within."""
+    """Names the data set in errors about metadata of another form than expected."""
     try:
         yield
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError, csv.Error) as error:
@@ -153,7 +153,7 @@ def _vid_robust(root: Path, name: str) -> FrameSets:
     labels = {
         frame.removeprefix(prefix): classes.places(right) for frame, right in read_json(root, "labels.json").items()
     }
-    unlabelled = next((each for anchor in sets for each in (anchor, *sets[anchor]) if each not in labels), None)
+    unlabelled = next((member for anchor in sets for member in (anchor, *sets[anchor]) if member not in labels), None)
     if unlabelled is not None:
         raise DataError(f"data set {name!r}: labels.json lacks the frame {unlabelled}")
     return FrameSets(frames, name, sets, labels, [str(label) for label in sorted(classes.place)])
@@ -210,10 +210,10 @@ def _annotations(given: Any) -> dict[str, set[str]]:
     """Maps frames, or anchors and frames, to their rating; the last of several reviews counts."""
     words = given["labels"]
     return {
-        ",".join("/".join(Path(part).parts[-2:]) for part in each["key"].split(",")): {
-            words[number] for number in each["labels"]
+        ",".join("/".join(Path(part).parts[-2:]) for part in annotation["key"].split(",")): {
+            words[number] for number in annotation["labels"]
         }
-        for each in given["annotations"]
+        for annotation in given["annotations"]
     }
 
 

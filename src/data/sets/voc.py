@@ -54,7 +54,7 @@ class VOCImages(ListedImages):
 
     def __init__(self, root: Path, name: str, split: str) -> None:
         images = read_split(root, name, split)
-        labels = [sorted({each.label for each in read_objects(root, name, image)}) for image in images]
+        labels = [sorted({box.label for box in read_objects(root, name, image)}) for image in images]
         super().__init__(root, name, [_file(image) for image in images], labels, CLASSES)
 
 
@@ -81,11 +81,11 @@ class VOCObjects(ImageSource):
         self.files: list[str] = []
         self.boxes: list[Box] = []
         for image in read_split(root, name, split):
-            for number, found in enumerate(read_objects(root, name, image)):
+            for number, annotated in enumerate(read_objects(root, name, image)):
                 self.ids.append(f"{_file(image)}#{number}")
                 self.files.append(_file(image))
-                self.targets.append(found.label)
-                self.boxes.append(found.box)
+                self.targets.append(annotated.label)
+                self.boxes.append(annotated.box)
 
     def encoded(self, position: int) -> Path | bytes | None:
         """The file of an image, or its bytes."""
@@ -137,11 +137,11 @@ def read_objects(root: Path, name: str, image: str) -> list[VOCObject]:
 
 
 def _objects(annotation: ElementTree.Element) -> Iterator[VOCObject]:
-    for found in annotation.findall("object"):
-        word = (found.findtext("name") or "").strip()
+    for element in annotation.findall("object"):
+        word = (element.findtext("name") or "").strip()
         if word not in CLASSES:
             raise ValueError(f"an object has the name {word!r}, which is not one of the 20 classes")
-        sides = [float(found.findtext(f"bndbox/{side}") or "nan") for side in ("xmin", "ymin", "xmax", "ymax")]
+        sides = [float(element.findtext(f"bndbox/{side}") or "nan") for side in ("xmin", "ymin", "xmax", "ymax")]
         if not (0 <= sides[0] < sides[2] <= _LARGEST and 0 <= sides[1] < sides[3] <= _LARGEST):
             raise ValueError(f"an object has the box {sides}")
         left, top, right, bottom = (int(side) for side in sides)

@@ -51,7 +51,7 @@ def _read(path: Path, name: str) -> list[dict[str, str]]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
-            missing = [each for each in _COLUMNS if each not in (reader.fieldnames or ())]
+            missing = [column for column in _COLUMNS if column not in (reader.fieldnames or ())]
             if missing:
                 raise DataError(f"data set {name!r}: {path} has no column {missing[0]}; expected {', '.join(_COLUMNS)}")
             rows = [dict(row) for row in reader]

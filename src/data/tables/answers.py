@@ -26,7 +26,7 @@ _LONGEST_CELL = 32_767  # characters, in a workbook; a longer text is cut silent
 
 
 def is_prediction_table(path: Path) -> bool:
-    """Whether a file has answers in VLMEvalKit's form, not in one of `testbed.data.formats.predictions`.
+    """Checks whether a file has answers in VLMEvalKit's form, not in one of `testbed.data.formats.predictions`.
 
     A JSON file has if its first record has an index and a prediction, and either no id or a question.
     """
@@ -37,7 +37,7 @@ def is_prediction_table(path: Path) -> bool:
             text = file.read(_BEGINNING).decode("utf-8-sig", "ignore").lstrip()
         record, _ = json.JSONDecoder().raw_decode(text, text.index("{")) if text.startswith("[") else (None, 0)
     except (OSError, ValueError, RecursionError):
-        return False  # whoever reads the file says what is wrong
+        return False  # the error is reported when the file is read
     return (
         isinstance(record, dict) and {INDEX, PREDICTION} <= set(record) and (ID not in record or "question" in record)
     )
@@ -76,8 +76,8 @@ def read_prediction_table(path: Path) -> Predictions:
             beside = {name: row[name] for name in EXTRAS if row.get(name, "").strip()}  # such as the reasoning
             extras[sample] = {name: said for name, said in beside.items() if fault_of(said) is None}
     if PREDICTION not in columns:
-        found = f"it has {shortened(', '.join(sorted(columns)), 200)}" if columns else "it has no records"
-        raise DataError(f"{path} has no {PREDICTION}s, which VLMEvalKit's files of answers have; {found}")
+        content = f"it has {shortened(', '.join(sorted(columns)), 200)}" if columns else "it has no records"
+        raise DataError(f"{path} has no {PREDICTION}s, which VLMEvalKit's files of answers have; {content}")
     if cut:
         log.warning(
             "%s: %d of %d answers have %s characters, the most that a cell of a workbook takes; they may have been cut",

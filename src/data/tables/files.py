@@ -108,7 +108,7 @@ def _workbook_rows(path: Path) -> Iterator[list[str]]:
         book = openpyxl.load_workbook(path, read_only=True, keep_links=False)
         try:
             sheet = book.worksheets[0]
-            sheet.reset_dimensions()  # what the file says of its size may be wrong
+            sheet.reset_dimensions()  # the size that the file declares may be wrong
             for row in sheet.iter_rows(values_only=True):
                 yield [_CONTROL.sub(lambda code: chr(int(code[1], 16)), text_of(value)) for value in row]
         finally:

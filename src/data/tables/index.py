@@ -1,4 +1,4 @@
-"""Where the rows of a table are: it is read once, from its beginning to its end, and its index is cached."""
+"""Index of a table's rows: it is read once, from its beginning to its end, and the index is cached."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class TableIndex(FileIndex):
     """The rows of a table.
 
     Attributes:
-        md5: Of its bytes, in hexadecimal.
+        md5: The digest of its bytes, in hexadecimal.
         columns: The names of the columns.
         lines: The first line of each row.
-        offsets: Where each row begins, in bytes.
+        offsets: The offset of each row, in bytes.
         sizes: The bytes of each row.
         cells: The text of each row's cells, in the order of the columns; ``""`` for pictures and for what is faulty.
-        marks: Of each picture of each row, a digest of its bytes, or ``=`` and the index of the row that has it.
-        faults: Why a row cannot be used; ``""`` if it can.
+        marks: For each picture of each row, a digest of its bytes, or ``=`` and the index of the row that has it.
+        faults: The reason why a row cannot be used; ``""`` if it can.
     """
 
     WHAT, FOLDER, REVISION = "table", "tables", 2
@@ -152,7 +152,7 @@ def _text(path: Path, row: TsvRow, cell: bytes) -> str:
 
 
 def _marks(cell: bytes) -> list[str]:
-    """A mark of each picture; what is faulty is told when the row is read."""
+    """Returns a mark of each picture; faults are reported when the row is read."""
     try:
         parts = parts_of(cell.decode(), IMAGE)
         return [_REFERENCE + part if is_reference(part) else image_digest(decoded(part, IMAGE)) for part in parts]

@@ -1,4 +1,4 @@
-"""The tables that VLMEvalKit knows, and where they lie: ``ROOT/NAME.tsv``, with pictures in ``ROOT/images/NAME``.
+"""Tables that VLMEvalKit knows, and their places: ``ROOT/NAME.tsv``, with pictures in ``ROOT/images/NAME``.
 
 The list in ``known_tables.tsv`` is of VLMEvalKit at e8e78f0 (2026-08-18). Nothing is downloaded from its URLs.
 """
@@ -41,13 +41,13 @@ _FAMILIES_BY_PART = {"MM_NIAH": "MMNIAH", "CRPE": "CRPE", "OCRVQA": "OCRVQA", "Q
 
 @dataclass(frozen=True)
 class KnownTable:
-    """A table that VLMEvalKit knows by name.
+    """A table of VLMEvalKit's, by name.
 
     Attributes:
         name: Its name.
-        url: Where it is published; of one in parts, the URLs of these in order, with spaces between. Empty if there is
+        url: Its published URL; of one in parts, the URLs of these in order, with spaces between. Empty if there is
             none: VLMEvalKit makes the table by itself, or expects it in its place.
-        md5: Of the published file; empty if it is not told.
+        md5: The digest of the published file; empty if it is not published.
         kind: VLMEvalKit's ``TYPE``: ``"MCQ"``, ``"VQA"``, ``"Y/N"``, ``"Caption"``, …; empty if there is none.
         modality: ``"IMAGE"``, ``"VIDEO"`` or ``"TEXT"``.
         prompt_class: VLMEvalKit's class that makes the prompts.
@@ -65,23 +65,23 @@ class KnownTable:
 
 @cache
 def known_tables() -> Mapping[str, KnownTable]:
-    """The tables that VLMEvalKit knows, by name."""
+    """Returns VLMEvalKit's tables by name."""
     text = (resources.files("testbed.data.tables") / "known_tables.tsv").read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
     return MappingProxyType({row["name"]: KnownTable(**row) for row in rows})
 
 
 def find_table(name: str, shared: str = "") -> Path:
-    """The file of a table: ``NAME.tsv`` in the root (`testbed.paths.lmu_data_root`).
+    """Returns the file of a table: ``NAME.tsv`` in the root (`testbed.paths.lmu_data_root`).
 
     Where it is missing, the file of the set that has the same table (``shared``) takes its place: VLMEvalKit keeps the
     table of ``WeMath_COT`` as ``WeMath_COT.tsv``, which is ``WeMath.tsv`` under another name.
 
     As in VLMEvalKit, ``NAME_local.tsv``, whose pictures are files, takes its place if it is there and ``NAME.tsv`` has
-    more than 1 GiB, or is missing. A file with the last part of the URL as its name is found too.
+    more than 1 GiB, or is missing. A file with the last part of the URL as its name is also found.
 
     Raises:
-        DataError: If there is none; says where it was looked for, and where it is published.
+        DataError: If there is none; the message names the places searched, and where it is published.
     """
     if not name or name in (".", "..") or any(character in name for character in "/\\\0"):
         raise DataError(f"the name of a table is that of a file in the folder of tables without .tsv; got {name!r}")
@@ -89,12 +89,12 @@ def find_table(name: str, shared: str = "") -> Path:
     names = [f"{name}.tsv", *([f"{shared}.tsv"] if shared else [])]
     if known is not None and known.url.endswith(".tsv"):
         names.append(known.url.rpartition("/")[2])
-    found = next((path for each in names if (path := root / each).is_file()), None)
+    table = next((path for name in names if (path := root / name).is_file()), None)
     local = root / f"{name}_local.tsv"
-    if local.is_file() and (found is None or found.stat().st_size > _LARGE):
+    if local.is_file() and (table is None or table.stat().st_size > _LARGE):
         return local
-    if found is not None:
-        return found
+    if table is not None:
+        return table
     looked = ", ".join(dict.fromkeys([*names, local.name]))
     place = f"{root}{'' if root.is_dir() else ', which does not exist'}"
     raise DataError(
@@ -104,7 +104,7 @@ def find_table(name: str, shared: str = "") -> Path:
 
 
 def has_table(name: str) -> bool:
-    """Whether the root has a table of a name."""
+    """Checks whether the root has a table of a name."""
     if not name or len(name) > _LONGEST_NAME or any(character in name for character in "/\\\0:@+"):
         return False
     root = lmu_data_root()
@@ -153,7 +153,7 @@ class QuestionTable:
         self.shared = shared
 
     def spec(self) -> dict[str, Any]:
-        """Which table it is, and how it is read."""
+        """Returns what identifies the table and the way it is read."""
         return {"table": self.shared or self.name, "tsv_reading": self.tsv_reading}
 
     def open(self) -> TableSource:
@@ -169,11 +169,11 @@ class QuestionTable:
             return TableSource(path, tsv_reading=self.tsv_reading, required=self.required)
         path, known = find_table(self.name, self.shared), known_tables().get(self.name)
         local = path.name == f"{self.name}_local.tsv"
-        folders = [picture_folder(each) for each in (self.name, self.shared) if each]
+        folders = [picture_folder(name) for name in (self.name, self.shared) if name]
         return TableSource(
             path,
             self.shared or self.name,
-            next((each for each in folders if each.is_dir()), folders[-1]),
+            next((folder for folder in folders if folder.is_dir()), folders[-1]),
             self.tsv_reading,
             known.md5 if known is not None and not local else "",
             self.required,
@@ -181,11 +181,11 @@ class QuestionTable:
 
 
 def _origin(name: str, known: KnownTable | None) -> str:
-    """Where a table comes from."""
+    """Returns a hint about a table's origin."""
     if known is None:
         near = difflib.get_close_matches(name, known_tables(), 3, 0.6)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        return f"VLMEvalKit knows no table of this name{hint}"
+        return f"VLMEvalKit has no table of this name{hint}"
     if not known.url:
         return "VLMEvalKit has no URL for it"
     parts = " + ".join(known.url.split())

@@ -1,4 +1,4 @@
-"""What is in the cells of pictures: base64, names of files, and lists of these. Nothing in a cell is run as code."""
+"""Reads the cells of pictures: base64, names of files, and lists of these. Nothing in a cell is run as code."""
 
 from __future__ import annotations
 
@@ -34,32 +34,32 @@ def parts_of(cell: str, what: str) -> list[str]:
     if not (len(text) > 1 and text.startswith("[") and text.endswith("]")):
         return [text] if text else []
     try:
-        found = json.loads(text)
+        parts = json.loads(text)
     except (ValueError, RecursionError):
-        found = _python_list(text)
-    if not isinstance(found, list) or not all(isinstance(each, str | int) for each in found):
+        parts = _python_list(text)
+    if not isinstance(parts, list) or not all(isinstance(value, str | int) for value in parts):
         raise SampleError(f"{what} holds {shortened(text)}; expected a list of texts")
-    return [str(each) for each in found]
+    return [str(value) for value in parts]
 
 
 def _python_list(text: str) -> list[str | int] | None:
     """A list of texts and integers in Python form; None if it is anything else."""
-    found: list[str | int] = []
+    items: list[str | int] = []
     place, mark = 1, ","
     while mark == "," and text[place:].strip() != "]":
         element = _ELEMENT.match(text, place)
         if element is None:
             return None
         try:
-            found.append(ast.literal_eval(element[1]))
+            items.append(ast.literal_eval(element[1]))
         except (ValueError, SyntaxError):
             return None
         place, mark = element.end(), element[2]
-    return found if text[place:].strip() in ("", "]") else None
+    return items if text[place:].strip() in ("", "]") else None
 
 
 def is_reference(part: str) -> bool:
-    """Whether a text is the index of the row that has the picture."""
+    """Checks whether a text is the index of the row that has the picture."""
     return len(part) <= LONGEST_REFERENCE
 
 
@@ -85,9 +85,9 @@ def picture_file(folder: Path, name: str, what: str, most: int | None = MAX_PICT
     Args:
         folder: The folder of pictures; the file must be below it.
         name: The path: absolute, or relative to the folder.
-        what: What messages call the picture.
+        what: The picture's name in messages.
         most: Bytes that it may have; None for any number.
-        kind: What messages call the files of the folder.
+        kind: The name of the folder's files in messages.
 
     Raises:
         SampleError: If it is outside the folder, missing, no plain file, or too large.
@@ -98,15 +98,15 @@ def picture_file(folder: Path, name: str, what: str, most: int | None = MAX_PICT
             raise SampleError(
                 f"{what}: {shortened(name, 200)} is outside the folder of {kind} {folder}; nothing was read"
             )
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         raise SampleError(f"{what}: {shortened(name, 200)} in {folder} cannot be read: {error.strerror}") from error
     except ValueError as error:  # a null character, or half of a surrogate pair, which a list in JSON may have
-        raise SampleError(f"{what}: {shortened(name, 200)} is no name that a file can have: {error}") from error
-    if not stat.S_ISREG(found.st_mode):
+        raise SampleError(f"{what}: {shortened(name, 200)} is not a valid file name: {error}") from error
+    if not stat.S_ISREG(status.st_mode):
         raise SampleError(f"{what}: {path} is not a file")
-    if most is not None and found.st_size > most:
-        raise SampleError(f"{what}: {path} has {found.st_size:,} bytes; the maximum is {most:,}")
+    if most is not None and status.st_size > most:
+        raise SampleError(f"{what}: {path} has {status.st_size:,} bytes; the maximum is {most:,}")
     return path
 
 
@@ -124,7 +124,7 @@ def read_picture(folder: Path, name: str, what: str) -> Picture:
 
 
 def names_of(names: Sequence[str], count: int, index: str) -> list[str]:
-    """What to call the pictures of a row: the names of its files, else after its index."""
+    """Names the pictures of a row: by its files, else by its index."""
     if len(names) == count:
         return list(names)
     return [

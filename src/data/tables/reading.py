@@ -1,4 +1,4 @@
-"""How VLMEvalKit reads the cells of a table: by the defaults of pandas, which turn some texts into something else.
+"""Reads the cells of a table as VLMEvalKit does: by the defaults of pandas, which turn some texts into something else.
 
 ``None``, ``NA``, ``N/A``, ``null``, ``nan`` and others are absent. A column of numbers only becomes numeric: ``1.50``
 is 1.5, ``007`` is 7, and, where a cell is empty, ``5`` is 5.0. A column of ``true`` and ``false`` becomes logical.
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 
 def read_as_vlmevalkit(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The cells of a table as they are told to a model by VLMEvalKit, whose ``load`` calls ``pandas.read_csv``.
+    """Returns the cells of a table as VLMEvalKit passes them to a model; its ``load`` calls ``pandas.read_csv``.
 
     Args:
         columns: The names of the columns.

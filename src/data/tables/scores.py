@@ -1,4 +1,4 @@
-"""What VLMEvalKit wrote beside a file of answers: reports, and the score of each answer. Pickles are never read."""
+"""VLMEvalKit's files beside a file of answers: reports, and the score of each answer. Pickles are never read."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ Value = float | str
 
 @dataclass(frozen=True)
 class RecordedScores:
-    """What lies beside a file of answers.
+    """Recorded scores beside a file of answers.
 
     Attributes:
         predictions: The file of answers.
-        reports: The reports by file name: of a CSV file its rows, by column, numbers as floats and empty cells left
-            out; of a JSON file its value.
-        answers: The score of each answer by its index, by file name; answers whose score is no number are left out.
-        matches: How an answer matches each reference (the column ``eval_match``), by its index, by file name. What
-            these numbers are depends on the set: of ANLS they are distances. ``eval_score`` is their mean, whatever
-            they are, and not the score that VLMEvalKit reports.
+        reports: The reports by file name: for a CSV file its rows, by column, numbers as floats and empty cells left
+            out; for a JSON file its value.
+        answers: The score of each answer by its index, by file name; answers whose score is not a number are left out.
+        matches: The match of an answer with each reference (the column ``eval_match``), by its index, by file name.
+            Their meaning depends on the set: for ANLS they are distances. ``eval_score`` is their mean, whatever they
+            are, and not the score that VLMEvalKit reports.
     """
 
     predictions: Path
@@ -74,7 +74,7 @@ def recorded_scores(path: Path) -> RecordedScores:
 
 
 def is_table_of_scores(path: Path) -> bool:
-    """Whether a table with a row for each answer is VLMEvalKit's copy with scores; the answers are in a file beside it.
+    """Checks whether a table with a row for each answer is VLMEvalKit's copy with scores, beside the file of answers.
 
     The copy is called as that file, with a word such as ``_exact_matching_result`` after it.
     """
@@ -91,10 +91,10 @@ def is_table_of_scores(path: Path) -> bool:
 def _beside(folder: Path, stem: str) -> list[Path]:
     """The files of scores that belong to a file of answers, but not to one with a longer name."""
     there = sorted(path for path in folder.iterdir() if path.name.startswith(f"{stem}_") and path.is_file())
-    found = [path for path in there if path.name.endswith((*REPORTS, *TABLES))]
+    files = [path for path in there if path.name.endswith((*REPORTS, *TABLES))]
     # MODEL_MMBench.xlsx and MODEL_MMBench_V11.xlsx lie in one folder.
-    others = [path.stem for path in there if path.suffix in SUFFIXES and path not in found]
-    return [path for path in found if not any(path.name.startswith(f"{other}_") for other in others)]
+    others = [path.stem for path in there if path.suffix in SUFFIXES and path not in files]
+    return [path for path in files if not any(path.name.startswith(f"{other}_") for other in others)]
 
 
 def _report(file: Path) -> Any:
@@ -104,7 +104,7 @@ def _report(file: Path) -> Any:
 
 
 def _rows(file: Path) -> list[Mapping[str, str]] | None:
-    """The rows of a table with a row for each answer; None if the file is none."""
+    """Returns the rows of a table with a row for each answer; None if the file does not have them."""
     if file.suffix == ".json":
         value = read_json(file)
         if not (isinstance(value, list) and value and all(isinstance(row, dict) and INDEX in row for row in value)):
@@ -116,20 +116,20 @@ def _answers(rows: Sequence[Mapping[str, str]]) -> dict[str, float]:
     """The score of each row."""
     column = next((name for name in SCORES if any(name in row for row in rows)), None)
     texts = {row[INDEX]: row.get(column, "") for row in rows} if column is not None else {}
-    found = {index: _score(text) for index, text in texts.items()}
-    return {index: value for index, value in found.items() if isinstance(value, float)}
+    scores = {index: _score(text) for index, text in texts.items()}
+    return {index: value for index, value in scores.items() if isinstance(value, float)}
 
 
 def _matches(rows: Sequence[Mapping[str, str]]) -> dict[str, list[float]]:
     """The numbers in the column `MATCHES` of each row that has a list of numbers there."""
     cells = {row[INDEX]: row.get(MATCHES, "").strip() for row in rows}
-    found = {
-        index: [_score(each) for each in cell[1:-1].split(",")]
+    lists = {
+        index: [_score(part) for part in cell[1:-1].split(",")]
         for index, cell in cells.items()
         if cell.startswith("[") and cell.endswith("]")
     }
-    numbers = {index: [each for each in values if isinstance(each, float)] for index, values in found.items()}
-    return {index: own for index, own in numbers.items() if own and len(own) == len(found[index])}
+    numbers = {index: [value for value in values if isinstance(value, float)] for index, values in lists.items()}
+    return {index: own for index, own in numbers.items() if own and len(own) == len(lists[index])}
 
 
 def _score(text: str) -> Value:
@@ -137,7 +137,7 @@ def _score(text: str) -> Value:
 
 
 def _value(text: str) -> Value:
-    """A number, or a text that is none."""
+    """Returns a number, or a text that is not one."""
     try:
         number = float(text)
     except ValueError:

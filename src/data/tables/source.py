@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from testbed.data.content import MISSING, ImageDigests
-from testbed.data.left_out import NO_PICTURE, Leaving, LeftOut
+from testbed.data.left_out import NO_PICTURE, LeftOut, LeftOutLog
 from testbed.data.rows import Picture, Row, RowSource
 from testbed.data.tables.index import IMAGE, IMAGE_PATH, INDEX, TableIndex, index_table, reference_of
 from testbed.data.tables.pictures import decoded, is_reference, names_of, parts_of, picture_file, read_picture
@@ -40,7 +40,7 @@ class TableSource(RowSource):
             [default: ``images/NAME`` beside the table]
         tsv_reading: ``"text"``: each cell is its text, and only an empty cell is absent; ``"vlmevalkit"``: as that
             program reads it, see `testbed.data.tables.reading`.
-        md5: The MD5 digest of the published table; a warning says if this one has another.
+        md5: The MD5 digest of the published table; another digest causes a warning.
         required: The columns that must be there besides ``index``.
 
     Attributes:
@@ -50,7 +50,7 @@ class TableSource(RowSource):
             (and they have no ``image_path``).
 
     Raises:
-        DataError: If the table cannot be read, or is not in the format; names the line.
+        DataError: If the table cannot be read, or is not in the format; the message names the line.
     """
 
     def __init__(
@@ -78,11 +78,11 @@ class TableSource(RowSource):
         if self.without_picture:
             _tell(logging.INFO, f"{self.path}: left out {self.without_picture:,} of {len(cells):,} rows: no picture")
         self._fill(index, kept, cells)
-        if self.targets and not any("answer" in each or "answers" in each for each in self.targets):
+        if self.targets and not any("answer" in target or "answers" in target for target in self.targets):
             _tell(
                 logging.WARNING,
-                f"{self.path}: no row has a right answer in its column 'answer', as in hidden test splits; what models"
-                " say is stored, and testbed export vlmevalkit writes it, but it is not scored",
+                f"{self.path}: no row has a right answer in its column 'answer', as in hidden test splits; answers are"
+                " stored, and testbed export vlmevalkit writes them, but they are not scored",
             )
 
     def row(self, position: int) -> Row:
@@ -97,9 +97,9 @@ class TableSource(RowSource):
             raise SampleError(f"{where}: {self._faults[position]}")
         files = parts_of(self.targets[position].get(IMAGE_PATH, ""), f"{where}: {IMAGE_PATH}")
         if self._marks[position]:
-            found = self._in_cell(position)
-            names = names_of(files, len(found), self.ids[position])
-            pictures = [Picture(data, name) for data, name in zip(found, names, strict=True)]
+            pictures_data = self._in_cell(position)
+            names = names_of(files, len(pictures_data), self.ids[position])
+            pictures = [Picture(data, name) for data, name in zip(pictures_data, names, strict=True)]
         else:
             pictures = [read_picture(self.pictures, name, where) for name in files]
         return Row(self.ids[position], self.targets[position], tuple(pictures))
@@ -109,12 +109,12 @@ class TableSource(RowSource):
         files = {position: self._files(position) for position in positions if not self._marks[position]}
         names = sorted({name for own in files.values() for name in own if name})
         known = dict(zip(names, ImageDigests(self.pictures).digests(names), strict=True)) if names else {}
-        found = []
+        digests = []
         for position in positions:
             marks = [known.get(name, MISSING) for name in files.get(position, ())] or self._resolved(position)
             content = [self.targets[position], marks, self._faults[position]]
-            found.append(digest_bytes(json.dumps(content, sort_keys=True).encode()))
-        return found
+            digests.append(digest_bytes(json.dumps(content, sort_keys=True).encode()))
+        return digests
 
     # Opening ----------------------------------------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ class TableSource(RowSource):
         if len(set(self.ids)) < len(self.ids):
             twice = next(name for position, name in enumerate(self.ids) if name in self.ids[:position])
             raise DataError(f"{self.path}: read as VLMEvalKit does, two rows have the index {shortened(twice)}")
-        named = [each for each in enumerate(index.columns) if each[1] in self.columns]
+        named = [column for column in enumerate(index.columns) if column[1] in self.columns]
         self.targets = [{column: cells[row][at] for at, column in named if cells[row][at]} for row in kept]
         if GROUP in self.columns:
             self.groups = [row.get(GROUP, name) for name, row in zip(self.ids, self.targets, strict=True)]
@@ -174,7 +174,7 @@ class TableSource(RowSource):
         return f"{self.path.name}, line {self._lines[position]:,} (index {shortened(self.ids[position])})"
 
     def _sharing(self) -> list[str] | None:
-        """What rows with the same pictures have in common; None if no two rows have."""
+        """Returns the columns in which rows with the same pictures agree; None if no two rows share pictures."""
         keys = [
             "/".join(self._resolved(index)) if self._marks[index] else self.targets[index].get(IMAGE_PATH, "")
             for index in range(len(self.ids))
@@ -189,14 +189,14 @@ class TableSource(RowSource):
 
     def _in_cell(self, position: int) -> list[bytes]:
         """The pictures of a row that its cell has or refers to."""
-        found = []
+        pictures = []
         for part in self._parts(position):
             if is_reference(part):
                 other = self._owner(position, part)
-                found += [decoded(each, f"{self._where(other)}: {IMAGE}") for each in self._parts(other)]
+                pictures += [decoded(part, f"{self._where(other)}: {IMAGE}") for part in self._parts(other)]
             else:
-                found.append(decoded(part, f"{self._where(position)}: {IMAGE}"))
-        return found
+                pictures.append(decoded(part, f"{self._where(position)}: {IMAGE}"))
+        return pictures
 
     def _owner(self, position: int, reference: str) -> int:
         """The position of the row that has the pictures which another row refers to.
@@ -237,11 +237,11 @@ class TableSource(RowSource):
 
     def _resolved(self, position: int) -> list[str]:
         """The digests of the pictures in a row's cell; those of another row in place of a reference."""
-        found = []
+        marks = []
         for mark in self._marks[position]:
             reference = reference_of(mark)
-            found += [mark] if reference is None else self._marks[self._position_of.get(reference, position)]
-        return found
+            marks += [mark] if reference is None else self._marks[self._position_of.get(reference, position)]
+        return marks
 
     def _files(self, position: int) -> list[str]:
         """The paths of a row's files, relative to the folder of pictures; ``""`` for one that cannot be read."""
@@ -284,7 +284,7 @@ def _with_pictures(index: TableIndex) -> list[int]:
 
 
 def _without(index: TableIndex, kept: Sequence[int]) -> Sequence[LeftOut]:
-    leaving = Leaving()
+    leaving = LeftOutLog()
     for row in sorted(set(range(len(index.ids))) - set(kept)):
         leaving.out(index.ids[row], NO_PICTURE)
     return leaving.found()

@@ -1,7 +1,7 @@
 """Tab-separated tables as pandas reads them by default, row by row, with the place of each row in the file.
 
 A cell that begins with a double quote ends with the next one that is not doubled, and may hold tabs and line ends;
-other quotes are text. A row ends with ``\\n``, ``\\r\\n`` or ``\\r``. Lines that are empty or blank are no rows. Only
+other quotes are text. A row ends with ``\\n``, ``\\r\\n`` or ``\\r``. Empty and blank lines are not rows. Only
 one row is in memory at a time.
 """
 
@@ -26,7 +26,7 @@ class TsvRow:
     Attributes:
         size: Its length in bytes, with the line end.
         cells: The bytes of each cell, without quotes.
-        open: Whether its last cell goes on in the next line.
+        open: True if its last cell continues in the next line.
     """
 
     def __init__(self, line: int = 0, offset: int = 0) -> None:
@@ -68,12 +68,12 @@ class TsvRow:
 
 
 def _end_of_cell(data: bytes, place: int) -> int:
-    """Where text without quotes ends."""
+    """Returns the end of a text without quotes."""
     tab = data.find(b"\t", place)
     end = tab if tab >= 0 else len(data)
     for mark in (b"\n", b"\r"):
-        found = data.find(mark, place, end)
-        end = found if found >= 0 else end
+        quote = data.find(mark, place, end)
+        end = quote if quote >= 0 else end
     return end
 
 
@@ -85,7 +85,7 @@ def read_rows(
     Args:
         path: The file, for messages.
         file: The file, at its beginning.
-        observe: Is called with all bytes of the file, in order.
+        observe: Called with all bytes of the file, in order.
         limit: The largest row, in bytes.
 
     Raises:

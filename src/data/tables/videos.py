@@ -21,7 +21,7 @@ from testbed.inputs import ENV_LMU_DATA
 from testbed.paths import expanded, lmu_data_root
 
 VIDEO, VIDEO_PATH, SUBTITLE_PATH = "video", "video_path", "subtitle_path"
-SUBTITLES = "subtitles"  # a column of rows: what is said while their frames are shown
+SUBTITLES = "subtitles"  # a column of rows: the speech while their frames are shown
 MAX_SUBTITLES = 1 << 24  # bytes
 
 
@@ -30,9 +30,9 @@ class VideoSource(TableSource):
 
     Args:
         path: The file.
-        frames: Which frames of each video are shown.
+        frames: The frames of each video that are shown.
         name: The data set's name.  [default: that of the file]
-        subtitles: Whether rows get a column `SUBTITLES`.
+        subtitles: True if rows get a column `SUBTITLES`.
         **options: See `TableSource`. ``pictures`` is the folder that the columns ``video_path`` and ``subtitle_path``
             are relative to; nothing outside it is read. A row without ``video_path`` has the video
             ``video/VIDEO.mp4``.  [default: ``videos/NAME`` beside the table if it is there, else the table's folder]
@@ -60,22 +60,22 @@ class VideoSource(TableSource):
             SampleError: If the row is faulty, or its video or subtitles cannot be read.
         """
         row, where = super().row(position), self._where(position)
-        found = shown(self._video(position), self.frames, where)
-        said = {SUBTITLES: "\n".join(self._said(position, found.times))} if self.subtitles else {}
-        return replace(row, pictures=found.pictures, columns={**row.columns, **said})
+        frames = shown(self._video(position), self.frames, where)
+        said = {SUBTITLES: "\n".join(self._said(position, frames.times))} if self.subtitles else {}
+        return replace(row, pictures=frames.pictures, columns={**row.columns, **said})
 
     def digests(self, positions: Sequence[int]) -> list[str]:
         """A digest of each row's columns, of its video and subtitles, the frames that are shown, and the decoder."""
         how = [asdict(self.frames), self.decoder, RENDERING, self.subtitles]
-        found = []
+        digests = []
         names = [[self._below(name) for name in self._names(position)] for position in positions]
-        known = ContentDigests(self.pictures).digests(files := sorted({each for own in names for each in own if each}))
+        known = ContentDigests(self.pictures).digests(files := sorted({name for own in names for name in own if name}))
         content = dict(zip(files, known, strict=True))
         for position, own in zip(positions, names, strict=True):
             marks = [content.get(name, MISSING) for name in own]
             what = [self.targets[position], marks, how, self._faults[position]]
-            found.append(digest_bytes(json.dumps(what, sort_keys=True).encode()))
-        return found
+            digests.append(digest_bytes(json.dumps(what, sort_keys=True).encode()))
+        return digests
 
     def _names(self, position: int) -> list[str]:
         """The files that a row names: its video, and its subtitles if they are shown."""
@@ -99,7 +99,7 @@ class VideoSource(TableSource):
         return picture_file(self.pictures, name, where, None, "videos")
 
     def _said(self, position: int, times: Sequence[int]) -> list[str]:
-        """What is said at some times; nothing if the video has no subtitles, as in VLMEvalKit."""
+        """Returns the subtitles at some times; nothing if the video has none, as in VLMEvalKit."""
         names, where = self._names(position)[1:], self._where(position)
         if not names or not os.path.lexists(self.pictures / names[0]):
             return []
@@ -116,11 +116,11 @@ class VideoTable:
     Args:
         name: Its name, ``NAME.tsv`` in the folder of tables or in ``videos/NAME`` there, or the path of a file that
             ends with ``.tsv``.
-        frames: Which frames of each video are shown.
-        subtitles: Whether rows get what is said meanwhile.
+        frames: The frames of each video that are shown.
+        subtitles: Adds the subtitles of these frames to rows.
         tsv_reading: See `TableSource`.
         required: See `TableSource`.
-        origin: Where the table is from, for messages.
+        origin: The origin of the table, for messages.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class VideoTable:
         self.origin = origin
 
     def spec(self) -> dict[str, Any]:
-        """Which table it is, how it is read, and what is shown."""
+        """Returns what identifies the table, the way it is read, and the frames that are shown."""
         shows = {"frames": asdict(self.frames), "subtitles": self.subtitles}
         return {"table": self.name, "tsv_reading": self.tsv_reading, **shows}
 
@@ -156,10 +156,10 @@ class VideoTable:
             return VideoSource(expanded(self.name), self.frames, **options)
         root = lmu_data_root()
         places = [root / f"{self.name}.tsv", root / "videos" / self.name / f"{self.name}.tsv"]
-        found = next((path for path in places if path.is_file()), None)
-        if found is None:
+        file = next((path for path in places if path.is_file()), None)
+        if file is None:
             raise DataError(
                 f"the table {self.name} is not there: looked for {places[0]} and {places[1]} (--lmu-data DIR, or"
                 f" ${ENV_LMU_DATA}){'; ' if self.origin else ''}{self.origin}; nothing is downloaded"
             )
-        return VideoSource(found, self.frames, self.name, **options)
+        return VideoSource(file, self.frames, self.name, **options)

@@ -71,12 +71,12 @@ def export(
         image_format: ``"webp"`` or ``"png"`` (both lossless), or ``"jpg"`` (quality 95).
         max_count: The maximum number of samples in a shard.
         max_size: A shard is full when its samples have this many bytes.
-        overwrite: Whether to replace an existing split.
+        overwrite: Replaces an existing split.
         progress: Called with the number of samples written so far.
 
     Raises:
         DataError: If the split exists, the other splits have different classes, or a sample does not fit the format;
-            says which.
+            the message names it.
     """
     check_split(split)
     _check(source, kind, image_format, templates, max_count, max_size)
@@ -85,7 +85,7 @@ def export(
     target = out / split
     if target.exists() and not overwrite:
         raise DataError(f"{target} already exists; give another folder or split, or --overwrite to replace it")
-    others = [each for each in splits(out) if each != split]
+    others = [other for other in splits(out) if other != split]
     if others:
         _check_agreement(out, others, kind, names, templates)
     temporary = out / f".{split}.{os.getpid()}.part"

@@ -49,7 +49,7 @@ class Metadata(NamedTuple):
 
 
 def read_metadata(root: Path) -> Metadata:
-    """Kind, class names and templates of the data set in a folder.
+    """Reads kind, class names and templates of the data set in a folder.
 
     Raises:
         DataError: If a file cannot be read or has an unknown kind.
@@ -130,9 +130,9 @@ def _without_nshards(folder: Path) -> str:
         others = splits(folder.parent)
         known = f"it has the split{'s' * (len(others) > 1)} {', '.join(others)}" if others else "it has no splits"
         return f"the split {folder.name!r} is missing in {folder.parent}: {known}; a webdataset contains {form}"
-    found = len(shard_files(folder))
-    remedy = f"create it with {found} if these are all of them" if found else "a webdataset holds " + form
-    return f"{folder / NSHARDS} is missing (the folder has {found} shards named 0.tar, 1.tar, …); {remedy}"
+    count = len(shard_files(folder))
+    remedy = f"create it with {count} if these are all of them" if count else "a webdataset holds " + form
+    return f"{folder / NSHARDS} is missing (the folder has {count} shards named 0.tar, 1.tar, …); {remedy}"
 
 
 def _read_text(path: Path) -> str | None:
@@ -163,7 +163,7 @@ def read_label(kind: str, data: bytes) -> tuple[Any, int | None]:
         captions and None.
 
     Raises:
-        ValueError: If the label is invalid; says what it is.
+        ValueError: If the label is invalid; the message quotes it.
     """
     if kind == "classification":
         if not re.fullmatch(rb"\s*[+-]?[0-9]{1,18}\s*", data):
@@ -182,7 +182,7 @@ def _read_vector(data: bytes) -> tuple[list[int], int]:
 
     try:
         vector = np.load(io.BytesIO(data), allow_pickle=False)
-    except Exception as error:  # numpy raises almost anything on what is none of its files
+    except Exception as error:  # numpy raises almost anything on files of other formats
         raise ValueError(f"its label is not an .npy file of numbers: {error}") from error
     if not isinstance(vector, np.ndarray) or vector.ndim != 1 or vector.dtype.kind not in "bifu":
         form = f"{vector.dtype} {list(vector.shape)}" if isinstance(vector, np.ndarray) else "an archive of arrays"
@@ -202,17 +202,17 @@ def write_label(kind: str, target: Any, num_classes: int | None) -> bytes:
         num_classes: The number of classes, if known: the length of a label vector.
 
     Raises:
-        ValueError: If the target does not have this kind; says what it is.
+        ValueError: If the target does not have this kind; the message quotes it.
     """
     if kind == "retrieval":
-        if not isinstance(target, list | tuple) or not all(isinstance(each, str) for each in target):
+        if not isinstance(target, list | tuple) or not all(isinstance(text, str) for text in target):
             raise ValueError(f"its target is {target!r}; it should be a list of captions")
         return join_captions(target).encode()
     import operator
 
     indices = [target] if kind == "classification" else target
     try:
-        numbers = [operator.index(each) for each in indices]
+        numbers = [operator.index(index) for index in indices]
     except TypeError as error:
         wanted = "the index of a class" if kind == "classification" else "a list of indices of classes"
         raise ValueError(f"its target is {target!r}; it should be {wanted}") from error
@@ -248,10 +248,10 @@ def join_captions(captions: Sequence[str]) -> str:
     return text + "\n" if captions and not captions[-1] else text  # otherwise an empty last caption would be lost
 
 
-def _unescape(found: re.Match[str]) -> str:
-    count = len(found[1])
+def _unescape(match: re.Match[str]) -> str:
+    count = len(match[1])
     return "\\" * (count // 2) + ("\n" if count % 2 else "n")
 
 
-def _escape(found: re.Match[str]) -> str:
-    return f"{found[1] * 2}\\n" if found[2] is None else f"{found[2] * 2}n"
+def _escape(match: re.Match[str]) -> str:
+    return f"{match[1] * 2}\\n" if match[2] is None else f"{match[2] * 2}n"

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from testbed.data.decode import image_digest
 from testbed.data.file_index import FileIndex
-from testbed.data.left_out import HIDDEN, NO_SAMPLE, Leaving, is_hidden
+from testbed.data.left_out import HIDDEN, NO_SAMPLE, LeftOutLog, is_hidden
 from testbed.data.threads import Stop, StoppedError, reading_threads
 from testbed.data.webdataset.format import IMAGE_EXTENSIONS, LABEL_EXTENSION, read_label
 from testbed.errors import DataError
@@ -38,7 +38,7 @@ class ShardIndex(FileIndex):
         labels: The targets, from `read_label`.
         widths: The number of classes of each label, or None.
         digests: A digest of each image's content.
-        left_out: What is no part of any sample, as `LeftOut.as_object` has it; not a column.
+        left_out: Members that do not belong to a sample, as `LeftOut.as_object` has them; not a column.
     """
 
     WHAT, FOLDER, REVISION = "shard", "webdataset", 3
@@ -91,10 +91,10 @@ def read_shard(path: Path, kind: str, stop: Stop | None = None) -> ShardIndex:
 
     Raises:
         DataError: If it is not a plain tar archive, is truncated, has invalid members, or a sample is incomplete.
-        StoppedError: If it is told to stop.
+        StoppedError: If it is stopped.
     """
     samples: dict[str, _Sample] = {}
-    leaving = Leaving()
+    leaving = LeftOutLog()
     try:
         with path.open("rb") as file:
             now = os.fstat(file.fileno())
@@ -116,15 +116,15 @@ def read_shard(path: Path, kind: str, stop: Stop | None = None) -> ShardIndex:
             _add(index, key, sample, kind)
         else:
             leaving.out(f"{key}.{sample.others[0]}".removesuffix("."), NO_SAMPLE)
-    index.left_out = [each.as_object() for each in leaving.found()]
+    index.left_out = [entry.as_object() for entry in leaving.found()]
     return index
 
 
 def _check_dots(path: Path, key: str, sample: _Sample, kind: str) -> None:
     """Refuses names with dots in front of their extension, which would be samples if a key could have a dot."""
-    images = [each for each in sample.others if each.rpartition(".")[2] in IMAGE_EXTENSIONS]
-    labels = [each for each in sample.others if each.rpartition(".")[2] == LABEL_EXTENSION[kind]]
-    whole = any(each in sample.places for each in IMAGE_EXTENSIONS)
+    images = [other for other in sample.others if other.rpartition(".")[2] in IMAGE_EXTENSIONS]
+    labels = [other for other in sample.others if other.rpartition(".")[2] == LABEL_EXTENSION[kind]]
+    whole = any(extension in sample.places for extension in IMAGE_EXTENSIONS)
     if images and (labels or not whole):
         raise DataError(
             f"the shard {path} has a member {key}.{images[0]}: a key ends at the first dot of the file's name, so this"
@@ -183,14 +183,14 @@ def _check_end(path: Path, file: BinaryIO, end: int) -> None:
     while mark:
         if mark.strip(b"\0"):
             raise DataError(
-                f"the shard {path} is damaged: after its last readable member, at byte {end:,}, there is more that is"
-                " none (two archives put together are no archive); get it again"
+                f"the shard {path} is damaged: after its last readable member, at byte {end:,}, there are"
+                " trailing bytes that are not a member (two archives put together are not an archive); get it again"
             )
         mark = file.read(1 << 20)
 
 
 def _take(
-    path: Path, file: BinaryIO, member: tarfile.TarInfo, kind: str, samples: dict[str, _Sample], leaving: Leaving
+    path: Path, file: BinaryIO, member: tarfile.TarInfo, kind: str, samples: dict[str, _Sample], leaving: LeftOutLog
 ) -> None:
     """Records a member of a sample: the place of an image or a label, the extension of another one."""
     name = member.name.removeprefix("./")
@@ -226,14 +226,14 @@ def _take(
 
 def _add(index: ShardIndex, key: str, sample: _Sample, kind: str) -> None:
     wanted = LABEL_EXTENSION[kind]
-    image = next((each for each in IMAGE_EXTENSIONS if each in sample.places), None)
+    image = next((extension for extension in IMAGE_EXTENSIONS if extension in sample.places), None)
     if image is None or wanted not in sample.places:
         lacking = f"image ({', '.join(IMAGE_EXTENSIONS)})" if image is None else f"label .{wanted}"
-        fitting = [each for each, extension in LABEL_EXTENSION.items() if extension in sample.places]
+        fitting = [kind for kind, extension in LABEL_EXTENSION.items() if extension in sample.places]
         hint = f"; dataset_type.txt should say {fitting[0]}?" if image is not None and fitting else ""
         raise DataError(
             f"the shard {index.path}: sample {key!r} has no {lacking}, which a {kind} data set needs; it has"
-            f" {', '.join(f'.{each}' for each in sample.places)}{hint}"
+            f" {', '.join(f'.{place}' for place in sample.places)}{hint}"
         )
     offset, size = sample.places[image]
     target, width = sample.content[wanted]

@@ -52,20 +52,20 @@ class WebDataset(ImageSource):
         try:
             shards = _shards(folder)
             self.kind, self.class_names, self.templates = read_metadata(self.root)
-            found = index_shards(shards, self.kind)
-            self.num_classes = self._check_classes(found)
+            indexes = index_shards(shards, self.kind)
+            self.num_classes = self._check_classes(indexes)
         except DataError as error:
             raise DataError(f"data set {self.name!r}: {error}") from error
-        self.ids = [f"{split}/{key}" for shard in found for key in shard.keys]
-        self.targets = [label for shard in found for label in shard.labels]
-        self.left_out = merged(LeftOut.from_object(each) for shard in found for each in shard.left_out)
-        self._check_ids(found)
-        self._paths = [shard.path for shard in found]
-        self._stats = [(shard.size, shard.mtime_ns) for shard in found]
-        self._shard_of = np.repeat(np.arange(len(found), dtype=np.int32), [len(shard.keys) for shard in found])
-        self._offsets = np.array([offset for shard in found for offset in shard.offsets], np.int64)
-        self._sizes = np.array([size for shard in found for size in shard.sizes], np.int64)
-        self._digests = [digest for shard in found for digest in shard.digests]
+        self.ids = [f"{split}/{key}" for shard in indexes for key in shard.keys]
+        self.targets = [label for shard in indexes for label in shard.labels]
+        self.left_out = merged(LeftOut.from_object(entry) for shard in indexes for entry in shard.left_out)
+        self._check_ids(indexes)
+        self._paths = [shard.path for shard in indexes]
+        self._stats = [(shard.size, shard.mtime_ns) for shard in indexes]
+        self._shard_of = np.repeat(np.arange(len(indexes), dtype=np.int32), [len(shard.keys) for shard in indexes])
+        self._offsets = np.array([offset for shard in indexes for offset in shard.offsets], np.int64)
+        self._sizes = np.array([size for shard in indexes for size in shard.sizes], np.int64)
+        self._digests = [digest for shard in indexes for digest in shard.digests]
 
     def image(self, position: int) -> Image.Image:
         """The decoded RGB image at a position."""

@@ -1,1 +1,1 @@
-"""What eval settings are made of: definitions, names, and settings that follow from others."""
+"""Building blocks of eval settings: definitions, names, and derived settings."""

@@ -1,4 +1,4 @@
-"""Files of anchors: a few samples of a setting, and how the score of all is estimated from theirs. They are JSON."""
+"""Anchor files: a few samples of a setting, and how to estimate the score of all from theirs. They are JSON."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SUFFIX = ".json"
 
 @dataclass(frozen=True)
 class Errors:
-    """How far estimates are from the truth.
+    """The errors of estimates.
 
     Attributes:
         mean_absolute: The mean absolute error.
         quantile: The absolute error that the share ``level`` of new models stay below.
-        rank_correlation: Spearman's, of the estimates with the truth; None where either is constant.
-        level: 0.9, or as much as so few families can show; None in files that were written before it was kept.
+        rank_correlation: Spearman's correlation of the estimates with the truth; None where either is constant.
+        level: 0.9, or less where there are too few families; None in files of earlier versions.
     """
 
     mean_absolute: float
@@ -39,9 +39,9 @@ class Anchor:
 
     Attributes:
         id: Its name in the data set.
-        digest: Of its content.
-        weight: What its score counts.
-        discrimination: Of item response theory, as `easiness`; None where scores are not 0 or 1.
+        digest: The digest of its content.
+        weight: The weight of its score.
+        discrimination: A parameter of item response theory, as `easiness`; None where scores are not 0 or 1.
     """
 
     id: str
@@ -53,7 +53,7 @@ class Anchor:
 
 @dataclass(frozen=True)
 class KnownModel:
-    """A model that the anchors were chosen by: its family, and its score on all samples."""
+    """A model by which the anchors were chosen: its family, and its score on all samples."""
 
     name: str
     family: str
@@ -62,23 +62,23 @@ class KnownModel:
 
 @dataclass(frozen=True)
 class AnchorFile:
-    """What a file of anchors holds.
+    """The content of an anchor file.
 
     Attributes:
         eval_setting: The setting.
         score: The score of each sample.
         n: The number of all samples.
-        method: How the anchors were chosen.
-        estimator: How the score of all is estimated.
-        seed: Of what was drawn.
-        offset: What is added to the weighted sum of scores.
-        blend: What the weighted sum counts in ``gp-irt``.
+        method: The method of choosing the anchors.
+        estimator: The estimator of the score of all samples.
+        seed: The seed of random draws.
+        offset: The offset added to the weighted sum of scores.
+        blend: The share of the weighted sum in ``gp-irt``.
         expected: The expected score of all samples for each ability; empty where scores are not 0 or 1.
-        larger_is_better: Whether the first of a ranking has the largest score.
-        fraction: Whether scores are fractions from 0 to 1.
-        families: Whether families were held out as wholes, else single models.
+        larger_is_better: True if the first of a ranking has the largest score.
+        fraction: True if scores are fractions from 0 to 1.
+        families: True if whole families were held out, else single models.
         held_out: The error of this method, and of as many samples drawn at random, on models that were held out.
-        models: Those that the anchors were chosen by.
+        models: The models by which the anchors were chosen.
         samples: The anchors.
     """
 
@@ -124,20 +124,20 @@ def check_path(path: Path) -> None:
 
 
 def read_anchors(path: Path) -> AnchorFile:
-    """Reads a file of anchors.
+    """Reads an anchor file.
 
     Raises:
-        DataError: If it is none; says what was found.
+        DataError: If it is not one; the message describes its content.
     """
     try:
         given = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise DataError(f"the file of anchors {path} cannot be read: {error.strerror or error}") from error
+        raise DataError(f"the anchor file {path} cannot be read: {error.strerror or error}") from error
     except ValueError as error:
-        raise DataError(f"{path} is no file of anchors, since it is not JSON: {error}") from error
+        raise DataError(f"{path} is not an anchor file, since it is not JSON: {error}") from error
     form = given.get("form") if isinstance(given, dict) else None
     if form != FORM:
-        raise DataError(f"{path} is no file of anchors: expected the form {FORM!r}, got {form!r:.40}")
+        raise DataError(f"{path} is not an anchor file: expected the form {FORM!r}, got {form!r:.40}")
     del given["form"]
     try:
         return _checked(given)
@@ -151,14 +151,14 @@ def _checked(given: dict[str, Any]) -> AnchorFile:
     parts: dict[str, Any] = {
         "held_out": Errors(**given.pop("held_out")),
         "random": Errors(**given.pop("random")),
-        "models": [KnownModel(**each) for each in given.pop("models")],
-        "samples": [Anchor(**each) for each in given.pop("samples")],
+        "models": [KnownModel(**model) for model in given.pop("models")],
+        "samples": [Anchor(**sample) for sample in given.pop("samples")],
     }
-    found = AnchorFile(**given, **parts)
-    if not 0 < len(found.samples) <= found.n:
-        raise ValueError(f"{len(found.samples)} anchors of {found.n} samples")
-    for each in found.samples:
-        if not (isinstance(each.id, str) and isinstance(each.digest, str)):
-            raise ValueError(f"a sample is named {each.id!r}, {each.digest!r}")
-        float(each.weight)
-    return found
+    anchors = AnchorFile(**given, **parts)
+    if not 0 < len(anchors.samples) <= anchors.n:
+        raise ValueError(f"{len(anchors.samples)} anchors of {anchors.n} samples")
+    for sample in anchors.samples:
+        if not (isinstance(sample.id, str) and isinstance(sample.digest, str)):
+            raise ValueError(f"a sample is named {sample.id!r}, {sample.digest!r}")
+        float(sample.weight)
+    return anchors

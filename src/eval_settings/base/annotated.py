@@ -23,7 +23,7 @@ class AnnotatedDataset:
         name: The data set's name.
         folder: The folder below the data root.
         read: Opens the data set in this folder.
-        parts: What distinguishes it in the folder: the split, the language, …
+        parts: The parts that distinguish it in the folder: the split, the language, …
     """
 
     def __init__(self, name: str, folder: str, read: Reader, **parts: str) -> None:
@@ -33,7 +33,7 @@ class AnnotatedDataset:
         self.parts = parts
 
     def spec(self) -> dict[str, Any]:
-        """Where the folder is, and what is read in it."""
+        """Returns the folder, and the files read in it."""
         return {"annotated": self.name, "root": str(self.get_root().absolute()), **self.parts}
 
     def get_root(self) -> Path:

@@ -1,4 +1,4 @@
-"""The rows of a table of pandas as samples, for classes that read their tables themselves."""
+"""The rows of a pandas table as samples, for classes that read their tables themselves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class FrameRows(RowSource):
     Args:
         name: The data set's name.
         frame: The table, with the column ``index``; ``image`` is base64 or a list of that.
-        folder: Where the files are that ``image_path`` names, for a table without ``image``; nothing outside is read.
+        folder: The folder of the files that ``image_path`` names, for a table without ``image``; nothing outside is
+            read.
 
     Raises:
         DataError: If it has no ``index``, or one of them is there twice.
@@ -39,14 +40,14 @@ class FrameRows(RowSource):
                 f"{name}: the table has no column 'index'; it has {shortened(', '.join(frame.columns), 200)}"
             )
         self.name = name
-        self.ids = [str(each) for each in frame[INDEX]]
-        self._places = {each: index for index, each in enumerate(self.ids)}
+        self.ids = [str(cell) for cell in frame[INDEX]]
+        self._places = {sample_id: index for index, sample_id in enumerate(self.ids)}
         if len(self._places) < len(self.ids):
-            twice = next(each for index, each in enumerate(self.ids) if self._places[each] != index)
+            twice = next(sample_id for index, sample_id in enumerate(self.ids) if self._places[sample_id] != index)
             raise DataError(f"{name}: two rows have the index {shortened(twice)}")
         self._frame = frame.reset_index(drop=True)
         self._folder = folder
-        named = [str(each) for each in frame.columns if each not in (INDEX, IMAGE)]
+        named = [str(column) for column in frame.columns if column not in (INDEX, IMAGE)]
         texts = zip(*([text_of(cell) for cell in frame[column]] for column in named), strict=True)
         self.targets = [{column: text for column, text in zip(named, row, strict=True) if text} for row in texts]
         if not named:
@@ -59,15 +60,15 @@ class FrameRows(RowSource):
         return Row(self.ids[position], self.targets[position], tuple(self._pictures(position)))
 
     def digests(self, positions: Sequence[int]) -> list[str]:
-        """A digest of each row's columns and of the bytes of its pictures; of faulty pictures, of what is wrong."""
-        found = []
+        """A digest of each row's columns and of the bytes of its pictures; for faulty pictures, of the fault."""
+        digests = []
         for position in positions:
             try:
-                pictures = [each.digest for each in self._pictures(position)]
+                pictures = [picture.digest for picture in self._pictures(position)]
             except SampleError as error:
                 pictures = [str(error)]
-            found.append(digest_bytes(json.dumps([self.targets[position], pictures], sort_keys=True).encode()))
-        return found
+            digests.append(digest_bytes(json.dumps([self.targets[position], pictures], sort_keys=True).encode()))
+        return digests
 
     def line(self, row: Row) -> pd.Series:
         """A row as the table has it, for code that takes such; with the pictures of ``row`` as base64."""
@@ -75,7 +76,7 @@ class FrameRows(RowSource):
 
         line = dict(self._frame.iloc[self._places[row.index]])
         if row.pictures and IMAGE in line:
-            cells = [base64.b64encode(each.eight_bits().data).decode() for each in row.pictures]
+            cells = [base64.b64encode(picture.eight_bits().data).decode() for picture in row.pictures]
             line[IMAGE] = cells[0] if len(cells) == 1 else cells
         return pd.Series(line, dtype=object)
 
@@ -83,7 +84,7 @@ class FrameRows(RowSource):
         where = f"{self.name}, row {self.ids[position]}"
         if IMAGE in self._frame:
             cell = self._frame.at[position, IMAGE]
-            return [_decoded(each, where) for each in _listed(cell)]
+            return [_decoded(item, where) for item in _listed(cell)]
         names = _listed(self.targets[position].get(IMAGE_PATH, ""))
         return [self._file(name, where) for name in names]
 
@@ -108,7 +109,7 @@ def text_of(cell: Any) -> str:
 
 def _listed(cell: Any) -> list[str]:
     if isinstance(cell, list | tuple):
-        return [str(each) for each in cell]
+        return [str(item) for item in cell]
     return as_list(cell) if isinstance(cell, str) and cell else []
 
 
@@ -116,4 +117,4 @@ def _decoded(cell: str, where: str) -> Picture:
     try:
         return Picture(base64.b64decode(cell), "picture")
     except (binascii.Error, ValueError) as error:
-        raise SampleError(f"{where}: the picture is no base64 text: {error}") from error
+        raise SampleError(f"{where}: the picture is not a base64 text: {error}") from error

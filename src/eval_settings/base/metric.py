@@ -18,21 +18,21 @@ class Percent(float):
     """A rate in percent, stored as a fraction.
 
     Attributes:
-        spec: What it declares; None if nothing but that it is a rate.
+        spec: Its declaration; None if it is only a rate.
     """
 
     spec: MetricSpec | None = None
 
     @classmethod
     def of(cls, fraction: float, spec: MetricSpec) -> Percent:
-        """A fraction that declares what it is."""
+        """Returns a fraction with its declaration."""
         made = cls(100 * fraction)
         made.spec = spec
         return made
 
 
 def accuracy_topk(logits: Any, targets: Any, topk: Sequence[int] = (1, 5)) -> dict[str, Percent]:
-    """Top-k accuracies in percent, ``{"top1": …, "top5": …}``, as ImageNet-testbed's function of that name.
+    """Computes top-k accuracies in percent, ``{"top1": …, "top5": …}``, as ImageNet-testbed's function of that name.
 
     Args:
         logits: Tensor or array [n, C].
@@ -57,21 +57,21 @@ def accuracy_topk(logits: Any, targets: Any, topk: Sequence[int] = (1, 5)) -> di
 
 
 def as_metrics(returned: Any, n: int, scorer: str, what: str) -> list[Metric]:
-    """The metrics in what a ``metrics_fn`` returned.
+    """Converts the result of a ``metrics_fn`` to metrics.
 
     Args:
         returned: A dictionary of names to numbers, to pairs (number, unit), or to `Metric`; or a list of `Metric`.
-        n: The number of samples, for numbers that do not say.
-        scorer: What computed them.
+        n: The number of samples, for numbers without one.
+        scorer: The scorer that computed them.
         what: The setting, for messages.
 
     Returns:
         Metrics with unchanged values, except `Percent` values, which become fractions. Unit, direction and range are
-        those that a `Metric` or a `Percent` declares; of a plain number they are unknown. If none is declared as a
+        those that a `Metric` or a `Percent` declares; for a plain number they are unknown. If none is declared as a
         main metric, the first is the main one. Texts beside numbers are left out, with a line in the log.
 
     Raises:
-        DefinitionError: If it is none of these.
+        DefinitionError: If it is something else.
     """
     if isinstance(returned, Mapping):
         texts = {name: value for name, value in returned.items() if isinstance(value, str)}
@@ -108,10 +108,10 @@ def _as_metric(name: str, value: Any, n: int, scorer: str, what: str) -> Metric:
 
 def _with_main(metrics: list[Metric]) -> list[Metric]:
     """The metrics with the first of all samples as the main one, unless one is declared as such."""
-    first = next((each for each in metrics if each.slice == OVERALL), None)
-    if first is None or any(each.headline > 0 for each in metrics):
+    first = next((metric for metric in metrics if metric.slice == OVERALL), None)
+    if first is None or any(metric.headline > 0 for metric in metrics):
         return metrics
-    return [replace(each, headline=MAIN) if each is first else each for each in metrics]
+    return [replace(metric, headline=MAIN) if metric is first else metric for metric in metrics]
 
 
 AnyValue = TypeVar("AnyValue", Metric, Score)

@@ -1,4 +1,4 @@
-"""What belongs together in an eval setting: its samples, its perturbation, its prompts."""
+"""Parts of an eval setting: its samples, its perturbation, its prompts."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ class Samples:
         setting: The name of the setting, for messages.
         size: Their number; None if the data set's files determine it. Where there is a subset, its length counts.
         other_sizes: Other numbers of samples in which the data set is distributed.
-        subset: Their positions in the data set; None for all of it. One that is repeated counts as often.
-        distinct: Whether each counts once all the same.
+        subset: Their positions in the data set; None for all of it. A repeated one counts repeatedly.
+        distinct: True if each counts once nevertheless.
         anchors: The path of a file that chooses some of them (`testbed.eval_settings.base.anchor_file`); empty for all.
-        part_of: Of how many samples they are a part, where the data set is not there as a whole; 0 where it is.
-        first: How many of them, in the random order of `testbed.data.random_order`; 0 for all, in their own order.
+        part_of: The number of all samples, where only a part of the data set is available; else 0.
+        first: The number of samples to take in the random order of `testbed.data.random_order`; 0 for all, in their own
+            order.
     """
 
     setting: str
@@ -50,16 +51,16 @@ class Samples:
 
     @classmethod
     def of(cls, setting: str, size: Any, other_sizes: Sequence[Any], subset: Sequence[Any] | None) -> Samples:
-        """The samples, from what a definition says.
+        """Returns the samples of a definition.
 
         Raises:
-            DefinitionError: If sizes are no positive integers, or positions are none.
+            DefinitionError: If sizes are not positive integers, or positions are invalid.
         """
         number = None if size is None else _count(setting, size)
         positions = None if subset is None else [int(position) for position in subset]
         if positions is not None and (not positions or min(positions) < 0):
             raise DefinitionError(f"eval setting {setting!r}: idx_subsample_list must be a list of numbers from 0")
-        return cls(setting, number, [_count(setting, each) for each in other_sizes], positions)
+        return cls(setting, number, [_count(setting, size) for size in other_sizes], positions)
 
     def positions(self, source: Source, limit: int | None = None) -> Sequence[int]:
         """The positions of the data set that are evaluated, checked against the size.
@@ -86,14 +87,14 @@ class Samples:
         """The positions of the samples that a file names, in the order of the data set."""
         from testbed.eval_settings.base.anchor_file import read_anchors
 
-        wanted = {each.id for each in read_anchors(Path(self.anchors)).samples}
-        found = [position for position in positions if source.ids[position] in wanted]
-        if lacking := wanted - {source.ids[position] for position in found}:
+        wanted = {sample.id for sample in read_anchors(Path(self.anchors)).samples}
+        chosen = [position for position in positions if source.ids[position] in wanted]
+        if lacking := wanted - {source.ids[position] for position in chosen}:
             raise DataError(
-                f"{self.setting}: {len(lacking):,} of the {len(wanted):,} anchors in {self.anchors} are no samples of"
+                f"{self.setting}: {len(lacking):,} of the {len(wanted):,} anchors in {self.anchors} are not samples of"
                 f" {source.name}, such as {min(lacking)}; were they chosen for another data set?"
             )
-        return found
+        return chosen
 
     def _of(self, source: Source) -> Sequence[int]:
         if self.subset is not None:
@@ -122,7 +123,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class Perturbation:
-    """What is done to images; checked when it is made.
+    """A perturbation of images; checked when it is made.
 
     Attributes:
         setting: The name of the setting, for messages.
@@ -152,22 +153,22 @@ class Perturbation:
             raise DefinitionError(f"{where}: {error}") from None
 
     def __bool__(self) -> bool:
-        """Whether anything is done to the images that could use random numbers."""
+        """Checks whether anything is done to the images that could use random numbers."""
         return self.cpu is not None or self.gpu is not None
 
     @property
     def needs_model(self) -> bool:
-        """Whether it takes the model."""
+        """True if it takes the model."""
         return self.gpu is not None and "model" in gpu_call(self.gpu).arguments
 
     @property
     def needs_targets(self) -> bool:
-        """Whether it takes the targets."""
+        """True if it takes the targets."""
         return self.gpu is not None and "targets" in gpu_call(self.gpu).arguments
 
     @property
     def attacks(self) -> bool:
-        """Whether it is made for one model: an attack, or anything else that takes the model."""
+        """True if it is made for one model: an attack, or anything else that takes the model."""
         return self.attack is not None or self.needs_model
 
     def sample_seed(self, sample_id: str, seed: int = 0) -> int:
@@ -178,7 +179,7 @@ class Perturbation:
         """Checks that additional data exist, such as pictures of frost.
 
         Raises:
-            UnsupportedError: If something is missing; says what, and where it was searched.
+            UnsupportedError: If something is missing; the message names it and the places searched.
         """
         for function in (self.cpu, self.gpu):
             check = getattr(function, "require", None)
@@ -234,7 +235,7 @@ class Prompts:
             raise DefinitionError(str(error)) from None
 
     def texts(self, dataset_classes: Sequence[str] | None) -> list[list[str]]:
-        """For each class its prompts.
+        """Returns the prompts of each class.
 
         Args:
             dataset_classes: As `spec`.
@@ -246,7 +247,7 @@ class Prompts:
 
 
 def prompts_of(spec: Mapping[str, Any], setting: str) -> list[list[str]]:
-    """For each class its prompts, from what `Prompts.spec` gives.
+    """Returns the prompts of each class, from what `Prompts.spec` gives.
 
     Raises:
         DefinitionError: If a class has none.
@@ -266,7 +267,7 @@ def check_different(setting: str, what: str, values: Sequence[int] | None) -> No
     """Checks a list of different numbers from 0.
 
     Raises:
-        DefinitionError: If it is none.
+        DefinitionError: If it is not one.
     """
     if values is not None and (len(set(values)) != len(values) or not values or min(values) < 0):
         raise DefinitionError(f"eval setting {setting!r}: {what} must be a list of different numbers from 0")

@@ -1,4 +1,4 @@
-"""Benchmarks that are tables of questions: how each is asked, scored and reported."""
+"""Benchmarks that are tables of questions: their prompts, scoring and reports."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ CIRCULAR = ("mmbench", "ccbench", "circular", "mmcr")  # in the names of sets wh
 
 @dataclass(frozen=True)
 class Questions:
-    """How a table is asked, scored and reported.
+    """The prompt, scoring and report of a table of questions.
 
     Attributes:
         prompt: Makes the turns of the user from a row.
-        scoring: How an answer is scored; a name in `testbed.answers.scorings.SCORINGS`.
-        report: What is reported; a name in `testbed.answers.reports.REPORTS`.
+        scoring: The scoring of answers; a name in `testbed.answers.scorings.SCORINGS`.
+        report: The report; a name in `testbed.answers.reports.REPORTS`.
         table: The set with the same table, whose file is taken where there is none of this set's name.
         generation: Fields of `GenerationConfig` that the benchmark asks for.
         required: The columns that the table must have.
-        lacks: Why answers cannot be scored, if they cannot.
-        frames: Which frames of a video are shown, if the table is of videos.
-        subtitles: Whether what is said meanwhile is, too.
-        origin: Where the table is from, for messages.
+        lacks: The reason why answers cannot be scored, if any.
+        frames: The frames of a video that are shown, if the table is of videos.
+        subtitles: Also shows their subtitles.
+        origin: The origin of the table, for messages.
     """
 
     prompt: Callable[..., Any]
@@ -171,7 +171,7 @@ _KINDS = {("MCQ", "ImageMCQDataset"): CHOICE, ("Y/N", "ImageYORNDataset"): YES_N
 
 
 def questions_of(name: str, kind: str = "", prompt: str = "", score: str = "") -> Questions | None:
-    """How the set of a name is asked, scored and reported; None if that takes what rules alone cannot do.
+    """Returns the prompt, scoring and report of a set; None if it needs more than rules.
 
     Args:
         name: VLMEvalKit's name of the set.
@@ -181,18 +181,20 @@ def questions_of(name: str, kind: str = "", prompt: str = "", score: str = "") -
     """
     if name in BENCHMARKS:
         return BENCHMARKS[name]
-    found = _KINDS.get((kind, score)) if prompt == score else None
-    if found is CHOICE and any(word in name.lower() for word in CIRCULAR):
+    questions = _KINDS.get((kind, score)) if prompt == score else None
+    if questions is CHOICE and any(word in name.lower() for word in CIRCULAR):
         return ROTATED
-    return MMMU if found is CHOICE and "MMMU" in name else found
+    return MMMU if questions is CHOICE and "MMMU" in name else questions
 
 
 def questions_by_columns(columns: list[str]) -> Questions:
-    """How a table of an unknown name is asked: multiple choice if it has the options A and B, else a short answer.
+    """Derives a table's questions from its columns: multiple choice with options A and B, else a short answer.
 
-    A table with a column ``video``, and none of pictures, is asked with eight frames of each video.
+    A table with a column ``video`` but without pictures is asked with eight frames of each video.
     """
-    found = CHOICE if {"A", "B"} <= set(columns) else _short("exact")
+    questions = CHOICE if {"A", "B"} <= set(columns) else _short("exact")
     return (
-        replace(found, frames=Frames(8)) if "video" in columns and not {"image", "image_path"} & set(columns) else found
+        replace(questions, frames=Frames(8))
+        if "video" in columns and not {"image", "image_path"} & set(columns)
+        else questions
     )

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 class Dataset(Protocol):
-    """Names a data set and knows how to open it."""
+    """Names a data set and can open it."""
 
     def spec(self) -> dict[str, Any]:
         """The identity of this data set; equal for settings that read the same samples."""
         ...
 
     def open(self) -> Source:
-        """The samples.
+        """Opens the samples.
 
         Raises:
-            DataError: If they are missing; says which folder is expected, and its structure.
+            DataError: If they are missing; the message names the expected folder and its structure.
         """
         ...
 
@@ -54,7 +54,7 @@ class StandardDataset:
         self.path = expanded(path) if path is not None else None
 
     def spec(self) -> dict[str, Any]:
-        """Where the folder is."""
+        """Returns the folder."""
         return {"root": str(Path(self.get_root()).absolute())}
 
     def get_root(self) -> Path:
@@ -96,9 +96,9 @@ class Scoring:
     """Scoring with a judge.
 
     Attributes:
-        of: The name of the setting whose outputs are scored; empty for a setting whose own outputs are.
-        by: The name of the judge, a registered model; for a panel several, with ``&`` between them. Of answers also
-            files of labels, ``labels:human.csv``: judges are asked only about what these do not tell.
+        of: The name of the setting whose outputs are scored; empty if they are its own.
+        by: The name of the judge, a registered model; for a panel several, with ``&`` between them. For answers also
+            files of labels, ``labels:human.csv``: judges are asked only about answers without a label.
     """
 
     of: str = ""
@@ -107,16 +107,16 @@ class Scoring:
     @property
     def judges(self) -> list[str]:
         """The judges: one, or those of a panel; none if there are files of labels alone."""
-        return [each for each in self._parts if not each.startswith(LABELS)]
+        return [part for part in self._parts if not part.startswith(LABELS)]
 
     @property
     def labels(self) -> list[str]:
         """The paths of the files of labels."""
-        return [each.removeprefix(LABELS) for each in self._parts if each.startswith(LABELS)]
+        return [part.removeprefix(LABELS) for part in self._parts if part.startswith(LABELS)]
 
     @property
     def _parts(self) -> list[str]:
-        return [each.strip() for each in self.by.split(AND)]
+        return [part.strip() for part in self.by.split(AND)]
 
 
 class EvalSetting:
@@ -129,40 +129,40 @@ class EvalSetting:
         perturbation_fn_cpu: Takes one image, a float tensor [3, H, W] in [0, 1] as the model's transform made it, and
             returns such an image. Runs in the data workers; random numbers of ``random``, ``numpy.random`` and
             ``torch`` are seeded for each sample.
-        perturbation_fn_gpu: Takes ``images`` (float tensor [B, 3, H, W] in [0, 1], on the model's device) and what else
-            it names of: ``model`` (images in [0, 1] to logits, differentiable), ``seeds`` (a list of one integer for
-            each image, made from this setting and the sample alone), ``targets``. Returns images of that shape.
-        metrics_fn: Takes ``logits`` [n, C] and ``targets`` [n], and what else it names of ``image_paths``, ``slices``,
+        perturbation_fn_gpu: Takes ``images`` (float tensor [B, 3, H, W] in [0, 1], on the model's device), and if it
+            names them also: ``model`` (images in [0, 1] to logits, differentiable), ``seeds`` (a list of one integer
+            for each image, made from this setting and the sample alone), ``targets``. Returns images of that shape.
+        metrics_fn: Takes ``logits`` [n, C] and ``targets`` [n], and if it names them also ``image_paths``, ``slices``,
             ``class_names``, ``unreadable`` (booleans [n]) and ``py_model``; returns a dictionary of names to numbers,
             or a list of `Metric` and `Score`. Default: accuracies, calibration and proper scores.
         adversarial_attack: Parameters of an attack; makes batches smaller, and is passed to a model's ``classify`` that
             asks for it, which then replaces ``perturbation_fn_gpu``.
         class_sublist: Classes to which the logits are restricted, in this order; targets index into this list.
-        full_targets: With a ``class_sublist``: whether targets are classes of the full data set instead of indices into
+        full_targets: With a ``class_sublist``: True if targets are classes of the full data set instead of indices into
             the list. All samples must be of classes in the list; choose them by ``idx_subsample_list``.
-        idx_subsample_list: Positions of the data set to use; a repeated one counts as often. Their number counts if
-            ``size`` is another.
+        idx_subsample_list: Positions of the data set to use; a repeated one counts repeatedly. If ``size`` differs from
+            their number, their number counts.
         parent_eval_setting: The name of the setting whose samples and perturbation this one shares; its stored outputs
-            serve this one too.
+            also serve this one.
         transform: Applied to the PIL image before the model's own transform.
         task: ``"classification"``, or another module of `testbed.tasks`: ``"multilabel"``, ``"retrieval"``,
             ``"selection"``, ``"linear_probe"``, ``"image_embedding"``, ``"captioning"``.
         class_groups: Lists of classes (after the restriction to a ``class_sublist``); the logits become the largest one
             of each list, and targets index into these lists. Or a function that gives them, for lists that come with
             the data.
-        group_by: How a group has one logit: by its largest (None), or ``"mean_probability"``: by the mean probability
+        group_by: The logit of a group: the largest (None), or ``"mean_probability"``: by the mean probability
             of its classes.
         other_sizes: Other numbers of samples in which the data set is distributed.
         class_names: A name for each logit, for zero-shot classification; default those of the data set.
-            With a ``class_sublist`` it names all classes, those outside the list too.
+            With a ``class_sublist`` it names all classes, also those outside the list.
         templates: Prompts with ``{c}`` for the class name, or a dictionary of class name to prompts. A setting without
             templates is for classifiers only.
         num_classes: The number of logits that a model must have, or a function that gives it; default the number of
             ``class_names``.
         language: The language of class names, templates or captions, for tokenizers that depend on it.
-        keep_embeddings: Whether the image embeddings of a dual encoder are stored too, so that other prompts and other
-            tasks on the same images need not run it again. Tasks on embeddings store them in any case.
-        image_set: The setting after which these embeddings are named; default this one.
+        keep_embeddings: Also stores the image embeddings of a dual encoder, so that other prompts and other
+            tasks on the same images need not run it again. Tasks on embeddings always store them.
+        image_set: The setting whose name these embeddings get; default this one.
         task_options: Options of the task: ``recall_k`` of retrieval; ``train``, ``validation`` (names of settings) and
             ``probe`` (fields of `ProbeSpec`) of a linear probe; ``prompt`` and ``generation`` (fields of
             `GenerationConfig`) of captioning.
@@ -261,7 +261,7 @@ class EvalSetting:
         if not self.full_targets or self.class_sublist is None:
             return target
         if isinstance(target, list):
-            return [self.target(sample, each) for each in target]
+            return [self.target(sample, item) for item in target]
         if target not in self.class_sublist:
             raise DataError(
                 f"{self.name}: the sample {sample} has the class {target!r}, which is not in class_sublist; choose"
@@ -317,7 +317,7 @@ class EvalSetting:
             py_model: The model's definition.
 
         Returns:
-            What ``metrics_fn`` returns; without one, top-1 and top-5 in percent.
+            The result of ``metrics_fn``; without one, top-1 and top-5 in percent.
         """
         function = self.metrics_fn or accuracy_topk
         offered = {"logits": logits, "targets": targets, "image_paths": image_paths, "py_model": py_model}
@@ -356,7 +356,7 @@ class EvalSetting:
 
     @property
     def grouping(self) -> list[list[int]] | dict[str, list[list[int]]] | None:
-        """The groups of classes and how each has one logit, as `testbed.metrics.classification.grouped` takes them."""
+        """The groups of classes and the logit of each, as `testbed.metrics.classification.grouped` takes them."""
         groups = self.class_groups
         return groups if groups is None or self.group_by is None else {self.group_by: groups}
 
@@ -368,7 +368,7 @@ class EvalSetting:
         return given if given is not None or names is None or callable(names) else len(names)
 
     def names_if_known(self) -> Sequence[str] | None:
-        """The class names, where they can be told without opening the data set; else None."""
+        """Returns the class names, if they are available without opening the data set; else None."""
         try:
             given = self.prompts.class_names
             return given() if callable(given) else given

@@ -36,7 +36,7 @@ class VLMEvalBenchmark(EvalSetting):
         cls: The class. It is called with the name of the set, and reads the table.
         data_set: The name of the set; default ``name``.
         arguments: Other arguments of the class.
-        judge: What ``evaluate`` gets as ``judge_kwargs``; default ``{"model": "exact_matching"}``.
+        judge: The argument ``judge_kwargs`` of ``evaluate``; default ``{"model": "exact_matching"}``.
         generation: Fields of `GenerationConfig`.
         **options: See `EvalSetting`.
     """
@@ -52,7 +52,7 @@ class VLMEvalBenchmark(EvalSetting):
         generation: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        lacking = [each for each in ("build_prompt", "evaluate") if not callable(getattr(cls, each, None))]
+        lacking = [name for name in ("build_prompt", "evaluate") if not callable(getattr(cls, name, None))]
         if not isinstance(cls, type) or lacking:
             raise DefinitionError(
                 f"eval setting {name!r}: a class with build_prompt(line) and evaluate(eval_file, **judge_kwargs) is"
@@ -71,7 +71,7 @@ class VLMEvalBenchmark(EvalSetting):
 
 
 class Benchmark:
-    """A benchmark's class with its arguments: a data set, a prompt, and how answers are scored.
+    """A benchmark's class with its arguments: a data set, a prompt, and the scoring of answers.
 
     Args:
         data_set: The name of the set.
@@ -118,7 +118,7 @@ class Benchmark:
 
     @property
     def forced(self) -> bool:
-        """Whether models must take this prompt."""
+        """True if models must take this prompt."""
         return bool(getattr(self.cls, "force_use_dataset_prompt", False))
 
     @cached_property
@@ -127,11 +127,13 @@ class Benchmark:
         return FrameRows(self.data_set, made.data, str(getattr(made, "img_root", "")))
 
     def _make(self) -> Any:
-        """The object: the class is told the set as ``dataset=…``, as by VLMEvalKit, or by position if it cannot be."""
+        """Creates the object: the set is passed as ``dataset=…``, as by VLMEvalKit, or else by position."""
         parameters = list(inspect.signature(self.cls).parameters.values())
-        kinds = {each.kind for each in parameters}
-        places = [each for each in parameters if each.kind in _PLACES and each.name not in self.arguments]
-        if any(each.name == "dataset" for each in parameters) or (
+        kinds = {parameter.kind for parameter in parameters}
+        places = [
+            parameter for parameter in parameters if parameter.kind in _PLACES and parameter.name not in self.arguments
+        ]
+        if any(parameter.name == "dataset" for parameter in parameters) or (
             not places and inspect.Parameter.VAR_KEYWORD in kinds
         ):
             return self.cls(**{"dataset": self.data_set, **self.arguments})
@@ -146,12 +148,12 @@ class Benchmark:
         return ImageBaseDataset(self.data_set).data
 
     def turns(self, row: Row) -> list[list[str | Picture]]:
-        """What the class's ``build_prompt`` makes of a row.
+        """Returns the turns that the class's ``build_prompt`` makes of a row.
 
         Its pictures are files in a folder of their own, which ``img_root`` names meanwhile.
 
         Raises:
-            SampleError: If it makes no message.
+            SampleError: If it does not make a message.
         """
         made, line = self.made, self._rows.line(row)
         root = getattr(made, "img_root", None)
@@ -181,32 +183,32 @@ class ClassPrompt:
         return self.benchmark.turns(row)
 
     def spec(self) -> dict[str, Any]:
-        """The code that questions are made by; that of ``evaluate`` does not change them."""
+        """Returns the code that makes questions; that of ``evaluate`` does not change them."""
         return {"class": asking(self.benchmark.cls), "arguments": self.benchmark.arguments}
 
 
 def asking(cls: type) -> Any:
-    """What of a class decides its questions: its own members that `_ASKING` reach, and the library's classes behind it.
+    """Returns what determines a class's questions: its members that `_ASKING` reach, and the library classes behind it.
 
-    The class itself where its code may reach any member.
+    It is the class itself where its code may reach any member.
     """
     own = [base for base in cls.__mro__ if own_code.is_own_class(base)]
     if not own:
         return cls
-    found: dict[str, list[Any]] = {}
+    members_by_name: dict[str, list[Any]] = {}
     waiting = list(_ASKING)
     while waiting:
         name = waiting.pop()
-        members = [vars(base)[name] for base in own if name in vars(base)] if name not in found else []
+        members = [vars(base)[name] for base in own if name in vars(base)] if name not in members_by_name else []
         if not members:
             continue
-        found[name] = [[_alone(each) for each in _functions(member)] or member for member in members]
-        names = {each for member in members for part in _functions(member) for each in _names(part.__code__)}
+        members_by_name[name] = [[_alone(function) for function in _functions(member)] or member for member in members]
+        names = {name for member in members for part in _functions(member) for name in _names(part.__code__)}
         if names & _DYNAMIC:
             return cls
         waiting += sorted(names)
     return {
-        "members": {name: found[name] for name in sorted(found)},
+        "members": {name: members_by_name[name] for name in sorted(members_by_name)},
         "bases": [base for base in cls.__mro__ if base not in own and base is not object],
     }
 
@@ -220,9 +222,9 @@ def _functions(member: Any) -> list[types.FunctionType]:
 
 def _names(code: types.CodeType) -> Iterator[str]:
     yield from code.co_names
-    for each in code.co_consts:
-        if isinstance(each, types.CodeType):
-            yield from _names(each)
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            yield from _names(const)
 
 
 def _alone(function: types.FunctionType) -> types.FunctionType:

@@ -1,1 +1,1 @@
-"""Settings of published benchmarks: what they have in common, and their names."""
+"""Settings of published benchmarks: their common parts, and their names."""

@@ -59,7 +59,7 @@ class Benchmarks:
 
         Raises:
             DefinitionError: If there is none.
-            DataError: If it must be read to know its kind, and is missing.
+            DataError: If it must be read to find its kind, and is missing.
         """
         if name in self._datasets:
             return self._datasets[name]
@@ -74,13 +74,13 @@ class Benchmarks:
         return self._opened[key]
 
     def declared(self, name: str) -> BenchmarkDataset | None:
-        """The data set of that name, if it can be told without reading anything."""
+        """Returns the data set of that name, if that needs no reading."""
         return self._datasets.get(name) or self._opened.get((name, active()))
 
     # Family ---------------------------------------------------------------------------------------------------
 
     def names(self) -> Iterable[str]:
-        """Each data set in each of its languages, and the other tasks on it."""
+        """Lists each data set in each of its languages, and the other tasks on it."""
         for dataset in self._datasets.values():
             for language in dataset.languages:
                 other = language if language != dataset.languages[0] else None
@@ -135,8 +135,8 @@ class Benchmarks:
         # Of a data set that would have to be read first, no more is taken off than what could be nothing else.
         for cut in range(1, len(words) + 1):
             dataset = ".".join(words[:cut])
-            if len(dataset) > len(prefix) and (found := read_words(BenchmarkName(dataset), words[cut:], None)):
-                return found
+            if len(dataset) > len(prefix) and (parsed := read_words(BenchmarkName(dataset), words[cut:], None)):
+                return parsed
         return None
 
     def _read(self, dataset: BenchmarkDataset, words: list[str]) -> BenchmarkName | None:
@@ -152,7 +152,7 @@ def _own_task(dataset: BenchmarkDataset, name: BenchmarkName) -> EvalSetting:
         raise DefinitionError(f"{name}: {name.task} is for data sets with captions; {dataset.name} is {dataset.kind}")
     split = _split(dataset, name.split)
     language = name.language or dataset.languages[0]
-    language = next((each for each in spellings(language) if each in dataset.languages), language)
+    language = next((spelling for spelling in spellings(language) if spelling in dataset.languages), language)
     if language not in dataset.languages and not dataset.any_language:
         raise DefinitionError(f"{dataset.name} has the languages {', '.join(dataset.languages)}, not {language!r}")
     options: dict[str, Any] = {}
@@ -263,7 +263,7 @@ def add_open_benchmarks(prefix: str, make: Callable[[str], BenchmarkDataset]) ->
     """Registers all data sets whose name begins with a prefix, such as ``wds/``.
 
     Args:
-        prefix: Of their names.
+        prefix: The prefix of their names.
         make: From a name to the data set; may read its folder, and raise `DataError`.
     """
     BENCHMARKS.add_open(prefix, make)

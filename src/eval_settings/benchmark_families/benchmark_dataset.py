@@ -20,22 +20,22 @@ class BenchmarkDataset:
 
     Attributes:
         name: Such as ``"cifar10"`` or ``"sugar_crepe/add_att"``.
-        kind: One of `KINDS`; with it, what the targets are. Classification: a class index. Multilabel: a list of
+        kind: One of `KINDS`; it determines the targets. Classification: a class index. Multilabel: a list of
             class indices. Retrieval: the captions of the image. Selection: ``{"captions": […],
             "answer": index or None}``, with the instance as the sample's group.
-        dataset: From a split and a language to the data set; opens nothing.
+        dataset: Maps a split and a language to the data set; opens nothing.
         splits: The splits, the evaluated one first.
         languages: The languages, the default one first.
-        any_language: Whether another language may be named too; files then provide class names and templates in it.
+        any_language: True if another language may also be named; files then provide class names and templates in it.
         sizes: Split → number of samples, if known.
-        class_names: From a language to a name for each class; None means the data set's own names.
-        templates: From a language to templates with ``{c}``, or to prompts by class; None means no zero-shot
+        class_names: Maps a language to a name for each class; None means the data set's own names.
+        templates: Maps a language to templates with ``{c}``, or to prompts by class; None means no zero-shot
             classification.
         collections: The collections of the data set.
         description: A one-line description.
-        num_classes: The number of classes, or a function of the language that gives it; what a classifier's logits are
-            compared with. None where it is not known.
-        about_prompts: From a language to lines for a run's report, where class names or templates are in no file.
+        num_classes: The number of classes, or a function of the language that gives it; it must match a classifier's
+            logits. None where it is not known.
+        about_prompts: Maps a language to lines for a run's report, where class names or templates are in no file.
     """
 
     name: str

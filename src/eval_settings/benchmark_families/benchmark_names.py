@@ -27,7 +27,7 @@ OWN_TASK = {
     "zeroshot_retrieval": ("retrieval",),
     "image_caption_selection": ("selection",),
 }
-DEFAULT_LANGUAGE = "en"  # of data sets that would have to be read to know their languages
+DEFAULT_LANGUAGE = "en"  # of data sets whose languages require reading them
 SEVERAL_NAMES = {"zh": ("cn",), "cn": ("zh",), "ja": ("jp",), "jp": ("ja",)}  # of one language, in published files
 
 
@@ -73,7 +73,7 @@ class BenchmarkName:
 
     @property
     def probe_words(self) -> bool:
-        """Whether the name has words that only apply to linear probes."""
+        """True if the name has words that only apply to linear probes."""
         return any(getattr(self, attribute) is not None for _, attribute, _ in _PROBE_WORDS)
 
     def __str__(self) -> str:
@@ -137,15 +137,15 @@ def read_words(name: BenchmarkName, words: Sequence[str], dataset: BenchmarkData
 
     Args:
         name: The name so far, such as only the data set.
-        words: What stands between the dots; a number's own point (``lr0.1``) is no end of a word.
-        dataset: Its splits, languages and kind; None for one that would have to be read to know them.
+        words: The parts between the dots; a number's own point (``lr0.1``) does not end a word.
+        dataset: Its splits, languages and kind; None for one whose languages require reading it.
     """
     pending = list(words)
     while pending:
         for length in (2, 1):  # lr0.1 comes as two
-            found = _read_word(name, ".".join(pending[:length]), dataset) if length <= len(pending) else None
-            if found is not None:
-                name, pending = found, pending[length:]
+            read = _read_word(name, ".".join(pending[:length]), dataset) if length <= len(pending) else None
+            if read is not None:
+                name, pending = read, pending[length:]
                 break
         else:
             return None
@@ -169,7 +169,7 @@ def kinds_of(task: str | None) -> Sequence[str]:
 
 
 def _fits_together(name: BenchmarkName) -> bool:
-    """Whether all words of the name apply to its task."""
+    """Checks whether all words of the name apply to its task."""
     if name.task == LINEAR_PROBE:
         return not name.language and not name.prefix
     if name.probe_words or (name.recall and name.task != ZERO_SHOT):
@@ -184,8 +184,8 @@ def _without(name: BenchmarkName, attribute: str) -> BenchmarkName:
 
 def _read_word(name: BenchmarkName, word: str, dataset: BenchmarkDataset | None) -> BenchmarkName | None:
     """Applies one more word to a name; None if it is unknown or repeated."""
-    if dataset is None and (found := _read_language(name, word)) is not None:
-        return found
+    if dataset is None and (read := _read_language(name, word)) is not None:
+        return read
     if word in OTHER_TASKS:
         fits = name.task == ZERO_SHOT and (dataset is None or dataset.kind == OTHER_TASKS[word])
         return replace(name, task=word) if fits else None
@@ -207,9 +207,9 @@ def _read_word(name: BenchmarkName, word: str, dataset: BenchmarkDataset | None)
 
 
 def _read_language(name: BenchmarkName, word: str) -> BenchmarkName | None:
-    """``zeroshot.it``, of a data set that would have to be read to know its languages."""
-    found = _LANGUAGE.fullmatch(word)
-    return replace(name, language=found.group(1)) if found and name.language is None else None
+    """Reads the language in ``zeroshot.it``, for a data set whose languages require reading it."""
+    match = _LANGUAGE.fullmatch(word)
+    return replace(name, language=match.group(1)) if match and name.language is None else None
 
 
 def _read_place(name: BenchmarkName, word: str, dataset: BenchmarkDataset | None) -> BenchmarkName | None:
@@ -219,7 +219,7 @@ def _read_place(name: BenchmarkName, word: str, dataset: BenchmarkDataset | None
         return replace(name, split=word) if known else None
     if word in dataset.splits and name.split is None:
         return replace(name, split=word)
-    spelled = next((each for each in spellings(word) if each in dataset.languages), None)
+    spelled = next((spelling for spelling in spellings(word) if spelling in dataset.languages), None)
     if spelled is not None and name.language is None:
         return replace(name, language=spelled)
     return None

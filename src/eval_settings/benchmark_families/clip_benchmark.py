@@ -1,4 +1,4 @@
-"""What the files of CLIP benchmark's data sets share: class names and templates that are looked up when asked for."""
+"""Common parts of CLIP benchmark's data sets: class names and templates that are looked up on demand."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ VTAB_PLUS = "vtab+"
 
 @dataclass(frozen=True)
 class Prompts:
-    """Where the class names and the templates of a data set are looked for, when they are asked for.
+    """The places of a data set's class names and templates, looked up on demand.
 
     Attributes:
         name: The data set's name.
         count: The number of classes, where it is known.
-        own: Whether the data set's own class names will do.
-        same_as: Another data set whose class names and templates these are too.
+        own: Accepts the data set's own class names.
+        same_as: Another data set with the same class names and templates.
         folders: Gives the folders that files beside the data may be in; default ``<data root>/<name>``.
     """
 

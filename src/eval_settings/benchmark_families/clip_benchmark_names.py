@@ -23,14 +23,14 @@ _LANGUAGE = re.compile(r"(?P<dataset>.+)\.zeroshot\.(?P<language>[a-z]{2,3}(?:_[
 
 
 @dataclass(frozen=True)
-class Place:
-    """What CLIP benchmark says about an eval setting.
+class ClipBenchmarkFields:
+    """CLIP benchmark's fields of an eval setting.
 
     Attributes:
         dataset: Its name for the data set; where a setting is on another split, the split after a dot.
         task: One of `TASKS`.
-        language: ``"en"`` where nobody says otherwise.
-        probe: Of a linear probe: ``fewshot_k``, ``epochs``, ``seed``, ``normalized``.
+        language: By default ``"en"``.
+        probe: Options of a linear probe: ``fewshot_k``, ``epochs``, ``seed``, ``normalized``.
     """
 
     dataset: str
@@ -39,12 +39,12 @@ class Place:
     probe: Mapping[str, Any] = field(default_factory=dict)
 
 
-def place_of(eval_setting: str, metrics: Collection[str]) -> Place:
-    """What CLIP benchmark would say about an eval setting.
+def place_of(eval_setting: str, metrics: Collection[str]) -> ClipBenchmarkFields:
+    """Returns CLIP benchmark's fields of an eval setting.
 
     Args:
         eval_setting: Its name.
-        metrics: The names of its metrics, which tell the task of a data set that is not registered.
+        metrics: The names of its metrics, which reveal the task of a data set that is not registered.
     """
     name = parse_name(eval_setting) or _by_syntax(eval_setting)
     dataset = name.dataset if name.split is None else f"{name.dataset}.{name.split}"
@@ -55,12 +55,12 @@ def place_of(eval_setting: str, metrics: Collection[str]) -> Place:
             "seed": name.seed or 0,
             "normalized": name.normalize is not False,
         }
-        return Place(dataset, LINEAR_PROBE, ENGLISH, probe)
-    return Place(dataset, _own_task(metrics), name.language or _first_language(name.dataset))
+        return ClipBenchmarkFields(dataset, LINEAR_PROBE, ENGLISH, probe)
+    return ClipBenchmarkFields(dataset, _own_task(metrics), name.language or _first_language(name.dataset))
 
 
-def setting_of(place: Place) -> str:
-    """The eval setting that a record of CLIP benchmark is about; undoes `place_of` as far as records tell."""
+def setting_of(place: ClipBenchmarkFields) -> str:
+    """Returns the eval setting of a record of CLIP benchmark; undoes `place_of` as far as records allow."""
     words = BenchmarkName(place.dataset)
     if place.task == LINEAR_PROBE:
         words = _with_probe(replace(words, task=LINEAR_PROBE), place.probe)
@@ -108,9 +108,9 @@ def _first_language(dataset: str) -> str:
 
 
 def _by_syntax(name: str) -> BenchmarkName:
-    """What the name of a setting of an unknown data set seems to say."""
-    if found := _LANGUAGE.fullmatch(name):
-        return BenchmarkName(found["dataset"], task=ZERO_SHOT, language=found["language"])
+    """Guesses the fields from the name of a setting of an unknown data set."""
+    if match := _LANGUAGE.fullmatch(name):
+        return BenchmarkName(match["dataset"], task=ZERO_SHOT, language=match["language"])
     words = name.split(".")
     if LINEAR_PROBE in words[1:]:
         place = words.index(LINEAR_PROBE, 1)

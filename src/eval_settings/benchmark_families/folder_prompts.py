@@ -43,17 +43,17 @@ class FolderPrompts(Prompts):
         """The templates of a file, else those for the names of the folders."""
         if language != _ENGLISH:
             return super().templates(language)
-        found = self._found(language)
-        return self._words().templates() if found is None else found
+        templates = self._found(language)
+        return self._words().templates() if templates is None else templates
 
     def about(self, language: str) -> list[str]:
-        """Lines that say which names and templates follow from the folders, and what gives others."""
+        """Returns lines about the names and templates that follow from the folders, and how to replace them."""
         if language != _ENGLISH:
             return []
         words, given, found = self._words(), super().class_names(language), self._found(language)
         if not words.folders:
             return []
-        place = next((str(each) for each in self._folders()), "")
+        place = next((str(folder) for folder in self._folders()), "")
         where = f"{place}/{CLASS_NAMES_FILE}, " if place else ""
         files = f"{place}/{TEMPLATE_FILES[-1]}, {where}" if place else ""
         if found is None:

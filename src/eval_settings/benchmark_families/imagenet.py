@@ -42,15 +42,15 @@ def imagenet_setting(name: str, dataset: Dataset, sizes: Sequence[int | None], *
     Args:
         name: The setting's name.
         dataset: Its samples.
-        sizes: How many they are; several numbers where several are distributed; (None,) where the data set says so.
-        options: Of `EvalSetting`.
+        sizes: Their number; several where several are distributed; (None,) where the data set determines it.
+        options: Arguments of `EvalSetting`.
     """
     usual = {"class_names": class_names, "templates": templates, "num_classes": NUM_CLASSES}
     return EvalSetting(
         name=name,
         dataset=dataset,
         size=sizes[0],
-        other_sizes=[each for each in sizes[1:] if each],
+        other_sizes=[size for size in sizes[1:] if size],
         **{**usual, **options},
     )
 
@@ -75,7 +75,7 @@ class ImageNetDataset(StandardDataset):
         return other
 
     def spec(self) -> dict[str, Any]:
-        """Where the folder is, and which classes it has."""
+        """Returns the folder, and its classes."""
         classes = list(self.classes()) if self.classes is not None else "all"
         return {**super().spec(), "imagenet_classes": classes, **({"part": True} if self.part else {})}
 
@@ -96,8 +96,8 @@ def parted(dataset: Dataset) -> Dataset:
     partly = getattr(dataset, "partly", None)
     if not callable(partly):
         raise DefinitionError(f"{type(dataset).__name__} is there as a whole or not at all")
-    found: Dataset = partly()
-    return found
+    whole: Dataset = partly()
+    return whole
 
 
 class OfClasses:
@@ -174,7 +174,7 @@ class RealLabels:
 
 
 def singles(classes: Sequence[int]) -> list[list[int]]:
-    """Each class as a separate group."""
+    """Returns each class as a separate group."""
     return [[label] for label in classes]
 
 
@@ -191,7 +191,7 @@ def ten_percent(parent: EvalSetting, sizes: Sequence[int]) -> EvalSetting:
 
     Args:
         parent: The setting; its perturbation and its random numbers are the child's too.
-        sizes: How many samples the parent has.
+        sizes: The number of samples of the parent.
     """
     return imagenet_setting(
         f"{parent.name}{TEN_PERCENT}",

@@ -16,7 +16,7 @@ _MARK = "|||"
 
 
 def meteor(captions: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[float, list[float]]:
-    """METEOR of all captions together, and of each one.
+    """Computes METEOR of all captions together, and of each one.
 
     Args:
         captions: Words, with spaces between them; at least one caption.
@@ -35,14 +35,14 @@ def meteor(captions: Sequence[str], references: Sequence[Sequence[str]]) -> tupl
         try:
             counts = []
             for text, several in zip(captions, references, strict=True):
-                parts = [each.replace(_MARK, "").replace("  ", " ") for each in (*several, text)]
+                parts = [sentence.replace(_MARK, "").replace("  ", " ") for sentence in (*several, text)]
                 process.stdin.write(f" {_MARK} ".join(["SCORE", *parts]) + "\n")
                 process.stdin.flush()
                 counts.append(process.stdout.readline().strip())
             process.stdin.write(f" {_MARK} ".join(["EVAL", *counts]) + "\n")
             process.stdin.flush()
-            each = [float(process.stdout.readline()) for _ in counts]
-            return float(process.stdout.readline()), each
+            scores = [float(process.stdout.readline()) for _ in counts]
+            return float(process.stdout.readline()), scores
         except (OSError, ValueError) as error:
             raise TestbedError(f"METEOR's program in {folder} ended early: {error}; run java -version") from error
         finally:
@@ -50,10 +50,10 @@ def meteor(captions: Sequence[str], references: Sequence[Sequence[str]]) -> tupl
 
 
 def _folder() -> Path:
-    """Where the program is."""
-    found = importlib.util.find_spec(PACKAGE)
-    if found is None or not found.submodule_search_locations:
+    """Returns the program's folder."""
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
         raise MissingExtraError(PACKAGE, "captions", "METEOR")
     if shutil.which("java") is None:
         raise TestbedError("METEOR needs Java, and there is no program java; install a Java runtime")
-    return Path(found.submodule_search_locations[0]) / "meteor"
+    return Path(spec.submodule_search_locations[0]) / "meteor"

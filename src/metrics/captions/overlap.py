@@ -52,14 +52,14 @@ class Overlap:
     @property
     def metrics(self) -> dict[str, float | None]:
         """Each metric by the name that pycocoevalcap and CLIP benchmark give it; None if nothing is scored."""
-        found: dict[str, float | None] = {
+        summary: dict[str, float | None] = {
             f"Bleu_{order}": None if self.bleu is None else self.bleu[order - 1] for order in range(1, ORDERS + 1)
         }
         for name in ("ROUGE_L", "CIDEr"):
             values = self.scores[name]
-            found[name] = mean_and_stderr(values[~np.isnan(values)])[0]
+            summary[name] = mean_and_stderr(values[~np.isnan(values)])[0]
         by_programs = {"METEOR": self.meteor, "SPICE": self.spice}
-        return found | {name: value for name, value in by_programs.items() if name in self.scores}
+        return summary | {name: value for name, value in by_programs.items() if name in self.scores}
 
 
 def caption_overlap(
@@ -69,7 +69,7 @@ def caption_overlap(
     with_meteor: bool = False,
     with_spice: bool = False,
 ) -> Overlap:
-    """BLEU, ROUGE-L and CIDEr-D of captions, as pycocoevalcap computes them.
+    """Computes BLEU, ROUGE-L and CIDEr-D of captions, as pycocoevalcap does.
 
     Args:
         captions: One for each sample; None if there is none, which is not scored. A blank one scores 0.
@@ -77,8 +77,8 @@ def caption_overlap(
         tokenizer: ``"ptb"``: the Penn Treebank's, which drops punctuation and lowers case, as COCO's evaluation does,
             of canonical texts (see `testbed.canonical_text`); ``"none"``: words are what is between white space, as in
             VLMEvalKit.
-        with_meteor: Whether METEOR is computed too, by its Java program.
-        with_spice: Whether SPICE is computed too, by its Java program.
+        with_meteor: Also computes METEOR, by its Java program.
+        with_spice: Also computes SPICE, by its Java program.
 
     Raises:
         DefinitionError: If the tokenizer is unknown.
@@ -98,8 +98,8 @@ def caption_overlap(
     scores = {name: np.full(len(captions), np.nan) for name in names}
     if not scored:
         return Overlap(None, scores)
-    together, each = bleu(own, theirs)
-    scores["Bleu_4"][scored] = each[:, -1]
+    together, single = bleu(own, theirs)
+    scores["Bleu_4"][scored] = single[:, -1]
     scores["ROUGE_L"][scored] = [rouge_l(text, several) for text, several in zip(own, theirs, strict=True)]
     scores["CIDEr"][scored] = cider_d(own, theirs, [several for several in others if several])
     total = mean = None
@@ -137,7 +137,7 @@ def phrases(text: str) -> Phrases:
 
 
 def bleu(captions: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[list[float], Array]:
-    """BLEU-1 to BLEU-4 (Papineni et al. 2002), with the reference closest in length, the shorter of two as close.
+    """Computes BLEU-1 to BLEU-4 (Papineni et al. 2002), with the reference closest in length, the shorter on ties.
 
     Args:
         captions: Words, with spaces between them; at least one caption.
@@ -153,35 +153,35 @@ def bleu(captions: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[
 
 def _matches(text: str, references: Sequence[str]) -> list[int]:
     """The phrases that match, for each order; all phrases; the words, and those of the reference closest in length."""
-    own, others = phrases(text), [phrases(each) for each in references]
+    own, others = phrases(text), [phrases(reference) for reference in references]
     length = sum(own[0].values())
-    closest = min((abs(sum(each[0].values()) - length), sum(each[0].values())) for each in others)[1]
+    closest = min((abs(sum(other[0].values()) - length), sum(other[0].values())) for other in others)[1]
     matched = [
-        sum(min(count, max(each[order][phrase] for each in others)) for phrase, count in own[order].items())
+        sum(min(count, max(other[order][phrase] for other in others)) for phrase, count in own[order].items())
         for order in range(ORDERS)
     ]
     return [*matched, *(max(0, length - order) for order in range(ORDERS)), length, closest]
 
 
 def _bleu(counts: Array) -> Array:
-    """BLEU-1 to BLEU-4 [n, 4] of rows of `_matches`, int array [n, 10]."""
+    """Computes BLEU-1 to BLEU-4 [n, 4] of rows of `_matches`, int array [n, 10]."""
     matched, all_of, length, closest = counts[:, :ORDERS], counts[:, ORDERS : 2 * ORDERS], counts[:, -2], counts[:, -1]
     precision = np.cumprod((matched + TINY) / (all_of + SMALL), axis=1) ** (1 / np.arange(1, ORDERS + 1))
     ratio = (length + TINY) / (closest + SMALL)
     penalty = np.where(ratio < 1, np.exp(1 - 1 / np.minimum(ratio, 1)), 1)
-    found: Array = precision * penalty[:, None]
-    return found
+    scores: Array = precision * penalty[:, None]
+    return scores
 
 
 # ROUGE-L ----------------------------------------------------------------------------------------------------------
 
 
 def rouge_l(text: str, references: Sequence[str]) -> float:
-    """ROUGE-L (Lin 2004): the F-measure of the longest common subsequence, its best precision and best recall."""
-    own, others = text.split(" "), [each.split(" ") for each in references]
-    common = [_longest_common(own, each) for each in others]
+    """Computes ROUGE-L (Lin 2004): the F-measure of the longest common subsequence, by best precision and recall."""
+    own, others = text.split(" "), [reference.split(" ") for reference in references]
+    common = [_longest_common(own, other) for other in others]
     precision = max(length / len(own) for length in common)
-    recall = max(length / len(each) for length, each in zip(common, others, strict=True))
+    recall = max(length / len(other) for length, other in zip(common, others, strict=True))
     if precision == 0 or recall == 0:
         return 0.0
     return (1 + BETA**2) * precision * recall / (recall + BETA**2 * precision)
@@ -206,7 +206,7 @@ def _longest_common(one: Sequence[str], other: Sequence[str]) -> int:
 def cider_d(
     captions: Sequence[str], references: Sequence[Sequence[str]], documents: Sequence[Sequence[str]]
 ) -> list[float]:
-    """CIDEr-D of each caption (Vedantam et al. 2015), between 0 and 10.
+    """Computes CIDEr-D of each caption (Vedantam et al. 2015), between 0 and 10.
 
     Args:
         captions: Words, with spaces between them.
@@ -219,14 +219,18 @@ def cider_d(
         frequency.update({phrase for text in several for counts in phrases(text) for phrase in counts})
     most = math.log(len(documents))
     rarity = {phrase: most - math.log(count) for phrase, count in frequency.items()}
-    found = []
+    scores = []
     for text, several in zip(captions, references, strict=True):
-        own = _Weighted(text, rarity, most)
-        found.append(10 * math.fsum(own.likeness(_Weighted(each, rarity, most)) for each in several) / len(several))
-    return found
+        own = _PhraseWeights(text, rarity, most)
+        scores.append(
+            10
+            * math.fsum(own.similarity(_PhraseWeights(reference, rarity, most)) for reference in several)
+            / len(several)
+        )
+    return scores
 
 
-class _Weighted:
+class _PhraseWeights:
     """A text's phrases, with their counts times their rarity."""
 
     def __init__(self, text: str, rarity: dict[tuple[str, ...], float], most: float) -> None:
@@ -236,7 +240,7 @@ class _Weighted:
         self.weights = [{phrase: count * rarity.get(phrase, most) for phrase, count in of.items()} for of in counts]
         self.norms = [math.sqrt(math.fsum(weight**2 for weight in of.values())) for of in self.weights]
 
-    def likeness(self, reference: _Weighted) -> float:
+    def similarity(self, reference: _PhraseWeights) -> float:
         """The mean over phrases of one to four words of the clipped cosine, less for a differing length."""
         total = 0.0
         for own, others, norm, other_norm in zip(

@@ -120,7 +120,7 @@ def _soft(text: str) -> str:
 def _quotes(text: str, left: bool = False) -> str:
     text = re.sub("&apos;|'", "`" if left else "'", text)
     text = re.sub('"|&quot;', "``" if left else "''", text)
-    return "".join(_QUOTES.get(each, each) for each in text)
+    return "".join(_QUOTES.get(char, char) for char in text)
 
 
 def _left_quotes(text: str) -> str:
@@ -128,7 +128,7 @@ def _left_quotes(text: str) -> str:
 
 
 def _brackets(text: str) -> str:
-    return "".join(_BRACKETS.get(each, each) if each in "()" else each for each in text)
+    return "".join(_BRACKETS.get(char, char) if char in "()" else char for char in text)
 
 
 def _spaces(text: str) -> str:
@@ -230,11 +230,11 @@ def _compiled() -> list[tuple[re.Pattern[str], re.Pattern[str], Callable[[str], 
 def scan(text: str) -> list[str]:
     """The tokens of a text without line breaks, punctuation among them, in lower case."""
     text += "\n"  # what ends a line may be what must follow
-    place, found = 0, []
+    place, tokens = 0, []
     while place < len(text):
         quick = _QUICK.match(text, place)
         if quick is not None:
-            found.append(quick.group().lower())
+            tokens.append(quick.group().lower())
             place = quick.end() + 1
             continue
         best, end, token = 0, place + 1, ""
@@ -248,9 +248,9 @@ def scan(text: str) -> list[str]:
                 best, end = length, match.end() - back
                 token = become(text[place:end])
         if token:
-            found.append(token.lower())
+            tokens.append(token.lower())
         place = end
-    return found
+    return tokens
 
 
 @lru_cache(maxsize=1 << 16)

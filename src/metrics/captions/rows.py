@@ -22,8 +22,8 @@ log = logging.getLogger("testbed")
 OVERLAP = "overlap@2"  # what these scores and metrics carry as their scorer
 CIDER = MetricSpec("CIDEr", "", HIGHER, 0, 10, headline=MAIN)
 SPECS = {
-    each.name: each
-    for each in (
+    metric.name: metric
+    for metric in (
         *(rate(f"Bleu_{order}", headline=MAIN - 1 if order == ORDERS else 0) for order in range(1, ORDERS + 1)),
         *(rate(name) for name in ("METEOR", "ROUGE_L", "SPICE")),
         CIDER,
@@ -34,13 +34,13 @@ EXACT, REFERENCED = rate("exact", zero_one=True), rate("referenced", NEITHER)
 
 @dataclass(frozen=True)
 class OverlapOptions:
-    """How captions are compared with references.
+    """Options for comparing captions with references.
 
     Attributes:
         tokenizer: See `testbed.metrics.captions.overlap.caption_overlap`.
-        meteor: Whether METEOR is computed too; it needs Java and the extra ``captions``.
-        spice: Whether SPICE is computed too, where all is there that it needs; see `testbed.metrics.captions.spice`.
-        exact: Whether the share of captions that equal a reference is computed too.
+        meteor: Also computes METEOR; needs Java and the extra ``captions``.
+        spice: Also computes SPICE, where its requirements are installed; see `testbed.metrics.captions.spice`.
+        exact: Also computes the share of captions that equal a reference.
     """
 
     tokenizer: str = PTB
@@ -52,7 +52,7 @@ class OverlapOptions:
         check_tokenizer(self.tokenizer)
 
     def spec(self) -> dict[str, Any]:
-        """What is not the default, for an identity."""
+        """Returns the options that are not at their defaults, for an identity."""
         if self == OverlapOptions():
             return {}
         own: dict[str, Any] = {"exact": True} if self.exact else {}
@@ -64,12 +64,12 @@ class OverlapOptions:
 def overlap_rows(
     captions: Sequence[str | None], references: Sequence[Sequence[str]], options: OverlapOptions
 ) -> tuple[list[Score], list[Metric]]:
-    """What captions share with references; nothing where no sample has any.
+    """Computes the overlap of captions with references; nothing where no sample has any.
 
     Args:
         captions: One for each sample; None if there is none.
         references: The reference captions of each sample.
-        options: How they are compared.
+        options: The options of the comparison.
 
     Returns:
         The scores ``Bleu_4``, ``ROUGE_L`` and ``CIDEr`` (NaN without a caption or a reference); the metrics ``Bleu_1``
@@ -83,18 +83,18 @@ def overlap_rows(
     reason = lacking() if options.spice else ""
     if reason:
         _tell(f"SPICE is left out: {reason}")
-    found = caption_overlap(captions, references, options.tokenizer, options.meteor, options.spice and not reason)
-    scored = int((~np.isnan(found.scores["CIDEr"])).sum())
+    overlap = caption_overlap(captions, references, options.tokenizer, options.meteor, options.spice and not reason)
+    scored = int((~np.isnan(overlap.scores["CIDEr"])).sum())
     metrics = []
-    for name, value in found.metrics.items():
+    for name, value in overlap.metrics.items():
         stderr = None
         if name in ("ROUGE_L", "CIDEr", "SPICE"):  # means; the others are of all captions together
-            values = found.scores[name]
+            values = overlap.scores[name]
             _, stderr = mean_and_stderr(values[~np.isnan(values)])
         metrics.append(SPECS[name].metric(value, scored, stderr, scorer=OVERLAP))
     share, error = mean_and_stderr(np.array([bool(several) for several in references]))
     metrics.append(REFERENCED.metric(share, len(references), error, scorer=OVERLAP))
-    scores = [SPECS[name].score(values, OVERLAP) for name, values in found.scores.items()]
+    scores = [SPECS[name].score(values, OVERLAP) for name, values in overlap.scores.items()]
     if options.exact:
         exact = _exact(captions, references)
         scores.append(EXACT.score(exact, OVERLAP))
@@ -111,8 +111,8 @@ def _tell(message: str) -> None:
 
 
 def _exact(captions: Sequence[str | None], references: Sequence[Sequence[str]]) -> np.ndarray[Any, Any]:
-    """1 for a caption that equals a reference, 0 for another, NaN without a caption or a reference; float [n]."""
-    words = [[canonical(each).lower().split() for each in several] for several in references]
+    """Returns 1 for captions that equal a reference, 0 for others, NaN without caption or reference; float [n]."""
+    words = [[canonical(text).lower().split() for text in several] for several in references]
     return np.array(
         [
             np.nan if text is None or not several else float(canonical(text).lower().split() in several)

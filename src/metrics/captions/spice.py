@@ -30,7 +30,7 @@ _COMMAND = ("java", "-Xmx4G", "-jar", _JAR)
 
 
 def lacking() -> str:
-    """Why SPICE cannot be computed here, and what to do; empty if it can."""
+    """Explains why SPICE cannot be computed here, and what to do; empty if it can."""
     folder = _folder()
     if folder is None:
         return f"SPICE needs the package {PACKAGE}: pip install -e '.[captions]'"
@@ -63,20 +63,20 @@ def spice(captions: Sequence[str], references: Sequence[Sequence[str]]) -> tuple
         for index, (text, several) in enumerate(zip(captions, references, strict=True))
     ]
     with tempfile.TemporaryDirectory(dir=cache_dir("spice")) as folder:
-        given, found = Path(folder) / "captions.json", Path(folder) / "scores.json"
+        given, output = Path(folder) / "captions.json", Path(folder) / "scores.json"
         given.write_text(json.dumps(asked), encoding="utf-8")
-        _run([*_COMMAND, str(given), "-out", str(found), "-silent"])
-        scores = _read(found, len(asked))
-    defined = [each for each in scores if not math.isnan(each)]
+        _run([*_COMMAND, str(given), "-out", str(output), "-silent"])
+        scores = _read(output, len(asked))
+    defined = [score for score in scores if not math.isnan(score)]
     return (math.fsum(defined) / len(defined) if defined else None), scores
 
 
 def _folder() -> Path | None:
-    """Where the program is; None without the package."""
-    found = importlib.util.find_spec(PACKAGE)
-    if found is None or not found.submodule_search_locations:
+    """Returns the program's folder; None without the package."""
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
         return None
-    return Path(found.submodule_search_locations[0]) / "spice"
+    return Path(spec.submodule_search_locations[0]) / "spice"
 
 
 def _run(command: Sequence[str]) -> None:
@@ -93,7 +93,7 @@ def _run(command: Sequence[str]) -> None:
         told = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
         raise TestbedError(
             f"SPICE's program in {folder} failed (exit status {done.returncode}):"
-            f" {told[0][:200] if told else 'it says nothing'}"
+            f" {told[0][:200] if told else 'it prints nothing'}"
         )
 
 

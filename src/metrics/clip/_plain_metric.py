@@ -77,7 +77,7 @@ class PlainMetric:
         raise NotImplementedError
 
     def forward(self, *given: Any) -> Any:
-        """Updates, and computes the value of this batch alone."""
+        """Updates the metric, and computes the value of this batch alone."""
         before = {name: getattr(self, name) for name in self._defaults}
         self.reset()
         try:
@@ -92,7 +92,7 @@ class PlainMetric:
 
     @contextmanager
     def sync_context(self, **_: Any) -> Iterator[None]:
-        """Nothing to reduce.
+        """Does nothing: there is nothing to reduce.
 
         Raises:
             MissingExtraError: If there are other processes to reduce over.

@@ -28,7 +28,7 @@ REMOTE_CODE = ("jinaai/jina-clip-v2",)
 
 
 class UnknownClipError(UnknownNameError, ValueError):
-    """A name that is none of a model. A `ValueError`, as torchmetrics raises."""
+    """A name does not name a model. A `ValueError`, as torchmetrics raises."""
 
 
 class NoTransformersError(MissingExtraError, ModuleNotFoundError):
@@ -36,11 +36,11 @@ class NoTransformersError(MissingExtraError, ModuleNotFoundError):
 
 
 class Encoder(Protocol):
-    """What CLIPScore wants of a model.
+    """A model's encoders, as CLIPScore needs them.
 
     Attributes:
-        processor: What makes its input: a processor of transformers, or a tokenizer.
-        stays: Whether it is to be left on its device.
+        processor: Prepares its input: a processor of transformers, or a tokenizer.
+        stays: True to leave it on its device.
     """
 
     processor: Any
@@ -56,11 +56,11 @@ class Encoder(Protocol):
         ...
 
     def images(self, images: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Images [C, H, W] with values from 0 to 255, in the machine's memory, to embeddings [B, D]."""
+        """Maps images [C, H, W] with values from 0 to 255, in the machine's memory, to embeddings [B, D]."""
         ...
 
     def texts(self, texts: Sequence[str]) -> torch.Tensor:
-        """Texts to embeddings [B, D]."""
+        """Maps texts to embeddings [B, D]."""
         ...
 
 
@@ -70,8 +70,8 @@ def encoder_of(model: Any, truncation: Truncation, device: torch.device | None) 
     Args:
         model: A name, a definition, a loaded model with ``embed_text``, or a function without arguments that returns
             (model, processor) of transformers.
-        truncation: What becomes of texts that are too long.
-        device: Where to load it.
+        truncation: The treatment of texts that are too long.
+        device: The device to load it on.
 
     Raises:
         UnknownClipError: If nothing has that name.
@@ -102,7 +102,7 @@ def encoder_of(model: Any, truncation: Truncation, device: torch.device | None) 
 
 
 def idle_device() -> torch.device:
-    """Where to encode what is on no device yet."""
+    """Returns the device for encoding with a model that is not on any device yet."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
@@ -155,7 +155,7 @@ def definition_of(name: str) -> Any:
 
 
 def long_clip(name: str) -> Any:
-    """A CLIP whose weights have more positions for texts than its configuration says, as LongCLIP's."""
+    """Loads a CLIP whose weights have more positions for texts than its configuration, as LongCLIP's."""
     from testbed.models.transformers_clip import TransformersFamily, TransformersFiles
 
     files = TransformersFiles(name)
@@ -192,7 +192,7 @@ class ProcessorEncoder:
     Args:
         network: Has ``get_image_features`` and ``get_text_features``.
         processor: Maps ``images=`` and ``text=`` to tensors.
-        truncation: What becomes of texts that are too long.
+        truncation: The treatment of texts that are too long.
     """
 
     stays = False
@@ -209,14 +209,14 @@ class ProcessorEncoder:
         self.network = self.network.to(device)
 
     def images(self, images: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Images [C, H, W] as the processor makes them, resized and normalized, to embeddings [n, D]."""
+        """Maps images [C, H, W] as the processor makes them, resized and normalized, to embeddings [n, D]."""
         given = [in_colour(image) for image in images]
         pixels = self.processor(images=given, return_tensors="pt", padding=True)["pixel_values"]
         with _evaluating(self.network):
             return _tensor(self.network.get_image_features(pixels.to(self.device)))
 
     def texts(self, texts: Sequence[str]) -> torch.Tensor:
-        """Texts as the processor makes them, cut to what the network takes, to embeddings [n, D]."""
+        """Maps texts as the processor makes them, cut to the network's limit, to embeddings [n, D]."""
         tokens = dict(self.processor(text=list(texts), return_tensors="pt", padding=True))
         tokens.setdefault("attention_mask", torch.ones_like(tokens["input_ids"]))
         config = getattr(getattr(self.network, "config", None), "text_config", None)
@@ -234,8 +234,8 @@ class LoadedEncoder:
 
     Args:
         loaded: Has ``embed_text``, and for images ``embed_image`` and a ``definition`` with a transform.
-        truncation: What becomes of texts that are too long.
-        stays: Whether it is to be left on its device.
+        truncation: The treatment of texts that are too long.
+        stays: True to leave it on its device.
     """
 
     def __init__(self, loaded: Any, truncation: Truncation, stays: bool) -> None:
@@ -263,7 +263,7 @@ class LoadedEncoder:
             self.loaded.options = replace(self.loaded.options, device=str(device))
 
     def images(self, images: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Images [C, H, W] to embeddings [n, D], by the definition's transform and normalization."""
+        """Maps images [C, H, W] to embeddings [n, D], by the definition's transform and normalization."""
         transform = getattr(getattr(self.loaded, "definition", None), "transform", None)
         if transform is None or not hasattr(self.loaded, "embed_image"):
             raise UnsupportedError(f"{self._name} embeds no images, only texts")
@@ -272,7 +272,7 @@ class LoadedEncoder:
         return embedded
 
     def texts(self, texts: Sequence[str]) -> torch.Tensor:
-        """Texts to embeddings [n, D], by the definition's tokenizer."""
+        """Maps texts to embeddings [n, D], by the definition's tokenizer."""
         embedded: torch.Tensor = self.loaded.embed_text(texts)
         long = self._ruler.too_long(texts)
         if long:
@@ -300,8 +300,8 @@ def _evaluating(network: Any) -> Iterator[None]:
 
 def _tensor(features: Any) -> torch.Tensor:
     """The embeddings; later versions of transformers put them into an object."""
-    found: torch.Tensor = features if isinstance(features, torch.Tensor) else features.pooler_output
-    return found
+    tensor: torch.Tensor = features if isinstance(features, torch.Tensor) else features.pooler_output
+    return tensor
 
 
 def _warn_long(count: int, length: int | None, truncation: str) -> None:

@@ -30,11 +30,11 @@ class Side:
     """The source or the target of some pairs.
 
     Attributes:
-        kind: What it is.
+        kind: The kind of the items.
         items: Images [C, H, W] in the machine's memory, or texts.
-        keys: What tells unequal items apart, one for each.
-        device: Where the first image was.
-        dim: Whether all float images lie in [0, 1] where 0 to 255 is expected, and one is not black.
+        keys: A key for each item; equal items have equal keys.
+        device: The device of the first image.
+        dim: True if all float images lie in [0, 1] where 0 to 255 is expected, and one is not black.
     """
 
     kind: Literal["image", "text"]
@@ -67,11 +67,11 @@ def read_side(name: str, given: Given, data_range: float) -> Side:
         )
     if not given:
         raise ClipInputError(f"Empty input list: {name} has no items")
-    if all(isinstance(each, str) for each in given):
+    if all(isinstance(item, str) for item in given):
         return _texts(name, given)
-    if all(isinstance(each, torch.Tensor) for each in given):
+    if all(isinstance(item, torch.Tensor) for item in given):
         return _images(name, given, data_range)
-    kinds = sorted({type(each).__name__ for each in given})
+    kinds = sorted({type(item).__name__ for item in given})
     raise ClipInputError(
         f"{UNDETERMINED}: {name} should be a list of tensors or a list of strings, got one of {' and '.join(kinds)}"
     )
@@ -119,7 +119,7 @@ def _checked(name: str, position: int, image: torch.Tensor, data_range: float) -
         return 255.0
     if image.dtype == torch.bool or image.is_complex():
         raise ClipInputError(f"image {position} of {name}: expected integers or floats, got {image.dtype}")
-    least, most = (float(each) for each in torch.aminmax(image.double()))
+    least, most = (float(bound) for bound in torch.aminmax(image.double()))
     limit = data_range if image.is_floating_point() else 255.0
     slack = limit * _SLACK
     if -slack <= least and most <= limit + slack:  # not so for NaN

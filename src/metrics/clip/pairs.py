@@ -54,16 +54,16 @@ def pair_cosines(a: Array, b: Array) -> Array:
         raise ValueError(f"expected two arrays [n, D] of one shape, got {a.shape} and {b.shape}")
     n, width = a.shape
     at_once = max(1, _VALUES // max(width, 1))
-    found = np.zeros(n)
+    cosines = np.zeros(n)
     for start in range(0, n, at_once):
         part = slice(start, start + at_once)
-        found[part] = _cosines(a[part], b[part])
-    return found
+        cosines[part] = _cosines(a[part], b[part])
+    return cosines
 
 
 def _cosines(a: Array, b: Array) -> Array:
     (left, known), (right, also) = fixed_point(a), fixed_point(b)
-    # Of the rounded embeddings again, so that an embedding's cosine with itself is 1.
+    # The length of the rounded embeddings again, so that an embedding's cosine with itself is 1.
     squares = pair_similarities(left, left) * pair_similarities(right, right)
     directed = known & also
     cosines = np.zeros(len(a))
@@ -84,10 +84,10 @@ def clip_score_metrics(
 
     Args:
         cosines: Array [n]; NaN where a pair is not scored. It counts in no metric then.
-        clusters: Array [n]: what tells apart the pairs that are not independent, such as each caption's image. Standard
-            errors are clustered by it.
+        clusters: Array [n]: the cluster of each pair, for pairs that are not independent, such as each caption's image.
+            Standard errors are clustered by it.
         reference_scores: Array [n], as `ref_clip_score` gives them.
-        scorer: What the metrics carry as theirs.
+        scorer: The scorer's name in the metrics.
 
     Returns:
         ``clip_score`` (with the standard error of the mean before it is clamped), ``clip_score_pairwise`` and, if there
@@ -116,7 +116,7 @@ def _metric(spec: MetricSpec, values: Array, clusters: Array | None, scorer: str
 
 
 def ref_clip_score(image_cosines: Array, reference_cosines: Sequence[Array] | Array) -> Array:
-    """RefCLIPScore of captions (Hessel et al. 2021): the harmonic mean of two similarities.
+    """Computes RefCLIPScore of captions (Hessel et al. 2021): the harmonic mean of two similarities.
 
     One is that to the image, 2.5 · max(cos, 0). The other is that to the most similar reference, max(cos, 0).
 
@@ -135,7 +135,7 @@ def ref_clip_score(image_cosines: Array, reference_cosines: Sequence[Array] | Ar
         raise ValueError(
             f"expected image cosines [n] and as many arrays, got {image.shape} and {len(reference_cosines)}"
         )
-    best = [np.max(np.asarray(each, dtype=np.float64)) if len(each) else np.nan for each in reference_cosines]
+    best = [np.max(np.asarray(values, dtype=np.float64)) if len(values) else np.nan for values in reference_cosines]
     reference = np.maximum(np.asarray(best, dtype=np.float64).reshape(-1), 0)
     total = image + reference
     either = (image == 0) | (reference == 0)

@@ -59,13 +59,13 @@ class CLIPScore(_Base):  # type: ignore[misc]
             the name of a dual encoder of testbed, a definition, a loaded dual encoder, or a function without arguments
             that returns (model, processor) of transformers, which is then called as torchmetrics calls it.
         clamp: ``"mean"``: the mean is clamped at 0, as in torchmetrics. ``"pair"``: each pair is.
-        truncation: What becomes of a text that is longer than the model takes. ``"keep_end"``: it is cut before its end
-            token. ``"upstream"``: it loses the end token, as in torchmetrics.
+        truncation: The treatment of a text that is longer than the model takes. ``"keep_end"``: it is cut before its
+            end token. ``"upstream"``: it loses the end token, as in torchmetrics.
         data_range: 255 or 1: the upper end of float images. Those of integers go from 0 to 255.
-        batch_size: How many images or texts to encode at once.
-        device: Where to encode. Default: where the first image is; for pairs of texts a GPU if there is one. A loaded
-            dual encoder that is handed over stays where it is.
-        keep_cosines: Whether to keep the cosine of each pair, see `cosines`.
+        batch_size: The number of images or texts per batch.
+        device: The device for encoding. Default: that of the first image; for pairs of texts a GPU if there is one. A
+            loaded dual encoder that is handed over stays where it is.
+        keep_cosines: True to keep the cosine of each pair, see `cosines`.
         **kwargs: Those of `torchmetrics.Metric`.
 
     Raises:
@@ -121,14 +121,14 @@ class CLIPScore(_Base):  # type: ignore[misc]
 
     @property
     def model(self) -> Any:
-        """The network. It is no submodule: a checkpoint of a model that has this metric is none of CLIP.
+        """The network. It is not a submodule: a checkpoint of a model that has this metric does not contain CLIP.
 
         Set to that of another `CLIPScore`, as `torchmetrics.wrappers.FeatureShare` does, the metric uses the same.
         """
         return self._scorer.encoder.network
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """As usual, but that a network which is shared does not become a submodule."""
+        """Sets attributes as usual, except that a shared network does not become a submodule."""
         if name == CLIPScore.feature_network:
             self._scorer = self._scorer.sharing(getattr(value, "network", value))
         else:
@@ -152,7 +152,7 @@ class CLIPScore(_Base):  # type: ignore[misc]
         return torch.cat([torch.zeros(0), *(part.float().cpu() for part in parts)])
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], exclude_state: Sequence[str] = "") -> Any:
-        """As torchmetrics', but that `set_dtype` leaves the sums whole numbers: no float type has room for them."""
+        """Applies as torchmetrics does, except that `set_dtype` keeps the sums whole, which exceed floats."""
         return super()._apply(fn, (*_SUMS, _SETUP) if self._dtype_convert else exclude_state)
 
     def update(self, source: Given, target: Given) -> None:
@@ -167,7 +167,7 @@ class CLIPScore(_Base):  # type: ignore[misc]
             ClipInputError: A `ValueError`: if it is neither, or empty, or an image is not [C, H, W], or out of range,
                 or the numbers of items differ.
         """
-        # As `forward` hands over what it has encoded.
+        # `forward` passes its embeddings on.
         pairs = source if isinstance(source, _Pairs) else self._scorer(source, target)
         finite = ~np.isnan(pairs.cosines)
         whole = np.rint(pairs.cosines[finite] * _ONE).astype(np.int64)
@@ -218,7 +218,7 @@ class CLIPScore(_Base):  # type: ignore[misc]
         """A figure of one value or several, as torchmetrics draws it.
 
         Args:
-            val: What `forward` or `compute` returned, or a list of such; default what `compute` gives now.
+            val: A result of `forward` or `compute`, or a list of such; default the current result of `compute`.
             ax: A matplotlib axis to draw on.
 
         Returns:
@@ -248,11 +248,11 @@ def clip_score(
         source: As for `CLIPScore.update`.
         target: The same.
         model_name_or_path: This and the others as for `CLIPScore`.
-        clamp: What is clamped at 0.
-        truncation: What becomes of texts that are too long.
+        clamp: The values that are clamped at 0.
+        truncation: The treatment of texts that are too long.
         data_range: The upper end of float images.
-        batch_size: How many images or texts to encode at once.
-        device: Where to encode.
+        batch_size: The number of images or texts per batch.
+        device: The device for encoding.
 
     Returns:
         A float32 scalar from 0 to 100, on the device of the first image; NaN where an embedding is not finite.
@@ -302,7 +302,7 @@ class _Scorer:
         Raises:
             ValueError: If the network is that of no scorer, or of one with another model or truncation.
         """
-        other = next((each for each in list(_SCORERS) if each.encoder.network is network), None)
+        other = next((scorer for scorer in list(_SCORERS) if scorer.encoder.network is network), None)
         if other is None or other.setup() != self.setup():
             raise ValueError(
                 f"the network of {self.model!r} can be replaced by that of a CLIPScore with the same model and options"
@@ -310,7 +310,7 @@ class _Scorer:
         return other
 
     def setup(self) -> int:
-        """A number that tells apart what gives other cosines: another model, truncation or range."""
+        """Returns a number that differs between setups with different cosines: another model, truncation or range."""
         model = self.model if isinstance(self.model, str) else id(self.model)
         described = repr((model, self.truncation, float(self.data_range))).encode()
         return int.from_bytes(hashlib.blake2b(described, digest_size=5).digest(), "big")

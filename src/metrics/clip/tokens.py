@@ -16,7 +16,7 @@ TRUNCATIONS = ("keep_end", "upstream")
 
 
 def cut(tokens: Mapping[str, torch.Tensor], length: int, truncation: Truncation) -> dict[str, torch.Tensor]:
-    """Rows of tokens, cut to a length.
+    """Cuts rows of tokens to a length.
 
     Args:
         tokens: ``input_ids`` [B, T], and ``attention_mask`` [B, T] that is 1 up to a text's end and 0 after it.
@@ -37,9 +37,9 @@ def cut(tokens: Mapping[str, torch.Tensor], length: int, truncation: Truncation)
 
 
 class Ruler:
-    """How long a text is to a tokenizer, where that can be found out.
+    """The length of a text for a tokenizer, where that can be determined.
 
-    Of the tokenizers of testbed's families: those of transformers, and open_clip's own.
+    Supports the tokenizers of testbed's families: those of transformers, and open_clip's own.
     """
 
     def __init__(self, tokenizer: Any) -> None:

@@ -1,4 +1,4 @@
-"""Which samples models get right and wrong together, and what they take them for.
+"""Agreement of models: which samples they get right and wrong together, and which classes they confuse.
 
 Scores are arrays [n, models] of 0 and 1; predicted classes integer arrays [n], −1 where a sample could not be read.
 """
@@ -28,7 +28,7 @@ _OBSERVED = rate("agreement", zero_one=True)
 
 @dataclass(frozen=True)
 class Agreement:
-    """Two models on the same samples.
+    """Agreement of two models on the same samples.
 
     Attributes:
         n: The number of samples.
@@ -36,12 +36,13 @@ class Agreement:
         observed_low: Lower end of its 95 % interval, Wilson's; where samples come in clusters, that of as many samples
             as would have the same standard error.
         observed_high: Its upper end.
-        expected: The same by chance, of two independent models that are right as often as these.
+        expected: The same by chance, for two independent models that are right as often as these.
         consistency: Error consistency (Geirhos, Meding & Wichmann 2020), κ = (observed − expected) / (1 − expected);
             None where chance agrees always.
         consistency_low: Lower end of its 95 % interval; see `consistency_interval`.
         consistency_high: Its upper end.
-        overlap: Of the samples that either gets wrong, the share that both do (Jaccard 1901); None where none is.
+        overlap: The share of samples that both get wrong among those that either does (Jaccard 1901); None where none
+            is wrong.
     """
 
     n: int
@@ -115,13 +116,13 @@ def consistency_interval(first: Array, second: Array, clusters: Array | None = N
 
 
 def _kappa(counts: Array) -> tuple[float, Array]:
-    """κ, and what a sample of each kind adds to its error: float array [4].
+    """Computes κ, and what a sample of each kind adds to its error: float array [4].
 
     Args:
-        counts: How many samples both get right, only the first, only the second, none: float array [4].
+        counts: The numbers of samples that both get right, only the first, only the second, none: float array [4].
     """
     same, first, second = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [1, 0, 1, 0]])
-    observed, right, other = (float(counts @ each / counts.sum()) for each in (same, first, second))
+    observed, right, other = (float(counts @ share / counts.sum()) for share in (same, first, second))
     by_chance = right * other + (1 - right) * (1 - other)
     moved = (2 * other - 1) * (first - right) + (2 * right - 1) * (second - other)
     added: Array = ((same - observed) - (1 - observed) / (1 - by_chance) * moved) / (1 - by_chance)
@@ -130,7 +131,7 @@ def _kappa(counts: Array) -> tuple[float, Array]:
 
 @dataclass(frozen=True)
 class MeanConsistency:
-    """How far a model's errors agree with those of several others, on average.
+    """Mean error consistency of a model with several others.
 
     Attributes:
         consistency: The mean error consistency with the others, within each group of samples and then over the groups;
@@ -154,11 +155,11 @@ def mean_consistencies(
         others: The columns of the others; a model is not compared with itself.
         groups: Integer array [n]: the group of each sample, such as its condition; None: all are one.
         clusters: Integer array [n]: which samples belong together; None: each is alone.
-        seed: Of the bootstrap over samples (percentiles).
+        seed: The seed of the bootstrap over samples (percentiles).
     """
     rng = np.random.Generator(np.random.Philox(seed))
     parts = (
-        [np.arange(len(right))] if groups is None else [np.flatnonzero(groups == each) for each in np.unique(groups)]
+        [np.arange(len(right))] if groups is None else [np.flatnonzero(groups == group) for group in np.unique(groups)]
     )
     places = np.arange(len(right)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
     number, at_once = int(places.max()) + 1, max(1, _BLOCK // len(right))
@@ -169,14 +170,14 @@ def mean_consistencies(
             for size in [at_once] * (RESAMPLES // at_once) + [RESAMPLES % at_once]
         ]
     )
-    found = []
+    means = []
     for value, several in zip(point, drawn.T, strict=True):
         known = several[~np.isnan(several)]
         if np.isnan(value) or not len(known):
-            found.append(MeanConsistency(None, None, None))
+            means.append(MeanConsistency(None, None, None))
         else:
-            found.append(MeanConsistency(float(value), *map(float, np.percentile(known, [2.5, 97.5]))))
-    return found
+            means.append(MeanConsistency(float(value), *map(float, np.percentile(known, [2.5, 97.5]))))
+    return means
 
 
 def _consistencies(right: Array, others: Sequence[int], parts: Sequence[Array], weights: Array) -> Array:
@@ -218,7 +219,7 @@ def same_predictions(first: Array, second: Array) -> float | None:
 
 
 def right_counts(scores: Array) -> Array:
-    """How many samples exactly k models get right, for k = 0 … models: integer array [models + 1].
+    """Counts the samples that exactly k models get right, for k = 0 … models: integer array [models + 1].
 
     Args:
         scores: Array [n, models] of 0 and 1.
@@ -240,12 +241,12 @@ def hardest_first(wrong: Array, nll: Array) -> Array:
 
 def most_common(classes: Sequence[int]) -> tuple[int, int] | None:
     """The class that most models predict (ties: the lowest), and how many do; None if no model predicts one."""
-    said = Counter(int(each) for each in classes if each >= 0)
+    said = Counter(int(class_) for class_ in classes if class_ >= 0)
     return min(said.items(), key=lambda item: (-item[1], item[0])) if said else None
 
 
 def confusions(predicted: Array, labels: Sequence[Sequence[int]]) -> tuple[Counter[tuple[int, int]], Counter[int]]:
-    """What each class is taken for.
+    """Counts the wrong predictions for each right class.
 
     A prediction that is among a sample's right classes is right. A wrong one counts once against each of them.
 
@@ -257,9 +258,9 @@ def confusions(predicted: Array, labels: Sequence[Sequence[int]]) -> tuple[Count
         (right class, predicted class) → number of samples, wrong predictions alone; and right class → number of samples
         that were predicted at all.
     """
-    sizes = np.array([len(each) for each in labels], dtype=np.int64)
+    sizes = np.array([len(row) for row in labels], dtype=np.int64)
     rows = np.repeat(np.arange(len(labels)), sizes)
-    flat = np.array([label for each in labels for label in each], dtype=np.int64)
+    flat = np.array([label for row in labels for label in row], dtype=np.int64)
     said = predicted[rows]
     right = np.zeros(len(labels), dtype=bool)
     right[rows[said == flat]] = True

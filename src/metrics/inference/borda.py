@@ -37,7 +37,7 @@ def borda_points(values: Array, larger_is_better: bool = True) -> Array:
 
     Args:
         values: Float array [voters, candidates] of finite numbers; those that agree to 12 digits are equal.
-        larger_is_better: Whether the largest value is best.
+        larger_is_better: True if the largest value is best.
 
     Returns:
         Float64 array [voters, candidates], from 0 to candidates − 1.
@@ -58,8 +58,8 @@ def borda(values: Array, larger_is_better: bool = True, names: Sequence[str] | N
 
     Args:
         values: As `borda_points` takes them: float array [voters, candidates].
-        larger_is_better: Whether the largest value is best.
-        names: Of the candidates: the order of those that share a rank.
+        larger_is_better: True if the largest value is best.
+        names: The names of the candidates: the order of those that share a rank.
 
     Returns:
         The places, from the first to the last.

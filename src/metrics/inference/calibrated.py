@@ -1,14 +1,14 @@
-"""Scores of a judge, corrected with a few human labels, with intervals that say how far to trust them.
+"""Scores of a judge, corrected with a few human labels, with confidence intervals.
 
-N samples have a judge's verdict; people labelled some of them too. Arrays are float [N] of scores: 1 is right, 0 is
-wrong. NaN is "none": a sample without a label, or an unreadable verdict, which is left out and never counted as wrong
-or as right.
+N samples have a judge's verdict; people also labelled some of them. Arrays are float [N] of scores: 1 is right, 0 is
+wrong. NaN stands for a missing value: a sample without a label, or an unreadable verdict, which is left out and never
+counted as wrong or as right.
 
 Where samples come in clusters, such as the questions of an image, the standard error is multiplied by the square root
-of how much larger the variance of a sum over clusters is than that over samples, of what each sample adds to the
-estimate (its influence); it never gets smaller.
+of the ratio of two variances of each sample's influence on the estimate, summed over clusters and over samples; it
+never gets smaller.
 
-Which estimate to take: `post_stratified` (verdicts of 0 and 1) or `prediction_powered` (any scores) if labels were
+The right estimate: `post_stratified` (verdicts of 0 and 1) or `prediction_powered` (any scores) if labels were
 drawn at random from the samples, whatever the judge does; `rogan_gladen` if they were chosen by their truth or come
 from another set, and only if the judge errs there as often as here.
 """
@@ -30,16 +30,16 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CorrectedMean:
     """A corrected mean.
 
     Attributes:
         value: The mean score that people would give.
-        stderr: Its standard error; None if the labels are too few to tell, as for the interval.
+        stderr: Its standard error; None, like the interval, if there are too few labels.
         low: Lower end of the interval.
         high: Its upper end.
         n: The number of samples that count, labelled or not.
-        labels: How many of them have a label.
+        labels: The number of them with a label.
         power: The weight of the judge in [0, 1]; None where the method has none.
     """
 
@@ -52,12 +52,12 @@ class Estimate:
     power: float | None = None
 
 
-def labels_alone(labels: Array, confidence: float = LEVEL, clusters: Array | None = None) -> Estimate:
-    """The mean of the labels, without a judge: what every correction has to beat.
+def labels_alone(labels: Array, confidence: float = LEVEL, clusters: Array | None = None) -> CorrectedMean:
+    """Returns the mean of the labels, without a judge: the baseline for every correction.
 
     Args:
         labels: Float array [N] of scores in [0, 1]; NaN where there is no label.
-        confidence: Of the interval, which is normal.
+        confidence: The confidence of the interval, which is normal.
         clusters: Integer array [N]: which samples belong together; None: each is alone. As for the other estimates.
 
     Raises:
@@ -71,7 +71,7 @@ def labels_alone(labels: Array, confidence: float = LEVEL, clusters: Array | Non
     mean, stderr = mean_and_stderr(given)
     assert mean is not None
     stderr = _widened(stderr, given - mean, clusters, labelled)
-    return Estimate(mean, stderr, *_normal(mean, stderr, confidence, (0.0, 1.0)), len(given), len(given))
+    return CorrectedMean(mean, stderr, *_normal(mean, stderr, confidence, (0.0, 1.0)), len(given), len(given))
 
 
 def prediction_powered(
@@ -81,21 +81,21 @@ def prediction_powered(
     confidence: float = LEVEL,
     bounds: tuple[float, float] = (0.0, 1.0),
     clusters: Array | None = None,
-) -> Estimate:
-    """Prediction-powered inference with a tuned weight (PPI++; Angelopoulos, Duchi & Zrnic, arXiv 2311.01453).
+) -> CorrectedMean:
+    """Estimates by prediction-powered inference with a tuned weight (PPI++; Angelopoulos et al., arXiv 2311.01453).
 
     With n samples that have a label Y and a verdict f, M that have only a verdict, and the judge's weight λ, the mean
     is λ·(mean of the M verdicts) + the mean of Y − λf, and its variance λ²·var(f)/M + var(Y − λf)/n. λ = 0 is the mean
     of the labels alone, λ = 1 plain PPI (arXiv 2301.09633). By default λ = cov(Y, f) / ((1 + n/M)·var f), kept in
-    [0, 1], which is asymptotically never worse than the labels alone. It assumes nothing of the judge, only that the
-    labelled samples were drawn at random. The variances are those of the package ppi-python: with n in the
+    [0, 1], which is asymptotically never worse than the labels alone. It makes no assumption about the judge, only that
+    the labelled samples were drawn at random. The variances are those of the package ppi-python: with n in the
     denominator, and n − 1 in var f over all verdicts.
 
     Args:
         labels: Float array [N]; NaN where there is no label. A label of a sample without a verdict does not count.
         verdicts: Float array [N]; NaN where there is none.
         power: λ; None to tune it.
-        confidence: Of the interval, which is normal and cut at the bounds.
+        confidence: The confidence of the interval, which is normal and cut at the bounds.
         bounds: The smallest and the largest possible mean.
         clusters: Integer array [N], or None.
 
@@ -116,12 +116,12 @@ def prediction_powered(
         stderr = math.sqrt(spread + float(corrected.var()) / n)
         influence = [(corrected - corrected.mean()) / n, power * (rest - rest.mean()) / more if more else rest]
         stderr = _widened(stderr, np.concatenate(influence), clusters, *_masks(labels, verdicts))
-    return Estimate(value, stderr, *_normal(value, stderr, confidence, bounds), n + more, n, float(power))
+    return CorrectedMean(value, stderr, *_normal(value, stderr, confidence, bounds), n + more, n, float(power))
 
 
 def post_stratified(
     labels: Array, verdicts: Array, confidence: float = LEVEL, clusters: Array | None = None
-) -> Estimate:
+) -> CorrectedMean:
     """The mean of binary labels by strata of a binary judge: the efficient estimate of arXiv 2601.05420.
 
     With p the share of verdicts 1, and μ₁ and μ₀ the mean label where the verdict is 1 and 0, it is p·μ₁ + (1 − p)·μ₀
@@ -133,7 +133,7 @@ def post_stratified(
     Args:
         labels: Float array [N] of 0 and 1; NaN where there is no label.
         verdicts: Float array [N] of 0 and 1; NaN where there is none.
-        confidence: Of the interval.
+        confidence: The confidence of the interval.
         clusters: Integer array [N], or None.
 
     Raises:
@@ -155,9 +155,9 @@ def post_stratified(
     influence = of_verdicts + np.concatenate([of_labels, np.zeros(len(rest))])
     wider = _widened(1.0, influence, clusters, *_masks(labels, verdicts))
     if wider is None:
-        return Estimate(value, None, None, None, n, len(given))
+        return CorrectedMean(value, None, None, None, n, len(given))
     low, high = wilson(value, centre * (1 - centre) / (widened * wider**2), confidence)
-    return Estimate(value, math.sqrt(variance) * wider, float(low), float(high), n, len(given))
+    return CorrectedMean(value, math.sqrt(variance) * wider, float(low), float(high), n, len(given))
 
 
 def rogan_gladen(
@@ -169,7 +169,7 @@ def rogan_gladen(
     right_labels: int,
     confidence: float = LEVEL,
     wider: float = 1.0,
-) -> Estimate:
+) -> CorrectedMean:
     """The share of right answers, from a judge's error rates (Rogan & Gladen 1978).
 
     θ = (share + specificity − 1) / (specificity + sensitivity − 1), cut to [0, 1]. The interval is that of Lee et al.
@@ -183,8 +183,8 @@ def rogan_gladen(
         n: The number of verdicts.
         wrong_labels: The number of answers that people call wrong.
         right_labels: The number of answers that people call right.
-        confidence: Of the interval.
-        wider: How many times the standard error is that of single samples, where they come in clusters.
+        confidence: The confidence of the interval.
+        wider: The ratio of the standard error to that of single samples, where they come in clusters.
 
     Raises:
         DataError: If the judge is no better than chance: specificity + sensitivity is not above 1.
@@ -200,26 +200,26 @@ def rogan_gladen(
     low_rate = (wrong_labels * specificity + 1) / (wrong_labels + 2)
     high_rate = (right_labels * sensitivity + 1) / (right_labels + 2)
     labels = wrong_labels + right_labels
-    if low_rate + high_rate <= 1:  # too few labels to tell the judge from chance
-        return Estimate(value, None, None, None, n, labels)
+    if low_rate + high_rate <= 1:  # too few labels to distinguish the judge from chance
+        return CorrectedMean(value, None, None, None, n, labels)
     centre = _corrected(share_, low_rate, high_rate)
     of_low = low_rate * (1 - low_rate) / (wrong_labels + 2)
     of_high = high_rate * (1 - high_rate) / (right_labels + 2)
     shift = 2 * z**2 * (centre * of_high - (1 - centre) * of_low)
     variance = share_ * (1 - share_) / n_ + (1 - centre) ** 2 * of_low + centre**2 * of_high
     stderr = wider * math.sqrt(variance) / (low_rate + high_rate - 1)
-    return Estimate(value, stderr, *_normal(centre + shift, stderr, confidence, (0.0, 1.0)), n, labels)
+    return CorrectedMean(value, stderr, *_normal(centre + shift, stderr, confidence, (0.0, 1.0)), n, labels)
 
 
 def rogan_gladen_of(
     labels: Array, verdicts: Array, confidence: float = LEVEL, clusters: Array | None = None
-) -> Estimate:
-    """`rogan_gladen` with the rates of the labelled samples, and the share among those that have a verdict alone.
+) -> CorrectedMean:
+    """Computes `rogan_gladen` with the rates of the labelled samples, and the share among those with a verdict alone.
 
     Args:
         labels: Float array [N] of 0 and 1; NaN where there is no label.
         verdicts: Float array [N] of 0 and 1; NaN where there is none.
-        confidence: Of the interval.
+        confidence: The confidence of the interval.
         clusters: Integer array [N], or None.
 
     Raises:
@@ -239,7 +239,7 @@ def rogan_gladen_of(
     influence = np.concatenate([of_labels, (rest - rest.mean()) / len(rest)])
     wider = _widened(1.0, influence, clusters, *_masks(labels, verdicts))
     if wider is None:
-        return Estimate(value, None, None, None, len(rest), len(given))
+        return CorrectedMean(value, None, None, None, len(rest), len(given))
     return rogan_gladen(float(rest.mean()), *rates, len(rest), len(wrong), len(right), confidence, wider)
 
 
@@ -258,7 +258,7 @@ def _parts(labels: Array, verdicts: Array) -> tuple[Array, Array, Array]:
 
 
 def _masks(labels: Array, verdicts: Array) -> tuple[Array, Array]:
-    """Which samples have both, and which have a verdict alone: the order of `_parts`."""
+    """Returns two masks: the samples with both, and those with a verdict alone, in the order of `_parts`."""
     labelled, read = ~np.isnan(np.asarray(labels, np.float64)), ~np.isnan(np.asarray(verdicts, np.float64))
     return labelled & read, read & ~labelled
 
@@ -268,7 +268,7 @@ def _widened(stderr: float | None, influence: Array, clusters: Array | None, *pa
 
     Args:
         stderr: That of single samples.
-        influence: What each sample adds to the estimate, float array [n] of mean 0 in each part.
+        influence: The contribution of each sample to the estimate, float array [n] of mean 0 in each part.
         clusters: Integer array [N]; None: each sample is alone.
         parts: Boolean arrays [N]: which samples have an influence, part after part.
 

@@ -1,8 +1,8 @@
 """Samples that come in clusters, such as the frames of a video, the questions of an image or the turns of a question.
 
-What a model gets right within a cluster goes together, so that n samples in G clusters say less than n samples drawn
-one by one: intervals draw whole clusters, and tests change the sign of whole clusters (Cochran 1977, chapter 9;
-Cameron, Gelbach and Miller 2008).
+Results within a cluster are correlated, so that n samples in G clusters carry less information than n independent ones:
+intervals draw whole clusters, and tests change the sign of whole clusters (Cochran 1977, chapter 9; Cameron, Gelbach
+and Miller 2008).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 def clusters_of(groups: Iterable[Hashable | None]) -> Array | None:
-    """Which samples belong together, by the groups that their data set declares.
+    """Returns the clusters of samples, by the groups that their data set declares.
 
     Args:
         groups: The group of each of n samples; one without a group is a cluster of its own.

@@ -1,4 +1,4 @@
-"""How well scores tell two kinds of samples apart, with intervals, also where samples come in clusters or are shared.
+"""Separation of two kinds of samples by scores, with intervals, also where samples come in clusters or are shared.
 
 Each number is linearised: to the first order its error is a mean over the positive samples plus a mean over the
 negative ones. The spread of these two gives the standard error; clusters, which may have samples of both kinds, are
@@ -33,13 +33,13 @@ _SHARE = rate("share", zero_one=True)
 
 
 @dataclass(frozen=True)
-class Estimate:
+class DetectionInterval:
     """A number with its interval.
 
     Attributes:
         value: The number, a fraction.
         stderr: Its standard error; None if a kind has too few samples, or one cluster only.
-        low: Lower end of its 95 % interval; None if the standard error is not known. Of an area and of average
+        low: Lower end of its 95 % interval; None if the standard error is not known. For an area and for average
             precision also None if that is 0, as where all positive samples score higher than all negative ones.
         high: Its upper end.
     """
@@ -51,14 +51,14 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Linearised:
-    """A number, and what each sample adds to its error.
+class LinearisedNumber:
+    """A number, and the contribution of each sample to its error.
 
     Attributes:
         value: The number.
-        positive: For each positive sample, with mean 0: float array [positive].
-        negative: For each negative one, with mean 0: float array [negative].
-        of: How many samples it is a share of; None if it is no share.
+        positive: The contribution of each positive sample, with mean 0: float array [positive].
+        negative: That of each negative one, with mean 0: float array [negative].
+        of: The number of samples that it is a share of; None if it is not a share.
     """
 
     value: float
@@ -67,7 +67,7 @@ class Linearised:
     of: int | None = None
 
 
-def area(positive: Array, negative: Array) -> Linearised:
+def area(positive: Array, negative: Array) -> LinearisedNumber:
     """The area under the ROC curve: how often a positive sample scores higher, ties counting one half.
 
     Args:
@@ -80,11 +80,11 @@ def area(positive: Array, negative: Array) -> Linearised:
     one, other = _checked(positive, negative)
     below, above = _share_below(one, other), 1 - _share_below(other, one)
     value = float(below.mean())
-    return Linearised(value, below - value, above - value)
+    return LinearisedNumber(value, below - value, above - value)
 
 
-def precision(positive: Array, negative: Array) -> Linearised:
-    """Average precision, as `testbed.metrics.detection.average_precision`; takes and raises what `area` does."""
+def precision(positive: Array, negative: Array) -> LinearisedNumber:
+    """Computes average precision, as `testbed.metrics.detection.average_precision`; takes and raises as `area`."""
     one, other = _checked(positive, negative)
     thresholds, gains = np.unique(-one, return_counts=True)  # negated, so that the highest comes first
     hits, misses = np.cumsum(gains), np.searchsorted(np.sort(-other), thresholds, "right")
@@ -95,12 +95,12 @@ def precision(positive: Array, negative: Array) -> Linearised:
     at, from_there = np.searchsorted(thresholds, -one), np.searchsorted(thresholds, -other)
     own = hits[at] / above[at] - value + _to_the_end(raises)[at] - raises @ hits / len(one)
     others = len(other) / len(one) * (lowers @ misses / len(other) - _to_the_end(lowers)[from_there])
-    return Linearised(value, own, others)
+    return LinearisedNumber(value, own, others)
 
 
 def false_positive_rate(
     positive: Array, negative: Array, clusters: Array | None = None, tpr: float = TPR
-) -> Linearised:
+) -> LinearisedNumber:
     """The false positive rate at a true positive rate, as `testbed.metrics.detection.fpr_at_tpr`.
 
     Args:
@@ -108,10 +108,10 @@ def false_positive_rate(
         negative: As for `area`.
         clusters: Integer array [positive]: which positive samples belong together, numbered from 0; None: each is
             alone.
-        tpr: The share of positive samples that is to be found.
+        tpr: The share of positive samples to find.
 
     Returns:
-        The rate; NaN for the positive samples where these are too few to tell how steep the curve is.
+        The rate; NaN for the positive samples where these are too few to estimate the curve's slope.
 
     Raises:
         ValueError: As `area`.
@@ -125,18 +125,18 @@ def false_positive_rate(
         return float(threshold), (len(other) - int(np.searchsorted(ordered, threshold))) / len(other)
 
     threshold, value = rate_at(tpr)
-    found = (one >= threshold) - float((one >= threshold).mean())
-    stderr = _stderr([found / len(one)], [clusters])
+    deviations = (one >= threshold) - float((one >= threshold).mean())
+    stderr = _stderr([deviations / len(one)], [clusters])
     if stderr is None or len(one) * (1 - tpr) < 1 - 1e-9:
-        return Linearised(value, np.full(len(one), math.nan), (other >= threshold) - value, of=len(other))
+        return LinearisedNumber(value, np.full(len(one), math.nan), (other >= threshold) - value, of=len(other))
     few, many = max(tpr - Z * stderr, 1 / len(one)), min(tpr + Z * stderr, 1.0)
     slope = (rate_at(many)[1] - rate_at(few)[1]) / (many - few) if stderr else 0.0  # no error: all are found, with ties
-    return Linearised(value, -slope * found, (other >= threshold) - value, of=len(other))
+    return LinearisedNumber(value, -slope * deviations, (other >= threshold) - value, of=len(other))
 
 
 def estimate(
-    found: Sequence[Linearised], positive_clusters: Sequence[Array | None], negative_clusters: Array | None = None
-) -> Estimate:
+    found: Sequence[LinearisedNumber], positive_clusters: Sequence[Array | None], negative_clusters: Array | None = None
+) -> DetectionInterval:
     """A number with its interval, or the mean of several with the same negative samples.
 
     Args:
@@ -145,18 +145,18 @@ def estimate(
             None: each is alone.
         negative_clusters: Integer array [negative], with the same numbers for the same clusters.
     """
-    value = float(np.mean([each.value for each in found]))
-    errors = [each.positive / (len(each.positive) * len(found)) for each in found]
-    errors.append(np.mean([each.negative for each in found], axis=0) / len(found[0].negative))
+    value = float(np.mean([number.value for number in found]))
+    errors = [number.positive / (len(number.positive) * len(found)) for number in found]
+    errors.append(np.mean([number.negative for number in found], axis=0) / len(found[0].negative))
     stderr = _stderr(errors, [*positive_clusters, negative_clusters])
     if stderr is None or math.isnan(stderr):
-        return Estimate(value, None, None, None)
+        return DetectionInterval(value, None, None, None)
     if found[0].of is not None:
-        ends = interval(_SHARE, value, stderr, sum(each.of or 0 for each in found))
-        return Estimate(value, stderr, *(ends or (None, None)))
+        ends = interval(_SHARE, value, stderr, sum(number.of or 0 for number in found))
+        return DetectionInterval(value, stderr, *(ends or (None, None)))
     if stderr == 0 or not 0 < value < 1:
-        return Estimate(value, stderr, None, None)
-    return Estimate(value, stderr, *log_odds(value, stderr, Z))
+        return DetectionInterval(value, stderr, None, None)
+    return DetectionInterval(value, stderr, *log_odds(value, stderr, Z))
 
 
 def _checked(positive: Array, negative: Array) -> tuple[Array, Array]:
@@ -169,27 +169,27 @@ def _checked(positive: Array, negative: Array) -> tuple[Array, Array]:
 def _share_below(values: Array, others: Array) -> Array:
     """The share of the others that are less than each value, equal ones counting one half."""
     ordered = np.sort(others)
-    found: Array = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / 2
-    return found / len(others)
+    counts: Array = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / 2
+    return counts / len(others)
 
 
 def _to_the_end(values: Array) -> Array:
     """The sum from each place on, and 0 after the last one."""
-    found: Array = np.append(np.cumsum(values[::-1])[::-1], 0.0)
-    return found
+    sums: Array = np.append(np.cumsum(values[::-1])[::-1], 0.0)
+    return sums
 
 
 def _stderr(errors: Sequence[Array], clusters: Sequence[Array | None]) -> float | None:
-    """The standard error of a sum of means of independent clusters, given what each sample adds to the error."""
-    free = max((int(each.max()) for each in clusters if each is not None), default=-1) + 1
+    """Returns the standard error of a sum of means of independent clusters, given each sample's contribution."""
+    free = max((int(cluster.max()) for cluster in clusters if cluster is not None), default=-1) + 1
     labels: list[Array] = []
-    for each, of in zip(errors, clusters, strict=True):
-        labels.append(np.arange(free, free + len(each)) if of is None else of)
-        free += len(each) if of is None else 0
+    for error, of in zip(errors, clusters, strict=True):
+        labels.append(np.arange(free, free + len(error)) if of is None else of)
+        free += len(error) if of is None else 0
     total = np.zeros(free)
-    for each, of in zip(errors, labels, strict=True):
+    for error, of in zip(errors, labels, strict=True):
         count = np.count_nonzero(np.bincount(of))
         if count < 2:
             return None
-        total += math.sqrt(count / (count - 1)) * np.bincount(of, each, free)
+        total += math.sqrt(count / (count - 1)) * np.bincount(of, error, free)
     return math.sqrt(float(total @ total))

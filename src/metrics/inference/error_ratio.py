@@ -1,4 +1,4 @@
-"""How many times as often samples with a property are wrong as all samples are."""
+"""Ratio of the error rate of samples with a property to that of all samples."""
 
 from __future__ import annotations
 

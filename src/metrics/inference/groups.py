@@ -63,7 +63,7 @@ class Groups:
 
     @property
     def gap(self) -> float:
-        """How far the best group is from the worst, never negative."""
+        """The difference between the best and the worst group, never negative."""
         return abs(self.best.value - self.worst.value)
 
 
@@ -75,13 +75,13 @@ def by_group(
     clusters: Array | None = None,
     shares: Mapping[str, float] | None = None,
 ) -> Groups:
-    """Means of groups.
+    """Computes means of groups.
 
     Args:
         scores: Float array [n].
         labels: The group of each sample; None for a sample in no group.
-        larger_is_better: Whether the worst group is that of the smallest mean.
-        spec: What the score declares; intervals stay within its range.
+        larger_is_better: True if the worst group is that of the smallest mean.
+        spec: The score's declaration; intervals stay within its range.
         clusters: Integer array [n]: which samples belong together, for intervals; None: each is alone.
         shares: A weight for each group, for the weighted mean, such as its number of training samples.
 

@@ -18,9 +18,9 @@ _CLOSED = 100  # degrees of freedom up to which Student's distribution is invert
 _STEPS = 80  # of bisection
 
 
-def interval_of(each: Metric | Result) -> tuple[float, float] | None:
+def interval_of(stored: Metric | Result) -> tuple[float, float] | None:
     """The 95 % interval of a stored value; see `interval`."""
-    return interval(spec_of(each), each.value, each.stderr, each.n, each.clusters)
+    return interval(spec_of(stored), stored.value, stored.stderr, stored.n, stored.clusters)
 
 
 def interval(
@@ -34,7 +34,7 @@ def interval(
     of as many samples as there are clusters.
 
     Args:
-        spec: What the metric declares.
+        spec: The metric's declaration.
         value: The metric.
         stderr: Its standard error; None if it is not known. One of 0 is not known either: all samples are equal.
         n: Its number of samples; None if it is not known.
@@ -57,7 +57,7 @@ def interval(
 
 
 def student(independent: int) -> float:
-    """How many standard errors the 95 % interval of a mean extends to each side.
+    """Returns the half-width of the 95 % interval of a mean, in standard errors.
 
     Args:
         independent: The number of independent samples or clusters that the standard error is from.
@@ -99,12 +99,12 @@ def _student_below(t: float, freedom: int) -> float:
 
 
 def wilson(rate: Any, n: Any, z: float = Z) -> tuple[Any, Any]:
-    """Wilson's interval of a rate (1927): of all rates those that a score test would not reject.
+    """Returns Wilson's interval of a rate (1927): all rates that a score test would not reject.
 
     Args:
         rate: A fraction, or an array of fractions.
-        n: Of how many times, or an array of that.
-        z: How many standard errors from the rate are not rejected.
+        n: The number of trials, or an array of that.
+        z: The number of standard errors from the rate that are not rejected.
     """
     middle = rate + z**2 / (2 * n)
     half = z * (rate * (1 - rate) / n + z**2 / (4 * n**2)) ** 0.5
@@ -117,7 +117,7 @@ def log_odds(share: float, stderr: float, width: float) -> tuple[float, float]:
     Args:
         share: A fraction.
         stderr: Its standard error.
-        width: How many standard errors the interval extends to each side.
+        width: The half-width of the interval in standard errors.
     """
     middle, half = math.log(share / (1 - share)), width * stderr / (share * (1 - share))
     low, high = (0.5 + math.tanh(end / 2) / 2 for end in (middle - half, middle + half))
@@ -125,7 +125,7 @@ def log_odds(share: float, stderr: float, width: float) -> tuple[float, float]:
 
 
 def _share(share: float, stderr: float | None, n: int) -> tuple[float, float]:
-    """Wilson's interval of as many samples as would have this standard error, n at most."""
+    """Returns Wilson's interval of as many samples as would have this standard error, n at most."""
     alone = _alone(share, n)
     if stderr is None or alone <= 0 or stderr <= alone * (1 + 1e-9):
         return wilson(share, n)

@@ -18,7 +18,7 @@ def majority(verdicts: Array, least: int = 1) -> Array:
 
     Args:
         verdicts: Float array [judges, samples].
-        least: How many readable verdicts a sample needs.
+        least: The number of readable verdicts that a sample needs.
 
     Returns:
         Float array [samples]; NaN where fewer verdicts can be read, or several verdicts are given equally often.
@@ -34,11 +34,11 @@ def majority(verdicts: Array, least: int = 1) -> Array:
 
 
 def lowest(verdicts: Array, least: int = 1) -> Array:
-    """The strictest verdict: an answer is only as right as the judge says that likes it least.
+    """The strictest verdict: the lowest score of any judge.
 
     Args:
         verdicts: Float array [judges, samples] of scores.
-        least: How many readable verdicts a sample needs.
+        least: The number of readable verdicts that a sample needs.
 
     Returns:
         Float array [samples]; NaN where fewer verdicts can be read.
@@ -49,7 +49,7 @@ def lowest(verdicts: Array, least: int = 1) -> Array:
 
 
 def krippendorff_alpha(verdicts: Array) -> float | None:
-    """Krippendorff's α for nominal verdicts (2011): 1 if judges agree, 0 if no more than by chance.
+    """Computes Krippendorff's α for nominal verdicts (2011): 1 if judges agree, 0 if no more than by chance.
 
     1 − observed / expected disagreement, over samples with at least two verdicts.
 
@@ -106,7 +106,7 @@ def _values(verdicts: Array) -> Array:
 
 
 def _counts(verdicts: Array, values: Array) -> Array:
-    """How often each sample gets each verdict: integer array [samples, values]."""
+    """Counts how often each sample gets each verdict: integer array [samples, values]."""
     counts = np.zeros((verdicts.shape[1], len(values)), dtype=np.int64)
     for index, value in enumerate(values):
         counts[:, index] = (verdicts == value).sum(axis=0)

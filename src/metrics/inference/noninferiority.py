@@ -1,4 +1,4 @@
-"""Whether a model loses more than a margin against another on the same samples.
+"""Non-inferiority tests: does a model lose more than a margin against another on the same samples?
 
 For scores of 0 and 1, Tango's score test of paired proportions (1998); for other scores, and where samples come in
 clusters, the t test of the mean difference with the standard error of clusters.
@@ -38,7 +38,7 @@ class Change:
         detectable: The loss that would be shown to exceed the margin with a power of 80 %, as one of a family of
             tests, with the differences between the two models that there are; None if not even the loss of all scores
             would be.
-        chance_to_hold: How likely it would be shown that the margin holds, if both were equally good.
+        chance_to_hold: The power: the probability of showing that the margin holds, if both were equally good.
     """
 
     n: int
@@ -70,9 +70,9 @@ def change(
         baseline: Those of the baseline on the same samples, [n].
         margin: The loss that is accepted, in the unit of the scores, not negative.
         alpha: One less the confidence of ``low`` and of ``high``, each.
-        larger_is_better: Whether the larger score is better.
+        larger_is_better: True if the larger score is better.
         clusters: Integer array [n]: which samples belong together; see `testbed.metrics.inference.clusters`.
-        family: How many tests of a loss Holm's correction is over.
+        family: The number of tests of a loss that Holm's correction is over.
 
     Raises:
         ValueError: If there are no samples, or not as many of both, or the margin is negative.
@@ -136,7 +136,7 @@ class PairedRates:
         return math.sqrt(max(0.0, apart - loss**2) / self.n)
 
     def quantile(self, share: float) -> float:
-        """Of a standard normal distribution."""
+        """Returns a quantile of the standard normal distribution."""
         from scipy.special import ndtri
 
         return float(ndtri(share))
@@ -176,7 +176,7 @@ class PairedMeans:
         return self._error
 
     def quantile(self, share: float) -> float:
-        """Of Student's distribution."""
+        """Returns a quantile of Student's distribution."""
         from scipy.special import stdtrit
 
         return float(stdtrit(self._freedom, share))

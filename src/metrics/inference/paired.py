@@ -25,12 +25,12 @@ _BLOCK = 2**22  # resampled values at a time, to bound memory
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Two models on the same samples.
+class PairedComparison:
+    """Comparison of two models on the same samples.
 
     Attributes:
         n: The number of samples.
-        binary: Whether all scores are 0 or 1.
+        binary: True if all scores are 0 or 1.
         first: The mean score of the first model.
         second: That of the second.
         difference: The first less the second.
@@ -43,7 +43,8 @@ class Comparison:
         agreement: The share of samples with equal scores.
         consistency: Error consistency (Geirhos et al. 2020): Cohen's κ of being right; None for other scores than 0 and
             1, and where chance alone makes both models agree on all samples.
-        overlap: Of the samples that either gets wrong, the share that both do; None as above, or where none is wrong.
+        overlap: The share of samples that both get wrong among those that either does; None as above, or where none is
+            wrong.
         clusters: The number of clusters that the interval and the test are about; None if each sample is one.
     """
 
@@ -63,13 +64,13 @@ class Comparison:
     clusters: int | None = None
 
 
-def compare(first: Array, second: Array, seed: int = 0, clusters: Array | None = None) -> Comparison:
+def compare(first: Array, second: Array, seed: int = 0, clusters: Array | None = None) -> PairedComparison:
     """Compares two models.
 
     Args:
         first: Scores of the first model, float array [n].
         second: Scores of the second on the same samples, [n].
-        seed: Of the random signs.
+        seed: The seed of the random signs.
         clusters: Integer array [n]: which samples belong together; see `testbed.metrics.inference.clusters`.
 
     Raises:
@@ -85,7 +86,7 @@ def compare(first: Array, second: Array, seed: int = 0, clusters: Array | None =
     sums, sizes = cluster_sums(difference, clusters)
     alone = bool((sizes == 1).all())
     low, high = difference_interval(difference, binary, clusters) or (None, None)
-    return Comparison(
+    return PairedComparison(
         n=len(a),
         binary=binary,
         first=float(a.mean()),
@@ -104,12 +105,12 @@ def compare(first: Array, second: Array, seed: int = 0, clusters: Array | None =
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """McNemar's exact two-sided p-value (1947): is a discordant sample as likely to be one model's as the other's?"""
+    """Returns McNemar's exact two-sided p-value (1947): is a discordant sample as likely to be either model's?"""
     return float(mcnemar_p_values(only_first, only_second))
 
 
 def mcnemar_p_values(only_first: Any, only_second: Any) -> Array:
-    """`mcnemar` of many pairs of models: the two tails of a binomial distribution with chance 1/2.
+    """Computes `mcnemar` of many pairs of models: the two tails of a binomial distribution with chance 1/2.
 
     Args:
         only_first: Integer array [pairs]: samples that only the first model of each pair gets right.
@@ -131,7 +132,7 @@ def mcnemar_p_values(only_first: Any, only_second: Any) -> Array:
 
 
 def error_consistency(first: Array, second: Array) -> float | None:
-    """Error consistency (Geirhos, Meding & Wichmann 2020): how far two models are right and wrong on the same samples.
+    """Computes error consistency (Geirhos, Meding & Wichmann 2020): the agreement of two models' errors beyond chance.
 
     Cohen's κ: (observed agreement − agreement by chance) / (1 − agreement by chance). None where chance agrees always.
 
@@ -144,7 +145,7 @@ def error_consistency(first: Array, second: Array) -> float | None:
 
 
 def expected_agreement(first: Array, second: Array) -> float:
-    """How often two models would be right or wrong together if they were right as often as these, and independently.
+    """Returns the chance agreement of two independent models that are right as often as these.
 
     Args:
         first: Scores of 0 and 1 of the first model, [n].
@@ -155,20 +156,20 @@ def expected_agreement(first: Array, second: Array) -> float:
 
 
 def error_overlap(first: Array, second: Array) -> float | None:
-    """Of the samples that at least one model gets wrong (scores [n]), the share that both do; None where none is."""
+    """Returns the share of samples that both models get wrong among those that either does; scores are [n]."""
     either = ((first == 0) | (second == 0)).sum()
     return float(((first == 0) & (second == 0)).sum() / either) if either else None
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values adjusted for their number, so that an error among all of them is as rare as said (Holm 1979)."""
+    """Adjusts p-values for their number, so that the error rate holds for all of them together (Holm 1979)."""
     given = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(given, kind="stable")
     times = np.arange(len(given), 0, -1)
     adjusted = np.empty_like(given)
     adjusted[order] = np.maximum.accumulate(np.minimum(1.0, times * given[order]))
-    found: list[float] = adjusted.tolist()
-    return found
+    listed: list[float] = adjusted.tolist()
+    return listed
 
 
 def difference_interval(difference: Array, binary: bool, clusters: Array | None = None) -> tuple[float, float] | None:
@@ -180,7 +181,7 @@ def difference_interval(difference: Array, binary: bool, clusters: Array | None 
 
     Args:
         difference: Differences of scores, float array [n], n > 0.
-        binary: Whether the scores are 0 or 1.
+        binary: True if the scores are 0 or 1.
         clusters: Integer array [n]: which samples belong together; None: each is alone.
 
     Returns:
@@ -214,7 +215,7 @@ def _sign_flips(difference: Array, rng: np.random.Generator) -> float:
 
 
 def sign_flip_bound(observed: Any, squares: Any) -> Array:
-    """Hoeffding's bound (1963) on the chance that a sum with random signs is as large as observed.
+    """Returns Hoeffding's bound (1963) on the chance that a sum with random signs is as large as observed.
 
     Draws alone cannot give a p-value below 1 / (their number + 1), which no line of a long table would survive once it
     is adjusted. The bound can, and never understates the exact p-value.

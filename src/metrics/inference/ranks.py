@@ -37,11 +37,11 @@ def _silent(what: str, share: float) -> None:
 
 
 @dataclass(frozen=True)
-class Place:
+class RankedModel:
     """A model's place in a ranking.
 
     Attributes:
-        value: What it is ranked by: the mean over samples, and over settings where there are several.
+        value: The ranked value: the mean over samples, and over settings where there are several.
         low: Lower end of the value's 95 % interval; see `testbed.metrics.inference.intervals.interval`.
         high: Its upper end. Both None if nothing is known about the spread.
         rank: 1 + the number of models that are better; equal ones share a rank.
@@ -59,11 +59,11 @@ class Place:
     tied: tuple[int, ...]
 
 
-class Drawn:
+class Resamples:
     """Resamples that are drawn once for many tables: the same generator draws the same for tables of as many samples.
 
     Args:
-        most: How many bytes of them are kept.
+        most: The number of bytes of them to keep.
     """
 
     def __init__(self, most: int = 2**27) -> None:
@@ -71,7 +71,7 @@ class Drawn:
         self._kept: OrderedDict[tuple[int, int, str], tuple[Array, Any]] = OrderedDict()
 
     def counts(self, draws: int, n: int, rng: np.random.Generator) -> Array | None:
-        """How often each sample is drawn: uint8 array [draws, n]; None if that is too much to keep.
+        """Returns how often each sample is drawn: uint8 array [draws, n]; None if that is too large to keep.
 
         Afterwards the generator is as if it had drawn them now.
         """
@@ -100,11 +100,11 @@ def rank_models(
     larger_is_better: bool = True,
     seed: int = 0,
     progress: Progress = _silent,
-    drawn: Drawn | None = None,
+    drawn: Resamples | None = None,
     clusters: Sequence[Array | None] | None = None,
     spec: MetricSpec | None = None,
     shares: Sequence[float] | None = None,
-) -> list[Place]:
+) -> list[RankedModel]:
     """Ranks models.
 
     The intervals of ranks are percentiles over bootstrap resamples (Goldstein & Spiegelhalter 1996; Hall & Miller
@@ -114,12 +114,12 @@ def rank_models(
 
     Args:
         strata: Scores of each stratum, float arrays [n, models] of finite numbers, n > 0.
-        larger_is_better: Whether rank 1 is that of the largest value.
-        seed: Of the resampling.
-        progress: Shows how far it is.
+        larger_is_better: True if rank 1 is that of the largest value.
+        seed: The seed of the resampling.
+        progress: Progress callback.
         drawn: Resamples of other tables, which may be used again.
         clusters: For each stratum an integer array [n]: which samples belong together; None: each is alone.
-        spec: What the score declares, for the intervals of values; by default that each sample is 0 or 1, if it is.
+        spec: The score's declaration, for the intervals of values; by default that each sample is 0 or 1, if it is.
         shares: The weight of each stratum, which its scores have in them; by default equal ones.
 
     Returns:
@@ -128,19 +128,19 @@ def rank_models(
     Raises:
         ValueError: If there are no strata, no samples, or not the same number of models in each.
     """
-    tables = [np.asarray(each, dtype=np.float64) for each in strata]
-    if not tables or any(each.ndim != 2 or not len(each) for each in tables):
-        raise ValueError(f"expected scores [n, models] with n > 0, got {[each.shape for each in tables]}")
-    if len({each.shape[1] for each in tables}) > 1:
-        raise ValueError(f"expected the same models in all strata, got {[each.shape for each in tables]}")
+    tables = [np.asarray(stratum, dtype=np.float64) for stratum in strata]
+    if not tables or any(table.ndim != 2 or not len(table) for table in tables):
+        raise ValueError(f"expected scores [n, models] with n > 0, got {[table.shape for table in tables]}")
+    if len({table.shape[1] for table in tables}) > 1:
+        raise ValueError(f"expected the same models in all strata, got {[table.shape for table in tables]}")
     rng = np.random.Generator(np.random.Philox(seed))
-    values = np.sum([each.mean(axis=0) for each in tables], axis=0)
+    values = np.sum([table.mean(axis=0) for table in tables], axis=0)
     draws = np.zeros((RESAMPLES, len(values)))
     pairs = zip(tables, clusters or [None] * len(tables), strict=True)
-    sums, sizes = zip(*(cluster_sums(each, of) for each, of in pairs), strict=True)
-    for index, (each, of) in enumerate(zip(sums, sizes, strict=True)):
+    sums, sizes = zip(*(cluster_sums(pair, of) for pair, of in pairs), strict=True)
+    for index, (total, of) in enumerate(zip(sums, sizes, strict=True)):
         progress("resampling", index / len(tables))
-        draws += bootstrap_means(each, rng, drawn=drawn, sizes=of)
+        draws += bootstrap_means(total, rng, drawn=drawn, sizes=of)
     progress("ranking resamples", 0.0)
     tail = 50 * (1 - LEVEL)
     spec = spec or MetricSpec("score", "", zero_one=len(tables) == 1 and bool(np.isin(tables[0], (0, 1)).all()))
@@ -151,7 +151,7 @@ def rank_models(
     own, _ = ranks(values[None], larger_is_better)
     tied = tied_models(pair_p_values(sums, rng, progress, only_ties=True, sizes=sizes), len(values))
     return [
-        Place(
+        RankedModel(
             value=float(values[model]),
             low=ends[model][0],
             high=ends[model][1],
@@ -167,37 +167,37 @@ def rank_models(
 def value_intervals(
     strata: Sequence[Array], clusters: Sequence[Array | None], spec: MetricSpec, shares: Sequence[float]
 ) -> list[tuple[float, float] | tuple[None, None]]:
-    """The 95 % intervals of what `rank_models` ranks by: of one setting, those that are shown everywhere.
+    """Returns the 95 % intervals of the ranked values of `rank_models`: for one setting, those shown everywhere.
 
-    Of several strata the variances add up. If each sample is 0 or 1 in each setting, the value is taken as that of as
-    many samples as say as much, at most those that there are.
+    The variances of several strata add up. If each sample is 0 or 1 in each setting, the interval is that of the
+    effective number of samples, at most their actual number.
 
     Args:
         strata: Scores, float arrays [n, models].
         clusters: For each stratum an integer array [n], or None.
-        spec: What the score declares.
+        spec: The score's declaration.
         shares: The weight of each stratum.
 
     Returns:
         For each model the lower and the upper end, or None twice.
     """
-    n = _kish([len(each) for each in strata], shares)
+    n = _kish([len(stratum) for stratum in strata], shares)
     counts = [cluster_count(of) for of in clusters]
     together = None
     if any(of is not None for of in counts):
-        together = _kish([of or len(each) for each, of in zip(strata, counts, strict=True)], shares)
-    found: list[tuple[float, float] | tuple[None, None]] = []
+        together = _kish([of or len(stratum) for stratum, of in zip(strata, counts, strict=True)], shares)
+    intervals: list[tuple[float, float] | tuple[None, None]] = []
     for model in range(strata[0].shape[1]):
-        parts = [mean_and_stderr(each[:, model], of) for each, of in zip(strata, clusters, strict=True)]
+        parts = [mean_and_stderr(stratum[:, model], of) for stratum, of in zip(strata, clusters, strict=True)]
         value = sum(mean or 0.0 for mean, _ in parts)
         value = min(value, 1.0) if spec.zero_one else value  # the weights may add up to a little more than 1
         error = math.sqrt(sum((stderr or 0.0) ** 2 for _, stderr in parts))
-        found.append(interval(spec, value, error, n, together) or (None, None))
-    return found
+        intervals.append(interval(spec, value, error, n, together) or (None, None))
+    return intervals
 
 
 def _kish(sizes: Sequence[int], weights: Sequence[float]) -> int:
-    """How many samples say as much about a mean as strata of these sizes with these weights (Kish 1965)."""
+    """Returns the effective number of samples of a mean over strata of these sizes and weights (Kish 1965)."""
     total = sum(weights)
     return max(1, round(1 / sum((weight / total) ** 2 / size for size, weight in zip(sizes, weights, strict=True))))
 
@@ -207,7 +207,7 @@ def ranks(values: Array, larger_is_better: bool = True) -> tuple[Array, Array]:
 
     Args:
         values: Float array [rankings, models].
-        larger_is_better: Whether rank 1 is that of the largest value.
+        larger_is_better: True if rank 1 is that of the largest value.
 
     Returns:
         Two integer arrays [rankings, models]. The mean of the two is the rank that equal models share (Demšar 2006).
@@ -240,21 +240,21 @@ def bootstrap_means(
     scores: Array,
     rng: np.random.Generator,
     draws: int = RESAMPLES,
-    drawn: Drawn | None = None,
+    drawn: Resamples | None = None,
     sizes: Array | None = None,
 ) -> Array:
-    """Means over samples drawn with replacement, the same samples for all models: float array [draws, models].
+    """Returns means over samples drawn with replacement, the same samples for all models: float array [draws, models].
 
     Args:
         scores: Float array [n, models]: of samples, or the sums over clusters of them.
-        rng: Where random numbers come from.
-        draws: How many means.
+        rng: The generator of random numbers.
+        draws: The number of means.
         drawn: Resamples of other tables, which may be used again.
         sizes: Integer array [n]: the number of samples in each cluster; None: one.
     """
     if sizes is not None and (sizes > 1).any():
-        found = bootstrap_means(np.column_stack([scores, sizes]), rng, draws, drawn)
-        return found[:, :-1] / found[:, -1:]
+        resampled = bootstrap_means(np.column_stack([scores, sizes]), rng, draws, drawn)
+        return resampled[:, :-1] / resampled[:, -1:]
     n = len(scores)
     means = np.empty((draws, scores.shape[1]))
     # Sums of whole numbers are the same in float32, which takes half of the time.
@@ -281,29 +281,29 @@ def pair_p_values(
     only_ties: bool = False,
     sizes: Sequence[Array] | None = None,
 ) -> list[float]:
-    """Two-sided p-values of no difference for all pairs of models, in the order of `itertools.combinations`.
+    """Computes two-sided p-values of no difference for all pairs of models, in the order of `itertools.combinations`.
 
     Args:
         strata: Float arrays [n, models], as for `rank_models`, or the sums over clusters.
-        rng: Where random numbers come from.
-        progress: Shows how far it is.
-        only_ties: Whether they are only for `tied_models`. Those of tied models may then be too large, which saves
+        rng: The generator of random numbers.
+        progress: Progress callback.
+        only_ties: True if they are only for `tied_models`. Those of tied models may then be too large, which saves
             drawing random signs for most tables of many models.
         sizes: Integer arrays [n]: the number of samples in each cluster; None: one.
     """
-    sizes = sizes or [np.ones(len(each), dtype=np.int64) for each in strata]
+    sizes = sizes or [np.ones(len(stratum), dtype=np.int64) for stratum in strata]
     first = strata[0]
     if len(strata) == 1 and np.isin(first, (0, 1)).all() and (sizes[0] == 1).all():
         only = (first.T @ (1 - first)).astype(np.int64)  # samples that the one gets right and the other wrong
         one, other = np.triu_indices(first.shape[1], 1)
-        found: list[float] = mcnemar_p_values(only[one, other], only[other, one]).tolist()
-        return found
-    shares = [each / of.sum() for each, of in zip(strata, sizes, strict=True)]
+        p_values: list[float] = mcnemar_p_values(only[one, other], only[other, one]).tolist()
+        return p_values
+    shares = [stratum / of.sum() for stratum, of in zip(strata, sizes, strict=True)]
     return _sign_flips(np.concatenate(shares), rng, progress, only_ties)
 
 
 def _sign_flips(scores: Array, rng: np.random.Generator, progress: Progress, only_ties: bool) -> list[float]:
-    """As `paired.compare` does it, with the same random signs for all pairs."""
+    """Flips signs as `paired.compare` does, with the same random signs for all pairs."""
     one, other = np.triu_indices(scores.shape[1], 1)
     own = scores.sum(axis=0)
     observed = np.abs(own[one] - own[other])
@@ -318,8 +318,8 @@ def _sign_flips(scores: Array, rng: np.random.Generator, progress: Progress, onl
         drawn = np.flatnonzero(above & differ)
         shares = _drawn(scores, one[drawn], other[drawn], observed[drawn], rng, progress)
         p_values[drawn] = np.minimum(shares, p_values[drawn])
-    found: list[float] = p_values.tolist()
-    return found
+    listed: list[float] = p_values.tolist()
+    return listed
 
 
 def _drawn(
@@ -342,14 +342,14 @@ def _drawn(
 
 
 def _as_large(sums: Array, least: Array, one: Array, other: Array) -> Array:
-    """How many rows of the sums [rows, models] differ by at least as much, for each pair of models: integers [pairs].
+    """Counts the rows of the sums [rows, models] that differ by at least as much, for each pair: integers [pairs].
 
     All pairs at once would take gigabytes for a thousand models; this takes those of one model at a time.
     """
     models, rows = sums.shape[1], len(sums)
     columns = np.ascontiguousarray(sums.T)
     apart, hit = np.empty((models, rows)), np.empty((models, rows), dtype=bool)
-    found = np.empty(len(least), dtype=np.int64)
+    counts = np.empty(len(least), dtype=np.int64)
     bounds = np.searchsorted(one, np.arange(models + 1))
     for model in range(models - 1):
         start, end = bounds[model : model + 2]
@@ -359,16 +359,16 @@ def _as_large(sums: Array, least: Array, one: Array, other: Array) -> Array:
         np.subtract(theirs, columns[model], out=apart[:others])
         np.abs(apart[:others], out=apart[:others])
         np.greater_equal(apart[:others], least[start:end, None], out=hit[:others])
-        found[start:end] = hit[:others].view(np.uint8).sum(axis=1, dtype=np.uint16)
-    return found
+        counts[start:end] = hit[:others].view(np.uint8).sum(axis=1, dtype=np.uint16)
+    return counts
 
 
 def tied_models(p_values: Sequence[float], models: int) -> list[tuple[int, ...]]:
-    """For each model the models without a significant difference.
+    """Returns for each model the models without a significant difference.
 
     Args:
-        p_values: Of all pairs, as `pair_p_values` gives them.
-        models: How many there are.
+        p_values: The p-values of all pairs, as `pair_p_values` gives them.
+        models: The number of models.
     """
     one, other = np.triu_indices(models, 1)
     equal = np.zeros((models, models), dtype=bool)

@@ -20,7 +20,7 @@ _ROUNDING = 1e-6
 
 
 def worse_than_chosen(new: Array, others: Array, chosen: int, clusters: Array | None = None, seed: int = 0) -> float:
-    """p-value of "the new model is at least as good as the chosen one", however that was chosen among the others.
+    """Returns the p-value of "the new model is at least as good as the chosen one", however that was chosen.
 
     The difference to the chosen one, in standard errors, is compared with the largest such difference to any of the
     others under random signs of samples: a sample's sign is the same for all of them, so that what they share is kept
@@ -29,9 +29,9 @@ def worse_than_chosen(new: Array, others: Array, chosen: int, clusters: Array | 
     Args:
         new: Float array [n].
         others: Float array [models, n].
-        chosen: Which of them was chosen.
+        chosen: The index of the chosen one.
         clusters: Integer array [n]: which samples belong together; None: each is alone.
-        seed: Of the signs.
+        seed: The seed of the signs.
 
     Returns:
         The one-sided p-value: a share of the draws, so at least one in `FLIPS`.
@@ -77,15 +77,15 @@ def expected_of_best(scores: Array, clusters: Array | None = None, seed: int = 0
     Args:
         scores: Float array [models, n], n > 1; NaN where a sample does not count.
         clusters: Integer array [n]: which samples belong together; None: each is alone.
-        seed: Of the halves.
+        seed: The seed of the halves.
     """
     counted = np.isfinite(scores)
     sums, _ = cluster_sums(np.where(counted, scores, 0.0).T.astype(np.float64), clusters)
     sizes, _ = cluster_sums(counted.T.astype(np.float64), clusters)
     random = np.random.Generator(np.random.Philox(seed))
-    found = []
+    best = []
     for _ in range(SPLITS):
         first = random.permutation(len(sums)) % 2 == 0
         means = [sums[half].sum(axis=0) / np.maximum(sizes[half].sum(axis=0), 1) for half in (first, ~first)]
-        found += [means[1][np.argmax(means[0])], means[0][np.argmax(means[1])]]
-    return float(np.mean(found))
+        best += [means[1][np.argmax(means[0])], means[0][np.argmax(means[1])]]
+    return float(np.mean(best))

@@ -44,7 +44,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class AtRisk:
-    """How much can be answered at a risk.
+    """The share of samples that can be answered at a risk.
 
     Attributes:
         coverage: The largest coverage whose risk is at most the one asked for; 0 if there is none.
@@ -90,7 +90,7 @@ def curve(confidence: Array, wrong: Array) -> Curve:
     Raises:
         DataError: If there are no samples, or a confidence is NaN.
     """
-    given = _Given(confidence, wrong)
+    given = _RankedSamples(confidence, wrong)
     ends = given.ends
     answered = np.cumsum(np.ones(len(given.wrong)))[ends]
     return Curve(given.confidence[ends], answered / len(given.wrong), np.cumsum(given.wrong)[ends] / answered)
@@ -105,9 +105,9 @@ def area(confidence: Array, wrong: Array, clusters: Array | None = None, seed: i
         confidence: As `curve` takes it.
         wrong: As `curve` takes it.
         clusters: Integer array [n]: which samples belong together; see `testbed.metrics.inference.clusters`.
-        seed: Of the bootstrap.
+        seed: The seed of the bootstrap.
     """
-    given = _Given(confidence, wrong)
+    given = _RankedSamples(confidence, wrong)
     value = float(given.areas(np.ones((1, len(given.wrong))))[0])
     drawn = np.concatenate([given.areas(weights) for weights in given.resampled(clusters, seed)])
     best = np.cumsum(np.sort(given.wrong)) / np.arange(1, len(given.wrong) + 1)
@@ -122,7 +122,7 @@ def at_risk(
     delta: float = DELTA,
     seed: int = 0,
 ) -> AtRisk:
-    """How much can be answered at a risk.
+    """Computes the share of samples that can be answered at a risk.
 
     The coverage is that of the samples at hand. The guarantee is about new ones; it is made for samples that were drawn
     one by one, so that there is none where they come in clusters.
@@ -132,14 +132,14 @@ def at_risk(
         wrong: As `curve` takes it.
         risk: The risk, in (0, 1).
         clusters: Integer array [n]: which samples belong together.
-        delta: How often the guarantee may be wrong.
-        seed: Of the bootstrap.
+        delta: The probability that the guarantee is wrong.
+        seed: The seed of the bootstrap.
     """
-    given = _Given(confidence, wrong)
-    found = float(given.coverages(np.ones((1, len(given.wrong))), risk)[0])
+    given = _RankedSamples(confidence, wrong)
+    coverage = float(given.coverages(np.ones((1, len(given.wrong))), risk)[0])
     drawn = np.concatenate([given.coverages(weights, risk) for weights in given.resampled(clusters, seed)])
     chosen = None if clusters is not None else guaranteed(confidence, wrong, risk, delta)
-    return AtRisk(found, *_interval(drawn), *(chosen or (0.0, None, None)))
+    return AtRisk(coverage, *_interval(drawn), *(chosen or (0.0, None, None)))
 
 
 def guaranteed(confidence: Array, wrong: Array, risk: float, delta: float = DELTA) -> tuple[float, float, float] | None:
@@ -157,11 +157,11 @@ def guaranteed(confidence: Array, wrong: Array, risk: float, delta: float = DELT
     Returns:
         (coverage, threshold, the bound of its risk); None if no threshold is shown to keep the risk.
     """
-    given = _Given(confidence, wrong)
+    given = _RankedSamples(confidence, wrong)
     errors, n = np.cumsum(given.wrong), len(given.wrong)
     steps = max(1, math.ceil(math.log2(n)))
     fewest, most = 0, n - 1  # positions of the last sample that is answered
-    found = None
+    best = None
     for _ in range(steps):
         middle = math.ceil((fewest + most) / 2)
         place = given.end_of[middle]
@@ -169,15 +169,15 @@ def guaranteed(confidence: Array, wrong: Array, risk: float, delta: float = DELT
         bound = float(stats.beta.ppf(1 - delta / steps, errors[place] + 1, answered - errors[place]))
         bound = 1.0 if math.isnan(bound) else bound  # all are wrong
         if bound < risk and np.isfinite(given.confidence[place]):
-            if found is None or answered / n > found[0]:
-                found = (float(answered / n), float(given.confidence[place]), bound)
+            if best is None or answered / n > best[0]:
+                best = (float(answered / n), float(given.confidence[place]), bound)
             fewest = middle
         else:
             most = middle
-    return found
+    return best
 
 
-class _Given:
+class _RankedSamples:
     """Samples in the order in which they are answered.
 
     Args:
@@ -206,7 +206,7 @@ class _Given:
         return ends
 
     def areas(self, weights: Array) -> Array:
-        """The areas [b] under the curves of samples that count as often as weights [b, n] say."""
+        """Returns the areas [b] under the curves of samples weighted by weights [b, n]."""
         wrong = np.add.reduceat(weights * self.wrong, self.starts, axis=1)
         number = np.add.reduceat(weights, self.starts, axis=1)
         share = np.divide(wrong, number, out=np.zeros_like(wrong), where=number > 0)
@@ -224,7 +224,7 @@ class _Given:
         return coverages
 
     def resampled(self, clusters: Array | None, seed: int) -> Iterator[Array]:
-        """How often each sample is drawn, in blocks [b, n] of bootstrap resamples of samples or of whole clusters."""
+        """Yields how often each sample is drawn, in blocks [b, n] of bootstrap resamples of samples or clusters."""
         generator = np.random.default_rng(seed)
         units = None if clusters is None else np.unique(clusters[self.order], return_inverse=True)[1]
         count = len(self.wrong) if units is None else int(units.max()) + 1

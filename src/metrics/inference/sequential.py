@@ -1,8 +1,8 @@
 """Intervals of the mean score of a finite set whose samples are drawn in random order, without replacement.
 
-They hold at all looks together: whoever looks after each sample, and stops when it pleases, is wrong with the
-probability α at most. They are about a set that is fixed, such as the 50,000 images of a test set, and not about other
-images of that kind.
+They hold at all looks together: one may look after each sample and stop at any time, and is wrong with a probability of
+at most α. They are about a set that is fixed, such as the 50,000 images of a test set, and not about other images of
+that kind.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def betting_interval(
     size times the mean score seen before. With clusters of one sample each this is the interval of samples.
 
     Args:
-        scores: In the order in which they were drawn, in [0, 1]: float array [n]; of clusters, the sums over each.
+        scores: The scores in the order in which they were drawn, in [0, 1]: float array [n]; for clusters, their sums.
         population: N, the number of samples that there are.
         targets: The distances from the mean that the bets are best at: for an interval ± h, h.
         alpha: One less the confidence, of all looks together.
@@ -72,7 +72,7 @@ def betting_interval(
 
 
 class _Game:
-    """What is known before each draw, and the capital of the two gamblers against a mean."""
+    """The state before each draw, and the capital of the two gamblers against a mean."""
 
     def __init__(
         self,
@@ -99,12 +99,12 @@ class _Game:
         self._bets = [np.minimum(target * mean_size / variance, 1e6) for target in targets]
 
     def above(self, mean: float) -> bool:
-        """Whether the scores are too large for this mean."""
+        """Checks whether the scores are too large for this mean."""
         expected = self._expected(mean)
         return self._wins(self._residuals - expected, expected + self._rate * self._largest)
 
     def below(self, mean: float) -> bool:
-        """Whether the scores are too small for this mean."""
+        """Checks whether the scores are too small for this mean."""
         expected = self._expected(mean)
         return self._wins(expected - self._residuals, (1 - self._rate) * self._largest - expected)
 
@@ -113,7 +113,7 @@ class _Game:
         return expected
 
     def _wins(self, gains: Array, most_lost: Array) -> bool:
-        """Whether a gambler who wins these sums per unit of the bet, and loses so much at most, has what is needed."""
+        """Checks whether a gambler with these winnings and this largest loss per unit of the bet has what is needed."""
         possible = np.flatnonzero(most_lost < -1e-9)  # from here on the mean is impossible
         if len(possible):
             return True
@@ -124,7 +124,7 @@ class _Game:
 
 
 def _edge(inside: float, outside: float, excluded: Callable[[float], bool]) -> float:
-    """Between two means, the one from which on all in the direction of the second are excluded, or a little further."""
+    """Finds, between two means, the one beyond which all are excluded towards the second, or a little further."""
     if not excluded(outside):
         return outside
     for _ in range(_STEPS):

@@ -1,4 +1,4 @@
-"""Means of per-sample scores and how far to trust them."""
+"""Means of per-sample scores and their standard errors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def clustered_mean_and_stderr(
 
     Args:
         values: Array [n] of numbers or booleans.
-        clusters: Array [n]: what tells the clusters apart.
+        clusters: Array [n]: the cluster of each sample.
 
     Returns:
         (mean, standard error); both None for n = 0, the standard error None for one cluster.
@@ -75,7 +75,7 @@ def ratio_and_stderr(
     Args:
         numerators: Array [n] of numbers or booleans, a; they count only where b is above 0.
         denominators: Array [n] of numbers that are not negative, b.
-        clusters: Array [n]: what tells the clusters apart.
+        clusters: Array [n]: the cluster of each sample.
 
     Returns:
         (ratio, standard error); both None if the denominators add up to 0, the standard error None for one cluster.
@@ -96,12 +96,12 @@ def ratio_and_stderr(
 
 
 def wilson(value: Any, n: Any, confidence: float = 0.95) -> tuple[Array, Array]:
-    """Wilson's interval of a rate (1927): of all rates those that a score test would not reject.
+    """Returns Wilson's interval of a rate (1927): all rates that a score test would not reject.
 
     Args:
         value: Rates, fractions [...] of any shape; value · n need not be whole (published rates are rounded).
-        n: Of how many times, at least one each, of that shape; NaN where unknown.
-        confidence: Of each interval.
+        n: The numbers of trials, at least one each, of that shape; NaN where unknown.
+        confidence: The confidence of each interval.
 
     Returns:
         The lower and the upper border, float64 of that shape; NaN where ``value`` or ``n`` is.

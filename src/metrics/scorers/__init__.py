@@ -1,1 +1,1 @@
-"""What each task stores: scores of samples, and the metrics of a setting."""
+"""Scorers of each task: scores of samples, and the metrics of a setting."""

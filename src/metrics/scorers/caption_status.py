@@ -1,4 +1,4 @@
-"""What became of each sample's caption, and how many captions there are."""
+"""The status of each sample's caption, and how many captions there are."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ COVERAGE, EMPTY_SHARE = rate("coverage", headline=LAST), rate("empty", LOWER, he
 
 
 def shares(status: Array, scorer: str) -> list[Metric]:
-    """``coverage``: the share of samples with a caption, blank or not; ``empty``: the share with a blank one.
+    """Returns ``coverage``: the share of samples with a caption, blank or not; ``empty``: the share with a blank one.
 
     Args:
         status: Array [n] of the values above.
-        scorer: What the metrics carry as theirs.
+        scorer: The scorer's name in the metrics.
     """
-    found = []
+    metrics = []
     for spec, hits in ((COVERAGE, (status != MISSING) & (status != ERROR)), (EMPTY_SHARE, status == EMPTY)):
         value, stderr = mean_and_stderr(hits)
-        found.append(spec.metric(value, len(status), stderr, scorer=scorer))
-    return found
+        metrics.append(spec.metric(value, len(status), stderr, scorer=scorer))
+    return metrics

@@ -38,14 +38,14 @@ Array = np.ndarray[Any, Any]
 
 
 def top(k: int) -> MetricSpec:
-    """Top-k accuracy."""
+    """Declares top-k accuracy."""
     return rate(f"top{k}", headline=MAIN if k == 1 else 0, zero_one=True)
 
 
 def score_classes(
     logits: Array, samples: Sequence[SampleInfo], class_names: Sequence[str] | None, what: str
 ) -> tuple[list[Score], list[Metric]]:
-    """Accuracies, calibration and proper scores.
+    """Computes accuracies, calibration and proper scores.
 
     A target is a class index, or a list of true classes; samples with an empty list do not count.
 
@@ -65,21 +65,21 @@ def score_classes(
     classes = logits.shape[1]
     given, groups = targets_of(samples), groups_of(samples)
     clusters = None if groups is None else clusters_of(groups)
-    if given and all(type(each) is int and 0 <= each < classes for each in given):
+    if given and all(type(label) is int and 0 <= label < classes for label in given):
         return _one_class_each(logits, np.asarray(given, dtype=np.int64), class_names, clusters)
     labels = [right_classes(sample, classes, what) for sample in samples]
-    counted = np.asarray([bool(each) for each in labels], dtype=bool)
-    ranks = best_ranks(logits[counted], [each for each in labels if each])
+    counted = np.asarray([bool(label) for label in labels], dtype=bool)
+    ranks = best_ranks(logits[counted], [label for label in labels if label])
     return _top_k(ranks, counted, classes, clusters)
 
 
 def _one_class_each(
     logits: Array, targets: Array, class_names: Sequence[str] | None, clusters: Array | None
 ) -> tuple[list[Score], list[Metric]]:
-    found = sample_scores(logits, targets)
-    correct = topk_correct(found.rank, 1)
-    scores, metrics = _top_k(found.rank, np.ones(len(targets), dtype=bool), logits.shape[1], clusters)
-    metrics += _probabilities(found, correct, scores, clusters)
+    samples = sample_scores(logits, targets)
+    correct = topk_correct(samples.rank, 1)
+    scores, metrics = _top_k(samples.rank, np.ones(len(targets), dtype=bool), logits.shape[1], clusters)
+    metrics += _probabilities(samples, correct, scores, clusters)
     metrics += _per_class(correct, targets, class_names, clusters)
     metrics.append(_macro_f1(predicted_classes(logits), targets, clusters))
     return scores, metrics
@@ -90,14 +90,14 @@ def _macro_f1(predicted: Array, targets: Array, clusters: Array | None) -> Metri
 
     None with few samples in a class: where its F1 is 0 or 1, the derivative is 0, and the error would be too small.
     """
-    found = f1_of_classes(predicted, targets)
+    classes = f1_of_classes(predicted, targets)
     sizes = np.unique(targets, return_counts=True)[1]
     if clusters is not None:
         sizes = np.unique(np.unique(np.stack([targets, clusters]), axis=1)[0], return_counts=True)[1]
     enough = sizes.min() >= FEWEST_IN_CLASS
-    stderr = mean_and_stderr(found.errors * len(targets), clusters)[1] if enough else None
+    stderr = mean_and_stderr(classes.errors * len(targets), clusters)[1] if enough else None
     return MACRO_F1.metric(
-        float(found.f1.mean()), len(targets), stderr, scorer=F1_SCORER, clusters=cluster_count(clusters)
+        float(classes.f1.mean()), len(targets), stderr, scorer=F1_SCORER, clusters=cluster_count(clusters)
     )
 
 
@@ -123,7 +123,7 @@ def right_classes(sample: SampleInfo, classes: int, what: str) -> list[int]:
 
 
 def _top_k(ranks: Array, counted: Array, classes: int, clusters: Array | None) -> tuple[list[Score], list[Metric]]:
-    """Whether the counted samples are right, from the ranks of their targets."""
+    """Marks the counted samples that are right, from the ranks of their targets."""
     scores, metrics, together = [], [], _of(clusters, counted)
     for k in TOP_K:
         if k > classes:
@@ -149,23 +149,23 @@ def _spread(values: Array, counted: Array) -> Array:
     return spread
 
 
-def _probabilities(found: SampleScores, correct: Array, scores: list[Score], clusters: Array | None) -> list[Metric]:
-    """Metrics of the class probabilities; adds their per-sample scores to the given ones."""
-    known = found.known
-    gaps = calibration_gaps(found.confidence, correct[known])
+def _probabilities(samples: SampleScores, correct: Array, scores: list[Score], clusters: Array | None) -> list[Metric]:
+    """Computes metrics of the class probabilities; adds their per-sample scores to the given ones."""
+    known = samples.known
+    gaps = calibration_gaps(samples.confidence, correct[known])
     metrics, together = [], _of(clusters, known)
-    for spec, values in ((NLL, found.nll), (BRIER, found.brier), (ECE, gaps)):
+    for spec, values in ((NLL, samples.nll), (BRIER, samples.brier), (ECE, gaps)):
         value, stderr = mean_and_stderr(values, together)
         metrics.append(spec.metric(value, len(values), stderr, scorer=SCORER, clusters=cluster_count(together)))
-    scores.append(NLL.score(_spread(found.nll, known), SCORER))
-    scores.append(CONFIDENCE.score(_spread(found.confidence, known), SCORER))
+    scores.append(NLL.score(_spread(samples.nll, known), SCORER))
+    scores.append(CONFIDENCE.score(_spread(samples.confidence, known), SCORER))
     return metrics
 
 
 def _per_class(
     correct: Array, targets: Array, class_names: Sequence[str] | None, clusters: Array | None
 ) -> list[Metric]:
-    """Recall of each class that has samples, and their mean."""
+    """Computes the recall of each class that has samples, and their mean."""
     present, sizes = np.unique(targets, return_counts=True)
     means = np.bincount(targets, weights=correct)[present] / sizes
     # As `mean_and_stderr`, for all classes at once; one sample gives no variance.
@@ -173,9 +173,9 @@ def _per_class(
     number = sizes
     if clusters is not None:
         rows = [np.flatnonzero(targets == label) for label in present]
-        errors = [clustered_mean_and_stderr(correct[each], clusters[each])[1] for each in rows]
+        errors = [clustered_mean_and_stderr(correct[row], clusters[row])[1] for row in rows]
         variances = np.square(np.asarray([error or 0.0 for error in errors]))
-        number = np.asarray([len(np.unique(clusters[each])) for each in rows])
+        number = np.asarray([len(np.unique(clusters[row])) for row in rows])
     slices = [
         top(1).metric(
             *(value, size, float(np.sqrt(variance)) if several > 1 else None),
@@ -198,7 +198,7 @@ def _per_class(
 
 
 def slice_names(classes: Sequence[int], class_names: Sequence[str] | None) -> list[str]:
-    """``class/NAME`` for each class; with its number if names are missing or not unique."""
+    """Returns ``class/NAME`` for each class; with its number if names are missing or not unique."""
     names = [str(label) for label in classes]
     if class_names is not None and max(classes, default=-1) < len(class_names):
         counts = Counter(class_names)

@@ -1,4 +1,4 @@
-"""How many texts a model cuts, because they have more tokens than it takes."""
+"""Counts the texts that a model cuts because they have more tokens than it takes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class CutTexts:
-    """Of some different texts, how many are cut.
+    """The number of cut texts among different texts.
 
     Attributes:
-        cut: How many.
-        texts: Of so many.
-        limit: The most tokens that the model takes; None where it does not tell.
+        cut: The number of cut texts.
+        texts: The number of all texts.
+        limit: The maximum number of tokens that the model takes; None where it does not report it.
     """
 
     cut: int
@@ -22,17 +22,17 @@ class CutTexts:
     limit: int | None
 
     def line(self, model: str) -> str:
-        """What to tell a person."""
+        """Returns a line for people."""
         return f"{model} cuts {self.cut:,} of {self.texts:,} texts at its limit of {self.limit} tokens"
 
 
 def cut_texts(loaded: Any, texts: Sequence[str]) -> CutTexts:
-    """How many of some texts a loaded model cuts; equal ones count once.
+    """Counts the texts that a loaded model cuts; equal ones count once.
 
     Args:
-        loaded: Something with ``embed_text``. What embeds texts alone tells by ``too_long(texts)``, dual encoders by
-            their tokenizer; of others nothing is known, and nothing is counted.
-        texts: As they are embedded, without an instruction.
+        loaded: Something with ``embed_text``. Text embedders report it by ``too_long(texts)``, dual encoders by their
+            tokenizer; for others nothing is counted.
+        texts: The texts as they are embedded, without an instruction.
     """
     different = sorted(set(texts))
     tell = getattr(loaded, "too_long", None)

@@ -17,7 +17,7 @@ PM0, PM10 = rate("pm0", headline=MAIN, zero_one=True), rate("pm10", zero_one=Tru
 
 
 def pm_accuracy(logits: Any, targets: Sequence[Sequence[int]], slices: Sequence[dict[str, Any]]) -> list[Any]:
-    """pm0 and pm10 of frames in sets: a setting's ``metrics_fn``.
+    """Computes pm0 and pm10 of frames in sets: a setting's ``metrics_fn``.
 
     Args:
         logits: Tensor or array [n, C].

@@ -42,28 +42,31 @@ class GroupAccuracy:
         slices: Sequence[Mapping[str, Any]],
         class_names: Sequence[str] | None,
     ) -> list[Any]:
-        """Metrics and scores of logits [n, C], targets [n], and the samples' ids and slices [n]."""
+        """Computes metrics and scores of logits [n, C], targets [n], and the samples' ids and slices [n]."""
         samples = [SampleInfo(str(path), "", int(target)) for path, target in zip(image_paths, targets, strict=True)]
         scores, metrics = score_classes(np.asarray(logits), samples, class_names, self.by)
-        right = next(each.values for each in scores if each.name == "top1")
-        labels = [str(each[self.by]) for each in slices]
-        shares = {label: float(each[f"{self.by}_training_share"]) for label, each in zip(labels, slices, strict=True)}
-        found = by_group(right, labels, shares=shares)
-        return [*scores, *metrics, *self._metrics(found, shares)]
+        right = next(score.values for score in scores if score.name == "top1")
+        labels = [str(sample_slices[self.by]) for sample_slices in slices]
+        shares = {
+            label: float(sample_slices[f"{self.by}_training_share"])
+            for label, sample_slices in zip(labels, slices, strict=True)
+        }
+        groups = by_group(right, labels, shares=shares)
+        return [*scores, *metrics, *self._metrics(groups, shares)]
 
-    def _metrics(self, found: Any, shares: Mapping[str, float]) -> list[Metric]:
+    def _metrics(self, means: Any, shares: Mapping[str, float]) -> list[Metric]:
         total = sum(shares.values())
         errors = {
-            each.name: math.sqrt(each.value * (1 - each.value) / (each.n - 1)) if each.n > 1 else math.nan
-            for each in found.groups
+            group.name: math.sqrt(group.value * (1 - group.value) / (group.n - 1)) if group.n > 1 else math.nan
+            for group in means.groups
         }
         stderr = math.sqrt(sum((shares[name] / total * error) ** 2 for name, error in errors.items()))
         return [
-            WORST.metric(found.worst.value, found.worst.n, _known(errors[found.worst.name])),
-            WEIGHTED.metric(found.weighted, found.n, _known(stderr)),
+            WORST.metric(means.worst.value, means.worst.n, _known(errors[means.worst.name])),
+            WEIGHTED.metric(means.weighted, means.n, _known(stderr)),
             *(
-                top(1).metric(each.value, each.n, _known(errors[each.name]), slice=f"{self.by}/{each.name}"[:256])
-                for each in found.groups
+                top(1).metric(group.value, group.n, _known(errors[group.name]), slice=f"{self.by}/{group.name}"[:256])
+                for group in means.groups
             ),
         ]
 

@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 def score_labels(
     logits: Array, samples: Sequence[SampleInfo], class_names: Sequence[str] | None, what: str
 ) -> tuple[list[Score], list[Metric]]:
-    """Mean average precision.
+    """Computes mean average precision.
 
     Args:
         logits: Float array [n, C]; a sample that could not be read is NaN, and ranked last for every class.

@@ -21,16 +21,16 @@ _ALL = frozenset({"", "none", "all", "overall"})
 
 
 def reported_metrics(report: Any, n: int, scorer: str, primary: Mapping[str, Any] | None = None) -> list[Metric]:
-    """The metrics in a report.
+    """Extracts the metrics of a report.
 
-    Of a table, each column of numbers is a metric, and each row a slice, named by its columns of texts:
-    ``split=test``. A dictionary of lists of one length is a table, too. In other dictionaries, the names of what lies
-    within others are joined by dots, and the numbers of a list are counted from 1: ``math.acc``, ``Bleu_4``.
+    In a table, each column of numbers is a metric, and each row a slice, named by its columns of texts: ``split=test``.
+    A dictionary of lists of one length is also a table. In other dictionaries, the names of what lies within others are
+    joined by dots, and the numbers of a list are counted from 1: ``math.acc``, ``Bleu_4``.
 
     Args:
-        report: What was reported.
+        report: The report.
         n: The number of answers.
-        scorer: What computed them.
+        scorer: The scorer that computed them.
         primary: The main metrics: their names, such as `flat` has, and their values. Default: the overall one, else
             the first.
 
@@ -40,22 +40,22 @@ def reported_metrics(report: Any, n: int, scorer: str, primary: Mapping[str, Any
     Raises:
         DataError: If it is something else, or has no numbers.
     """
-    found: dict[tuple[str, str], float | None] = {}
+    values: dict[tuple[str, str], float | None] = {}
     for name, part, value in _entries(report):
         place, number = part, 1
-        while (name, place) in found:  # rows of the same name
+        while (name, place) in values:  # rows of the same name
             number += 1
             place = f"{part}, row={number}"
-        found[name, place] = value
-    if not found:
+        values[name, place] = value
+    if not values:
         raise DataError(f"evaluate has reported no number, but {_kind(report)}")
-    main = primary or main_of({flat_name(*key): value for key, value in found.items()})
-    found.setdefault(("score", OVERALL), _number(next(iter(main.values()), None)))
-    ordered = sorted(found, key=lambda key: flat_name(*key) not in main)
+    main = primary or main_of({flat_name(*key): value for key, value in values.items()})
+    values.setdefault(("score", OVERALL), _number(next(iter(main.values()), None)))
+    ordered = sorted(values, key=lambda key: flat_name(*key) not in main)
     specs = {SCORE.name: SCORE}
     return [
         specs.get(name, MetricSpec(name, "")).metric(
-            found[name, part], n if part == OVERALL else None, slice=part, scorer=scorer
+            values[name, part], n if part == OVERALL else None, slice=part, scorer=scorer
         )
         for name, part in ordered
     ]
@@ -78,17 +78,17 @@ def main_of(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _order(name: str) -> tuple[int, list[str]]:
-    """The order of main metrics: by rank, and by name where it says anything; else as they are reported."""
+    """Returns the order of main metrics: by rank, and by name where it is informative; else as they are reported."""
     rank = _rank(name.lower())
     return -rank, name.split("|") if rank else []
 
 
 def _rank(name: str) -> int:
-    """How well a name, in lower case, fits the main metric; 0 for one that says nothing."""
+    """Ranks how well a name, in lower case, fits the main metric; 0 for an uninformative one."""
     for index, word in enumerate(_MAIN):
         if word in name:
             ends = name == word or name.endswith(f"|{word}")
-            split = next((len(_SPLITS) - at for at, each in enumerate(_SPLITS) if f"split={each}" in name), 0)
+            split = next((len(_SPLITS) - at for at, split in enumerate(_SPLITS) if f"split={split}" in name), 0)
             return 100 * (len(_MAIN) - index) + (20 if name == word else 10 if ends else 0) + split
     return 0
 
@@ -104,12 +104,12 @@ def _entries(report: Any) -> Iterator[tuple[str, str, float | None]]:
         columns = list(report.values())
         if (
             not columns
-            or not all(isinstance(each, list | tuple) for each in columns)
+            or not all(isinstance(column, list | tuple) for column in columns)
             or len(set(map(len, columns))) > 1
         ):
             yield from _nested(report, "")
             return
-        yield from _table({str(name): list(each) for name, each in report.items()})
+        yield from _table({str(name): list(column) for name, column in report.items()})
     elif hasattr(report, "columns") and hasattr(report, "to_dict"):
         yield from _table({str(name): list(report[name]) for name in report.columns})
     else:
@@ -134,9 +134,9 @@ def _nested(report: Mapping[Any, Any], before: str) -> Iterator[tuple[str, str, 
         if isinstance(value, Mapping):
             yield from _nested(value, f"{name}.")
         elif isinstance(value, list | tuple):
-            for number, each in enumerate(value, start=1):
-                if _is_number(each):
-                    yield f"{name}_{number}" if len(value) > 1 else name, OVERALL, _number(each)
+            for number, item in enumerate(value, start=1):
+                if _is_number(item):
+                    yield f"{name}_{number}" if len(value) > 1 else name, OVERALL, _number(item)
         elif _is_number(value):
             yield name, OVERALL, _number(value)
 
@@ -152,7 +152,7 @@ def _is_number(cell: Any) -> bool:
 
 
 def _number(cell: Any) -> float | None:
-    """A number; None for one that is undefined, and for what is none."""
+    """Returns a number; None for one that is undefined, and for anything else."""
     try:
         value = float(cell)
     except (TypeError, ValueError):

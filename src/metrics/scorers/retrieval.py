@@ -37,7 +37,7 @@ def flat_captions(samples: Sequence[SampleInfo], what: str) -> tuple[list[str], 
         DataError: If a target is invalid.
     """
     for sample in samples:
-        if not isinstance(sample.target, list) or not all(isinstance(each, str) for each in sample.target):
+        if not isinstance(sample.target, list) or not all(isinstance(text, str) for text in sample.target):
             raise DataError(f"{what}: expected a list of captions as the target of {sample.id}, got {sample.target!r}")
     counts = [len(sample.target) for sample in samples]
     owners = np.repeat(np.arange(len(counts)), np.asarray(counts, dtype=np.int64))
@@ -47,7 +47,7 @@ def flat_captions(samples: Sequence[SampleInfo], what: str) -> tuple[list[str], 
 def score_retrieval(
     images: Array, texts: Array, owners: Array, ks: Sequence[int] = RECALL_K
 ) -> tuple[list[Score], list[Metric]]:
-    """Recall in both directions as in CLIP benchmark: a hit rate.
+    """Computes recall in both directions as in CLIP benchmark: a hit rate.
 
     Text retrieval: the share of all N images that have one of their captions among the k best texts; an image without
     captions is a miss. Image retrieval: the share of all M captions whose image is among the k best images, so an
@@ -71,8 +71,8 @@ def score_retrieval(
           where there are fewer).
     """
     owners = np.asarray(owners, dtype=np.int64)
-    found = retrieval_ranks(images, texts, owners)
-    image_ranks, text_ranks = (np.where(ranks == NEVER, np.inf, ranks) for ranks in found)
+    both = retrieval_ranks(images, texts, owners)
+    image_ranks, text_ranks = (np.where(ranks == NEVER, np.inf, ranks) for ranks in both)
     counts = np.bincount(owners, minlength=len(images))
     scores = []
     for k in ks:
@@ -109,7 +109,7 @@ def columns_of_captions(values: Array, owners: Array, images: int) -> Array:
 
 
 def recall(direction: str, k: int) -> MetricSpec:
-    """Recall@k: each query hits or misses. The main one is that of images at 5, as in CLIP benchmark's table."""
+    """Declares Recall@k: each query hits or misses. The main one is of images at 5, as in CLIP benchmark's table."""
     headline = MAIN - (direction == TEXT) - 2 * {5: 0, 1: 1}.get(k, 2)
     return rate(f"{direction}_recall@{k}", headline=headline, zero_one=True)
 

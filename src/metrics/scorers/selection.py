@@ -52,7 +52,7 @@ def find_instances(samples: Sequence[SampleInfo], what: str) -> list[Instance]:
     for position, sample in enumerate(samples):
         _check_target(sample, what)
         groups[position if sample.group is None else sample.group].append(position)
-    found = []
+    instances = []
     for positions in groups.values():
         first = samples[positions[0]]
         targets = [samples[position].target for position in positions]
@@ -66,14 +66,14 @@ def find_instances(samples: Sequence[SampleInfo], what: str) -> list[Instance]:
                 f"{what}: no image of the instance {first.group or first.id!r} has a right caption; one needs an answer"
             )
         answers = tuple(target["answer"] for target in targets)
-        found.append(Instance(tuple(positions), tuple(first.target["captions"]), answers))
-    return found
+        instances.append(Instance(tuple(positions), tuple(first.target["captions"]), answers))
+    return instances
 
 
 def _check_target(sample: SampleInfo, what: str) -> None:
     target = sample.target
     captions = target.get("captions") if isinstance(target, dict) else None
-    if not isinstance(captions, list) or not captions or not all(isinstance(each, str) for each in captions):
+    if not isinstance(captions, list) or not captions or not all(isinstance(caption, str) for caption in captions):
         raise DataError(
             f"{what}: {{'captions': [text, …], 'answer': index or None}} is expected as the target of {sample.id}, got"
             f" {target!r}"
@@ -87,7 +87,7 @@ def _check_target(sample: SampleInfo, what: str) -> None:
 
 
 def score_selection(images: Array, texts: Array, instances: Sequence[Instance]) -> tuple[list[Score], list[Metric]]:
-    """Text, image and group accuracy over instances, with strict comparison.
+    """Computes text, image and group accuracy over instances, with strict comparison.
 
     If an instance has one image, as in SugarCrepe, no images compete: image_acc is 1 (except for unreadable images) and
     acc equals text_acc. These are reported for compatibility with CLIP benchmark.
@@ -117,7 +117,7 @@ def score_selection(images: Array, texts: Array, instances: Sequence[Instance]) 
 
 
 def _correct(images: Array, texts: Array, instances: Sequence[Instance]) -> Selection:
-    """Which instances are right, computed for one shape at a time."""
+    """Marks the instances that are right, computed for one shape at a time."""
     sizes = [len(instance.captions) for instance in instances]
     if sum(sizes) != len(texts):
         raise ValueError(f"expected the embeddings of {sum(sizes)} captions, got {len(texts)}")
@@ -125,12 +125,12 @@ def _correct(images: Array, texts: Array, instances: Sequence[Instance]) -> Sele
     shapes: dict[tuple[int, int], list[int]] = defaultdict(list)
     for index, instance in enumerate(instances):
         shapes[len(instance.positions), sizes[index]].append(index)
-    found = Selection(*(np.zeros(len(instances), dtype=bool) for _ in range(3)))
+    selection = Selection(*(np.zeros(len(instances), dtype=bool) for _ in range(3)))
     for (_, captions), places in shapes.items():
         positions = np.asarray([instances[index].positions for index in places])
-        answers = [[-1 if each is None else each for each in instances[index].answers] for index in places]
+        answers = [[-1 if answer is None else answer for answer in instances[index].answers] for index in places]
         rows = starts[places][:, None] + np.arange(captions)
         correct = selection_correct(instance_similarities(images[positions], texts[rows]), np.asarray(answers))
-        for column, values in zip(found, correct, strict=True):
+        for column, values in zip(selection, correct, strict=True):
             column[places] = values
-    return found
+    return selection

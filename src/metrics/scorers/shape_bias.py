@@ -32,7 +32,7 @@ def shape_bias(predicted: Array, shapes: Array, textures: Array) -> Metric:
         textures: The class of the texture, [n]; where both are the same class the image does not count.
     """
     apart = shapes != textures
-    by_shape, by_texture = (int((apart & (predicted == each)).sum()) for each in (shapes, textures))
+    by_shape, by_texture = (int((apart & (predicted == labels)).sum()) for labels in (shapes, textures))
     decided = by_shape + by_texture
     value = by_shape / decided if decided else None
     stderr = None if value is None or decided < 2 else (value * (1 - value) / (decided - 1)) ** 0.5
@@ -54,9 +54,9 @@ class ShapeBias:
         slices: Sequence[Mapping[str, Any]],
         class_names: Sequence[str],
     ) -> list[Any]:
-        """Metrics and scores of logits [n, C], targets [n], the samples' ids and slices, and the classes' names."""
+        """Computes metrics and scores of logits [n, C], targets [n], the samples' ids and slices, and class names."""
         values, shapes = np.asarray(logits), np.asarray(targets)
         samples = [SampleInfo(str(path), "", int(target)) for path, target in zip(image_paths, shapes, strict=True)]
         scores, metrics = score_classes(values, samples, class_names, TEXTURE)
-        textures = np.array([class_names.index(each[TEXTURE]) for each in slices])
+        textures = np.array([class_names.index(sample_slices[TEXTURE]) for sample_slices in slices])
         return [*scores, *metrics, shape_bias(predicted_classes(values), shapes, textures)]

@@ -16,7 +16,7 @@ METHODS = ("predict_proba", "decision_function")
 
 
 def is_estimator(thing: Any) -> bool:
-    """Whether a thing follows scikit-learn's conventions for classifiers."""
+    """Checks whether a thing follows scikit-learn's conventions for classifiers."""
     return not isinstance(thing, type) and callable(getattr(thing, "fit", None)) and hasattr(thing, "get_params")
 
 
@@ -37,13 +37,13 @@ class EstimatorNetwork:
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
         name = type(estimator).__name__
-        self.method = next((each for each in METHODS if hasattr(estimator, each)), "")
+        self.method = next((method for method in METHODS if hasattr(estimator, method)), "")
         if not self.method:
             raise DefinitionError(
                 f"{name} has neither predict_proba nor decision_function; a model here is a classifier of scikit-learn"
             )
         try:
-            self.classes = [each.item() if hasattr(each, "item") else each for each in estimator.classes_]
+            self.classes = [class_.item() if hasattr(class_, "item") else class_ for class_ in estimator.classes_]
         except (AttributeError, TypeError):
             raise DefinitionError(f"{name} is not fitted: it has no classes_; call its fit method first") from None
 
@@ -53,13 +53,13 @@ class EstimatorNetwork:
         if self.classes == list(range(len(self.classes))):
             return ClassOrder()
         name = type(self.estimator).__name__
-        return ClassOrder(LISTED, f"classes_ of {name}", tuple(str(each) for each in self.classes))
+        return ClassOrder(LISTED, f"classes_ of {name}", tuple(str(class_) for class_ in self.classes))
 
     @property
     def features(self) -> int | None:
-        """The number of features of a sample, if the estimator says it."""
-        found = getattr(self.estimator, "n_features_in_", None)
-        return None if found is None else int(found)
+        """The number of features of a sample, if the estimator reports it."""
+        number = getattr(self.estimator, "n_features_in_", None)
+        return None if number is None else int(number)
 
     def check(self, made: Any) -> None:
         """Checks that a transform makes as many numbers as the estimator takes.
@@ -68,7 +68,7 @@ class EstimatorNetwork:
             made: The tensor that it makes of an image.
 
         Raises:
-            DefinitionError: If it does not; says both.
+            DefinitionError: If it does not; the message has both numbers.
         """
         if self.features is not None and made.numel() != self.features:
             raise DefinitionError(
@@ -77,22 +77,22 @@ class EstimatorNetwork:
             )
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
-        """Images [B, 3, H, W] or features [B, D] to logits [B, C]."""
+        """Maps images [B, 3, H, W] or features [B, D] to logits [B, C]."""
         import numpy as np
         import torch
 
         rows = images.detach().cpu().numpy().reshape(len(images), -1)
-        found: np.ndarray = np.asarray(getattr(self.estimator, self.method)(rows), dtype=np.float64)
+        outputs: np.ndarray = np.asarray(getattr(self.estimator, self.method)(rows), dtype=np.float64)
         if self.method == METHODS[0]:
-            found = np.log(np.maximum(found, np.finfo(np.float32).tiny))
-        elif found.ndim == 1:
-            found = np.stack([np.zeros_like(found), found], axis=1)
-        if found.shape != (len(images), len(self.classes)):
+            outputs = np.log(np.maximum(outputs, np.finfo(np.float32).tiny))
+        elif outputs.ndim == 1:
+            outputs = np.stack([np.zeros_like(outputs), outputs], axis=1)
+        if outputs.shape != (len(images), len(self.classes)):
             raise RunError(
                 f"{type(self.estimator).__name__}: {self.method} should give ({len(images)}, {len(self.classes)})"
-                f" numbers, got {found.shape}"
+                f" numbers, got {outputs.shape}"
             )
-        return torch.tensor(found, dtype=torch.float32, device=images.device)
+        return torch.tensor(outputs, dtype=torch.float32, device=images.device)
 
 
 def estimator_name(estimator: Any) -> str:

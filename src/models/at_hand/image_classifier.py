@@ -27,7 +27,7 @@ def architecture_in(config: Mapping[str, Any]) -> str:
 
 
 def is_classifier(config: Mapping[str, Any]) -> bool:
-    """Whether a configuration is that of an image classifier."""
+    """Checks whether a configuration is that of an image classifier."""
     return HEAD in architecture_in(config)
 
 
@@ -37,16 +37,16 @@ def refuse_other_heads(name: str, config: Mapping[str, Any]) -> None:
     Raises:
         WeightsError: If it is.
     """
-    found = architecture_in(config)
-    if _OTHER_HEAD.search(found) and HEAD not in found:
+    architecture = architecture_in(config)
+    if _OTHER_HEAD.search(architecture) and HEAD not in architecture:
         raise WeightsError(
-            f"{name}: it is a {found}, by its config.json; image classifiers (…{HEAD}) and dual encoders such as CLIP"
-            " are read here"
+            f"{name}: it is a {architecture}, by its config.json; image classifiers (…{HEAD}) and dual encoders such as"
+            " CLIP are read here"
         )
 
 
 def holds_classifier(folder: Path) -> bool:
-    """Whether a folder has the configuration of an image classifier of transformers."""
+    """Checks whether a folder has the configuration of an image classifier of transformers."""
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -81,7 +81,7 @@ def image_classifier(
         config: Its configuration.
         find: Finds the folder with its files.
         weights: Identifies its weights.
-        described: What of the configuration decides the outputs.
+        described: The parts of the configuration that determine the outputs.
 
     Raises:
         WeightsError: If its folder has no image processor that makes batches.
@@ -108,7 +108,7 @@ def image_classifier(
 
 
 def folder_preparation(name: str, folder: Path | str) -> Preparation:
-    """How the image processor in a folder (or in the cache of the hub) prepares pictures.
+    """Returns the preparation of an image processor in a folder (or in the cache of the hub).
 
     Raises:
         WeightsError: If there is none.
@@ -127,7 +127,7 @@ def folder_preparation(name: str, folder: Path | str) -> Preparation:
 
 
 def _load(name: str, folder: Path, weights: WeightsSource) -> Any:
-    """The network with the very weights that tell its identity."""
+    """Loads the network with exactly the weights of its identity."""
     import transformers
 
     library: Any = transformers

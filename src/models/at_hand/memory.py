@@ -22,8 +22,8 @@ class ModelAtHand(Model):
     Args:
         name: Its name; ending with ``-`` to be completed by a digest of its content.
         network: A module of torch, or any function from a batch of images to logits.
-        prepared: How pictures are prepared for it.
-        one_by_one: Whether images may have different sizes, so that they make no batches.
+        prepared: Its preparation of pictures.
+        one_by_one: True if images may have different sizes, so that they make no batches.
         **options: See `Model`.
     """
 
@@ -61,9 +61,9 @@ class ModelAtHand(Model):
         if random_seed is not None:
             return super().weights(random_seed, fetch)
         with loading(self.name):
-            found = of_network(self._network_at_hand)
-        if self._content is not None and self._content != found.id:
+            weights = of_network(self._network_at_hand)
+        if self._content is not None and self._content != weights.id:
             raise WeightsError(
                 f"{self.name} is the name of a network that has changed since; give the network itself, or name=NAME"
             )
-        return found
+        return weights

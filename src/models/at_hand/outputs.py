@@ -13,7 +13,7 @@ def logits_in(output: Any) -> Any:
     one tensor.
 
     Args:
-        output: What the network returned.
+        output: The network's result.
     """
     if isinstance(output, Mapping) and "logits" in output:
         return output["logits"]

@@ -17,7 +17,7 @@ class WholePicture:
     """A picture at its own size, as a float tensor [3, height, width] in [0, 1]."""
 
     def spec(self) -> dict[str, Any]:
-        """Nothing: there is one."""
+        """Returns an empty description: there is only one."""
         return {}
 
     def __call__(self, image: Image.Image) -> torch.Tensor:
@@ -30,7 +30,7 @@ class OfPictures(nn.Module):
     """A network, or a function, after a user's transform: images in [0, 1] become pictures again, then its input.
 
     Args:
-        network: What takes a batch of what the transform makes, and gives logits.
+        network: Maps a batch of the transform's results to logits.
         transform: From a PIL image to an array or a tensor.
     """
 
@@ -40,8 +40,8 @@ class OfPictures(nn.Module):
         self.transform = transform
 
     def forward(self, images: torch.Tensor) -> Any:
-        """Images [B, 3, H, W] in [0, 1] to logits [B, C]; no gradients."""
-        rows = torch.stack([self._input(each) for each in images])
+        """Maps images [B, 3, H, W] in [0, 1] to logits [B, C]; no gradients."""
+        rows = torch.stack([self._input(image) for image in images])
         return self.network(rows.to(images.device))
 
     def _input(self, image: torch.Tensor) -> torch.Tensor:
@@ -52,5 +52,5 @@ class OfPictures(nn.Module):
 
 
 def as_tensor(made: Any) -> torch.Tensor:
-    """What a transform makes, as a float tensor."""
+    """Returns a transform's result as a float tensor."""
     return (made if isinstance(made, torch.Tensor) else torch.tensor(np.asarray(made))).float()

@@ -1,4 +1,4 @@
-"""How pictures are prepared for a model at hand: a transform to [0, 1], and the normalization after it.
+"""Preparation of pictures for a model at hand: a transform to [0, 1], and the normalization after it.
 
 The two are separate because corruptions work in between. Most people's transforms do both: a ``Normalize`` at their end
 is taken off, and becomes the normalization.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
     from PIL import Image
 
-# What transformers' processors say about where they were loaded from and what they belong to.
+# Fields of transformers' processors about their origin and their owner.
 _WHEREABOUTS = ("image_processor_type", "feature_extractor_type", "processor_class", "_processor_class", "auto_map")
 
 
@@ -32,12 +32,12 @@ _CLOSE = 0.1  # by which resizing may overshoot [0, 1]
 
 @dataclass(frozen=True)
 class Preparation:
-    """How pictures are prepared.
+    """The preparation of pictures.
 
     Attributes:
-        transform: From a PIL image to a float tensor [3, H, W] in [0, 1].
-        normalization: What follows; None for nothing.
-        where: Where both come from, for people.
+        transform: Maps a PIL image to a float tensor [3, H, W] in [0, 1].
+        normalization: The normalization that follows; None for none.
+        where: The origin of both, for people.
         after: The whole transform, where it does not make images of three channels: it is then applied to the pictures
             that corruptions have changed, by the network's side.
     """
@@ -66,20 +66,20 @@ def prepared_by(given: Any, owner: str) -> Preparation:
             f"{owner}: transform is a function from a PIL image to a tensor, such as weights.transforms(); got"
             f" {given!r:.80}"
         )
-    transform, normalization, found = split(owner, given, None)
+    transform, normalization, was_split = split(owner, given, None)
     said = "the transform that was given"
     if not _makes_images(transform, owner):
         from testbed.models.at_hand.pictures import WholePicture
 
         return Preparation(WholePicture(), None, f"{said}, whole, after corruptions", given)
-    return Preparation(transform, normalization, f"{said}, its Normalize after corruptions" if found else said)
+    return Preparation(transform, normalization, f"{said}, its Normalize after corruptions" if was_split else said)
 
 
 def of_options(options: Preprocessing, owner: str, size: int | None = None) -> Preparation | None:
     """The preparation that ``--image-size``, ``--mean``, ``--std`` and ``--interpolation`` describe.
 
     Args:
-        options: What was given.
+        options: The options.
         owner: The model, for messages.
         size: Side of the images that the model itself asks for (pixels); None if it takes any.
 
@@ -87,7 +87,7 @@ def of_options(options: Preprocessing, owner: str, size: int | None = None) -> P
         The preparation; None if nothing was given.
 
     Raises:
-        DefinitionError: If a part is missing that nothing else says.
+        DefinitionError: If a part is missing that nothing else determines.
     """
     if options == Preprocessing():
         return None
@@ -126,7 +126,7 @@ def of_timm(config: dict[str, Any], where: str) -> Preparation:
 
 
 def _makes_images(transform: Transform, owner: str) -> bool:
-    """Whether a transform makes float images of three channels, tried on a picture of all shades.
+    """Checks whether a transform makes float images of three channels, tried on a picture of all shades.
 
     Raises:
         DefinitionError: If it fails, or the images are not in [0, 1].
@@ -160,7 +160,7 @@ def _makes_images(transform: Transform, owner: str) -> bool:
 
 
 class ProcessorTransform(LazyTransform):
-    """What an image processor of transformers does to a picture before it rescales and normalizes it.
+    """The steps of a transformers image processor before it rescales and normalizes a picture.
 
     The processor itself is called, so that its resizing is the library's own.
 
@@ -185,8 +185,8 @@ class ProcessorTransform(LazyTransform):
 
         def transform(image: Image.Image) -> torch.Tensor:
             made = processor(images=image.convert("RGB"), return_tensors="pt", **steps)["pixel_values"][0]
-            found: torch.Tensor = made.float() / 255
-            return found
+            tensor: torch.Tensor = made.float() / 255
+            return tensor
 
         return transform
 
@@ -214,20 +214,20 @@ def of_processor(processor: Any, owner: str, where: str) -> Preparation:
 def _plain(value: Any) -> Any:
     """A field of a processor as JSON has it, so that a processor in memory and one from a file are the same."""
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     return int(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def processor_normalization(given: dict[str, Any]) -> StandardNormalization:
-    """Rescaling and normalizing of an image processor in one: both are linear."""
+    """Combines an image processor's rescaling and normalizing: both are linear."""
     scale = 255 * given.get("rescale_factor", 1 / 255) if given.get("do_rescale", True) else 255.0
     offset = 1.0 if given.get("rescale_offset") else 0.0
     plainly = not given.get("do_normalize", True)
     mean = [0.0] * 3 if plainly else given["image_mean"]
     std = [1.0] * 3 if plainly else given["image_std"]
     if given.get("include_top"):  # EfficientNet's processor, ALIGN's, divides once more
-        std, mean = [each * each for each in std], list(mean)
+        std, mean = [value * value for value in std], list(mean)
     space = "BGR" if given.get("do_flip_channel_order") else "RGB"
-    return StandardNormalization([(each + offset) / scale for each in mean], [each / scale for each in std], space)
+    return StandardNormalization([(value + offset) / scale for value in mean], [value / scale for value in std], space)

@@ -20,7 +20,7 @@ _LOCATION = re.compile(rb"\n\x08location\x12(.)", re.DOTALL)
 
 
 def kind_of(path: Path) -> str | None:
-    """`ONNX`, `EXPORTED` or `SCRIPT` by the content of a file; None for any other file, or none.
+    """Returns `ONNX`, `EXPORTED` or `SCRIPT` by the content of a file; None for any other file.
 
     It imports nothing heavy, and runs nothing.
     """
@@ -59,8 +59,8 @@ def external_files(path: Path) -> list[Path]:
     """
     content = path.read_bytes()
     names = {
-        content[found.end() : found.end() + found[1][0]].decode("utf-8", "replace")
-        for found in _LOCATION.finditer(content)
+        content[match.end() : match.end() + match[1][0]].decode("utf-8", "replace")
+        for match in _LOCATION.finditer(content)
     }
     files = [path.parent / name for name in sorted(names)]
     for file in files:
@@ -79,7 +79,7 @@ def refuse_objects(path: Path) -> None:
     """
     with zipfile.ZipFile(path) as archive:
         names = [name.partition("/")[2] or name for name in archive.namelist()]
-    found = next(
+    refused = next(
         (
             name
             for name in names
@@ -88,8 +88,8 @@ def refuse_objects(path: Path) -> None:
         ),
         None,
     )
-    if found is not None:
+    if refused is not None:
         raise WeightsError(
-            f"{path} holds the object {found}, which is neither a tensor nor its graph; it is not opened, because that"
-            " could run code"
+            f"{path} holds the object {refused}, which is neither a tensor nor its graph; it is not opened, because"
+            " that could run code"
         )

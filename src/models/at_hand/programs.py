@@ -24,13 +24,13 @@ NUMPY_TYPES = {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor
 
 @dataclass(frozen=True)
 class Facts:
-    """What a program says of its images and its logits; None where it says nothing, or takes any.
+    """A program's declarations of its images and its logits; None where it has none, or takes any.
 
     Attributes:
         side: Side of its images (pixels).
         batch: Images of a batch.
         classes: The number of logits.
-        channels_last: Whether images are [B, H, W, 3].
+        channels_last: True if images are [B, H, W, 3].
     """
 
     side: int | None = None
@@ -57,7 +57,7 @@ def facts_of(shape: Sequence[Any], output: Sequence[Any] | None, what: str) -> F
     Raises:
         WeightsError: If the input is not a batch of images with three channels.
     """
-    sizes = [each if isinstance(each, int) and each > 0 else None for each in shape]
+    sizes = [size if isinstance(size, int) and size > 0 else None for size in shape]
     last = len(sizes) == 4 and sizes[3] == CHANNELS and sizes[1] != CHANNELS
     channels, *sides = [sizes[3], *sizes[1:3]] if last else sizes[1:] or [None]
     if len(sizes) != 4 or channels not in (CHANNELS, None):
@@ -105,28 +105,28 @@ class OnnxNetwork:
     def _one_input(self, path: Path) -> Any:
         inputs = self.session.get_inputs()
         if len(inputs) != 1 or inputs[0].type not in NUMPY_TYPES:
-            told = ", ".join(f"{each.name} ({each.type})" for each in inputs)
+            told = ", ".join(f"{argument.name} ({argument.type})" for argument in inputs)
             raise WeightsError(f"the ONNX graph {path} takes {told}; one batch of images of float numbers is expected")
         return inputs[0]
 
     def _one_output(self, path: Path) -> Any:
         outputs = self.session.get_outputs()
-        named = [each for each in outputs if each.name == "logits"]
-        fitting = named or [each for each in outputs if len(each.shape or ()) == 2]
+        named = [output for output in outputs if output.name == "logits"]
+        fitting = named or [output for output in outputs if len(output.shape or ()) == 2]
         if len(fitting) != 1:
-            told = ", ".join(f"{each.name} {each.shape}" for each in outputs)
+            told = ", ".join(f"{output.name} {output.shape}" for output in outputs)
             raise WeightsError(f"the ONNX graph {path} gives {told}; one output of logits [batch, classes] is expected")
         return fitting[0]
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
-        """Normalized images [B, 3, H, W] to logits [B, C]."""
+        """Maps normalized images [B, 3, H, W] to logits [B, C]."""
         return in_batches(images, self.facts.batch, self._run)
 
     def _run(self, images: torch.Tensor) -> torch.Tensor:
         rows = images.permute(0, 2, 3, 1) if self.facts.channels_last else images
         fed = rows.detach().cpu().contiguous().numpy().astype(NUMPY_TYPES[self.input.type], copy=False)
-        (found,) = self.session.run([self.output.name], {self.input.name: fed})
-        return torch.from_numpy(found).float().to(images.device)
+        (logits,) = self.session.run([self.output.name], {self.input.name: fed})
+        return torch.from_numpy(logits).float().to(images.device)
 
 
 @lru_cache(maxsize=64)
@@ -135,7 +135,7 @@ def _onnx_facts(path: Path, modified: int, size: int) -> Facts:
 
 
 def onnx_facts(path: Path) -> Facts:
-    """What an ONNX graph says of its input and output.
+    """Returns the declared input and output of an ONNX graph.
 
     Raises:
         WeightsError: As `OnnxNetwork`.
@@ -170,12 +170,12 @@ class TorchProgram(nn.Module):
         return self
 
     def forward(self, images: torch.Tensor) -> Any:
-        """Normalized images [B, 3, H, W] to logits [B, C]."""
+        """Maps normalized images [B, 3, H, W] to logits [B, C]."""
         return in_batches(images, self.batch, lambda part: logits_in(self.program(part)))
 
 
 def exported_network(program: Any, what: str) -> tuple[TorchProgram, Facts]:
-    """A program of torch.export as a network, and what it says of its input and output.
+    """Loads a program of torch.export as a network, with its declared input and output.
 
     Raises:
         WeightsError: If it does not take one batch of images.
@@ -188,7 +188,7 @@ def exported_network(program: Any, what: str) -> tuple[TorchProgram, Facts]:
     given = [outputs.get(str(name)) for name in program.graph_signature.user_outputs]
     logits = given[0].shape if len(given) == 1 and isinstance(given[0], torch.Tensor) else None
     facts = facts_of(inputs[0].shape, logits, what)
-    # Guards of the file are code in it; those of shapes are what the facts say.
+    # Guards of the file are code in it; those of shapes follow from the facts.
     return TorchProgram(program.module(check_guards=False), facts.batch), facts
 
 
@@ -210,7 +210,7 @@ def _exported_facts(path: Path, modified: int, size: int) -> Facts:
 
 
 def exported_facts(path: Path) -> Facts:
-    """What an exported program says of its input and output.
+    """Returns the declared input and output of an exported program.
 
     Raises:
         WeightsError: As `load_exported`.

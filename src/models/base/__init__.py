@@ -1,1 +1,1 @@
-"""What models are made of: definitions, capabilities, weights, and models that are loaded."""
+"""Building blocks of models: definitions, capabilities, weights, and loaded models."""

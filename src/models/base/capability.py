@@ -29,7 +29,7 @@ class Message:
         parts: Texts (str) and images (RGB images of PIL, or `Picture`), in order.
         role: The speaker: ``"user"``, ``"assistant"`` or ``"system"``.
         sample: The id of its sample, for models that replay recorded answers.
-        history: What was said before, in order; user and assistant take turns.
+        history: The earlier turns, in order; user and assistant alternate.
         data_set: The name of the data set, for models that depend on it (VLMEvalKit's ``dataset`` argument).
     """
 
@@ -47,20 +47,20 @@ class Message:
 
 @dataclass(frozen=True)
 class GenerationConfig:
-    """How text is generated.
+    """Options of text generation.
 
     Attributes:
         max_new_tokens: The maximum number of tokens to generate.
         temperature: 0 always takes the most likely token.
         stop: Strings at which generation ends.
         top_p: Samples from the most likely tokens that have this probability together; 1 for all.
-        top_k: Samples from so many of the most likely tokens; 0 for all.
+        top_k: Samples from this number of most likely tokens; 0 for all.
         num_beams: The beams of a beam search; 1 for none.
         repetition_penalty: Divides the scores of tokens that were generated before; 1 for none (CTRL, arXiv
             1909.05858).
-        presence_penalty: Is subtracted from the scores of tokens that were generated before; 0 for none.
+        presence_penalty: Subtracted from the scores of tokens that were generated before; 0 for none.
         system: The system prompt.
-        seed: Of sampling; None for the run's ``--seed``. Models get one that is made of it and the sample.
+        seed: The seed of sampling; None for the run's ``--seed``. Models get one derived from it and the sample.
     """
 
     max_new_tokens: int = 128
@@ -75,10 +75,10 @@ class GenerationConfig:
     seed: int | None = None
 
     def spec(self) -> dict[str, Any]:
-        """What is part of an identity: the first three fields, and others that are not at their defaults."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        """Returns the fields that are part of an identity: the first three, and others that are not at the default."""
+        given = {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}
         always = ("max_new_tokens", "temperature", "stop")
-        usual = {each.name: each.default for each in fields(self) if each.name not in always}
+        usual = {attribute.name: attribute.default for attribute in fields(self) if attribute.name not in always}
         return {name: value for name, value in given.items() if name in always or value != usual[name]}
 
 
@@ -94,7 +94,7 @@ class Generation:
     Attributes:
         text: The text, without the prompt.
         finish_reason: ``"stop"``, ``"length"``, ``"missing"`` (there is no answer), or ``"error: …"``.
-        extra: What else is stored with the text, as plain JSON values: numbers of tokens, the name of the served model,
+        extra: Values stored with the text, as plain JSON values: numbers of tokens, the name of the served model,
             the reasoning that came apart from the text.
     """
 
@@ -104,7 +104,7 @@ class Generation:
 
 
 def is_answer(output: Mapping[str, Any]) -> bool:
-    """Whether a stored output is an answer, not a failure."""
+    """Checks whether a stored output is an answer, not a failure."""
     return output["text"] is not None and not str(output["finish_reason"]).startswith(FAILED)
 
 
@@ -113,7 +113,7 @@ class EmbedsText(Protocol):
     """Embeds texts."""
 
     def embed_text(self, texts: Sequence[str], language: str | None = None) -> torch.Tensor:
-        """Texts, all of one language, to embeddings [B, D], not normalized."""
+        """Maps texts, all of one language, to embeddings [B, D], not normalized."""
         ...
 
 
@@ -122,5 +122,5 @@ class Generates(Protocol):
     """Answers in text."""
 
     def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation | Exception]:
-        """One generation for each message, or the exception because of which there is none."""
+        """Returns one generation for each message, or the exception because of which there is none."""
         ...

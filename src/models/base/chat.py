@@ -14,11 +14,11 @@ from testbed.errors import RefusedError, TestbedError, UnreachedError, Unsupport
 from testbed.models.base.capability import CUT_OFF, Generation, GenerationConfig, Message
 from testbed.models.base.thoughts import THINKING
 
-# HTTP statuses that are about the question. Others, such as 401 for a wrong key, say nothing about it.
+# HTTP statuses that are about the question. Others, such as 401 for a wrong key, are not.
 REFUSALS = frozenset({400, 413, 422})
 OPTIONAL = ("top_p", "top_k", "presence_penalty", "repetition_penalty")  # sent where they are given
 # Finish reasons by the words in them, since each server has its own. A reason with none of these words ends an answer
-# as usual; without a text it is a refusal, unless it says no more than that the answer ended.
+# as usual; without a text it is a refusal, unless it only means that the answer ended.
 WITHHELD = re.compile(
     r"filter|safety|recitation|prohibit|block|spii|refus|guardrail|sensitive|moderat|content_?policy|flagged|inspection"
 )
@@ -48,8 +48,8 @@ def request_of(
 
     Args:
         message: The message; its history goes before it.
-        config: How text is generated.
-        limit: How the server calls the largest number of new tokens.
+        config: The options of text generation.
+        limit: The server's name of the largest number of new tokens.
         image_detail: OpenAI's ``detail`` of images: ``"low"``, ``"high"`` or ``"auto"``.
 
     Raises:
@@ -59,7 +59,7 @@ def request_of(
     if config.num_beams != 1:
         raise UnsupportedError(f"a served model has no beam search, but num_beams is {config.num_beams}; leave it out")
     system = [{"role": "system", "content": config.system}] if config.system else []
-    turns = [{"role": each.role, "content": _content(each.parts, image_detail)} for each in message.turns]
+    turns = [{"role": turn.role, "content": _content(turn.parts, image_detail)} for turn in message.turns]
     body: dict[str, Any] = {
         "messages": [*system, *turns],
         "temperature": config.temperature,
@@ -78,7 +78,7 @@ def _content(parts: Sequence[Any], image_detail: str | None) -> str | list[dict[
     """The parts of a message; a single text as it is, since servers of text models take nothing else."""
     if len(parts) == 1 and isinstance(parts[0], str):
         return parts[0]
-    return [_part(each, image_detail) for each in parts if each != ""]
+    return [_part(part, image_detail) for part in parts if part != ""]
 
 
 def _part(part: Any, image_detail: str | None) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def reply_of(text: str) -> dict[str, Any]:
     """The JSON object of a reply.
 
     Raises:
-        UnreachedError: If it is none.
+        UnreachedError: If it is not one.
     """
     try:
         reply = json.loads(text.removeprefix("\ufeff"), strict=False)  # some servers send raw line breaks in strings
@@ -119,7 +119,7 @@ def reply_of(text: str) -> dict[str, Any]:
 
 
 def generation_of(reply: Mapping[str, Any], request_id: str | None) -> Generation:
-    """What a reply says, with what is worth keeping of it.
+    """Returns the answer in a reply, with the metadata worth keeping.
 
     Args:
         reply: The JSON object.
@@ -138,7 +138,7 @@ def generation_of(reply: Mapping[str, Any], request_id: str | None) -> Generatio
             raise fault(_status(holder["error"]), said(holder["error"]))
     reason = choice.get("finish_reason") if isinstance(choice, dict) else None
     message = choice.get("message") if isinstance(choice, dict) else None
-    if message is None and not ENDED.fullmatch(_plain(reason)):  # the reason alone says why there is none
+    if message is None and not ENDED.fullmatch(_plain(reason)):  # the reason alone explains why there is none
         message = {}
     if not isinstance(message, dict):
         raise _without_message(reply, choice)
@@ -183,33 +183,33 @@ def refusal_in(message: Mapping[str, Any]) -> str:
 
 
 def tokens(reply: Mapping[str, Any]) -> tuple[int, int]:
-    """The numbers of tokens of prompt and answer; 0 where the server does not say."""
+    """Returns the numbers of tokens of prompt and answer; 0 where the server does not report them."""
     usage = reply.get("usage")
     counts = [usage.get(name) if isinstance(usage, dict) else 0 for name in ("prompt_tokens", "completion_tokens")]
-    read, written = (each if isinstance(each, int) else 0 for each in counts)
+    read, written = (count if isinstance(count, int) else 0 for count in counts)
     return read, written
 
 
 def fault(status: int, text: str, body: Any = None) -> TestbedError:
-    """The error that an HTTP status stands for: a refusal of this question, or nothing about it.
+    """Returns the error for an HTTP status: a refusal of this question, or a failure unrelated to it.
 
     Args:
         status: The HTTP status.
-        text: What the server said.
-        body: The reply, which may say that the question was blocked.
+        text: The server's text.
+        body: The reply, which may report that the question was blocked.
     """
     kind = RefusedError if status in REFUSALS or blocked(body) else UnreachedError
     return kind(f"HTTP {status}: {text}")
 
 
 def blocked(value: Any, key: str = "", depth: int = 0) -> str:
-    """What a reply without an answer says of a question that was blocked, such as ``blockReason: SAFETY``; else empty.
+    """Finds the reason in a reply why a question was blocked, such as ``blockReason: SAFETY``; else empty.
 
-    A field whose name says so has a true value, or a field with a code or a reason says so.
+    The reason is a field with such a name and a true value, or a field with a code or a reason.
     """
     if isinstance(value, dict | list):
-        parts = value.items() if isinstance(value, dict) else ((key, each) for each in value)
-        deeper = (blocked(each, str(name), depth + 1) for name, each in parts if depth < _DEEPEST)
+        parts = value.items() if isinstance(value, dict) else ((key, item) for item in value)
+        deeper = (blocked(part, str(name), depth + 1) for name, part in parts if depth < _DEEPEST)
         return next(filter(None, deeper), "")
     named = _WITHHELD_FIELD.search(key) and (value is True or (isinstance(value, str) and bool(_plain(value))))
     coded = _REASON_FIELD.search(key) and isinstance(value, str) and WITHHELD.search(_plain(value))
@@ -226,7 +226,7 @@ def said(error: Any) -> str:
 
 
 def _without_message(reply: Mapping[str, Any], choice: Any) -> TestbedError:
-    """What a reply without an answer stands for: a server that has none just now, unless it says otherwise."""
+    """Classifies a reply without a message: an unavailable server, unless it gives another reason."""
     why = blocked(reply)
     code = reply.get("code") or reply.get("error_code")
     told = [f"code {code}"] if code else []
@@ -259,7 +259,7 @@ def text_and_thoughts(message: Mapping[str, Any]) -> tuple[str, str]:
         elif isinstance(part, dict) and part.get("type", "text") in _TEXTS and isinstance(part.get("text"), str):
             texts.append(part["text"])
     given = [_flat(message[name]) or HIDDEN for name in _THOUGHTS if message.get(name)]
-    return "".join(texts), "".join(thoughts) or next((each for each in given if each.strip()), "")
+    return "".join(texts), "".join(thoughts) or next((text for text in given if text.strip()), "")
 
 
 def _flat(part: Any) -> str:
@@ -271,7 +271,7 @@ def _flat(part: Any) -> str:
 
 def _extra(reply: Mapping[str, Any], thoughts: str, request_id: str | None) -> dict[str, Any]:
     read, written = tokens(reply)
-    found = {
+    values = {
         "prompt_tokens": read,
         "output_tokens": written,
         "model": reply.get("model"),
@@ -280,4 +280,4 @@ def _extra(reply: Mapping[str, Any], thoughts: str, request_id: str | None) -> d
         "created": reply.get("created"),
         THINKING: thoughts,
     }
-    return {name: value for name, value in found.items() if value and isinstance(value, str | int)}
+    return {name: value for name, value in values.items() if value and isinstance(value, str | int)}

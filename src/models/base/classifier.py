@@ -45,7 +45,7 @@ class Model(ModelDefinition):
             dictionary; the setting's own perturbation is then left to it). Returns logits [B, C].
         adversarial_batch_size: The batch size under attack; default ``eval_batch_size // 8``, at least 1.
         num_classes: The number of logits C; settings with another number of classes are refused before the run.
-        differentiable: Whether logits are differentiable with respect to the images, as attacks need.
+        differentiable: True if logits are differentiable with respect to the images, as attacks need.
         **options: See `ModelDefinition`.
     """
 
@@ -86,16 +86,16 @@ class Model(ModelDefinition):
 
     @property
     def handles_class_sublist(self) -> bool:
-        """Whether ``classify`` restricts the logits to the setting's classes itself."""
+        """True if ``classify`` itself restricts the logits to the setting's classes."""
         return "class_sublist" in self.classify_fn_args
 
     @property
     def handles_attack(self) -> bool:
-        """Whether ``classify`` handles the setting's attack itself."""
+        """True if ``classify`` handles the setting's attack itself."""
         return "adversarial_attack" in self.classify_fn_args
 
     def spec(self) -> dict[str, Any]:
-        """What determines the logits besides the weights."""
+        """Returns what determines the logits besides the weights."""
         return {
             "arch": self.arch,
             "transform": self.transform,
@@ -105,7 +105,7 @@ class Model(ModelDefinition):
         }
 
     def under_name(self, name: str, **fields: Any) -> Self:
-        """This model under another name, with some fields replaced."""
+        """Returns this model under another name, with some fields replaced."""
         other = super().under_name(name, **fields)
         other.classify_fn_args = _classify_arguments(name, other.classify)
         return other
@@ -176,7 +176,7 @@ class ImageEncoder(ModelDefinition):
         self.encoder_loader = encoder_loader
 
     def spec(self) -> dict[str, Any]:
-        """What determines the embeddings besides the weights."""
+        """Returns what determines the embeddings besides the weights."""
         return {
             "arch": self.arch,
             "transform": self.transform,
@@ -256,7 +256,7 @@ class DualEncoder(ModelDefinition):
         return code if self.language_code is None else self.language_code(code)
 
     def spec(self) -> dict[str, Any]:
-        """What determines the embeddings besides the weights."""
+        """Returns what determines the embeddings besides the weights."""
         spec = {
             "arch": self.arch,
             "transform": self.transform,

@@ -23,15 +23,15 @@ PRECISIONS = (FLOAT32, TF32, "bfloat16", "float16")
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """How to load a model.
+    """Options for loading a model.
 
     Attributes:
         device: The device, such as ``"cpu"`` or ``"cuda:0"``.
         dtype: One of `PRECISIONS`: ``"float32"``; ``"tf32"`` (float32 whose products NVIDIA's GPUs round to ten bits of
             mantissa, TensorFloat-32); or a lower precision for torch.autocast.
         random_seed: None for trained weights; else the seed of an untrained network.
-        compile: Whether networks are compiled by torch.compile.
-        channels_last: Whether images and weights lie in memory with the channels last.
+        compile: Compiles networks with torch.compile.
+        channels_last: Stores images and weights with the channels last in memory.
     """
 
     device: str = "cpu"
@@ -57,8 +57,8 @@ class ModelDefinition(ABC):
         arch: The architecture's name.
         adversarial_batch_size: The batch size under attack; default an eighth, at least 1.
         model_type: Such as "Standard training" or "Trained with more data", for figures.
-        weights: Identifies the weights without loading them: a file, a `WeightsSource`, or a string (your own id, to be
-            changed with the weights). Default: a digest of the loaded state dict.
+        weights: Identifies the weights without loading them: a file, a `WeightsSource`, or a string (your own id;
+            change it with the weights). Default: a digest of the loaded state dict.
         architecture: A plain description of what the loader builds; default its source code.
         random_loader: Builds the untrained network; default the architecture ``arch`` of torchvision or timm.
         published: Published numbers of the model; runs report differing results.
@@ -79,11 +79,12 @@ class ModelDefinition(ABC):
     remarks: tuple[str, ...] = ()
     # Which class each logit stands for; None for the setting's order, as published weights have it.
     class_order: ClassOrder | None = None
-    # The published set of classes that the logits are of, as `class_vocabulary.SUBSETS` names it, and who says so.
+    # The published set of classes that the logits are of, as `class_vocabulary.SUBSETS` names it, and its source.
     class_set: tuple[str, str] | None = None
     # Where transform and normalization come from, if not from the definition itself; printed by every run.
     preprocessing_from: str = ""
-    # Whether nobody said which size of images the weights were trained on: that of the architecture's published ones.
+    # True if the image size of the weights' training is unknown and that of the architecture's published weights is
+    # used.
     size_is_assumed: bool = False
     ADVERSARIAL_BATCH_SIZE_REDUCTION_FACTOR = 8
 
@@ -121,11 +122,11 @@ class ModelDefinition(ABC):
 
     @property
     def weights_source(self) -> str | WeightsSource | None:
-        """How the weights are identified, as the definition says; None if by their state dict."""
+        """The definition's way to identify the weights; None if by their state dict."""
         return self._weights
 
     def under_name(self, name: str, **fields: Any) -> Self:
-        """This model under another name, with some fields replaced, such as ``transform`` or ``model_type``."""
+        """Returns this model under another name, with some fields replaced, such as ``transform`` or ``model_type``."""
         unknown = [field for field in fields if field not in vars(self)]
         if unknown:
             raise DefinitionError(f"model {name!r}: {type(self).__name__} has no field {unknown[0]!r}")
@@ -139,8 +140,8 @@ class ModelDefinition(ABC):
         """Sets transform and normalization; a normalization at the end of the transform is split off."""
         self.transform, self.normalization = transform, normalization
         if self.capabilities & {LOGITS, EMBED_IMAGE}:
-            self.transform, self.normalization, found = split(self.name, transform, normalization)
-            self.remarks = (*self.remarks, SPLIT_OFF) if found and SPLIT_OFF not in self.remarks else self.remarks
+            self.transform, self.normalization, was_split = split(self.name, transform, normalization)
+            self.remarks = (*self.remarks, SPLIT_OFF) if was_split and SPLIT_OFF not in self.remarks else self.remarks
 
     def batch_size(self, adversarial: bool, override: int | None = None) -> int:
         """The batch size: ``override``, else the definition's; under attack the definition's smaller one.
@@ -159,7 +160,7 @@ class ModelDefinition(ABC):
         """The model without its name and weights: part of the identity of its cells."""
 
     def random_spec(self) -> dict[str, Any]:
-        """What determines the numbers of an untrained network besides `spec` and the seed."""
+        """Returns what determines the numbers of an untrained network besides `spec` and the seed."""
         return {} if self._random_loader is None else {"random_loader": self._random_loader}
 
     @abstractmethod
@@ -175,7 +176,7 @@ class ModelDefinition(ABC):
 
         Args:
             random_seed: As in `LoadOptions`.
-            fetch: Whether to download or train them if they are missing.
+            fetch: Downloads or trains them if they are missing.
 
         Returns:
             The weights, or None if they are not downloaded yet and ``fetch`` is False.
@@ -203,7 +204,7 @@ class ModelDefinition(ABC):
 
     @property
     def identified_by_loading(self) -> bool:
-        """Whether `weights` has to load the network."""
+        """True if `weights` has to load the network."""
         return self._weights is None and type(self).weights is ModelDefinition.weights
 
     def make_random_network(self, seed: int) -> Any:

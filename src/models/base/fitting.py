@@ -19,12 +19,12 @@ SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedState:
     """A state dict under a network's own names.
 
     Attributes:
         state: Name → tensor.
-        prefix: What stood before each name, such as ``module.`` (DataParallel) or ``model.`` (Lightning).
+        prefix: The prefix of each name, such as ``module.`` (DataParallel) or ``model.`` (Lightning).
         beside: Names outside the prefix, which belong to other modules than the network.
     """
 
@@ -33,14 +33,14 @@ class Named:
     beside: tuple[str, ...] = ()
 
 
-def under_own_names(own: Iterable[str], state: Mapping[str, Any], what: str) -> Named:
+def under_own_names(own: Iterable[str], state: Mapping[str, Any], what: str) -> NamedState:
     """A state dict under a network's own names.
 
     The prefix of its names is the one under which most of the network's own names are found.
 
     Args:
         own: The names in the network's state dict.
-        state: What was saved.
+        state: The saved state.
         what: The file, for messages.
 
     Raises:
@@ -52,10 +52,10 @@ def under_own_names(own: Iterable[str], state: Mapping[str, Any], what: str) -> 
     most = max(counts.values(), default=0)
     best = [prefix for prefix, count in counts.items() if count == most]
     if not most or "" in best or (len(best) > 1 and most * 2 <= len(names)):
-        return Named(today)
+        return NamedState(today)
     if len(best) > 1:
         raise WeightsError(
-            f"{what} holds the network several times, under the names {', '.join(f'{each}*' for each in sorted(best))};"
+            f"{what} holds the network several times, under the names {', '.join(f'{name}*' for name in sorted(best))};"
             " save the state dict of the one that is meant"
         )
     prefix = best[0]
@@ -70,7 +70,7 @@ def under_own_names(own: Iterable[str], state: Mapping[str, Any], what: str) -> 
             for name, versions in today._metadata.items()
             if f"{name}.".startswith(prefix)
         )
-    return Named(inner, prefix, tuple(beside))
+    return NamedState(inner, prefix, tuple(beside))
 
 
 def counted(names: Iterable[str]) -> list[str]:
@@ -79,32 +79,33 @@ def counted(names: Iterable[str]) -> list[str]:
 
 
 def prefixes_of(own: Iterable[str], state: Mapping[str, Any]) -> set[str]:
-    """What may stand before the network's own names: nothing, or what stands before one of them."""
-    names, found = list(own), {""}
+    """Returns possible prefixes of the network's own names: the empty one, and those in front of one of them."""
+    names, prefixes = list(own), {""}
     for name in names[:1] + names[-1:]:
-        found.update(each.removesuffix(name) for each in state if each.endswith(f".{name}"))
-    return found
+        prefixes.update(key.removesuffix(name) for key in state if key.endswith(f".{name}"))
+    return prefixes
 
 
 def renamed(own: set[str], state: Mapping[str, Any]) -> Any:
-    """A state dict whose names of an older library are today's, if it has any."""
+    """Renames the tensors of a state dict of an older library, if there are any."""
     renames = {}
-    for name in [each for each in state if each not in own]:
+    for name in [key for key in state if key not in own]:
         for pattern, today in OLD_NAMES:
             if (changed := pattern.sub(today, name)) != name:
                 renames[name] = changed
     if not renames:
         return state
-    found: Any = OrderedDict((renames.get(name, name), value) for name, value in state.items())
+    renamed_state: Any = OrderedDict((renames.get(name, name), value) for name, value in state.items())
     if hasattr(state, "_metadata"):
-        found._metadata = state._metadata
-    return found
+        renamed_state._metadata = state._metadata
+    return renamed_state
 
 
-def fit_state_dict(network: Any, state: Mapping[str, Any], what: str) -> Named:
+def fit_state_dict(network: Any, state: Mapping[str, Any], what: str) -> NamedState:
     """Loads a state dict into a network, as strictly as torch does.
 
-    What torch's modules accept of older versions is accepted: batch norms without ``num_batches_tracked``, for example.
+    Whatever torch's modules accept from older versions is accepted: batch norms without ``num_batches_tracked``, for
+    example.
 
     Args:
         network: The network; if the state dict does not fit, its weights are undefined.
@@ -112,14 +113,14 @@ def fit_state_dict(network: Any, state: Mapping[str, Any], what: str) -> Named:
         what: The file, for messages.
 
     Raises:
-        WeightsError: If it does not fit; lists the first faults.
+        WeightsError: If it does not fit; the message lists the first faults.
     """
     own = network.state_dict()
     named = under_own_names(own, state, what)
     try:
         try:
             network.load_state_dict(named.state, strict=True)
-        except ValueError:  # of a module that wants to know its version, which safetensors does not keep
+        except ValueError:  # the version that a module stores, which safetensors does not keep
             versioned: Any = OrderedDict(named.state)
             versioned._metadata = own._metadata
             network.load_state_dict(versioned, strict=True)
@@ -131,12 +132,12 @@ def fit_state_dict(network: Any, state: Mapping[str, Any], what: str) -> Named:
 
 
 def faults(own: Mapping[str, Any], state: Mapping[str, Any]) -> list[str]:
-    """How a state dict differs from a network's, the most telling first."""
+    """Describes how a state dict differs from a network's, the most informative differences first."""
     return [fault for kind in kinds_of_faults(own, state) for fault in kind]
 
 
 def kinds_of_faults(own: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[list[str], list[str], list[str]]:
-    """The names that a state dict does not have, those that it has besides, and the shapes that differ."""
+    """Returns the names missing in a state dict, its additional names, and the shapes that differ."""
     shapes = [
         f"{name} is {tuple(state[name].shape)}, not {tuple(own[name].shape)}"
         for name in own
@@ -148,7 +149,7 @@ def kinds_of_faults(own: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[l
 
 
 def misfit(what: str, own: Mapping[str, Any], state: Mapping[str, Any], hint: str = "") -> WeightsError:
-    """The error for weights that do not fit: a few faults are all listed, of many the first of each kind."""
+    """Returns the error for weights that do not fit: a few faults are all listed, of many the first of each kind."""
     kinds = kinds_of_faults(own, state)
     if sum(map(len, kinds)) <= SHOWN:
         said = [fault for kind in kinds for fault in kind]

@@ -28,19 +28,19 @@ class Generator(ModelDefinition):
             ``to(device)``, they are called first; a result other than None replaces the object. It runs without
             gradients, at the precision of the run (torch.autocast).
         eval_batch_size: The number of messages per batch; if ``resource`` is ``"network"``, each call gets one message,
-            and so many calls run at the same time, in threads.
+            and this number of calls run at the same time, in threads.
         generation: Fields of `GenerationConfig` that the model is used with, such as ``max_new_tokens``; settings may
-            say otherwise.
+            override them.
         prompt: The model's own prompt for questions: takes a `Row` and the name of the data set, returns the turns of
             the user (lists of texts and `Picture`), or None for the data set's prompt.
         **options: See `ModelDefinition`; ``random_loader`` returns such an object too.
 
     Attributes:
-        sees_images: Whether it needs images.
-        by_content: Whether an answer follows from what is said and shown, whatever sample and data set it is of. A
+        sees_images: True if it needs images.
+        by_content: True if an answer depends only on the texts and images, not on the sample or data set. A
             served model then answers equal questions of all samples and settings once.
-        whole_ranges: Whether it takes all messages of a range of samples in one call, so many as ``eval_batch_size``
-            says, whatever ``--batch-size`` is, and draws each answer by the seed that `drawn_by` gives.
+        whole_ranges: True if it takes all messages of a range of samples in one call, as many as ``eval_batch_size``
+            allows, whatever ``--batch-size`` is, and draws each answer by the seed that `drawn_by` gives.
     """
 
     capabilities = frozenset({GENERATE})
@@ -71,7 +71,7 @@ class Generator(ModelDefinition):
         return super().batch_size(adversarial, None if self.whole_ranges else override)
 
     def spec(self) -> dict[str, Any]:
-        """What determines the answers besides the weights, and how text is generated."""
+        """Returns what determines the answers besides the weights, and the generation options."""
         own = {"prompt": self.prompt} if self.prompt is not None else {}
         return own | {
             "arch": self.arch,
@@ -113,7 +113,7 @@ class LoadedGenerator:
         return None if prompt is None else prompt(row, data_set)
 
     def generate(self, messages: Sequence[Message], config: GenerationConfig) -> list[Generation | Exception]:
-        """One generation for each message, in their order; an exception for a message without an answer.
+        """Returns one generation for each message, in their order; an exception for a message without an answer.
 
         Raises:
             RunError: If the generator returns something else.
@@ -123,10 +123,10 @@ class LoadedGenerator:
         with self._precision():
             answers = self.generator.generate(list(messages), config)
         if not isinstance(answers, list | tuple) or len(answers) != len(messages):
-            found = f"{len(answers)}" if isinstance(answers, list | tuple) else type(answers).__name__
+            got = f"{len(answers)}" if isinstance(answers, list | tuple) else type(answers).__name__
             raise RunError(
                 f"{self.definition.name}: a list of {len(messages)} generations was expected, one for each message;"
-                f" got {found}"
+                f" got {got}"
             )
         for answer in answers:
             if isinstance(answer, Exception):
@@ -141,7 +141,7 @@ class LoadedGenerator:
         return list(answers)
 
     def _precision(self) -> contextlib.AbstractContextManager[Any]:
-        """No gradients, the run's precision; no effect if torch is not in use."""
+        """Disables gradients and sets the run's precision; no effect if torch is not in use."""
         if "torch" not in sys.modules:
             return contextlib.nullcontext()
         import torch
@@ -155,16 +155,16 @@ class LoadedGenerator:
 
 
 def drawn_by(message: Message, seed: int) -> int:
-    """The seed by which the answer to a message is drawn: it follows from the sample, not from other messages.
+    """Returns the seed for drawing the answer to a message: it follows from the sample, not from other messages.
 
     Args:
         message: The message.
-        seed: That of the configuration, or the run's.
+        seed: The configuration's seed, or the run's.
     """
     return sample_seed(SAMPLING, message.sample, seed)
 
 
 def ended(text: str, stops: Sequence[str]) -> tuple[str, bool]:
-    """A text up to the first of some strings, and whether one is in it; empty strings end nothing."""
+    """Cuts a text at the first of some strings, and returns whether one is in it; empty strings end nothing."""
     places = [place for stop in stops if stop and (place := text.find(stop)) >= 0]
     return (text[: min(places)], True) if places else (text, False)

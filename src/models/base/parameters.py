@@ -1,4 +1,4 @@
-"""How many parameters a model has, without its weights."""
+"""Counts the parameters of a model without loading its weights."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from testbed.models.base.definition import ModelDefinition
 
 
 def count_parameters(model: ModelDefinition) -> int | None:
-    """The number of parameters of a model's network, built without memory for them; None if it cannot be.
+    """Counts the parameters of a model's network, built without memory for them; None if it cannot be built.
 
     Only networks that can be built untrained (as by ``--random-weights``) are counted; nothing is downloaded.
     """
@@ -25,13 +25,13 @@ def count_parameters(model: ModelDefinition) -> int | None:
 
 
 def parameters_of(loaded: Any) -> int | None:
-    """The number of parameters of a loaded model or a network, or of several in a tuple; None if they are not here.
+    """Counts the parameters of a loaded model or a network, or of several in a tuple; None if they are not here.
 
     A model that is not a module itself may hold one, as its ``network``, ``encoder``, ``generator`` or ``model``.
     """
     parts = loaded if isinstance(loaded, tuple) else (loaded,)
-    modules = [found for part in parts if (found := _module(part)) is not None]
-    return sum(each.numel() for module in modules for each in module.parameters()) or None
+    modules = [own_module for part in parts if (own_module := _module(part)) is not None]
+    return sum(parameter.numel() for module in modules for parameter in module.parameters()) or None
 
 
 def _module(given: Any, depth: int = 3) -> Any:
@@ -42,5 +42,5 @@ def _module(given: Any, depth: int = 3) -> Any:
     if given is None or depth == 0:
         return None
     held = getattr(given, "__dict__", {})
-    found = (_module(held.get(name), depth - 1) for name in ("network", "encoder", "generator", "model"))
-    return next((each for each in found if each is not None), None)
+    modules = (_module(held.get(name), depth - 1) for name in ("network", "encoder", "generator", "model"))
+    return next((count for count in modules if count is not None), None)

@@ -1,4 +1,4 @@
-"""Models that are loaded: on a device, at a precision, ready to be run."""
+"""Loaded models: on a device, at a precision, ready to run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def autocast(options: LoadOptions) -> contextlib.AbstractContextManager[Any]:
-    """The precision of a forward pass: float32, also where torch would take less for it; or less, by torch.autocast."""
+    """Sets a forward pass's precision: float32, also where torch would take less for it; or less, by torch.autocast."""
     if options.dtype in (FLOAT32, TF32):
         on_gpu = options.device.startswith("cuda")
         return tensor_float_32(options.dtype == TF32) if on_gpu else contextlib.nullcontext()
@@ -42,9 +42,9 @@ def prepared(network: Any, options: LoadOptions, *compiled: str) -> Any:
     Within a `testbed.contracts.borrowed.Loan` this is undone when it ends.
 
     Args:
-        network: What a loader returned.
-        options: Device, and how it is made faster.
-        *compiled: The methods that are compiled if the options say so; default: calling it.
+        network: The loader's result.
+        options: The device, and optimisations.
+        *compiled: The methods to compile if the options require it; default: calling it.
     """
     if not isinstance(network, nn.Module):
         return network
@@ -64,13 +64,13 @@ def prepared(network: Any, options: LoadOptions, *compiled: str) -> Any:
 
 
 class ImageClassifier(nn.Module):
-    """Images in [0, 1] to logits: normalization, network (or ``classify``), and the restriction to some classes.
+    """Maps images in [0, 1] to logits: normalization, network (or ``classify``), and the restriction to some classes.
 
     This is what a perturbation gets as ``model``; it can be differentiated with respect to the images.
 
     Args:
         definition: The model.
-        network: What its loader returned.
+        network: Its loader's result.
         options: Device and precision.
         class_sublist: Classes to which the logits are restricted, in this order.
         adversarial_attack: The setting's attack, for a ``classify`` that asks for it.
@@ -95,7 +95,7 @@ class ImageClassifier(nn.Module):
         self.adversarial_attack = adversarial_attack
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Float images [B, 3, H, W] in [0, 1] to logits [B, C]."""
+        """Maps float images [B, 3, H, W] in [0, 1] to logits [B, C]."""
         model = self.definition
         images = _normalized(model, images, self.options)
         with autocast(self.options):
@@ -147,7 +147,7 @@ class LoadedClassifier:
         return made
 
     def logits(self, images: torch.Tensor) -> torch.Tensor:
-        """Images [B, 3, H, W] in [0, 1] to logits [B, C]."""
+        """Maps images [B, 3, H, W] in [0, 1] to logits [B, C]."""
         result: torch.Tensor = self.classifier()(images)
         return result
 
@@ -161,7 +161,7 @@ class LoadedImageEncoder:
         self.options = options
 
     def embed_image(self, images: torch.Tensor) -> torch.Tensor:
-        """Images [B, 3, H, W] in [0, 1] to embeddings [B, D], not normalized."""
+        """Maps images [B, 3, H, W] in [0, 1] to embeddings [B, D], not normalized."""
         images = _normalized(self.definition, images, self.options)
         with autocast(self.options):
             embeddings = self.network(images)
@@ -179,21 +179,22 @@ class LoadedDualEncoder:
         self._pieces = InPieces(definition.text_batch_size, lambda text: log.warning("%s: %s", definition.name, text))
 
     def embed_image(self, images: torch.Tensor) -> torch.Tensor:
-        """Images [B, 3, H, W] in [0, 1] to embeddings [B, D], not normalized."""
+        """Maps images [B, 3, H, W] in [0, 1] to embeddings [B, D], not normalized."""
         images = _normalized(self.definition, images, self.options)
         with autocast(self.options):
             embeddings = self.network.encode_image(images)
         return returned.embeddings(self.definition.name, "images", embeddings, len(images))
 
     def embed_text(self, texts: Sequence[str], language: str | None = None) -> torch.Tensor:
-        """Texts to embeddings [B, D], not normalized, in batches of the definition's ``text_batch_size``.
+        """Maps texts to embeddings [B, D], not normalized, in batches of the definition's ``text_batch_size``.
 
         Args:
             texts: At least one; equal ones are encoded once.
-            language: Of the texts; None means English. It counts where the definition's tokenizer depends on it.
+            language: The language of the texts; None means English. It counts where the definition's tokenizer depends
+                on it.
 
         Raises:
-            UnsupportedError: If the tokenizer does not know the language.
+            UnsupportedError: If the tokenizer does not support the language.
         """
         if not len(texts):
             raise RunError(f"{self.definition.name}: there are no texts to embed")
@@ -213,23 +214,23 @@ class LoadedDualEncoder:
         return embeddings[[place[text] for text in texts]]
 
     def tokens(self, texts: Sequence[str], language: str | None = None) -> Any:
-        """What the tokenizer makes of texts; see `embed_text`."""
+        """Tokenizes texts; see `embed_text`."""
         return self._tokenizer_for(language)(list(texts))
 
     def _tokenizer_for(self, language: str | None) -> Any:
-        """The tokenizer for texts of a language. It is asked each time: many a tokenizer keeps the last language."""
+        """Returns the tokenizer for a language's texts, asked each time: many tokenizers keep the last language."""
         code = self.definition.text_language(language)
         tokenizer_for = self.definition.tokenizer_for
         return self.tokenizer if code is None or tokenizer_for is None else tokenizer_for(self.tokenizer, code)
 
 
 def _chosen(logits: torch.Tensor, classes: Sequence[int]) -> torch.Tensor:
-    """The logits [B, len(classes)] of some classes, in their order. A list as an index would wait for the device."""
+    """Selects the logits [B, len(classes)] of some classes, in order. A list as an index would wait for the device."""
     return logits.index_select(1, sent(torch.tensor(classes), logits.device))
 
 
 def _normalized(definition: Any, images: torch.Tensor, options: LoadOptions) -> torch.Tensor:
-    """Images as the network wants them, in memory that nobody else reads: it may work in place."""
+    """Normalizes images for the network, in memory that nothing else reads: it may work in place."""
     normalization = definition.normalization
     if not isinstance(normalization, StandardNormalization):
         images = images.clone()
@@ -258,10 +259,10 @@ class ZeroShotClassifier(nn.Module):
         self.class_sublist = list(class_sublist) if class_sublist is not None else None
 
     def from_embeddings(self, embeddings: torch.Tensor) -> torch.Tensor:
-        """Image embeddings [B, D] to float32 logits [B, C], whatever the encoder's precision.
+        """Maps image embeddings [B, D] to float32 logits [B, C], whatever the encoder's precision.
 
-        In float64, where the device has it: times 100, what a float32 product rounds differently from one batch size to
-        another would be seen in the fifth decimal.
+        Computes in float64, where the device has it: times 100, the rounding of float32 products, which differs with
+        the batch size, would show in the fifth decimal.
         """
         exact = torch.float32 if embeddings.device.type == "mps" else torch.float64
         normalized = nn.functional.normalize(embeddings.to(exact), dim=-1)
@@ -269,5 +270,5 @@ class ZeroShotClassifier(nn.Module):
         return logits if self.class_sublist is None else _chosen(logits, self.class_sublist)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Float images [B, 3, H, W] in [0, 1] to logits [B, C]."""
+        """Maps float images [B, 3, H, W] in [0, 1] to logits [B, C]."""
         return self.from_embeddings(self.encoder.embed_image(images))

@@ -1,4 +1,4 @@
-"""Asks a server that is compatible with OpenAI's: when a question is sent, when it is sent again, what it costs."""
+"""Asks a server that is compatible with OpenAI's: sends, retries and counts questions."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Service:
     Attributes:
         served: Its name there.
         url: The server, up to ``/v1``.
-        key: Is sent with each request; empty for a server without keys.
-        key_variable: Where the key comes from, for messages.
-        requests_per_minute: At most; None for no limit.
+        key: Sent with each request; empty for a server without keys.
+        key_variable: The source of the key, for messages.
+        requests_per_minute: The maximum; None for no limit.
         timeout: Seconds until an answer must have begun, and between its parts.
-        retries: How often a question is sent again.
+        retries: The number of times that a question is sent again.
         extra_body: Fields of requests, which replace usual ones; None leaves one out.
         image_detail: OpenAI's ``detail`` of images.
     """
@@ -55,10 +55,10 @@ class Service:
 
 
 class Pace:
-    """When requests may begin, for all threads together.
+    """Spaces the requests of all threads together.
 
     Args:
-        per_minute: How many, at most; None for no limit.
+        per_minute: The maximum number; None for no limit.
     """
 
     def __init__(self, per_minute: float | None = None) -> None:
@@ -75,13 +75,13 @@ class Pace:
         pause(turn - now)
 
     def hold(self, seconds: float) -> None:
-        """Lets no request begin for some time."""
+        """Blocks new requests for some time."""
         with self._lock:
             self._next = max(self._next, time.monotonic() + seconds)
 
 
 class Usage:
-    """What was asked, and what it cost, since this was last told."""
+    """Requests and their cost since the last report."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -94,7 +94,7 @@ class Usage:
                 self._counts[name] += count
 
     def take(self) -> str:
-        """The counts for people, which begin anew; empty if nothing was asked."""
+        """Returns the counts for people, and resets them; empty if nothing was asked."""
         with self._lock:
             now, self._counts = self._counts, dict.fromkeys(self._counts, 0)
         if not now["requests"]:
@@ -139,7 +139,7 @@ class Served:
             return error
 
     def _ask(self, body: Mapping[str, Any]) -> Generation:
-        """Sends a question until there is an answer, or no hope of one."""
+        """Sends a question until there is an answer, or no prospect of one."""
         attempt = 0
         while True:
             self._pace.wait()
@@ -157,12 +157,12 @@ class Served:
             attempt += 1
 
     def _send(self, body: Mapping[str, Any]) -> Generation:
-        """One request.
+        """Sends one request.
 
         Raises:
             _PassingError: If sending it again may help.
             RefusedError: If there is no answer to this question.
-            UnreachedError: If none can be had now.
+            UnreachedError: If none is available now.
         """
         import openai
 
@@ -188,7 +188,7 @@ class Served:
             raise _PassingError(str(error)) from None
 
     def _status_fault(self, error: Any) -> TestbedError | _PassingError:
-        """What an HTTP status means for a question."""
+        """Returns the error that an HTTP status means for a question."""
         body = error.body if error.body is not None else error.message
         told = fault(error.status_code, self._hidden(said(body)), body)
         if isinstance(told, RefusedError):
@@ -203,7 +203,7 @@ class Served:
         return _PassingError(text, retry_after(error.response.headers))
 
     def _hidden(self, text: str) -> str:
-        """A text without the key, should the server have repeated it."""
+        """Removes the key from a text, should the server have repeated it."""
         key = self.service.key
         return text.replace(key, HIDDEN) if len(key) >= SECRET else text
 
@@ -212,7 +212,7 @@ class _PassingError(Exception):
     """A failure after which a question is sent again.
 
     Attributes:
-        wait: The seconds that the server asks to wait; 0 if it does not say.
+        wait: The seconds that the server asks to wait; 0 if it does not specify it.
     """
 
     def __init__(self, text: str, wait: float = 0.0) -> None:
@@ -235,7 +235,7 @@ def retry_after(headers: Mapping[str, str]) -> float:
 
 
 def _backoff(attempt: int) -> float:
-    """The seconds before a repetition: doubled each time, less up to a half, so that threads do not come together."""
+    """Returns the seconds before a retry: doubled each time, less up to a half, so that threads do not coincide."""
     return float(min(FIRST_WAIT * 2**attempt, LONGEST_WAIT) * random.uniform(0.5, 1.0))  # no number depends on it
 
 

@@ -1,7 +1,7 @@
-"""What a loaded network is besides its weights: its layers, their settings, their hooks.
+"""Structure of a loaded network besides its weights: its layers, their settings, their hooks.
 
 A network may be built by code that its definition only names: a plug-in registered with timm, a folder given to
-torch.hub, a module imported by its name. What was built shows what that code did.
+torch.hub, a module imported by its name. The built network shows what that code did.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ def structure_of(network: Any) -> Any:
     """A network's structure, as a JSON value.
 
     For each module within it, in order: its class, its fields, its hooks. A library's classes count by name. What
-    cannot be described counts by its type's name. Whether the network is in training mode, where its tensors are, and
-    whether they ask for gradients does not count.
+    cannot be described counts by its type's name. Training mode, the tensors' device and their gradients do not count.
 
     Args:
         network: A module of torch; of another object with a state dict, its class and fields.
@@ -38,14 +37,14 @@ def structure_of(network: Any) -> Any:
 
 
 def companion_of(thing: Any) -> Any:
-    """What a loader returns beside a network, such as a tokenizer, as a JSON value: a library's counts by its type."""
+    """Describes what a loader returns beside a network, such as a tokenizer, as JSON: library counts by type."""
     describer = _StructureDescriber({})
     own = own_code.is_own_class(type(thing)) or isinstance(thing, types.FunctionType | types.MethodType)
     return describer.attempt(thing, type_name(thing)) if own else type_name(thing)
 
 
 def type_name(thing: Any) -> str:
-    """The name of a thing's type, without its module: that of a plug-in tells where its file lies."""
+    """Returns the name of a thing's type, without its module: a plug-in's module name contains its location."""
     return f"{MARK}{type(thing).__qualname__}"
 
 
@@ -61,7 +60,7 @@ class _StructureDescriber(Describer):
         self._names = names
 
     def layer(self, name: str, module: Any) -> list[Any]:
-        """The class, the fields and the hooks of a module; its name alone if it stands elsewhere, too."""
+        """Returns the class, the fields and the hooks of a module; its name alone if it also stands elsewhere."""
         if self._names[id(module)] != name:
             return [self._names[id(module)]]
         common = torch_bookkeeping() | {"training"}
@@ -87,7 +86,7 @@ class _StructureDescriber(Describer):
         """The text of the file of a class."""
         path = own_code.class_file(kind)
         if path is None or not path.endswith(".py") or not own_code.is_own_class(kind):
-            return self.value(kind)  # which says why it cannot be described
+            return self.value(kind)  # which explains why it cannot be described
         return digest_bytes(source_code.file_text(path).encode(errors="surrogatepass"))
 
     def fields_of(self, fields: dict[str, Any]) -> dict[str, Any]:

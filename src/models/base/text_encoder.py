@@ -1,4 +1,4 @@
-"""Definitions of models that embed texts and see no images."""
+"""Definitions of models that embed texts and take no images."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ class TextEncoder(ModelDefinition):
             A `sentence_transformers.SentenceTransformer` is one. If it also has ``lengths(texts)``, the number of
             tokens of each, texts of one length are batched together, without padding; like ``encode`` it may take an
             argument ``instruction``. A torch module is put on the device and frozen, and on a CPU its linear layers
-            are made batch-invariant; any other object has to see to it itself.
-        text_batch_size: How many texts at once; halved where memory does not suffice. It does not change embeddings but
+            are made batch-invariant; any other object must ensure that itself.
+        text_batch_size: The number of texts per batch; halved where memory does not suffice. It changes embeddings only
             by rounding; on a CPU, of an encoder with ``lengths`` that multiplies matrices by `torch.nn.Linear` alone,
             not at all (docs/clip-cc-bench.md).
-        instruction: What the model is told to do with a text. It is put in front of each, as it is written; an
-            ``encode`` that takes an argument ``instruction`` is given it instead.
-        max_length: The most tokens of a text, instruction and all; the encoder's attribute ``max_seq_length`` is set to
-            it. None leaves what the encoder has.
-        **options: See `ModelDefinition`; ``random_loader`` is called as ``encoder_loader`` is, and returns the like;
-            ``architecture`` says what decides embeddings besides instruction, length and weights, such as pooling.
+        instruction: The task, in words, for the model. It is put in front of each text, as it is written; an ``encode``
+            that takes an argument ``instruction`` gets it instead.
+        max_length: The maximum number of tokens of a text, including the instruction; the encoder's attribute
+            ``max_seq_length`` is set to it. None leaves what the encoder has.
+        **options: See `ModelDefinition`; ``random_loader`` is called as ``encoder_loader`` is, and returns the same
+            kind of object; ``architecture`` describes what determines embeddings besides instruction, length and
+            weights, such as pooling.
     """
 
     capabilities = frozenset({EMBED_TEXT})
@@ -64,10 +65,10 @@ class TextEncoder(ModelDefinition):
         self.max_length = max_length
 
     def text_language(self, language: str | None) -> None:
-        """Nothing: embeddings do not depend on what language a setting says its texts are in."""
+        """Returns None: embeddings do not depend on the language that a setting declares for its texts."""
 
     def spec(self) -> dict[str, Any]:
-        """What decides the embeddings besides the weights."""
+        """Returns what determines the embeddings besides the weights."""
         return {
             "arch": self.arch,
             "instruction": self.instruction,
@@ -81,7 +82,7 @@ class TextEncoder(ModelDefinition):
         return called(self.encoder_loader, LoadOptions())
 
     def load(self, options: LoadOptions) -> LoadedTextEncoder:
-        """The encoder, ready to be run."""
+        """Loads the encoder, ready to run."""
         from testbed.models.base.text_runtime import LoadedTextEncoder
 
         if options.random_seed is not None:
@@ -101,5 +102,5 @@ class TextEncoder(ModelDefinition):
 
 
 def called(loader: Callable[..., Any], options: LoadOptions) -> Any:
-    """What a loader returns; it is given the options if it asks for them."""
+    """Calls a loader, with the options if it takes them."""
     return loader(options=options) if takes(loader, "options") else loader()

@@ -1,4 +1,4 @@
-"""Text embedders that are loaded: on a device, at a precision, ready to be run."""
+"""Loaded text embedders: on a device, at a precision, ready to run."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ LEAST = 16  # texts of different lengths are put together on a GPU until they ar
 
 
 def alike(lengths: Sequence[int], least: int) -> list[slice]:
-    """Where to cut texts, which are in the order of their lengths, so that few batches, or none, need padding.
+    """Cuts texts, which are in the order of their lengths, so that few batches, or none, need padding.
 
     Args:
-        lengths: In tokens, equal ones side by side.
-        least: How few texts of one length may be by themselves.
+        lengths: The lengths in tokens, equal ones side by side.
+        least: The smallest number of texts of one length that form a batch of their own.
 
     Returns:
         Slices of texts of one length, or of several where there are fewer than ``least`` of one.
@@ -76,10 +76,10 @@ class LoadedTextEncoder:
         self._pieces = InPieces(definition.text_batch_size, lambda text: log.warning("%s: %s", name, text))
 
     def embed_text(self, texts: Sequence[str], language: str | None = None) -> torch.Tensor:
-        """Texts to embeddings, float32 [B, D] on the device, not normalized unless the encoder does so.
+        """Maps texts to embeddings, float32 [B, D] on the device, not normalized unless the encoder does so.
 
-        Batches are of texts of like length, and the same ones in whatever order the texts come. On a CPU, of an encoder
-        that tells lengths and multiplies matrices by `torch.nn.Linear` alone, an embedding is the same to the last bit
+        Batches have texts of similar length, and do not depend on the order of the texts. On a CPU, if the encoder
+        reports lengths and multiplies matrices by `torch.nn.Linear` alone, an embedding is the same to the last bit
         whatever other texts it is computed with.
 
         Args:
@@ -106,7 +106,7 @@ class LoadedTextEncoder:
         return embeddings[torch.tensor([place[text] for text in texts], device=embeddings.device)]
 
     def _lengths(self, texts: list[str]) -> list[int]:
-        """How long texts are to the encoder: in tokens, if it tells; equal for all if it does not."""
+        """Returns the lengths of texts: in tokens, if the encoder reports them; else equal for all."""
         tell = getattr(self.encoder, "lengths", None)
         if not callable(tell):
             return [0] * len(texts)
@@ -115,14 +115,14 @@ class LoadedTextEncoder:
             told = tell(texts, instruction=instruction)
         else:
             told = tell(texts if self._instructed else [instruction + text for text in texts])
-        if not isinstance(told, Iterable) or len(found := list(told)) != len(texts):
+        if not isinstance(told, Iterable) or len(lengths := list(told)) != len(texts):
             raise RunError(f"{self.definition.name}: lengths returned {told!r:.60} for {len(texts)} texts")
-        return found
+        return lengths
 
     def too_long(self, texts: Sequence[str]) -> tuple[int, int | None]:
-        """How many texts have more tokens than the encoder takes, which are cut, and how many it takes.
+        """Counts the texts that have more tokens than the encoder takes, and returns its maximum.
 
-        The latter is None where the encoder does not tell, by ``max_seq_length`` and ``uncut_lengths(texts,
+        The latter is None where the encoder does not report it, by ``max_seq_length`` and ``uncut_lengths(texts,
         instruction)`` or by its tokenizer.
         """
         most = getattr(self.encoder, "max_seq_length", None)
@@ -144,11 +144,11 @@ class LoadedTextEncoder:
         return sum(length > most for length in lengths), int(most)
 
     def _group(self, texts: list[str]) -> torch.Tensor:
-        """The embeddings of texts of like length, in batches that fit."""
+        """Embeds texts of similar length, in batches that fit."""
         return self._pieces(len(texts), lambda part: self._encoded(texts[part]))
 
     def _encoded(self, texts: list[str]) -> torch.Tensor:
-        """One batch."""
+        """Encodes one batch."""
         instruction = self.definition.instruction
         with torch.no_grad(), autocast(self.options):
             if self._instructed:
@@ -158,10 +158,10 @@ class LoadedTextEncoder:
         return self._checked(given, len(texts))
 
     def _checked(self, given: Any, count: int) -> torch.Tensor:
-        """Embeddings as a float32 tensor on the device."""
+        """Returns embeddings as a float32 tensor on the device."""
         try:
             if isinstance(given, list | tuple):
-                given = torch.stack([torch.as_tensor(each) for each in given])
+                given = torch.stack([torch.as_tensor(value) for value in given])
             embeddings = torch.as_tensor(given)
         except (TypeError, ValueError, RuntimeError) as error:
             if is_out_of_memory(error):

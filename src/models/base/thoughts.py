@@ -1,8 +1,8 @@
-"""What a model said finally: a reply without the thoughts before it, in whatever form these come.
+"""Extracts the final part of a reply, without the thoughts before it, in whatever form these come.
 
-Servers and chat templates write thoughts in tags whose names say so (``<think>…</think>``, ``<longcat_think>``,
+Servers and chat templates write thoughts in tags with telling names (``<think>…</think>``, ``<longcat_think>``,
 ``[THINK]…[/THINK]``, ``<details type="reasoning">``), as ``◁think▷…◁/think▷`` or in the channels of gpt-oss; sometimes
-the opening mark is in the prompt. Whoever reads a reply (rules, judges, metrics of captions) reads its final part.
+the opening mark is in the prompt. Rules, judges and caption metrics read the final part of a reply.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ _TAIL, _TAIL_TOKENS = 200, 32  # characters, and tokens, at the end of a prompt 
 
 
 def final_part(text: str, begun: bool = False) -> str | None:
-    """What a model said after its thoughts.
+    """Returns the part of a reply after its thoughts.
 
-    It is what follows the last closing mark, or, if nothing does, what was said outside of thoughts before.
+    It is what follows the last closing mark, or, if nothing does, the text outside of thoughts before it.
 
     Args:
         text: The reply.
-        begun: Whether the prompt had opened the thoughts.
+        begun: True if the prompt had opened the thoughts.
 
     Returns:
         The text without white space and control tokens such as ``<|im_end|>`` around it; None if the reply has thoughts
@@ -82,18 +82,18 @@ def final_part(text: str, begun: bool = False) -> str | None:
         place = mark.end
     if thinks:
         return None
-    return next((plain for each in (text[place:], *reversed(said)) if (plain := _plain(each))), None)
+    return next((plain for passage in (text[place:], *reversed(said)) if (plain := _plain(passage))), None)
 
 
 def opens_thoughts(prompt: str) -> bool:
-    """Whether a prompt ends with an opening mark, as some chat templates write it."""
+    """Checks whether a prompt ends with an opening mark, as some chat templates write it."""
     tail = prompt[-_TAIL:]
     last = next(iter(_marks(tail, whole=False)[-1:]), None)
     return last is not None and not last.ends and not tail[last.end :].strip()
 
 
 def hidden_tokens(tokenizer: Any) -> set[int] | None:
-    """The special tokens that are no marks of thoughts, by id; None if none of a tokenizer's special tokens is one.
+    """Returns the special tokens that do not mark thoughts, by id; None if no special token of a tokenizer marks them.
 
     Decoding without special tokens would otherwise join thoughts and answer.
 
@@ -110,14 +110,14 @@ def hidden_tokens(tokenizer: Any) -> set[int] | None:
 
 
 def decoded(tokenizer: Any, tokens: Sequence[int]) -> str:
-    """Tokens as text, without special tokens other than marks of thoughts."""
+    """Decodes tokens, without special tokens other than marks of thoughts."""
     hidden = hidden_tokens(tokenizer)
-    kept = tokens if hidden is None else [each for each in tokens if each not in hidden]
+    kept = tokens if hidden is None else [token for token in tokens if token not in hidden]
     return str(tokenizer.decode(kept, skip_special_tokens=hidden is None))
 
 
 def begun_by(tokenizer: Any, prompt: Sequence[int]) -> dict[str, Any]:
-    """What a generation's `extra` says of the prompt that it continues: whether its thoughts begin there."""
+    """Checks a generation's `extra` for the mark that its prompt had opened the thoughts."""
     tail = str(tokenizer.decode(list(prompt[-_TAIL_TOKENS:]), skip_special_tokens=False))
     return {BEGUN: True} if opens_thoughts(tail) else {}
 
@@ -137,20 +137,20 @@ def _marks(text: str, whole: bool = True) -> list[_Mark]:
 
     Args:
         text: The text.
-        whole: Whether all of the text is there, so that what opens nothing if it is not closed can be told.
+        whole: True if the text is complete, so that an opening mark without its end can be recognised.
     """
-    if not any(each in text for each in _HINTS):
+    if not any(hint in text for hint in _HINTS):
         return []
-    found = list(_tags(text))
+    marks = list(_tags(text))
     closed, kept = not whole, []
-    for mark in reversed(found):
+    for mark in reversed(marks):
         closed = closed or mark.ends
         kept += [mark] if mark.sure or closed else []
     return kept[::-1]
 
 
 def _tags(text: str) -> Iterator[_Mark]:
-    opened: list[str] = []  # elements whose attributes say that they are thoughts
+    opened: list[str] = []  # elements whose attributes mark them as thoughts
     for match in _MARK.finditer(text):
         start, end = match.span()
         if match["tag"] is None:
@@ -187,7 +187,7 @@ def _is_quoted(text: str, start: int, end: int) -> bool:
 
 
 def _in_sentence(text: str, start: int, end: int) -> bool:
-    """Whether an opening tag is quoted, or a word of a sentence."""
+    """Checks whether an opening tag is quoted, or a word of a sentence."""
     before, after = text[max(0, start - 20) : start], text[end : end + 20]
     if _is_quoted(text, start, end) or (_WIDE.match(before[-1:]) and _WIDE.match(after)):
         return True
@@ -195,7 +195,7 @@ def _in_sentence(text: str, start: int, end: int) -> bool:
 
 
 def _is_named(text: str, start: int, end: int) -> bool:
-    """Whether a closing tag is quoted, or a word of a sentence that is about it."""
+    """Checks whether a closing tag is quoted, or a word of a sentence that is about it."""
     before, after = text[max(0, start - 20) : start], text[end : end + 20]
     about = _NAMING_BEFORE.search(before) and _SENTENCE_AFTER.match(after)
     return _is_quoted(text, start, end) or bool(about)

@@ -36,7 +36,7 @@ class LazyTransform:
         raise NotImplementedError
 
     def with_interpolation(self, interpolation: str) -> Self:
-        """This transform with another interpolation."""
+        """Returns this transform with another interpolation."""
         other = copy.copy(self)
         vars(other).update(interpolation=interpolation, _made=None)
         return other
@@ -81,7 +81,7 @@ class StandardTransform(LazyTransform):
         return {key: list(value) if isinstance(value, tuple) else value for key, value in super().spec().items()}
 
     def make(self) -> Transform:
-        """torchvision's Resize, CenterCrop, ToTensor."""
+        """Builds torchvision's Resize, CenterCrop, ToTensor."""
         from torchvision import transforms
 
         made: Transform = transforms.Compose(
@@ -122,5 +122,5 @@ class StandardNormalization:
             images = images.flip(1)
         from testbed.devices import like
 
-        mean, std = (like(images, each).view(3, 1, 1) for each in (self.mean, self.std))
+        mean, std = (like(images, values).view(3, 1, 1) for values in (self.mean, self.std))
         return (images - mean) / std

@@ -34,8 +34,8 @@ class Weights:
         id: Their content, such as ``sha256:…`` of a file, ``state:…`` of a loaded network, or
             ``random:0`` for an untrained network made from seed 0.
         size_bytes: Their approximate size in memory.
-        state: Of a loaded network, the digest of its numbers alone.
-        structure: Of a loaded network, what it is besides these, as a JSON value.
+        state: The digest of a loaded network's numbers alone.
+        structure: The rest of a loaded network, as a JSON value.
     """
 
     id: str
@@ -51,7 +51,7 @@ class WeightsSource(Protocol):
         """The files, downloaded if they are missing and ``fetch`` is set; None if they are missing and it is not.
 
         Raises:
-            WeightsError: If they are not available; says which file to put where.
+            WeightsError: If they are not available; the message names the file and its place.
         """
         ...
 
@@ -71,7 +71,7 @@ class LocalFiles:
 
 
 def of_files(paths: Sequence[Path]) -> Weights:
-    """Weights identified by the content of their files."""
+    """Returns weights identified by the content of their files."""
     from testbed.data.content import remembered_digest
     from testbed.tracing import access_log
 
@@ -93,7 +93,7 @@ def note_loaded(name: str, source: str | WeightsSource | None) -> None:
 
 
 def of_state(state: Mapping[str, Any]) -> Weights:
-    """Weights identified by the names, types, shapes and bytes of a state dict."""
+    """Returns weights identified by the names, types, shapes and bytes of a state dict."""
     import torch
 
     from testbed.identity.describe import describe
@@ -113,7 +113,7 @@ def of_state(state: Mapping[str, Any]) -> Weights:
 
 
 def of_network(network: Any) -> Weights:
-    """Weights of a loaded network: from its state dict and structure, or from the fields of another object.
+    """Returns the weights of a loaded network: from its state dict and structure, or from another object's fields.
 
     Args:
         network: The result of a loader. All parts of a tuple, such as (network, tokenizer), are included.
@@ -123,8 +123,8 @@ def of_network(network: Any) -> Weights:
 
     if isinstance(network, tuple) and type(network) is tuple and network:
         first, *rest = [_of_part(part, index) for index, part in enumerate(network)]
-        content = digest([first.id, *(each.id for each in rest)])
-        states, structures = ([getattr(each, name) for each in (first, *rest)] for name in ("state", "structure"))
+        content = digest([first.id, *(holder.id for holder in rest)])
+        states, structures = ([getattr(holder, name) for holder in (first, *rest)] for name in ("state", "structure"))
         return Weights(f"{first.id.partition(':')[0]}:{content}", first.size_bytes, digest(states), structures)
     if _has_state(network):
         state, structure = of_state(network.state_dict()), structure_of(network)
@@ -192,7 +192,7 @@ def _is_of_weights_only(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def loading(name: str) -> Iterator[None]:
-    """Turns errors of loaders into a one-line `WeightsError` that says which file to put where.
+    """Turns errors of loaders into a one-line `WeightsError` that names the missing file and its place.
 
     What a loader leaves to chance, such as a head without weights, gets the same numbers in each process and each run.
     The source and target of torch.hub's downloads are taken from its output. Output of loaders goes to the standard
@@ -310,7 +310,7 @@ def require_host(name: str, url: str, place: Path | str) -> None:
 
 
 def _unreachable(host: str, port: int) -> str | None:
-    """Why a host does not answer, or None if it does. Uses a thread, because the name lookup may hang."""
+    """Explains why a host does not answer, or None if it does. Uses a thread, because the name lookup may hang."""
     answers: list[str | None] = []
 
     def probe() -> None:

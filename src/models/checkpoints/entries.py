@@ -34,7 +34,7 @@ class Entry:
     Attributes:
         path: Its keys from the outermost on, with dots between them; empty for the file itself.
         state: Name → tensor; plain values may be among them.
-        faults: How many names or shapes differ from the architecture's, its head aside; None if unknown.
+        faults: The number of names or shapes that differ from the architecture's, its head aside; None if unknown.
     """
 
     path: str
@@ -43,7 +43,7 @@ class Entry:
 
     @property
     def of_optimizer(self) -> bool:
-        """Whether it belongs to an optimizer, whose moments have the names and shapes of the weights."""
+        """True if it belongs to an optimizer, whose moments have the names and shapes of the weights."""
         return any(_OF_OPTIMIZERS.search(part) for part in self.path.split("."))
 
 
@@ -55,8 +55,8 @@ class FoundState:
         state: Name → tensor, with torch's ``_metadata`` if the file has any.
         entry: The entry of the file that holds it; empty for the file itself.
         others: Entries with other weights that are not taken.
-        rule: Why it is taken and not the others, for people.
-        usual: Whether earlier versions took it too, so that an identity need not name it.
+        rule: The reason for this choice, for people.
+        usual: True if earlier versions also took it, so that an identity need not name it.
     """
 
     state: dict[str, Any]
@@ -67,12 +67,12 @@ class FoundState:
 
 
 def is_averaged(path: str) -> bool:
-    """Whether the keys of an entry call its weights an average over training, such as ``ema.module``."""
+    """Checks whether the keys of an entry call its weights an average over training, such as ``ema.module``."""
     return any(word.lower() in _OF_AVERAGES for word in _WORDS.findall(path))
 
 
 def entries_in(loaded: Any) -> list[Entry]:
-    """Every mapping of names to tensors in what a file holds, the outer ones first."""
+    """Yields every mapping of names to tensors in a file's content, the outer ones first."""
     return list(_walk(loaded, (), DEEPEST))
 
 
@@ -80,24 +80,24 @@ def _walk(value: Any, keys: tuple[str, ...], deepest: int) -> Iterator[Entry]:
     if isinstance(value, Mapping):
         if is_state(value):
             yield Entry(".".join(keys), value)
-        inner = [(str(key), each) for key, each in value.items()]
+        inner = [(str(key), item) for key, item in value.items()]
     elif isinstance(value, list | tuple):
-        inner = [(str(index), each) for index, each in enumerate(value)]
+        inner = [(str(index), item) for index, item in enumerate(value)]
     else:
         return
-    for key, each in inner if deepest else ():
-        if isinstance(each, Mapping | list | tuple):
-            yield from _walk(each, (*keys, key), deepest - 1)
+    for key, item in inner if deepest else ():
+        if isinstance(item, Mapping | list | tuple):
+            yield from _walk(item, (*keys, key), deepest - 1)
 
 
 def is_state(value: Any) -> bool:
-    """Whether it is a mapping of names to tensors; other plain values may be among them."""
+    """Checks whether it is a mapping of names to tensors; other plain values may be among them."""
     import torch
 
     return (
         isinstance(value, Mapping)
         and all(isinstance(key, str) for key in value)
-        and any(isinstance(each, torch.Tensor) for each in value.values())
+        and any(isinstance(item, torch.Tensor) for item in value.values())
     )
 
 
@@ -107,7 +107,7 @@ def found_in(
     """The state dict in what `open_checkpoint` returned: that of an entry, or the preferred one.
 
     Args:
-        loaded: What the file holds; tensors need no content.
+        loaded: The content of the file; tensors need no content.
         what: The file, for messages.
         wanted: The path of an entry, such as ``ema.module``; empty for the preferred one.
         own: The network's state dict, if the architecture is known: only entries that fit it are then considered.
@@ -119,18 +119,18 @@ def found_in(
     if not isinstance(loaded, Mapping) and not (isinstance(loaded, list | tuple) and entries_in(loaded)):
         raise _none(what, f"it holds {_kind(loaded)}")
     entries = entries_in(loaded)
-    weights = [each for each in entries if not each.of_optimizer]
+    weights = [entry for entry in entries if not entry.of_optimizer]
     holders = _holders(weights, own, heads)
     if wanted:
         return _wanted(entries, holders, what, wanted, loaded)
     if not weights:
-        kept = f", and {_listed([each.path for each in entries])} are of an optimizer" if entries else ""
+        kept = f", and {_listed([entry.path for entry in entries])} are of an optimizer" if entries else ""
         held = f"it has the entries {', '.join(map(repr, list(loaded)[:6]))}{kept}" if loaded else "it is empty"
         raise _none(what, held)
-    best = min(_faults(each) for each in holders)
-    fitting = [each for each in holders if _faults(each) == best]
+    best = min(_faults(holder) for holder in holders)
+    fitting = [holder for holder in holders if _faults(holder) == best]
     chosen, rule = _preferred(fitting, what)
-    others = tuple(each.path or "the file itself" for each in holders if each is not chosen)
+    others = tuple(holder.path or "the file itself" for holder in holders if holder is not chosen)
     if others and not rule:
         rule = "it fits the architecture best"
     return FoundState(copied(chosen.state), chosen.path, others, rule, chosen.path == _earlier(loaded))
@@ -142,17 +142,17 @@ def _faults(entry: Entry) -> int:
 
 def _holders(entries: list[Entry], own: Mapping[str, Any] | None, heads: Sequence[str]) -> list[Entry]:
     """The entries that hold the network: those with most of its tensors, else those with many or a usual name."""
-    found = [held for each in entries for held in _networks_in(each, own, heads)] if own is not None else []
-    if found or not entries:
-        return found
-    sizes = {id(each): _size(each) for each in entries}
+    holders = [held for entry in entries for held in _networks_in(entry, own, heads)] if own is not None else []
+    if holders or not entries:
+        return holders
+    sizes = {id(entry): _size(entry) for entry in entries}
     most = max(sizes.values())
     known = (*AVERAGED, *PLAIN)
-    return [each for each in entries if sizes[id(each)] >= most * HALF or each.path.rpartition(".")[2] in known]
+    return [entry for entry in entries if sizes[id(entry)] >= most * HALF or entry.path.rpartition(".")[2] in known]
 
 
 def _size(entry: Entry) -> int:
-    return sum(hasattr(each, "shape") for each in entry.state.values())
+    return sum(hasattr(item, "shape") for item in entry.state.values())
 
 
 def _networks_in(entry: Entry, own: Mapping[str, Any], heads: Sequence[str]) -> Iterator[Entry]:
@@ -184,7 +184,7 @@ def _joined(*parts: str) -> str:
 
 def _below(state: Mapping[str, Any], prefix: str, prefixes: Mapping[str, int]) -> Mapping[str, Any]:
     """The tensors below a prefix; for the empty one, those below none of the others."""
-    others = tuple(each for each in prefixes if each)
+    others = tuple(prefix for prefix in prefixes if prefix)
     chosen: Any = OrderedDict(
         (name, value)
         for name, value in state.items()
@@ -202,14 +202,14 @@ def _preferred(entries: list[Entry], what: str) -> tuple[Entry, str]:
     """The entry that is taken among those that fit equally well, and by which rule."""
     if len(entries) == 1:
         return entries[0], ""
-    averaged = [each for each in entries if is_averaged(each.path)]
+    averaged = [entry for entry in entries if is_averaged(entry.path)]
     for group, names in ((averaged, AVERAGED), (entries if not averaged else [], PLAIN)):
-        ranked = sorted(group, key=lambda each: _rank(each.path, names))
+        ranked = sorted(group, key=lambda entry: _rank(entry.path, names))
         if len(group) == 1 or (len(group) > 1 and _rank(ranked[0].path, names) < _rank(ranked[1].path, names)):
             return ranked[0], "averaged" if averaged else "timm's order"
     raise WeightsError(
-        f"{what} has several state dicts: {_listed([each.path for each in entries], len(entries))}, and no rule says"
-        f" which of them is meant; choose by {OPTION} NAME, or weights_entry= of checkpoint_model"
+        f"{what} has several state dicts: {_listed([entry.path for entry in entries], len(entries))}, and no rule"
+        f" decides which of them is meant; choose by {OPTION} NAME, or weights_entry= of checkpoint_model"
     )
 
 
@@ -231,26 +231,26 @@ def _earlier(loaded: Any) -> str | None:
 
 def _wanted(entries: list[Entry], holders: list[Entry], what: str, wanted: str, loaded: Any) -> FoundState:
     """The entry that was asked for, by its path or by one that leads to no other."""
-    known = {each.path: each for each in [*entries, *holders]}
+    known = {entry.path: entry for entry in [*entries, *holders]}
     paths = [path for path in known if path == wanted or path.startswith(f"{wanted}.")]
-    paths = [path for path in paths if any(each.path == path for each in holders)] or paths
+    paths = [path for path in paths if any(holder.path == path for holder in holders)] or paths
     paths = [wanted] if wanted in paths else paths
     if len(paths) > 1:
         raise WeightsError(f"{what}: {wanted!r} stands for several entries: {_listed(paths, 6)}; name one of them")
     if not paths:
-        weights = [each for each in known.values() if not each.of_optimizer]
-        held = ", ".join(repr(each.path or "the file itself") for each in weights)
-        raise _none(what, f"{wanted!r} is none of its entries with weights ({held or 'none'})")
+        weights = [entry for entry in known.values() if not entry.of_optimizer]
+        held = ", ".join(repr(holder.path or "the file itself") for holder in weights)
+        raise _none(what, f"{wanted!r} is not one of its entries with weights ({held or 'none'})")
     chosen = known[paths[0]]
     if chosen.of_optimizer:
         raise _none(what, f"{chosen.path!r} belongs to an optimizer: its tensors are not weights")
-    others = tuple(each.path or "the file itself" for each in holders if each.path != chosen.path)
+    others = tuple(holder.path or "the file itself" for holder in holders if holder.path != chosen.path)
     usual = chosen.path == _earlier(loaded)
     return FoundState(copied(chosen.state), chosen.path, others, f"as {OPTION} says", usual)
 
 
 def said_of(found: FoundState) -> str:
-    """Which entry was taken, and by which rule, for people; empty if a file has nothing to choose from."""
+    """Describes which entry was taken, and by which rule, for people; empty if a file has only one."""
     instead = f", not {_listed(list(found.others), SHOWN, ' or ')}" if found.others else ""
     where = found.entry or "the file itself"
     if is_averaged(found.entry):
@@ -261,7 +261,7 @@ def said_of(found: FoundState) -> str:
 
 def _listed(paths: list[str], most: int = SHOWN, last: str = ", ") -> str:
     shown = [path or "the file itself" for path in paths[:most]]
-    words = shown if last != ", " else [repr(each) for each in shown]
+    words = shown if last != ", " else [repr(name) for name in shown]
     more = f" and {len(paths) - most} more" if len(paths) > most else ""
     return f"{last.join(words)}{more}"
 
@@ -274,8 +274,8 @@ def copied(state: Mapping[str, Any]) -> dict[str, Any]:
     return copy  # type: ignore[no-any-return]
 
 
-def _none(what: str, found: str) -> WeightsError:
-    return WeightsError(f"{what} has no state dict (a mapping of names to tensors); {found}")
+def _none(what: str, content: str) -> WeightsError:
+    return WeightsError(f"{what} has no state dict (a mapping of names to tensors); {content}")
 
 
 def _kind(loaded: Any) -> str:

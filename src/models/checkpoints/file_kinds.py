@@ -1,4 +1,4 @@
-"""What a file is by its content, whatever it is called: for reading it, and for saying what was found instead."""
+"""Kinds of files by content, whatever their names: for reading them, and for describing unexpected ones."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ _SIGNATURES = (
 
 
 def is_safetensors(path: Path) -> bool:
-    """Whether a file begins as safetensors do: a length of eight bytes, then a JSON object."""
+    """Checks whether a file begins as safetensors do: a length of eight bytes, then a JSON object."""
     with open(path, "rb") as file:
         head = file.read(9)
     return head[8:] == b"{" and 2 <= int.from_bytes(head[:8], "little") <= _LONGEST_HEADER
 
 
 def described(path: Path) -> str:
-    """What a file is, and what to do about it, as a part of a sentence that begins with the file.
+    """Describes a file, and what to do about it, as a part of a sentence that begins with the file.
 
-    Of a file in one of the formats of weights, why it could not be read.
+    For a file in one of the formats of weights, it explains why it could not be read.
     """
     with open(path, "rb") as file:
         head = file.read(_HEAD)
@@ -60,7 +60,7 @@ def described(path: Path) -> str:
 
 
 def part_of(path: Path) -> str:
-    """What to say of a file that is one of several parts of a checkpoint, by its name; empty if it is none."""
+    """Describes a file that is one of several parts of a checkpoint, by its name; empty if it is not one."""
     part = _PART.search(path.name)
     if part is None or int(part[2]) < 2:
         return ""
@@ -86,7 +86,7 @@ def _safetensors(path: Path, head: bytes) -> str | None:
         whole = (
             8
             + length
-            + max((each["data_offsets"][1] for name, each in header.items() if name != "__metadata__"), default=0)
+            + max((entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"), default=0)
         )
     except (ValueError, TypeError, KeyError, IndexError, RecursionError):
         return f"it is a safetensors file whose header is damaged; {AGAIN}"
@@ -96,7 +96,7 @@ def _safetensors(path: Path, head: bytes) -> str | None:
 
 
 def _archive(path: Path, head: bytes) -> str | None:
-    """Of a ZIP, which several formats are."""
+    """Describes a ZIP, which several formats are."""
     if not head.startswith(b"PK\x03\x04"):
         return None
     try:
@@ -117,7 +117,7 @@ def _archive(path: Path, head: bytes) -> str | None:
 
 
 def program_in(path: Path) -> str | None:
-    """What to say of a program that torch saved, which has weights in it but is not read as such; None of others."""
+    """Describes a program that torch saved, which has weights in it but is not read as such; None for other files."""
     try:
         with zipfile.ZipFile(path) as archive:
             return _program_of(archive.namelist())
@@ -140,7 +140,7 @@ def _program_of(names: list[str]) -> str | None:
 
 
 def _is_torch_archive(head: bytes) -> bool:
-    """Whether a file begins as torch.save begins its archives."""
+    """Checks whether a file begins as torch.save begins its archives."""
     return re.match(rb"[^/]+/(?:data\.pkl|\.|version|byteorder)", head[30:]) is not None
 
 
@@ -171,7 +171,7 @@ def _text(path: Path, head: bytes) -> str | None:
     except UnicodeDecodeError as error:
         text = head[: error.start].decode("utf-8-sig") if error.start >= _HEAD - 4 else ""  # cut within a character
     start = text.lstrip()
-    if not start or not all(each.isprintable() or each.isspace() for each in text):
+    if not start or not all(char.isprintable() or char.isspace() for char in text):
         return None
     if any(head.startswith(signature) for signature, _ in _SIGNATURES):
         return None
@@ -218,7 +218,7 @@ def _program(path: Path, head: bytes) -> str | None:
 
 
 def _flat(path: Path, head: bytes) -> str | None:
-    """Of a pickle."""
+    """Flattens a pickle."""
     if head.startswith(_LEGACY):
         return f"it is a file of torch.save (in its format before version 1.6) that is damaged or cut off; {AGAIN}"
     if head[:1] == b"\x80" and head[1:2] <= b"\x05":

@@ -20,13 +20,13 @@ _NUMBER = re.compile(r"(\d+)$")
 
 
 @dataclass(frozen=True)
-class Matched:
+class MatchedState:
     """A state dict under a network's own names.
 
     Attributes:
         state: Name → tensor.
-        beside: Names in the file that belong to no part of the network.
-        said: What was done to its names, for people.
+        beside: Names in the file that do not belong to the network.
+        said: The changes to its names, for people.
     """
 
     state: dict[str, Any]
@@ -35,13 +35,13 @@ class Matched:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What the network of an architecture wants.
+class ExpectedState:
+    """The names and shapes that the network of an architecture needs.
 
     Attributes:
         own: Its state dict; tensors need no content.
         heads: Those of its names whose shape the number of classes decides.
-        rename: What renames the state dict of the architecture's authors, if there is any; see `timm_names`.
+        rename: Renames the state dict of the architecture's authors, if needed; see `timm_names`.
     """
 
     own: Mapping[str, Any]
@@ -49,32 +49,32 @@ class Wanted:
     rename: Callable[[dict[str, Any]], dict[str, Any]] | None = None
 
     def fits(self, state: Mapping[str, Any]) -> bool:
-        """Whether a state dict has all its names, no others, and its shapes, but for the number of classes."""
+        """Checks whether a state dict has all its names, no others, and its shapes, except the number of classes."""
         names = set(counted(self.own))
         return names == set(counted(state)) and all(self.alike(name, state[name]) for name in names)
 
     def alike(self, name: str, given: Any) -> bool:
-        """Whether a tensor has the shape of the one of that name; of a head, but for the number of classes."""
+        """Checks whether a tensor has the shape of the one of that name; for a head, except the number of classes."""
         shape, own = tuple(getattr(given, "shape", ())), tuple(self.own[name].shape)
         if name in self.heads:
             return bool(shape) and len(shape) == len(own) and shape[1:] == own[1:]
         return shape == own
 
 
-def matched(wanted: Wanted, state: Mapping[str, Any], what: str, by_order: bool = False) -> Matched:
+def matched(wanted: ExpectedState, state: Mapping[str, Any], what: str, by_order: bool = False) -> MatchedState:
     """A state dict under a network's own names; those that fit best if none do.
 
     Args:
-        wanted: What the network wants.
-        state: What was saved.
+        wanted: The state that the network needs.
+        state: The saved state.
         what: The file, for messages.
-        by_order: Whether the order of the tensors decides if no rule does and only their shapes agree.
+        by_order: True if the order of the tensors decides if no rule does and only their shapes agree.
 
     Raises:
         WeightsError: If the network is there several times under different prefixes.
     """
     named = under_own_names(wanted.own, state, what)
-    plain = Matched(named.state, named.beside)
+    plain = MatchedState(named.state, named.beside)
     if wanted.fits(plain.state):
         return plain
     for attempt in _attempts(wanted, state, plain, by_order):
@@ -83,7 +83,9 @@ def matched(wanted: Wanted, state: Mapping[str, Any], what: str, by_order: bool 
     return plain
 
 
-def _attempts(wanted: Wanted, state: Mapping[str, Any], plain: Matched, by_order: bool) -> Iterator[Matched]:
+def _attempts(
+    wanted: ExpectedState, state: Mapping[str, Any], plain: MatchedState, by_order: bool
+) -> Iterator[MatchedState]:
     head = _with_head(wanted, plain, state)
     if head is not None:
         yield head
@@ -97,7 +99,7 @@ def _attempts(wanted: Wanted, state: Mapping[str, Any], plain: Matched, by_order
 # The head under another name --------------------------------------------------------------------------------------
 
 
-def _with_head(wanted: Wanted, plain: Matched, state: Mapping[str, Any]) -> Matched | None:
+def _with_head(wanted: ExpectedState, plain: MatchedState, state: Mapping[str, Any]) -> MatchedState | None:
     """The network with the one layer that is left over as its head, such as ``head.fc`` beside ``backbone.*``."""
     lacking = [name for name in wanted.heads if name not in plain.state]
     stems = {name.rpartition(".")[0] for name in wanted.heads}
@@ -106,25 +108,25 @@ def _with_head(wanted: Wanted, plain: Matched, state: Mapping[str, Any]) -> Matc
     stem = stems.pop()
     left = [*plain.beside, *(name for name in plain.state if name not in wanted.own)]
     leaves = {name.rpartition(".")[2]: name for name in wanted.heads}
-    found = []
+    heads = []
     for other in dict.fromkeys(name.rpartition(".")[0] for name in left):
         layer = {leaf: f"{other}.{leaf}" if other else leaf for leaf in leaves}
         if all(name in state and wanted.alike(leaves[leaf], state[name]) for leaf, name in layer.items()):
-            found.append(layer)
-    if len(found) != 1:
+            heads.append(layer)
+    if len(heads) != 1:
         return None
-    taken = set(found[0].values())
+    taken = set(heads[0].values())
     body = {name: value for name, value in plain.state.items() if name not in taken}
-    made = _like(plain.state, {**body, **{leaves[leaf]: state[name] for leaf, name in found[0].items()}})
-    other = next(iter(found[0].values())).rpartition(".")[0]
-    return Matched(made, tuple(name for name in plain.beside if name not in taken), (f"head {stem} from {other}",))
+    made = _like(plain.state, {**body, **{leaves[leaf]: state[name] for leaf, name in heads[0].items()}})
+    other = next(iter(heads[0].values())).rpartition(".")[0]
+    return MatchedState(made, tuple(name for name in plain.beside if name not in taken), (f"head {stem} from {other}",))
 
 
 # Names of the architecture's authors ------------------------------------------------------------------------------
 
 
-def _by_authors(wanted: Wanted, state: Mapping[str, Any]) -> Iterator[Matched]:
-    """What timm makes of the names of an architecture's authors, with or without a prefix before them."""
+def _by_authors(wanted: ExpectedState, state: Mapping[str, Any]) -> Iterator[MatchedState]:
+    """Renames an architecture's tensors from its authors' names, with or without a prefix, as timm does."""
     assert wanted.rename is not None
     for prefix in _wrappers(state):
         inner = {name.removeprefix(prefix): value for name, value in state.items()}
@@ -133,30 +135,30 @@ def _by_authors(wanted: Wanted, state: Mapping[str, Any]) -> Iterator[Matched]:
         except Exception:
             continue
         if made and wanted.fits(made) and _is_whole(made, state):
-            yield Matched(OrderedDict(made), (), ("names of the architecture's authors, renamed by timm",))
+            yield MatchedState(OrderedDict(made), (), ("names of the architecture's authors, renamed by timm",))
             return
-        plain = Matched(OrderedDict(made or {}))
+        plain = MatchedState(OrderedDict(made or {}))
         head = _with_head(wanted, plain, plain.state)
         if head is not None and _is_whole(head.state, state):
             said = ("names of the architecture's authors, renamed by timm", *head.said)
-            yield Matched(head.state, head.beside, said)
+            yield MatchedState(head.state, head.beside, said)
 
 
 def _wrappers(state: Mapping[str, Any]) -> list[str]:
-    """What may stand before foreign names: nothing, or the first part of most of them, with those that follow it."""
-    found, prefix = [""], ""
-    while len(found) <= 4:
+    """Returns possible prefixes of foreign names: none, or the first part of most of them, with the next ones."""
+    prefixes, prefix = [""], ""
+    while len(prefixes) <= 4:
         inner = [name.removeprefix(prefix) for name in state if name.startswith(prefix)]
         first, count = Counter(name.partition(".")[0] for name in inner).most_common(1)[0]
         if count * 2 < len(inner) or first.isdigit() or not any(name.startswith(f"{first}.") for name in inner):
             break
         prefix += f"{first}."
-        found.append(prefix)
-    return found
+        prefixes.append(prefix)
+    return prefixes
 
 
 def _is_whole(made: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
-    """Whether renaming took tensors as they are: none was resampled to another size, or made up."""
+    """Checks whether renaming took tensors as they are: none was resampled to another size, or made up."""
     before = Counter(value.numel() for value in state.values() if hasattr(value, "numel"))
     return not Counter(value.numel() for name, value in made.items() if not name.endswith(COUNTED)) - before
 
@@ -164,16 +166,16 @@ def _is_whole(made: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
 # Names without a rule ---------------------------------------------------------------------------------------------
 
 
-def agrees_in_order(wanted: Wanted, tensors: Mapping[str, Any]) -> bool:
-    """Whether a file has as many tensors as the network, of the same shapes in the same order."""
+def agrees_in_order(wanted: ExpectedState, tensors: Mapping[str, Any]) -> bool:
+    """Checks whether a file has as many tensors as the network, of the same shapes in the same order."""
     own, names = counted(wanted.own), counted(tensors)
     return len(own) == len(names) and all(
         wanted.alike(name, tensors[other]) for name, other in zip(own, names, strict=True)
     )
 
 
-def _is_certain(wanted: Wanted, tensors: Mapping[str, Any]) -> bool:
-    """Whether nothing but this order is possible: kinds of tensors and their layers agree one by one.
+def _is_certain(wanted: ExpectedState, tensors: Mapping[str, Any]) -> bool:
+    """Checks whether only this order is possible: kinds of tensors and their layers agree one by one.
 
     Where layers of one shape follow each other, as query, key and value do, their names have to be equal or numbered.
     """
@@ -191,25 +193,25 @@ def _is_certain(wanted: Wanted, tensors: Mapping[str, Any]) -> bool:
 
 
 def _same_order(first: tuple[str, str], second: tuple[str, str]) -> bool:
-    """Whether two neighbouring layers are named alike in both, or numbered in both."""
+    """Checks whether two neighbouring layers are named alike in both, or numbered in both."""
     if all(_leaf(own) == _leaf(other) for own, other in (first, second)):
         return True
     numbers = [(_NUMBER.search(before), _NUMBER.search(after)) for before, after in zip(first, second, strict=True)]
     return all(before and after and int(before[1]) < int(after[1]) for before, after in numbers)
 
 
-def _in_order(wanted: Wanted, tensors: Mapping[str, Any], asked: bool) -> Matched:
+def _in_order(wanted: ExpectedState, tensors: Mapping[str, Any], asked: bool) -> MatchedState:
     pairs = list(zip(counted(wanted.own), counted(tensors), strict=True))
     certain = _is_certain(wanted, tensors)
     why = "shapes and kinds agree one by one" if certain else f"only their shapes agree, as {OPTION} allows"
     first = next((f"{other} is {own}" for own, other in pairs if own != other), "")
     said = f"{len(pairs)} tensors matched by order, {first}: {why}"
-    return Matched(OrderedDict((own, tensors[other]) for own, other in pairs), (), (said,))
+    return MatchedState(OrderedDict((own, tensors[other]) for own, other in pairs), (), (said,))
 
 
-def is_by_option(found: Matched) -> bool:
-    """Whether only `OPTION` let a file be matched."""
-    return any(OPTION in each for each in found.said)
+def is_by_option(found: MatchedState) -> bool:
+    """Checks whether only `OPTION` let a file be matched."""
+    return any(OPTION in line for line in found.said)
 
 
 def _leaf(name: str) -> str:

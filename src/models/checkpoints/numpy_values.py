@@ -45,8 +45,8 @@ def _array(kind: Any, *_: Any) -> PlainArray:
 
 
 def stand_ins() -> list[Any]:
-    """Our own functions under the names that pickles of numpy have, which differ between its versions."""
-    found: list[Any] = [
+    """Returns our own functions under the names in numpy's pickles, which differ between its versions."""
+    functions: list[Any] = [
         type("dtype", (PlainType,), {"__module__": "numpy"}),
         type("ndarray", (PlainArray,), {"__module__": "numpy"}),
     ]
@@ -54,5 +54,5 @@ def stand_ins() -> list[Any]:
         for name, function in (("scalar", _scalar), ("_reconstruct", _array)):
             stand_in: Any = FunctionType(function.__code__, function.__globals__)
             stand_in.__module__, stand_in.__name__, stand_in.__qualname__ = module, name, name
-            found.append(stand_in)
-    return found
+            functions.append(stand_in)
+    return functions

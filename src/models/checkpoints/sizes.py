@@ -24,7 +24,7 @@ def fixed_side(network: Any) -> int | None:
     else:
         size = getattr(network, "image_size", None)
     sides = list(size[-2:]) if isinstance(size, list | tuple) else [size]
-    return int(sides[0]) if isinstance(sides[0], int) and all(each == sides[0] for each in sides) else None
+    return int(sides[0]) if isinstance(sides[0], int) and all(side == sides[0] for side in sides) else None
 
 
 def argument_of(build: Callable[[dict[str, Any]], Any], side: int) -> dict[str, Any] | None:
@@ -39,7 +39,7 @@ def argument_of(build: Callable[[dict[str, Any]], Any], side: int) -> dict[str, 
 
 
 def sides_in(own: Mapping[str, Any], heads: Sequence[str], state: Mapping[str, Any], usual: int) -> Iterator[int]:
-    """Sides of images for which tensors of the file could have their shapes, as positional embeddings do.
+    """Returns the sides of images for which tensors of the file could have their shapes, as positional embeddings do.
 
     Args:
         own: The state dict of the network for images of the usual side; tensors need no content.
@@ -60,8 +60,8 @@ def sides_in(own: Mapping[str, Any], heads: Sequence[str], state: Mapping[str, A
 
 
 def _sides(there: int, here: int, usual: int) -> Iterator[int]:
-    """Sides for a number of tokens, where the usual side has another one: a square of patches and some before it."""
+    """Returns sides for a number of tokens that differs from the usual one: a square of patches and some before it."""
     for prefix in range(min(there, here, MOST_PREFIX)):
-        grid, found = math.isqrt(here - prefix), math.isqrt(there - prefix)
-        if grid**2 == here - prefix and found**2 == there - prefix and grid and found and usual % grid == 0:
-            yield found * (usual // grid)
+        grid, other_grid = math.isqrt(here - prefix), math.isqrt(there - prefix)
+        if grid**2 == here - prefix and other_grid**2 == there - prefix and grid and other_grid and usual % grid == 0:
+            yield other_grid * (usual // grid)

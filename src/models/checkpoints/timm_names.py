@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 _LOCK = threading.Lock()
-# Of EfficientNet-PyTorch, whose convolutions pad as TensorFlow's do.
+# Names of EfficientNet-PyTorch, whose convolutions pad as TensorFlow's do.
 _AS_TENSORFLOW = re.compile(r"(^|\.)_(conv_stem|depthwise_conv|project_conv)\.")
 TENSORFLOW = "tf_"  # begins the names of timm's architectures that pad so
 
@@ -75,19 +75,19 @@ def _quiet() -> Iterator[None]:
 
 
 def padding_doubt(name: str, stem: str, state: Mapping[str, Any]) -> str:
-    """What is to be said of weights that were trained with TensorFlow's padding; empty if nothing is.
+    """Returns a warning about weights that were trained with TensorFlow's padding; else empty.
 
     Args:
         name: timm's name of the architecture.
         stem: The name of the file.
-        state: What was saved, under its own names.
+        state: The saved tensors, under their own names.
     """
     import timm
 
     other = f"{TENSORFLOW}{name}"
     if name.startswith(TENSORFLOW) or not timm.is_model(other):
         return ""
-    if any(_AS_TENSORFLOW.search(each) for each in state):
+    if any(_AS_TENSORFLOW.search(key) for key in state):
         origin = "its names are EfficientNet-PyTorch's"
     elif stem.startswith(other):
         origin = f"the file is called {stem}"

@@ -1,1 +1,1 @@
-"""What loaders read: hubs, folders, checkpoints, configurations."""
+"""Sources of loaders: hubs, folders, checkpoints, configurations."""

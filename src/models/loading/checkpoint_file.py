@@ -1,7 +1,7 @@
-"""What is in a checkpoint file: a state dict, alone or among what a training script saved with it.
+"""Reads a checkpoint file: a state dict, alone or among what a training script saved with it.
 
-Files are opened with ``weights_only=True``. Of numpy, scalars and arrays of numbers and texts are read, by functions of
-our own in place of numpy's; any other object is refused, by its name.
+Files are opened with ``weights_only=True``. For numpy, scalars and arrays of numbers and texts are read, by functions
+of our own in place of numpy's; any other object is refused, by its name.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def load_state_dict(path: Path, entry: str = "") -> dict[str, Any]:
 
 
 def open_checkpoint(path: Path, content: bool = True) -> Any:
-    """What a checkpoint file holds: a state dict, or what a training script put around it.
+    """Reads the content of a checkpoint file: a state dict, or what a training script put around it.
 
     Args:
         path: The file.
@@ -59,7 +59,7 @@ def open_checkpoint(path: Path, content: bool = True) -> Any:
 
 @contextlib.contextmanager
 def plain_values() -> Iterator[None]:
-    """Lets ``torch.load(…, weights_only=True)`` read what training scripts save: their arguments and scores."""
+    """Allows ``torch.load(…, weights_only=True)`` to read what training scripts save: their arguments and scores."""
     import torch
 
     with torch.serialization.safe_globals([argparse.Namespace, *stand_ins()]):
@@ -67,7 +67,7 @@ def plain_values() -> Iterator[None]:
 
 
 def why_not_read(path: Path, error: Exception) -> WeightsError:
-    """The error for a file that cannot be opened: says what was found in it."""
+    """Returns the error for a file that cannot be opened, with a description of its content."""
     return WeightsError(f"the checkpoint {path} cannot be read as weights: {_reason(path, error)}")
 
 
@@ -105,15 +105,15 @@ def _safetensors(path: Path, content: bool) -> dict[str, Any]:
 
 
 def _reason(path: Path, error: Exception) -> str:
-    """Why a file is not opened, in a line: the object in it that is refused, else what the file is instead."""
+    """Explains in a line why a file is not opened: the object in it that is refused, else the kind of the file."""
     if object_refused(error):
         return f"{plain(error)}; save the state dict by itself: torch.save(network.state_dict(), FILE)"
     return plain(error) if isinstance(error, OSError | WeightsError) else described(path)
 
 
 def _of_folder(path: Path) -> str:
-    """What to name instead of a folder: a checkpoint in it, if there is any."""
-    held = sorted(each.name for each in path.iterdir() if each.suffix in SUFFIXES and each.is_file())
+    """Suggests what to name instead of a folder: a checkpoint in it, if there is any."""
+    held = sorted(entry.name for entry in path.iterdir() if entry.suffix in SUFFIXES and entry.is_file())
     if not held:
         return "it is a folder"
     more = f" or another of {len(held)}" if len(held) > 1 else ""

@@ -13,7 +13,7 @@ from testbed.errors import WeightsError
 from testbed.models.base.fitting import fit_state_dict, kinds_of_faults, misfit
 from testbed.models.checkpoints.entries import FoundState, found_in
 from testbed.models.checkpoints.file_kinds import part_of
-from testbed.models.checkpoints.names import OPTION, Matched, Wanted, agrees_in_order, is_by_option, matched
+from testbed.models.checkpoints.names import OPTION, ExpectedState, MatchedState, agrees_in_order, is_by_option, matched
 from testbed.models.checkpoints.sizes import argument_of, fixed_side, sides_in
 from testbed.models.checkpoints.timm_names import padding_doubt, renamed_by_timm
 from testbed.models.loading.checkpoint_file import open_checkpoint
@@ -29,18 +29,18 @@ AUXILIARY = "aux"  # how the names of heads begin that only training uses
 
 @dataclass(frozen=True)
 class Plan:
-    """How a network is built for a checkpoint, and which tensors it takes.
+    """Plan for building a checkpoint's network, and the tensors that it takes.
 
     Attributes:
         classes: The number of classes of its head.
-        arguments: What its builder is given besides.
+        arguments: Further arguments of its builder.
         state: Its state dict, under its own names.
         found: The entry of the file that it was taken from.
         beside: Names in the file that belong to no part of the network.
         side: The side of the images that it takes (pixels); None if it takes any.
         usual_side: That of the architecture as published.
-        said: What the file decided, for people.
-        by_option: Whether it only fits because names were not compared.
+        said: The decisions that the file made, for people.
+        by_option: True if it only fits because names were not compared.
     """
 
     classes: int
@@ -65,11 +65,11 @@ def plan_from(stored: Mapping[str, Any]) -> Plan:
 
 @dataclass(frozen=True)
 class Asked:
-    """What was said about a checkpoint besides its file.
+    """The user's options for a checkpoint.
 
     Attributes:
         entry: The entry of the file that has the weights; empty for the preferred one.
-        by_order: Whether the order of the tensors decides where their names say nothing.
+        by_order: True to match tensors by their order where their names do not match.
         side: The side of its images (pixels); None for the architecture's, or the one that the file shows.
     """
 
@@ -92,7 +92,7 @@ def load_checkpoint(
     Args:
         architecture: A name of torchvision or timm, such as ``resnet50`` or ``timm/vit_base_patch16_224``.
         path: The file.
-        settings: What the builder is given, such as ``{"transform_input": True}``.
+        settings: Arguments of the builder, such as ``{"transform_input": True}``.
         entry: As in `Asked`.
         by_order: As in `Asked`.
         side: As in `Asked`.
@@ -142,7 +142,7 @@ def build(architecture: str, classes: int | None = None, arguments: Mapping[str,
 
 
 def published_settings(architecture: str, weights: Any) -> dict[str, Any]:
-    """What torchvision's builder gives a network that it makes for published weights, where that changes its logits."""
+    """Returns torchvision's builder arguments for published weights, where they change the logits."""
     takes = _parameters(architecture)
     settings: dict[str, Any] = {}
     if "transform_input" in takes:  # Inception and GoogLeNet, whose weights want Google's normalization
@@ -160,27 +160,27 @@ def _parameters(architecture: str) -> Mapping[str, Any]:
 
 
 def plan(architecture: str, loaded: Any, settings: Mapping[str, Any], what: str, asked: Asked = Asked()) -> Plan:
-    """How the network of a checkpoint is built; its tensors need no content.
+    """Plans how to build the network of a checkpoint; its tensors need no content.
 
     Args:
         architecture: As in `load_checkpoint`.
-        loaded: What `open_checkpoint` returned.
+        loaded: The result of `open_checkpoint`.
         settings: As in `load_checkpoint`.
         what: The file, for messages.
-        asked: What was said about it.
+        asked: The user's options for it.
 
     Raises:
         WeightsError: If it does not fit.
     """
     usual = _Sketch(architecture, {**settings, **_uninitialized(architecture)})
-    found = found_in(loaded, what, asked.entry, usual.own, usual.heads)
-    arguments = {**settings, **_auxiliary(architecture, found.state), **_pooling(usual, found.state)}
-    sketch, result = _fitted(_Sketch(architecture, arguments), found.state, what, asked)
+    entry = found_in(loaded, what, asked.entry, usual.own, usual.heads)
+    arguments = {**settings, **_auxiliary(architecture, entry.state), **_pooling(usual, entry.state)}
+    sketch, result = _fitted(_Sketch(architecture, arguments), entry.state, what, asked)
     heads, state = sketch.heads, result.state
     if not heads:
         raise WeightsError(f"{what} cannot be a classifier: the architecture {architecture} has no head")
     if not sketch.wanted.fits(state):
-        raise _misfit(what, sketch, found.state, result)
+        raise _misfit(what, sketch, entry.state, result)
     sizes = {name: int(state[name].shape[0]) for name in heads}
     if len(set(sizes.values())) > 1:
         told = ", ".join(f"{name} of {size}" for name, size in sizes.items())
@@ -199,12 +199,12 @@ def plan(architecture: str, loaded: Any, settings: Mapping[str, Any], what: str,
         said.append(f"built for images of {side} pixels, not {usual_side}")
     if architecture.startswith(PREFIX):
         stem = Path(what).stem if what else ""
-        said += filter(None, [padding_doubt(architecture.removeprefix(PREFIX), stem, found.state)])
+        said += filter(None, [padding_doubt(architecture.removeprefix(PREFIX), stem, entry.state)])
     return Plan(
         next(iter(sizes.values())),
         sketch.arguments,
         state,
-        found,
+        entry,
         result.beside,
         side,
         usual_side,
@@ -218,7 +218,7 @@ class _Sketch:
 
     Args:
         architecture: Its name.
-        arguments: What its builder is given.
+        arguments: Arguments of its builder.
     """
 
     def __init__(self, architecture: str, arguments: dict[str, Any]) -> None:
@@ -232,11 +232,11 @@ class _Sketch:
         self.heads = _heads(self.own, other)
 
     @property
-    def wanted(self) -> Wanted:
-        """What it wants of a state dict."""
+    def wanted(self) -> ExpectedState:
+        """The names and shapes that it needs of a state dict."""
         name = self.architecture.removeprefix(PREFIX)
         rename = partial(renamed_by_timm, name, self.network) if name != self.architecture else None
-        return Wanted(self.own, self.heads, rename)
+        return ExpectedState(self.own, self.heads, rename)
 
     def at(self, side: int) -> _Sketch | None:
         """The same for images of another size; None if it takes no such argument."""
@@ -244,7 +244,7 @@ class _Sketch:
         return None if given is None else _Sketch(self.architecture, {**self.arguments, **given})
 
 
-def _fitted(sketch: _Sketch, state: Mapping[str, Any], what: str, asked: Asked) -> tuple[_Sketch, Matched]:
+def _fitted(sketch: _Sketch, state: Mapping[str, Any], what: str, asked: Asked) -> tuple[_Sketch, MatchedState]:
     """The network for a state dict, at the size of images that its tensors show or that was asked for."""
     usual = fixed_side(sketch.network)
     first = sketch
@@ -263,16 +263,16 @@ def _fitted(sketch: _Sketch, state: Mapping[str, Any], what: str, asked: Asked) 
     return sketch, plain
 
 
-def _misfit(what: str, sketch: _Sketch, state: Mapping[str, Any], result: Matched) -> WeightsError:
+def _misfit(what: str, sketch: _Sketch, state: Mapping[str, Any], result: MatchedState) -> WeightsError:
     """The error for a file that does not fit: what differs, and what can be done."""
     own, heads, given = sketch.own, sketch.heads, result.state
-    tensors = {name: each for name, each in state.items() if hasattr(each, "shape")}
+    tensors = {name: tensor for name, tensor in state.items() if hasattr(tensor, "shape")}
     hint = f"; {part}" if (part := part_of(Path(what))) else ""
     kinds = kinds_of_faults(
-        *({name: each for name, each in some.items() if name not in heads} for some in (own, given))
+        *({name: tensor for name, tensor in some.items() if name not in heads} for some in (own, given))
     )
     if not (kinds[0] or kinds[1]) and fixed_side(sketch.network) is not None:
-        hint += "; of a network for images of another size say it: --image-size"
+        hint += "; for a network for images of another size, set --image-size"
     if agrees_in_order(sketch.wanted, tensors):
         hint += (
             f"; its {len(tensors)} tensors have the shapes of the architecture's in the same order: {OPTION} matches"
@@ -284,8 +284,8 @@ def _misfit(what: str, sketch: _Sketch, state: Mapping[str, Any], result: Matche
         more = f"; left over: {left[0]}{f' and {len(left) - 1} more' if len(left) > 1 else ''}" if left else ""
         missing = ", ".join(f"missing {name}" for name in lacking)
         return WeightsError(f"{what} does not fit the architecture: it has no head, {missing}{more}{hint}")
-    here = {name: each for name, each in own.items() if name not in heads or _is_wrong(sketch, name, given)}
-    return misfit(what, here, {name: each for name, each in given.items() if name in here or name not in own}, hint)
+    here = {name: tensor for name, tensor in own.items() if name not in heads or _is_wrong(sketch, name, given)}
+    return misfit(what, here, {name: tensor for name, tensor in given.items() if name in here or name not in own}, hint)
 
 
 def _is_wrong(sketch: _Sketch, name: str, given: Mapping[str, Any]) -> bool:
@@ -314,16 +314,16 @@ def _sketch(architecture: str, classes: int | None, arguments: Mapping[str, Any]
 
 
 def _pooling(sketch: _Sketch, state: Mapping[str, Any]) -> dict[str, Any]:
-    """MAE's and BEiT's fine-tuned networks average the tokens and normalize then, as the names of the file show."""
+    """Detects MAE's and BEiT's fine-tuned networks by the file's names: they average the tokens, then normalize."""
     names = ("fc_norm.weight", "norm.weight")
-    after, before = (any(f".{each}".endswith(f".{name}") for each in state) for name in names)
+    after, before = (any(f".{key}".endswith(f".{name}") for key in state) for name in names)
     takes = "global_pool" in inspect.signature(type(sketch.network).__init__).parameters
     averages = after and names[0] not in sketch.own and names[1] in sketch.own and not before
     return {"global_pool": "avg"} if averages and takes and sketch.architecture.startswith(PREFIX) else {}
 
 
 def _auxiliary(architecture: str, state: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether a network has auxiliary heads, which are not used in evaluation, as the state dict says."""
+    """Checks whether the state dict of a network has auxiliary heads, which are not used in evaluation."""
     if architecture.startswith(PREFIX):
         return {}
     takes = _parameters(architecture)

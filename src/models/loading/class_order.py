@@ -1,4 +1,4 @@
-"""Which class each output of a classifier stands for, where that is not the setting's own order.
+"""Matches each output of a classifier to a class, where their order is not the setting's own.
 
 Settings number their classes in one order, of a folder by the sorted names of its folders. A network was trained in the
 order of the program that trained it: timm's reader sorts names in natural order, without regard to case.
@@ -30,7 +30,7 @@ SHOWN = 3
 
 
 def natural_key(name: str) -> list[int | str]:
-    """timm's order of names: numbers in them by their value, letters without regard to case."""
+    """Returns a key that sorts names as timm does: numbers in them by value, letters without regard to case."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name.lower())]
 
 
@@ -43,7 +43,7 @@ class ClassOrder:
 
     Attributes:
         rule: `SETTING`, `SORTED`, `NATURAL`, or `LISTED`.
-        where: Who says so, such as ``args in w.pth``; empty if nobody does and it is assumed.
+        where: The source, such as ``args in w.pth``; empty if there is none and the order is assumed.
         names: The class of each output, for `LISTED`.
     """
 
@@ -63,7 +63,7 @@ class ClassOrder:
         return f"classes in {rules[self.rule]} ({f'from {self.where}' if self.where else 'assumed'})"
 
     def is_known(self, of_folders: bool) -> bool:
-        """Whether the order is more than an assumption; a rule for folders says nothing of classes that are none."""
+        """Checks whether the order is more than an assumption; a rule for folders does not apply to other classes."""
         return bool(self.where) and (of_folders or self.rule in (SETTING, LISTED) or self.where.startswith(OPTION))
 
     def columns(
@@ -76,7 +76,7 @@ class ClassOrder:
             setting: Its name, for messages.
             folders: The names of the folders that hold the classes, in the setting's order; None if none do.
             class_names: The setting's class names, in its order; None if it has none.
-            whole: Whether they name all classes that the model may choose from.
+            whole: True if they name all classes that the model may choose from.
 
         Returns:
             A list, or None where the order is the setting's.
@@ -89,7 +89,7 @@ class ClassOrder:
         candidates = [_plain(names) for names in (folders, class_names) if names]
         if self.rule == LISTED:
             listed = _plain(self.names)
-            labels = next((each for each in candidates if sorted(each) == sorted(listed)), None)
+            labels = next((candidate for candidate in candidates if sorted(candidate) == sorted(listed)), None)
             if labels is None:
                 if (folders and whole) or listed != sorted(listed):
                     raise DataError(self._unmatched(model, setting, candidates[0] if candidates else None))
@@ -99,15 +99,15 @@ class ClassOrder:
                     return None
                 raise DataError(self._unmatched(model, setting, labels))
         else:
-            # A rule for folders that a file implies says nothing of class names that are none.
+            # A rule for folders that a file implies does not apply to other class names.
             asked = candidates[0] if candidates and self.where.startswith(OPTION) else None
             labels = _plain(folders) if folders else asked
             if labels is None or len(set(labels)) < len(labels):
                 return None
             listed = sorted(labels, key=lambda name: (RULES[self.rule](name), name))
         place = {name: index for index, name in enumerate(listed)}
-        found = [place[label] for label in labels]
-        return None if found == list(range(len(found))) else found
+        indices = [place[label] for label in labels]
+        return None if indices == list(range(len(indices))) else indices
 
     def _unmatched(self, model: str, setting: str, labels: Sequence[str] | None) -> str:
         lacking = [name for name in labels or () if name not in _plain(self.names)]
@@ -115,7 +115,7 @@ class ClassOrder:
         missing = f" ({lacking[0]!r} is not among the former)" if lacking else ""
         return (
             f"{model}: the classes of its outputs are {_some(self.names)}, from {self.where}; {has}{missing}. Rename"
-            f" the folders, or say the order of the outputs: {OPTION} FILE, or {OPTION} {SETTING} for the setting's"
+            f" the folders, or set the order of the outputs: {OPTION} FILE, or {OPTION} {SETTING} for the setting's"
         )
 
 
@@ -132,7 +132,7 @@ def class_orders_columns(
 
 
 def matches_as_set(names: Sequence[str], listed: Sequence[str]) -> bool:
-    """Whether two lists have the same names, in whatever order."""
+    """Checks whether two lists have the same names, in whatever order."""
     return sorted(_plain(names)) == sorted(_plain(listed))
 
 
@@ -172,26 +172,30 @@ def listed(names: Any, where: str, classes: int | None) -> ClassOrder:
     """An order that is written down: a list of names, a mapping from names to numbers, or one from numbers to names.
 
     Args:
-        names: What is written.
-        where: Where.
-        classes: How many outputs there are, if known.
+        names: The text as written.
+        where: Its place.
+        classes: The number of outputs, if known.
 
     Raises:
         DataError: If it does not give each output one name.
     """
-    found = in_order(names)
-    if not found or not all(isinstance(each, str) and each for each in found) or _has_twins(tuple(found)):
+    listed_names = in_order(names)
+    if (
+        not listed_names
+        or not all(isinstance(name, str) and name for name in listed_names)
+        or _has_twins(tuple(listed_names))
+    ):
         raise DataError(
             f"{where} should have a name for each class, in the order of the outputs or with their numbers from 0;"
             f" found {str(names)[:60]!r}"
         )
-    if classes is not None and len(found) != classes:
-        raise DataError(f"{where} names {len(found):,} classes, but the network has {classes:,} outputs")
-    return ClassOrder(LISTED, where, tuple(found))
+    if classes is not None and len(listed_names) != classes:
+        raise DataError(f"{where} names {len(listed_names):,} classes, but the network has {classes:,} outputs")
+    return ClassOrder(LISTED, where, tuple(listed_names))
 
 
 def _has_twins(names: tuple[str, ...]) -> bool:
-    """Whether two outputs have one name, other than in ImageNet's own list, which has two cranes."""
+    """Checks whether two outputs have one name, other than in ImageNet's own list, which has two cranes."""
     return len(set(names)) < len(names) and vocabulary_of(names).ids == names
 
 
@@ -217,7 +221,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _plain(names: Sequence[str]) -> list[str]:
-    """Names as they compare equal: a letter with an accent may be one character or two."""
+    """Normalizes names for comparison: a letter with an accent may be one character or two."""
     return [unicodedata.normalize("NFC", str(name)) for name in names]
 
 

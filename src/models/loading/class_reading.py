@@ -1,7 +1,7 @@
 """Classes of data and outputs of a classifier, matched by name.
 
-A folder with some of a network's classes is evaluated over all of its outputs. Which class an output is, the checkpoint
-says (`class_order`), or the published set of classes that the weights were trained on (`class_vocabulary`).
+A folder with some of a network's classes is evaluated over all of its outputs. The class of an output follows from the
+checkpoint (`class_order`), or from the published set of classes that the weights were trained on (`class_vocabulary`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from testbed.data.language.class_vocabulary import Vocabulary, imagenet, subset_of, vocabulary_of
+from testbed.data.language.class_vocabulary import ClassVocabulary, imagenet, subset_of, vocabulary_of
 from testbed.errors import DataError, UnsupportedError
 from testbed.models.loading.class_order import LISTED, OPTION, SETTING, class_orders_columns, folders_of, matches_as_set
 
@@ -24,16 +24,16 @@ SHORT = 60  # characters of a name that a message shows
 
 
 @dataclass(frozen=True)
-class Known:
-    """What the outputs of a classifier are known to be.
+class KnownOutputs:
+    """The known classes of a classifier's outputs.
 
     Attributes:
         vocabulary: Their names, in order.
-        where: Who says so.
-        assumed: Whether nobody does, and their number alone speaks for it.
+        where: The source.
+        assumed: True if there is no source, and only their number suggests it.
     """
 
-    vocabulary: Vocabulary
+    vocabulary: ClassVocabulary
     where: str
     assumed: bool = False
 
@@ -48,27 +48,27 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How the classes of a data set are read as outputs of a classifier.
+class ClassReading:
+    """A reading of a data set's classes as outputs of a classifier.
 
     Attributes:
         classes: The names of the data's classes.
         outputs: The output for each of them.
-        known: What the outputs are.
+        known: The classes of the outputs.
     """
 
     classes: tuple[str, ...]
     outputs: tuple[int, ...]
-    known: Known
+    known: KnownOutputs
 
     def columns(self, among_present: bool) -> list[int]:
         """The outputs that count, those of the data's classes first and in their order: targets index into these.
 
         Args:
-            among_present: Whether only these count, not all.
+            among_present: True if only these count, not all.
         """
         present = set(self.outputs)
-        others = () if among_present else (each for each in range(len(self.known.vocabulary)) if each not in present)
+        others = () if among_present else (index for index in range(len(self.known.vocabulary)) if index not in present)
         return [*self.outputs, *others]
 
     @property
@@ -79,7 +79,7 @@ class Reading:
 
 
 def seen_outputs(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None) -> list[int] | None:
-    """The outputs of a classifier that count on a setting, in the order of its classes; None where `reading` is None.
+    """Returns the outputs of a classifier that count on a setting, in class order; None where `reading` is None.
 
     Raises:
         UnsupportedError: As `reading`.
@@ -89,7 +89,7 @@ def seen_outputs(model: ModelDefinition, setting: EvalSetting, class_names: Sequ
 
 
 def class_columns(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None) -> list[int] | None:
-    """The output of a classifier for each class of a setting; None where both have one order, or `reading` tells.
+    """Returns the classifier's output for each class of a setting; None if the order is the same, or `reading` applies.
 
     Raises:
         DataError: If the classifier's classes have other names than the setting's.
@@ -100,8 +100,8 @@ def class_columns(model: ModelDefinition, setting: EvalSetting, class_names: Seq
     return class_orders_columns(order, model, setting, class_names)
 
 
-def reading(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None) -> Reading | None:
-    """How the classes of a setting's data are read as outputs of a classifier.
+def reading(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None) -> ClassReading | None:
+    """Reads the classes of a setting's data as outputs of a classifier.
 
     Args:
         model: The classifier.
@@ -109,13 +109,13 @@ def reading(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[
         class_names: The class names of its data; those of its folders come first.
 
     Returns:
-        None where no name is needed: the setting or the model says by itself which output belongs to which class, or
+        None where no name is needed: the setting or the model itself assigns outputs to classes, or
         both have as many classes and their order counts.
 
     Raises:
         UnsupportedError: If there are fewer or more classes than outputs, and one of them is unknown or ambiguous.
     """
-    candidates = [list(each) for each in (_folders(setting), class_names) if each]
+    candidates = [list(names) for names in (_folders(setting), class_names) if names]
     if not candidates or model.num_classes is None or not _is_open(setting):
         return None
     known = known_outputs(model)
@@ -125,23 +125,25 @@ def reading(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[
     if known is None and not alike:
         raise UnsupportedError(unknown_outputs(model, setting, len(candidates[0])))
     try:
-        found = None if known is None else _first_match(candidates, known, setting.name, model.name)
+        match = None if known is None else _first_match(candidates, known, setting.name, model.name)
     except UnsupportedError:
         if alike:
             return None
         raise
-    if found is None or (alike and (found.known.assumed or found.outputs == tuple(range(len(found.outputs))))):
+    if match is None or (alike and (match.known.assumed or match.outputs == tuple(range(len(match.outputs))))):
         return None
-    return found
+    return match
 
 
-def numbered_outputs(model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None) -> Known | None:
-    """What the outputs are, where a setting's labels are their numbers because its data have no names for classes."""
+def numbered_outputs(
+    model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None
+) -> KnownOutputs | None:
+    """Returns the outputs' classes, where a setting's labels are their numbers because its data have no class names."""
     nameless = not class_names and not folders_of(setting) and setting.num_classes is None
     return known_outputs(model) if nameless and model.num_classes is not None and _is_open(setting) else None
 
 
-def _first_match(candidates: Sequence[Sequence[str]], known: Known, setting: str, model: str) -> Reading:
+def _first_match(candidates: Sequence[Sequence[str]], known: KnownOutputs, setting: str, model: str) -> ClassReading:
     """The reading of the first list of names whose classes are all known.
 
     Raises:
@@ -150,7 +152,7 @@ def _first_match(candidates: Sequence[Sequence[str]], known: Known, setting: str
     first: UnsupportedError | None = None
     for names in candidates:
         try:
-            return Reading(tuple(names), matched(names, known, setting, model), known)
+            return ClassReading(tuple(names), matched(names, known, setting, model), known)
         except UnsupportedError as error:
             first = first or error
     assert first is not None
@@ -158,10 +160,10 @@ def _first_match(candidates: Sequence[Sequence[str]], known: Known, setting: str
 
 
 def unknown_outputs(model: ModelDefinition, setting: EvalSetting, classes: int) -> str:
-    """Why classes cannot be matched to outputs of which nothing is known."""
+    """Explains why classes cannot be matched to unknown outputs."""
     return (
-        f"{setting.name} has {classes:,} classes; {model.name} returns {model.num_classes:,} logits, and nothing says"
-        f" which of them these classes are: {ways_out()}"
+        f"{setting.name} has {classes:,} classes; {model.name} returns {model.num_classes:,} logits, and nothing"
+        f" determines which of them these classes are: {ways_out()}"
     )
 
 
@@ -174,7 +176,7 @@ def _folders(setting: EvalSetting) -> list[str] | None:
 
 
 def _is_open(setting: EvalSetting) -> bool:
-    """Whether a setting leaves it to the names of its classes which outputs they are."""
+    """Checks whether the names of a setting's classes decide which outputs they are."""
     return (
         setting.task == CLASSIFICATION
         and setting.class_sublist is None
@@ -183,8 +185,8 @@ def _is_open(setting: EvalSetting) -> bool:
     )
 
 
-def _is_as_it_is(names: Sequence[str], known: Known, model: ModelDefinition) -> bool:
-    """Whether classes are those of the outputs in some order that is known without looking at each name."""
+def _is_as_it_is(names: Sequence[str], known: KnownOutputs, model: ModelDefinition) -> bool:
+    """Checks whether classes are those of the outputs in some order that is known without looking at each name."""
     if tuple(names) == known.vocabulary.ids:
         return True
     order = model.class_order
@@ -195,27 +197,27 @@ def _is_as_it_is(names: Sequence[str], known: Known, model: ModelDefinition) -> 
     return len(names) == model.num_classes and (order.rule != SETTING or order.where != "")
 
 
-def known_outputs(model: ModelDefinition) -> Known | None:
-    """What the outputs of a classifier are known to be; None if nothing says it."""
+def known_outputs(model: ModelDefinition) -> KnownOutputs | None:
+    """Returns the known classes of a classifier's outputs; None if there is no source."""
     order, count = model.class_order, model.num_classes
     if order is not None and order.rule == LISTED:
-        return Known(vocabulary_of(order.names), order.where)
+        return KnownOutputs(vocabulary_of(order.names), order.where)
     if model.class_set is not None:
-        found = imagenet(model.class_set[0])
-        if len(found) == count:
-            return Known(found, model.class_set[1])
+        vocabulary = imagenet(model.class_set[0])
+        if len(vocabulary) == count:
+            return KnownOutputs(vocabulary, model.class_set[1])
     subset = subset_of(count)
-    return None if subset is None else Known(imagenet(subset), "their number", assumed=True)
+    return None if subset is None else KnownOutputs(imagenet(subset), "their number", assumed=True)
 
 
-def matched(names: Sequence[str], known: Known, setting: str, model: str) -> tuple[int, ...]:
+def matched(names: Sequence[str], known: KnownOutputs, setting: str, model: str) -> tuple[int, ...]:
     """The output for each name.
 
     Different names are different classes: one that another name stands for is not what an ambiguous name means.
 
     Args:
-        names: Of the classes of the data.
-        known: What the outputs are.
+        names: The class names of the data.
+        known: The classes of the outputs.
         setting: The setting's name, for messages.
         model: The model's name, likewise.
 
@@ -223,25 +225,27 @@ def matched(names: Sequence[str], known: Known, setting: str, model: str) -> tup
         UnsupportedError: If a name is unknown or ambiguous, or two are one class; names the nearest classes.
     """
     vocabulary = known.vocabulary
-    found = [set(vocabulary.candidates(name)) for name in names]
+    choices = [set(vocabulary.candidates(name)) for name in names]
     _refuse_own_numbers(names, known, setting)
     while True:
-        sure = {next(iter(each)) for each in found if len(each) == 1}
-        left = [each - sure if len(each) > 1 else each for each in found]
-        if left == found:
+        sure = {next(iter(candidates)) for candidates in choices if len(candidates) == 1}
+        left = [candidates - sure if len(candidates) > 1 else candidates for candidates in choices]
+        if left == choices:
             break
-        found = left
-    unknown = [name for name, each in zip(names, found, strict=True) if not each]
+        choices = left
+    unknown = [name for name, candidates in zip(names, choices, strict=True) if not candidates]
     if unknown:
         counts = f"{setting} has {len(names):,} classes; {model} returns {len(vocabulary)} logits"
         raise UnsupportedError(f"{counts}, and {_unknown(unknown, known)}")
-    several = next(((name, each) for name, each in zip(names, found, strict=True) if len(each) > 1), None)
+    several = next(
+        ((name, candidates) for name, candidates in zip(names, choices, strict=True) if len(candidates) > 1), None
+    )
     if several is not None:
-        may = " or ".join(f"{vocabulary.display(each)!r} ({vocabulary.wnid(each)})" for each in sorted(several[1]))
+        may = " or ".join(f"{vocabulary.display(index)!r} ({vocabulary.wnid(index)})" for index in sorted(several[1]))
         raise UnsupportedError(
             f"{setting}: the class {_short(several[0])} may be {may}, of {known.words}; name it by what is meant"
         )
-    outputs = tuple(next(iter(each)) for each in found)
+    outputs = tuple(next(iter(candidates)) for candidates in choices)
     first: dict[int, str] = {}
     for name, output in zip(names, outputs, strict=True):
         if output in first:
@@ -253,11 +257,11 @@ def matched(names: Sequence[str], known: Known, setting: str, model: str) -> tup
     return outputs
 
 
-def _refuse_own_numbers(names: Sequence[str], known: Known, setting: str) -> None:
-    """Refuses classes that are numbered 0, 1, 2, … or 1, 2, 3, …: most likely by themselves, not by the outputs.
+def _refuse_own_numbers(names: Sequence[str], known: KnownOutputs, setting: str) -> None:
+    """Refuses classes that are numbered 0, 1, 2, … or 1, 2, 3, …: most likely not by the outputs.
 
     Raises:
-        UnsupportedError: As said.
+        UnsupportedError: If they are.
     """
     ids = set(known.vocabulary.ids)
     if len(names) >= len(ids) or not all(name.strip().isdecimal() and name not in ids for name in names):
@@ -265,12 +269,12 @@ def _refuse_own_numbers(names: Sequence[str], known: Known, setting: str) -> Non
     numbers = sorted(int(name) for name in names)
     if numbers in (list(range(len(numbers))), list(range(1, len(numbers) + 1))):
         raise UnsupportedError(
-            f"{setting}: the {len(names):,} classes are numbered from {numbers[0]} on, which says nothing about the"
+            f"{setting}: the {len(names):,} classes are numbered from {numbers[0]} on, which does not identify the"
             f" outputs: {known.words}; name them by {_example(known)}"
         )
 
 
-def _unknown(unknown: Sequence[str], known: Known) -> str:
+def _unknown(unknown: Sequence[str], known: KnownOutputs) -> str:
     near = known.vocabulary.nearest(unknown[0])
     nearest = f"the nearest: {', '.join(map(repr, near))}" if near else f"names are such as {_example(known)}"
     more = f" and {len(unknown) - 1:,} more" if len(unknown) > 1 else ""
@@ -279,16 +283,16 @@ def _unknown(unknown: Sequence[str], known: Known) -> str:
 
 
 def ways_out() -> str:
-    """What else can be done about classes that do not match, for messages."""
+    """Lists other remedies for classes that do not match, for messages."""
     return (
         f"give the names of the outputs ({OPTION} FILE, for checkpoints), fine-tune the model on these classes, or use"
         " a dual encoder"
     )
 
 
-def _example(known: Known) -> str:
+def _example(known: KnownOutputs) -> str:
     vocabulary = known.vocabulary
-    shown = ", ".join(repr(vocabulary.display(each)) for each in range(min(SHOWN, len(vocabulary))))
+    shown = ", ".join(repr(vocabulary.display(index)) for index in range(min(SHOWN, len(vocabulary))))
     first = vocabulary.wnid(0)
     return shown if first == vocabulary.display(0) else f"{shown}, or WordNet ids such as {first}"
 

@@ -1,11 +1,11 @@
 """Decoders defined by CLIP-CC-Bench's configuration files: ``--plugin FILE.yaml`` registers one.
 
 Only the section ``decoder`` is used. ``path`` is relative to the parent of CLIP-CC-Bench's folder, else to that folder,
-else to the file; if there is no such folder, the type's weights come from the hub. ``max_length`` counts
-tokens, instruction and all. ``device_map: auto`` shares a language model among all GPUs that a process sees: as testbed
-has a process for each GPU, it is for runs with one of them. A device is where the model runs whatever the run says;
-without the key it runs where the run says. ``trust_remote_code: true`` lets the code of a folder of
-sentence-transformers run; the other types run none.
+else to the file; if there is no such folder, the type's weights come from the hub. ``max_length`` counts tokens,
+including the instruction. ``device_map: auto`` shares a language model among all GPUs that a process sees: as testbed
+has a process for each GPU, it is for runs with one of them. A device overrides the run's; without the key the model
+runs on the run's device. ``trust_remote_code: true`` lets the code of a folder of sentence-transformers run; the other
+types run none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.data.sets.clip_cc_config import ClipCcConfig, Decoder, read_config
+from testbed.data.sets.clip_cc_config import ClipCcConfig, DecoderConfig, read_config
 from testbed.errors import DefinitionError
 from testbed.inputs import once_for_inputs
 from testbed.models import sentence_transformers_models
@@ -25,7 +25,7 @@ from testbed.models.loading.hub_folder import HubFolder, trusted_by_user
 from testbed.models.sentence_transformers_models import MINILM, minilm_folder, source_of
 from testbed.models.transformers_clip import REPOSITORY
 from testbed.paths import expanded
-from testbed.registry.table import Source
+from testbed.registry.table import DefinitionSource
 
 if TYPE_CHECKING:
     from testbed.registry.catalog import Catalog
@@ -39,7 +39,7 @@ TYPES = (*KINDS, *ALIASES, KALM, SENTENCES, MINILM)
 def register(path: Path, catalog: Catalog) -> FolderEncoder:
     """Registers the decoder of a configuration file under its name.
 
-    CLIP-CC-Bench's files have the names of decoders that testbed knows, too: the file's then takes the place of ours.
+    CLIP-CC-Bench's files use names of testbed's own decoders: the file's then replaces testbed's.
 
     Raises:
         DefinitionError: If the file is invalid.
@@ -48,7 +48,9 @@ def register(path: Path, catalog: Catalog) -> FolderEncoder:
     # The folder of its weights, and whether code in it may run, depend on the inputs.
     make = once_for_inputs(partial(from_config, read_config(path)))
     made = make()
-    catalog.models.add_made(made.name, make, Source(str(path), 0), instead_of=sentence_transformers_models.__file__)
+    catalog.models.add_made(
+        made.name, make, DefinitionSource(str(path), 0), instead_of=sentence_transformers_models.__file__
+    )
     return made
 
 
@@ -90,7 +92,7 @@ def from_config(config: ClipCcConfig) -> FolderEncoder:
     )
 
 
-def _kind(given: Decoder) -> str:
+def _kind(given: DecoderConfig) -> str:
     return ALIASES.get(given.type, given.type)
 
 
@@ -102,17 +104,17 @@ def _folder(config: ClipCcConfig) -> str | None:
     base = config.base_dir()
     path = expanded(written)
     candidates = dict.fromkeys([base.parent / path, base / path, config.path.parent / path])
-    found = next((each for each in candidates if each.is_dir()), None)
+    folder = next((candidate for candidate in candidates if candidate.is_dir()), None)
     kind = _kind(config.decoder)
     hub = KINDS[kind].hub if kind in KINDS else KALM_HUB if kind == KALM else source_of(written)
-    if found is None and config.decoder.type != MINILM and REPOSITORY.fullmatch(hub):
+    if folder is None and config.decoder.type != MINILM and REPOSITORY.fullmatch(hub):
         log.warning(
             "%s: there is no folder %s; using %s from the Hugging Face hub", config.path, base.parent / path, hub
         )
-    return str(found.absolute()) if found is not None else None
+    return str(folder.absolute()) if folder is not None else None
 
 
-def _sentence_files(path: Path, given: Decoder, folder: str | None) -> HubFolder:
+def _sentence_files(path: Path, given: DecoderConfig, folder: str | None) -> HubFolder:
     code = given.trust_remote_code or trusted_by_user(given.name)
     if given.type == MINILM:
         if given.path is not None and folder is None:

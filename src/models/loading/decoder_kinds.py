@@ -20,11 +20,11 @@ class DecoderKind:
         network: The prefix of its class names in transformers, such as ``"Qwen2"``.
         model_types: The allowed model types in its configuration.
         template: The prefix of each text, with ``{}`` for the instruction.
-        pooling: Which last hidden states make the embedding: ``"last"``, the last token's; ``"mean"``, the mean of
+        pooling: The last hidden states that make the embedding: ``"last"``, the last token's; ``"mean"``, the mean of
             all; ``"latent"``, as NV-Embed's: the mean over the text's own tokens after attention to learned vectors.
         padding: The side at which shorter texts of a batch are padded.
         end: The token that ends each text; None for none.
-        causal: Whether tokens only attend to previous ones.
+        causal: True if tokens only attend to previous ones.
         task: The default instruction.
         max_length: The maximum number of tokens of a text, including the instruction.
     """
@@ -50,7 +50,7 @@ class DecoderKind:
         return self.template.replace("{}", task) if task else ""
 
     def spec(self) -> dict[str, Any]:
-        """What determines embeddings besides instruction, length and weights."""
+        """Returns what determines embeddings besides instruction, length and weights."""
         parts = ("network", "pooling", "padding", "end", "causal")
         return {**{part: getattr(self, part) for part in parts}, "normalized": True}
 

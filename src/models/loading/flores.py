@@ -70,7 +70,7 @@ def flores_code(language: str) -> str:
 
 
 def nllb_tokenizer(tokenizer: Any, code: str) -> Any:
-    """open_clip's tokenizer of an NLLB-CLIP model, set to a language.
+    """Returns open_clip's tokenizer of an NLLB-CLIP model, set to a language.
 
     Args:
         tokenizer: open_clip's; it is changed, and returned.

@@ -29,9 +29,10 @@ class FolderEncoder(TextEncoder):
         files: The folder.
         library: The package that it needs.
         device_map: A device instead of the run's, or accelerate's way to share it among all GPUs.
-        about: What determines embeddings besides instruction, length, weights and the folder's configuration.
+        about: The rest of what determines embeddings besides instruction, length, weights and the folder's
+            configuration.
         torch_dtype: The precision of its weights; None for the run's.
-        attention: How attention is computed, as transformers calls it; None for the usual way.
+        attention: The implementation of attention, as transformers calls it; None for the usual way.
         **options: See `TextEncoder`.
     """
 
@@ -55,7 +56,7 @@ class FolderEncoder(TextEncoder):
         self.attention = attention
 
     def spec(self) -> dict[str, Any]:
-        """What determines the embeddings besides the weights."""
+        """Returns what determines the embeddings besides the weights."""
         self.require_library()
         self.folder.require_no_code()
         network = {"library": self.library, **self.about, "config": self.folder.configuration()}
@@ -94,7 +95,7 @@ class FolderEncoder(TextEncoder):
             raise MissingExtraError(self.library, EXTRA, self.name)
 
     def sharing(self) -> str | None:
-        """How to share the network among GPUs; None for one device.
+        """Returns how to share the network among GPUs; None for one device.
 
         Raises:
             MissingExtraError: If accelerate, which does that, is not installed.
@@ -119,7 +120,7 @@ def _require_device(name: str, device: str) -> None:
     if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
         raise RunError(
             f"{name}: its device_map is {device!r}, but there are {torch.cuda.device_count()} GPUs here; write another"
-            " device, or leave the key out: it then runs where --gpus says"
+            " device, or leave the key out: it then runs on those of --gpus"
         )
 
 

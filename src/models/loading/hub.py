@@ -22,7 +22,7 @@ def hub_file(
         repository: ``owner/name``.
         files: File names, the preferred one first.
         revision: A branch, tag or commit; None is the main branch.
-        fetch: Whether to download it if it is not in the cache.
+        fetch: Downloads it if it is not in the cache.
 
     Returns:
         The path in the hub's cache, or None if it is missing and ``fetch`` is False.
@@ -58,7 +58,7 @@ def url_file(name: str, url: str, path: Path, fetch: bool = True, sha256: str | 
         name: The model, for messages.
         url: The file's address.
         path: The place.
-        fetch: Whether to download it if it is missing.
+        fetch: Downloads it if it is missing.
         sha256: The prefix of the digest that a downloaded file must have.
 
     Returns:
@@ -85,8 +85,8 @@ def url_file(name: str, url: str, path: Path, fetch: bool = True, sha256: str | 
 
 def hash_in_name(url: str) -> str | None:
     """The prefix of the SHA-256 digest in the names of published checkpoints: ``resnet18-f37072fd.pth``."""
-    found = re.search(r"-([a-f0-9]{8,})\.[a-z]+$", url)
-    return found[1] if found else None
+    match = re.search(r"-([a-f0-9]{8,})\.[a-z]+$", url)
+    return match[1] if match else None
 
 
 def torch_hub_path(url: str) -> Path:

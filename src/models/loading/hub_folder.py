@@ -25,9 +25,9 @@ CONFIGURATIONS = ("config.json", "config_sentence_transformers.json", "sentence_
 
 
 def trusted_by_user(name: str) -> bool:
-    """Whether the user lets a model's repository run code, see `Inputs.trusted_code`."""
+    """Checks whether the user allows a model's repository to run code, see `Inputs.trusted_code`."""
     said = active().trusted_code.strip()
-    return said == "1" or name in [each.strip() for each in said.split(",")]
+    return said == "1" or name in [part.strip() for part in said.split(",")]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class HubFolder:
     Attributes:
         name: The model, for messages.
         source: The absolute path of a folder, or ``owner/name`` on the Hugging Face hub.
-        code: Whether code in the folder may be run; None if it is never run.
+        code: True if code in the folder may be run; None if it is never run.
     """
 
     name: str
@@ -48,49 +48,55 @@ class HubFolder:
         """The folder, downloaded if necessary.
 
         Args:
-            fetch: Whether to download it if it is missing.
-            weights: Whether the weights are needed, or only the small files.
+            fetch: Downloads it if it is missing.
+            weights: True if the weights are needed, not only the small files.
 
         Returns:
             The folder, or None if it is missing and ``fetch`` is False.
 
         Raises:
-            WeightsError: If it is not available; says what to put where.
+            WeightsError: If it is not available; the message names the files and their place.
         """
         if not REPOSITORY.fullmatch(self.source):
             folder = Path(self.source)
             if not folder.is_dir():
                 raise WeightsError(f"{self.name}: there is no folder {folder}")
             return folder
-        found = self._cached()
-        if found is not None and not self._lacks_code(found) and (not weights or not missing_weights(found)):
-            return found
-        return self._fetched(found, weights) if fetch else None
+        cached = self._cached()
+        if cached is not None and not self._lacks_code(cached) and (not weights or not missing_weights(cached)):
+            return cached
+        return self._fetched(cached, weights) if fetch else None
 
     def _cached(self) -> Path | None:
         from huggingface_hub import snapshot_download
 
         try:
-            found = Path(snapshot_download(self.source, local_files_only=True))
+            folder = Path(snapshot_download(self.source, local_files_only=True))
         except Exception:  # the hub's client may raise anything if it is not cached
             return None
-        return found if (found / "config.json").is_file() else None
+        return folder if (folder / "config.json").is_file() else None
 
-    def _lacks_code(self, found: Path) -> bool:
-        """Whether code to run was not downloaded, because it was not trusted before."""
-        references = code_references(found) if self.code else ()
-        return any(not (found / f"{each.rpartition('.')[0]}.py").is_file() for each in references if "--" not in each)
+    def _lacks_code(self, folder: Path) -> bool:
+        """Checks whether code to run was not downloaded, because it was not trusted before."""
+        references = code_references(folder) if self.code else ()
+        return any(
+            not (folder / f"{reference.rpartition('.')[0]}.py").is_file()
+            for reference in references
+            if "--" not in reference
+        )
 
-    def _fetched(self, found: Path | None, weights: bool) -> Path:
+    def _fetched(self, cached: Path | None, weights: bool) -> Path:
         from huggingface_hub import constants, snapshot_download
 
         url = f"{constants.ENDPOINT}/{self.source}"
-        lacking = f", which lacks {missing_weights(found)}" if found is not None else ""
+        lacking = f", which lacks {missing_weights(cached)}" if cached is not None else ""
         place = (
             f"the Hugging Face cache, {constants.HF_HUB_CACHE}{lacking} ('hf download {self.source}' does both), or put"
             " config.json, the tokenizer's files and *.safetensors into a folder, and name that"
         )
-        patterns = [each for each in WANTED if weights or each != "*.safetensors"] + (["*.py"] if self.code else [])
+        patterns = [pattern for pattern in WANTED if weights or pattern != "*.safetensors"] + (
+            ["*.py"] if self.code else []
+        )
         try:
             require_host(self.name, url, place)
             folder = snapshot_download(self.source, allow_patterns=patterns, ignore_patterns=list(UNWANTED))
@@ -117,7 +123,7 @@ class HubFolder:
                 " transformers, model.save_pretrained(FOLDER) writes them)"
             )
         files = weight_files(folder)
-        files += [path for part in parts(folder) for each in TOKENIZER_FILES if (path := part / each).is_file()]
+        files += [path for part in parts(folder) for name in TOKENIZER_FILES if (path := part / name).is_file()]
         return [*files, *sorted(folder.glob("*.py"))] if self.code else files
 
     def configuration(self) -> dict[str, Any]:
@@ -137,7 +143,7 @@ class HubFolder:
         return content
 
     def adds_end(self) -> bool:
-        """Whether its tokenizer should end each text with the end token, by ``add_eos_token``."""
+        """Checks whether its tokenizer should end each text with the end token, by ``add_eos_token``."""
         folder = self.folder(weights=False)
         assert folder is not None
         return any(adds_end(part) for part in parts(folder))
@@ -215,8 +221,8 @@ class PackageFolder(HubFolder):
 def parts(folder: Path) -> list[Path]:
     """The folder, and those below it that sentence-transformers' list of modules names."""
     named = [str(module.get("path", "")) for module in _modules(folder)]
-    found = [folder / each for each in named if each and _is_within(each)]
-    return [folder, *(each for each in found if each.is_dir())]
+    folders = [folder / name for name in named if name and _is_within(name)]
+    return [folder, *(path for path in folders if path.is_dir())]
 
 
 def _is_within(path: str) -> bool:
@@ -224,7 +230,7 @@ def _is_within(path: str) -> bool:
 
 
 def content_of(path: Path) -> Any:
-    """What a JSON file says; None if it cannot be read."""
+    """Returns the content of a JSON file; None if it cannot be read."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -233,7 +239,7 @@ def content_of(path: Path) -> Any:
 
 def _modules(folder: Path) -> list[dict[str, Any]]:
     modules = content_of(folder / MODULES)
-    return [each for each in modules if isinstance(each, dict)] if isinstance(modules, list) else []
+    return [module for module in modules if isinstance(module, dict)] if isinstance(modules, list) else []
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -257,13 +263,13 @@ def missing_weights(folder: Path) -> str:
 
 
 def adds_end(folder: Path) -> bool:
-    """Whether a folder's tokenizer should end each text with the end token, by ``add_eos_token``."""
+    """Checks whether a folder's tokenizer should end each text with the end token, by ``add_eos_token``."""
     content = content_of(folder / "tokenizer_config.json")
     return isinstance(content, dict) and content.get("add_eos_token") is True
 
 
 def code_references(folder: Path) -> Iterator[str]:
-    """What the folder's configurations name that is neither transformers' nor sentence-transformers' own."""
+    """Returns the names in the folder's configurations that are neither transformers' nor sentence-transformers'."""
     for module in _modules(folder):
         kind = str(module.get("type", ""))
         if not kind.startswith(LIBRARY):
@@ -273,4 +279,4 @@ def code_references(folder: Path) -> Iterator[str]:
             content = content_of(part / file)
             named = content.get("auto_map") if isinstance(content, dict) else None
             for reference in named.values() if isinstance(named, dict) else [named]:
-                yield from (str(each) for each in (reference if isinstance(reference, list) else [reference]) if each)
+                yield from (str(text) for text in (reference if isinstance(reference, list) else [reference]) if text)

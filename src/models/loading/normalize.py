@@ -26,8 +26,8 @@ def split(
 
     Args:
         name: The model's name, for messages.
-        transform: A transform; that of the user is not changed.
-        normalization: What the definition says besides.
+        transform: A transform; it is not changed.
+        normalization: The definition's own normalization.
 
     Returns:
         The transform without it, the normalization, and whether anything was split off.
@@ -35,10 +35,10 @@ def split(
     Raises:
         DefinitionError: If images would be normalized twice.
     """
-    found = _split(transform)
-    if found is None:
+    parts = _split(transform)
+    if parts is None:
         return transform, normalization, False
-    rest, mean, std = found
+    rest, mean, std = parts
     if mean == [0.0] * 3 and std == [1.0] * 3:  # it changes nothing
         return rest, normalization, normalization is None
     if normalization is not None:
@@ -67,8 +67,8 @@ def _split(transform: Any) -> tuple[Any, list[float], list[float]] | None:
 
 
 def _kind(step: Any) -> str:
-    """The name of the class of torch or torchvision that says what a step does; empty for all others."""
-    doing = next((each for each in type(step).__mro__ if _DOING & vars(each).keys()), None)
+    """Returns the name of the torch or torchvision class of a step; empty for all others."""
+    doing = next((base for base in type(step).__mro__ if _DOING & vars(base).keys()), None)
     known = doing is not None and (
         f"{doing.__module__}.".startswith((f"{_LIBRARY}.", "timm.data.transforms.", "torch.nn.modules."))
     )
@@ -95,10 +95,10 @@ def _with(transform: Any, steps: Iterable[Any]) -> Any:
 
 
 def _preset(transform: Any) -> Any:
-    """torchvision's preset of a classifier, without normalization."""
-    sizes = [list(each) for each in (transform.resize_size, transform.crop_size)]
+    """Returns torchvision's preset of a classifier, without normalization."""
+    sizes = [list(size) for size in (transform.resize_size, transform.crop_size)]
     interpolation = getattr(transform.interpolation, "value", None)
-    if all(len(each) == 1 for each in sizes) and interpolation in INTERPOLATIONS:
+    if all(len(size) == 1 for size in sizes) and interpolation in INTERPOLATIONS:
         return StandardTransform(sizes[0][0], sizes[1][0], interpolation)
     other = copy.copy(transform)
     other.mean, other.std = [0.0] * 3, [1.0] * 3
@@ -106,15 +106,15 @@ def _preset(transform: Any) -> Any:
 
 
 def _numbers(step: Any) -> tuple[list[float], list[float]] | None:
-    """Mean and deviation of three channels; None if they are of something else."""
+    """Returns mean and deviation of three channels; None if they are of something else."""
     mean, std = _three(step.mean), _three(step.std)
     return (mean, std) if mean is not None and std is not None and min(std) > 0 else None
 
 
 def _three(given: Any) -> list[float] | None:
     if hasattr(given, "tolist"):
-        given = [_decimal(each) for each in given.reshape(-1)]
-    values = [float(each) for each in (given if isinstance(given, Sequence) else [given])]
+        given = [_decimal(value) for value in given.reshape(-1)]
+    values = [float(value) for value in (given if isinstance(given, Sequence) else [given])]
     return values * 3 if len(values) == 1 else values if len(values) == 3 else None
 
 

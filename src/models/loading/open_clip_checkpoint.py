@@ -1,4 +1,4 @@
-"""Your own checkpoint for open_clip: what its tensors say of its network, its activation, and how it is loaded.
+"""Your own checkpoint for open_clip: the network and activation that its tensors imply, and loading it.
 
 Its sizes may have been set in training by ``--force-image-size`` and ``--force-context-length``; open_clip would
 interpolate them to its configuration. ``--siglip`` adds a bias.
@@ -33,7 +33,7 @@ TEXTS = ("positional_embedding", "text.positional_embedding")
 
 
 def as_trained(config: Mapping[str, Any], state: Mapping[str, Any], what: str) -> tuple[dict[str, Any], list[str]]:
-    """How the network that a state dict was saved from differs from its configuration.
+    """Compares the network that a state dict was saved from with its configuration.
 
     Args:
         config: The architecture's.
@@ -44,25 +44,25 @@ def as_trained(config: Mapping[str, Any], state: Mapping[str, Any], what: str) -
         Some of ``image_size`` (pixels), ``context_length`` (tokens) and ``init_logit_bias``; and the same for people.
 
     Raises:
-        WeightsError: If the positional embedding is of no square image.
+        WeightsError: If the positional embedding does not fit a square image.
     """
-    found: dict[str, Any] = {}
+    differences: dict[str, Any] = {}
     said = []
     usual = config["vision_cfg"].get("image_size", 224)
     side = _side(state, usual, what)
     if side is not None:
-        found["image_size"] = side
+        differences["image_size"] = side
         said.append(f"images of {side} pixels, not {_size(usual)}, as its positional embedding has")
     text = config.get("text_cfg") or {}
     known = text.get("context_length", CONTEXT_LENGTH)
     length = next((int(state[name].shape[0]) for name in TEXTS if name in state), None)
     if length is not None and (length := length - bool(text.get("embed_cls"))) != known:
-        found["context_length"] = length
+        differences["context_length"] = length
         said.append(f"texts of {length} tokens, not {known}, as its positional embedding has")
     if "logit_bias" in state and config.get("init_logit_bias") is None:
-        found["init_logit_bias"] = 0.0  # which the file's replaces
+        differences["init_logit_bias"] = 0.0  # which the file's replaces
         said.append("with SigLIP's bias")
-    return found, said
+    return differences, said
 
 
 def configured(config: dict[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _side(state: Mapping[str, Any], usual: Any, what: str) -> int | None:
         grid = math.isqrt(places - extra)
         if grid * grid != places - extra:
             raise WeightsError(
-                f"{what}: the positional embedding {name} has {places} places, which are no square of patches of"
+                f"{what}: the positional embedding {name} has {places} places, which do not form a square of patches of"
                 f" {patch} pixels; the architecture has images of {_size(usual)}"
             )
         return grid * patch
@@ -102,15 +102,15 @@ def _size(size: Any) -> str:
 
 
 def in_file(config: Mapping[str, Any], weights: WeightsSource) -> tuple[dict[str, Any], list[str]]:
-    """What `as_trained` finds in a file; nothing if it is missing or cannot be read, which loading it will say."""
+    """Returns `as_trained` for a file; nothing if it is missing or cannot be read, which loading reports."""
     try:
         path = Path((weights.files(fetch=False) or ())[0])
     except (WeightsError, IndexError):
         return {}, []
-    found = shapes(path)
-    if found is None:
+    entry = shapes(path)
+    if entry is None:
         return {}, []
-    state = {name.removeprefix("module."): value for name, value in found.state.items()}
+    state = {name.removeprefix("module."): value for name, value in entry.state.items()}
     return as_trained(config, state, f"the checkpoint {path}")
 
 
@@ -149,7 +149,7 @@ def load_into(network: Any, path: Path, name: str) -> None:
     """Loads a checkpoint into a network as open_clip does.
 
     Raises:
-        WeightsError: If it cannot be read or does not fit; says what was found.
+        WeightsError: If it cannot be read or does not fit; the message describes its content.
     """
     import open_clip
 

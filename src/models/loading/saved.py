@@ -1,4 +1,4 @@
-"""What training scripts save beside the weights: how images were prepared, and in which order the classes are.
+"""Options that training scripts save beside the weights: image preparation, and the order of the classes.
 
 Read are timm's ``config.json`` in the checkpoint's folder, and in the checkpoint itself the entries ``pretrained_cfg``
 (timm's configuration), ``config`` and ``args`` (the arguments of timm's and torchvision's training scripts),
@@ -41,20 +41,22 @@ NAMES = ("class_to_idx", "idx_to_class", "class_names", "classes", "label_names"
 OF_FOLDERS = ("torch/image_folder", "torch/folder")  # timm's names of torchvision's reader
 LARGEST_SIDE = 1 << 20  # pixels
 CROP_PCT = 0.875  # timm's, where a configuration has none
-# A list of texts is one of class names if its key says so; a mapping between names and 0, 1, 2, … is nothing else.
+# A list of texts is one of class names if its key is one of these; a mapping between names and 0, 1, 2, … is nothing
+# else.
 _TELLING = re.compile(r"class|label|categor|(^|\.)names$", re.IGNORECASE)
 DEEPEST = 5  # entries within entries
 FEWEST = 2
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedPreprocessing:
     """Preprocessing that was saved with a checkpoint.
 
     Attributes:
-        preprocessing: What was saved; None for what was not. Without ``resize`` the architecture's share is cropped.
-        where: Where it was found, such as ``args in epoch_3.pth``.
-        unused: What was saved for tests and is not used, for people.
+        preprocessing: The saved fields; None for those that were not. Without ``resize`` the architecture's share is
+            cropped.
+        where: Its place, such as ``args in epoch_3.pth``.
+        unused: Fields saved for tests and is not used, for people.
     """
 
     preprocessing: Preprocessing
@@ -62,24 +64,24 @@ class Saved:
     unused: str = ""
 
 
-def saved_preprocessing(path: Path, architecture: str) -> Saved | None:
-    """The preprocessing that was saved with a checkpoint; None if none was, or the file is missing or not readable.
+def saved_preprocessing(path: Path, architecture: str) -> SavedPreprocessing | None:
+    """Returns the preprocessing that was saved with a checkpoint; None if there is none, or the file is not readable.
 
     Args:
         path: The checkpoint.
         architecture: The architecture's name; a ``config.json`` of another architecture belongs to another checkpoint.
 
     Raises:
-        WeightsError: If what was saved cannot be used; says why.
+        WeightsError: If what was saved cannot be used; the message gives the reason.
     """
     for where, options in _options(path, architecture):
-        found = _preprocessing(options, f"{where} says")
-        if found != Preprocessing():
-            return Saved(found, where, _of_tests(options, where, found))
+        preprocessing = _preprocessing(options, f"{where} says")
+        if preprocessing != Preprocessing():
+            return SavedPreprocessing(preprocessing, where, _of_tests(options, where, preprocessing))
     return None
 
 
-def _of_tests(options: Mapping[str, Any], where: str, found: Preprocessing) -> str:
+def _of_tests(options: Mapping[str, Any], where: str, preprocessing: Preprocessing) -> str:
     """The size and crop that timm's validate takes for tests, where they are others than those of training."""
     size, share = options.get("test_input_size"), options.get("test_crop_pct")
     if not size and not share:
@@ -94,14 +96,14 @@ def _of_tests(options: Mapping[str, Any], where: str, found: Preprocessing) -> s
         resize = _resize(tested, crop, where) if crop else None
     except WeightsError:
         return ""
-    if crop is None or (resize, crop) == (found.resize, found.crop):
+    if crop is None or (resize, crop) == (preprocessing.resize, preprocessing.crop):
         return ""
     names = " and ".join(key for key, value in (("test_input_size", size), ("test_crop_pct", share)) if value)
     return f"{names} of {where} not used: --image-size {resize} {crop} evaluates as timm's validate does"
 
 
 def contents(path: Path) -> Any:
-    """What a checkpoint file holds, its tensors without content; read once as long as it does not change.
+    """Returns the content of a checkpoint file, its tensors without content; cached as long as it does not change.
 
     Raises:
         WeightsError: If it is missing or cannot be read.
@@ -122,10 +124,10 @@ def shapes(path: Path) -> FoundState | None:
 
 
 def saved_class_order(path: Path, architecture: str, classes: int | None) -> ClassOrder | None:
-    """The order of a checkpoint's outputs as it was saved with it; None if it was not.
+    """Returns the order of a checkpoint's outputs as it was saved with it; None if it was not.
 
     A list of class names comes first, wherever it is if it has a name for each output; else the arguments of timm's
-    training script say how its reader sorted them.
+    training script show how its reader sorted them.
 
     Args:
         path: The checkpoint.
@@ -133,20 +135,20 @@ def saved_class_order(path: Path, architecture: str, classes: int | None) -> Cla
         classes: The number of outputs, if known.
 
     Raises:
-        DataError: If what was saved cannot be used; says why.
+        DataError: If what was saved cannot be used; the message gives the reason.
     """
     for where, options in _options(path, architecture, whole=True):
         for name in NAMES:
             value = options.get(name)
             if not isinstance(value, Mapping | list | tuple):
                 continue
-            if any(isinstance(each, str) and not each.isdigit() for each in _flat(value)):
+            if any(isinstance(item, str) and not item.isdigit() for item in _flat(value)):
                 place = f"{name} in {where.removeprefix('entries in ')}"
                 if where.startswith("pretrained_cfg") and len(value) != classes:
                     continue  # of the weights that it was fine-tuned from
                 return listed(dict(value) if isinstance(value, Mapping) else value, place, classes)
-    if (found := _named_outputs(path, classes)) is not None:
-        return found
+    if (order := _named_outputs(path, classes)) is not None:
+        return order
     for where, options in _options(path, architecture):
         if "class_map" in options:
             return _readers_order(options, where, path, classes)
@@ -159,10 +161,10 @@ def _named_outputs(path: Path, classes: int | None) -> ClassOrder | None:
         stamp = os.stat(path)
         key = [str(path), stamp.st_mtime_ns, stamp.st_ctime_ns, stamp.st_ino, stamp.st_size, classes]
         read = partial(open_checkpoint, path, content=False)
-        found = remembered("names", key, ["torch", "safetensors"], [__file__], lambda: _name_lists(read(), classes))
+        lists = remembered("names", key, ["torch", "safetensors"], [__file__], lambda: _name_lists(read(), classes))
     except (OSError, WeightsError):
         return None
-    return _listed_once(found, path.name, classes)
+    return _listed_once(lists, path.name, classes)
 
 
 def _flat(value: Any) -> list[Any]:
@@ -175,7 +177,7 @@ def _readers_order(options: Mapping[str, Any], where: str, path: Path, classes: 
     if given:
         root = str(options.get("data_dir") or options.get("data") or "")
         places = [Path(str(given)), Path(root) / str(given), path.parent / Path(str(given)).name]
-        file = next((each for each in places if each.is_file() and each.suffix == ".txt"), None)
+        file = next((place for place in places if place.is_file() and place.suffix == ".txt"), None)
         if file is None:
             raise DataError(
                 f"{where} says that it was trained with the class map {given}, a file which is not here or not text;"
@@ -188,7 +190,7 @@ def _readers_order(options: Mapping[str, Any], where: str, path: Path, classes: 
 
 
 def trained_from_scratch(path: Path) -> bool:
-    """Whether the arguments of torchvision's training script say that it began without published weights."""
+    """Checks whether the arguments of torchvision's training script start without published weights."""
     return any(
         "weights" in options and not options["weights"] and not options.get("pretrained")
         for where, options in _options(path, "")
@@ -197,7 +199,7 @@ def trained_from_scratch(path: Path) -> bool:
 
 
 def _options(path: Path, architecture: str, whole: bool = False) -> list[tuple[str, Mapping[str, Any]]]:
-    """Where options may be, the nearest to the weights first; with ``whole``, first of all the file's own entries."""
+    """Yields where options may be, the nearest to the weights first; with ``whole``, the file's own entries first."""
     try:
         stamp = os.stat(path)
         key = [str(path), stamp.st_mtime_ns, stamp.st_ctime_ns, stamp.st_ino, stamp.st_size]
@@ -205,14 +207,14 @@ def _options(path: Path, architecture: str, whole: bool = False) -> list[tuple[s
         entries, names = remembered("saved", key, ["torch", "safetensors"], [__file__], lambda: read()[1:])
     except (OSError, WeightsError):
         return []
-    found = [(f"{name} in {path.name}", entries[name]) for name in ENTRIES if name in entries]
+    options = [(f"{name} in {path.name}", entries[name]) for name in ENTRIES if name in entries]
     config = _config_file(path.parent / CONFIG, architecture)
     beside = [(f"{CONFIG} beside {path.name}", config)] if config else []
-    return [*([(f"entries in {path.name}", names)] if whole else []), *found, *beside]
+    return [*([(f"entries in {path.name}", names)] if whole else []), *options, *beside]
 
 
 def _config_file(path: Path, architecture: str) -> Mapping[str, Any] | None:
-    """timm's configuration in a folder, if there is one of this architecture."""
+    """Returns timm's configuration in a folder, if there is one of this architecture."""
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -226,7 +228,7 @@ def _config_file(path: Path, architecture: str) -> Mapping[str, Any] | None:
 
 @lru_cache(maxsize=64)
 def _opened(path: Path, modified: int, size: int) -> tuple[Any, dict[str, Mapping[str, Any]], dict[str, Any]]:
-    """What a file holds, tensors without content; the entries that hold options, and those that hold class names."""
+    """Opens a file, tensors without content, with the entries that hold options, and those that hold class names."""
     loaded = open_checkpoint(path, content=False)
     entries = {}
     for name in ENTRIES if isinstance(loaded, Mapping) else ():
@@ -239,7 +241,7 @@ def _opened(path: Path, modified: int, size: int) -> tuple[Any, dict[str, Mappin
 
 
 def _preprocessing(options: Mapping[str, Any], what: str) -> Preprocessing:
-    """Options by timm's or torchvision's names, as preprocessing."""
+    """Reads options by timm's or torchvision's names, as preprocessing."""
     mode = options.get("crop_mode") or "center"
     if mode != "center":
         raise WeightsError(f"{what} crop_mode {mode!r}; give checkpoint_model(…) a transform in a definition file")
@@ -257,21 +259,21 @@ def _preprocessing(options: Mapping[str, Any], what: str) -> Preprocessing:
 
 
 def _by_architecture(options: Mapping[str, Any], what: str) -> bool:
-    """Whether the share that is cropped was left to the architecture, as timm's scripts do without ``--crop-pct``."""
+    """Checks whether the cropped share was left to the architecture, as timm's scripts do without ``--crop-pct``."""
     return what.startswith("args") and not options.get("val_resize_size") and not options.get("crop_pct")
 
 
 def _crop(options: Mapping[str, Any], what: str) -> int | None:
     size = options.get("val_crop_size") or options.get("input_size") or options.get("img_size")
     sides = list(size[-2:]) if isinstance(size, list | tuple) else [size]
-    side = sides[0] if sides and all(each == sides[0] for each in sides) else 0
+    side = sides[0] if sides and all(side == sides[0] for side in sides) else 0
     if size is None or _is_side(side):
         return side or None
     raise WeightsError(f"{what} size {size!r}; expected one side of a square, or [3, side, side]")
 
 
 def _is_side(value: Any) -> bool:
-    """Whether a value is a number of pixels that the side of an image may have."""
+    """Checks whether a value is a number of pixels that the side of an image may have."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= LARGEST_SIDE
 
 
@@ -293,7 +295,7 @@ def _three(values: Any, what: str) -> tuple[float, float, float] | None:
         return None
     numbers = list(values) if isinstance(values, list | tuple) else []
     numbers = numbers * 3 if len(numbers) == 1 else numbers
-    if len(numbers) != 3 or not all(isinstance(each, int | float) and 0 <= each <= 1 for each in numbers):
+    if len(numbers) != 3 or not all(isinstance(number, int | float) and 0 <= number <= 1 for number in numbers):
         raise WeightsError(f"{what} {values!r}; expected three numbers from 0 to 1")
     return numbers[0], numbers[1], numbers[2]
 
@@ -306,11 +308,11 @@ def _name_lists(loaded: Any, classes: int | None) -> list[tuple[str, list[str]]]
     return [
         (place, names)
         for place, names in _lists(loaded)
-        if len(names) == classes and all(isinstance(each, str) and each for each in names)
+        if len(names) == classes and all(isinstance(name, str) and name for name in names)
     ]
 
 
-def _listed_once(found: Sequence[Sequence[Any]], file: str, classes: int | None) -> ClassOrder | None:
+def _listed_once(lists: Sequence[Sequence[Any]], file: str, classes: int | None) -> ClassOrder | None:
     """The order of the outputs, from the lists of names in a checkpoint; None if there is none.
 
     Args:
@@ -321,12 +323,12 @@ def _listed_once(found: Sequence[Sequence[Any]], file: str, classes: int | None)
     Raises:
         DataError: If several lists disagree.
     """
-    named = {place: tuple(names) for place, names in found if not all(name.isdecimal() for name in names)}
+    named = {place: tuple(names) for place, names in lists if not all(name.isdecimal() for name in names)}
     if not named:
         return None
     if len(set(named.values())) > 1:
         raise DataError(
-            f"{file} has several lists of {classes:,} class names that differ: {', '.join(named)}; say the names"
+            f"{file} has several lists of {classes:,} class names that differ: {', '.join(named)}; give the names"
             f" of the outputs: {OPTION} FILE"
         )
     place, names = next(iter(named.items()))
@@ -334,13 +336,13 @@ def _listed_once(found: Sequence[Sequence[Any]], file: str, classes: int | None)
 
 
 def _lists(value: Any, place: str = "", depth: int = 0) -> Iterator[tuple[str, list[Any]]]:
-    """Everything in a checkpoint that may be a list of names, with its place."""
+    """Yields everything in a checkpoint that may be a list of names, with its place."""
     value = vars(value) if isinstance(value, argparse.Namespace) else value
     if isinstance(value, list | tuple):
         if (
             _TELLING.search(place)
             and len(value) >= FEWEST
-            and all(isinstance(each, str) for each in value)
+            and all(isinstance(item, str) for item in value)
             and len(set(value)) == len(value)
         ):
             yield place, list(value)

@@ -27,7 +27,7 @@ class VLMEvalModel(Generator):
     """A model in VLMEvalKit's form.
 
     It is asked one message at a time: by ``generate(message, dataset=…)`` if its class derives from VLMEvalKit's
-    ``BaseModel`` or ``BaseAPI``, else by ``generate_inner(message, dataset=…)``; about what was said before, by
+    ``BaseModel`` or ``BaseAPI``, else by ``generate_inner(message, dataset=…)``; with earlier turns, by
     ``chat(messages, dataset=…)`` or ``chat_inner``. Pictures are files with the bytes of the data set. Its own prompts
     (``use_custom_prompt``, ``build_prompt``) are used. How text is generated is up to the class and its arguments.
 
@@ -39,7 +39,7 @@ class VLMEvalModel(Generator):
         model_type: As for `ModelDefinition`.
         eval_batch_size: For a class that derives from ``BaseAPI``: the number of messages that it is asked at a time,
             in threads.
-        **arguments: For the class.
+        **arguments: Arguments of the class.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class VLMEvalModel(Generator):
         eval_batch_size: int | None = None,
         **arguments: Any,
     ) -> None:
-        if not isinstance(cls, type) or not any(callable(getattr(cls, each, None)) for each in _ASKS):
+        if not isinstance(cls, type) or not any(callable(getattr(cls, name, None)) for name in _ASKS):
             raise DefinitionError(f"model {name!r}: a class with generate_inner(message, dataset=None) is expected")
         served = _derives(cls, "BaseAPI")
         super().__init__(
@@ -73,7 +73,11 @@ class VLMEvalModel(Generator):
     def _made(self) -> Any:
         """The object, after the modules of torch that it holds, if any."""
         made = self.cls(**self.arguments)
-        modules = [each for each in getattr(made, "__dict__", {}).values() if callable(getattr(each, "state_dict", 0))]
+        modules = [
+            attribute
+            for attribute in getattr(made, "__dict__", {}).values()
+            if callable(getattr(attribute, "state_dict", 0))
+        ]
         return (*modules, made) if modules and not callable(getattr(made, "state_dict", None)) else made
 
     def load(self, options: LoadOptions) -> LoadedVLMEvalModel:
@@ -86,7 +90,7 @@ class LoadedVLMEvalModel(LoadedGenerator):
     """A model in VLMEvalKit's form that has been made."""
 
     def __init__(self, definition: VLMEvalModel, model: Any, options: LoadOptions) -> None:
-        super().__init__(definition, _Asked(definition.name, model), options)
+        super().__init__(definition, _Adapter(definition.name, model), options)
         self.model = model
         self._pictures: list[str] = []  # the files of the row whose prompt is being built
         if callable(getattr(model, "set_dump_image", None)):
@@ -110,7 +114,7 @@ class LoadedVLMEvalModel(LoadedGenerator):
             return [as_parts(made, f"{_whose(self.model)}.build_prompt")]
 
 
-class _Asked:
+class _Adapter:
     """Asks an object in VLMEvalKit's form."""
 
     def __init__(self, name: str, model: Any) -> None:
@@ -143,14 +147,16 @@ class _Asked:
     def _method(self, outer: str, inner: str) -> Callable[..., Any]:
         """The method of VLMEvalKit's base class if the object has it, else the one that it leads to."""
         names = (outer, inner) if _derives(type(self.model), "BaseModel", "BaseAPI") else (inner, outer)
-        found: Callable[..., Any] = next(each for name in names if callable(each := getattr(self.model, name, None)))
-        return found
+        chosen: Callable[..., Any] = next(
+            method for name in names if callable(method := getattr(self.model, name, None))
+        )
+        return chosen
 
     def _generation(self, answer: Any) -> Generation:
-        """What the class returned, as an answer.
+        """Converts the result of the class to an answer.
 
         Raises:
-            RunError: If it is a failure, or no answer at all.
+            RunError: If it is a failure, or not an answer.
         """
         extra: dict[str, Any] = {}
         if isinstance(answer, tuple) and len(answer) == 3:  # of a class for an API
@@ -181,14 +187,14 @@ def line_of(row: Row) -> Any:
     """
     import pandas as pd
 
-    pictures = [base64.b64encode(each.eight_bits().data).decode() for each in row.pictures]
+    pictures = [base64.b64encode(picture.eight_bits().data).decode() for picture in row.pictures]
     image = {"image": pictures[0] if len(pictures) == 1 else pictures} if pictures else {}
     index = int(row.index) if row.index.isdecimal() else row.index
     return pd.Series({"index": index, **row.columns, **image}, dtype=object)
 
 
 def _derives(cls: type, *names: str) -> bool:
-    """Whether a class derives from one of VLMEvalKit's, the installed ones or testbed's in their place."""
+    """Checks whether a class derives from one of VLMEvalKit's, the installed ones or testbed's in their place."""
     return any(base.__name__ in names and base.__module__.startswith(_THEIRS) for base in cls.__mro__)
 
 

@@ -21,7 +21,7 @@ from testbed.inputs import once_for_inputs
 from testbed.models.api import ApiModel, usual_url
 from testbed.models.base.served import OPENAI
 from testbed.models.transformers_vlm import ImageTextModel
-from testbed.registry.table import Source
+from testbed.registry.table import DefinitionSource
 
 if TYPE_CHECKING:
     from testbed.models.base.definition import ModelDefinition
@@ -61,7 +61,7 @@ class VLMEvalConfig:
 
     Attributes:
         path: The file.
-        models: Name → what the file says of it.
+        models: Name → its entry in the file.
         data: Name → VLMEvalKit's name of the set.
     """
 
@@ -85,8 +85,12 @@ def read_config(path: Path) -> VLMEvalConfig:
     except (ValueError, RecursionError) as error:
         raise DefinitionError(f"{path} is not JSON: {error}") from error
     parts = [content.get(part) if isinstance(content, dict) else None for part in ("model", "data")]
-    for part, found in zip(("model", "data"), parts, strict=True):
-        if not isinstance(found, dict) or not found or not all(isinstance(each, dict) for each in found.values()):
+    for part, entries in zip(("model", "data"), parts, strict=True):
+        if (
+            not isinstance(entries, dict)
+            or not entries
+            or not all(isinstance(value, dict) for value in entries.values())
+        ):
             form = '{"model": {NAME: {…}}, "data": {NAME: {…}}}'
             raise DefinitionError(f"{path}: expected {form}; {part!r} is missing, empty or no such object")
     models, data = parts
@@ -96,7 +100,7 @@ def read_config(path: Path) -> VLMEvalConfig:
 
 
 def register(path: Path, catalog: Catalog) -> None:
-    """Registers the models of a configuration file that say what they are.
+    """Registers the models of a configuration file whose entries name a class.
 
     Raises:
         DefinitionError: If the file is invalid, or a model is of a class that is not known here.
@@ -107,7 +111,7 @@ def register(path: Path, catalog: Catalog) -> None:
             _check_types(path, name, given)
             make = once_for_inputs(partial(_model, path, name, given))
             make()
-            catalog.models.add_made(name, make, Source(str(path), 0))
+            catalog.models.add_made(name, make, DefinitionSource(str(path), 0))
 
 
 def _set(path: Path, name: str, given: Mapping[str, Any]) -> str:
@@ -139,7 +143,7 @@ def _model(path: Path, name: str, given: Mapping[str, Any]) -> ModelDefinition:
         DefinitionError: If there is none for its class, or it has an option that would be dropped.
     """
     where = f"{path}: the model {name!r}"
-    secret = next((each for each in _SECRETS if given.get(each)), None)
+    secret = next((secret for secret in _SECRETS if given.get(secret)), None)
     if secret is not None:
         raise DefinitionError(
             f"{where} has {secret!r} in the file; set the variable OPENAI_API_KEY, which is never stored"

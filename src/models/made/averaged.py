@@ -33,39 +33,39 @@ def averaged(name: str, members: Sequence[ModelDefinition], shares: Sequence[flo
         DefinitionError: If they are not of one kind, have no networks of torch, or order their classes differently.
     """
     first = members[0]
-    loader = next((each for each in LOADERS if hasattr(first, each)), None)
-    for each in members:
-        if loader is None or type(each) is not type(first):
+    loader = next((loader for loader in LOADERS if hasattr(first, loader)), None)
+    for member in members:
+        if loader is None or type(member) is not type(first):
             kinds = " and ".join(dict.fromkeys(type(one).__name__ for one in members))
             raise DefinitionError(
                 f"{name}: weights can be averaged of classifiers, image encoders or dual encoders of one architecture;"
                 f" these are {kinds}"
             )
-        if each.class_order != first.class_order:
-            raise DefinitionError(f"{name}: {first.name} and {each.name} order their classes differently")
+        if member.class_order != first.class_order:
+            raise DefinitionError(f"{name}: {first.name} and {member.name} order their classes differently")
     assert loader is not None
     architecture = {**(first.architecture or {}), "averaged": {"shares": list(shares), "revision": REVISION}}
     load = partial(_load, name, members, shares)
     fields: dict[str, Any] = {loader: load, "architecture": architecture, "_weights": None}
     model = first.under_name(name, **fields, published=())
-    model.made_of = tuple(each.name for each in members)
-    told = ", ".join(f"{share:.4g} of {each.name}" for share, each in zip(shares, members, strict=True))
+    model.made_of = tuple(member.name for member in members)
+    told = ", ".join(f"{share:.4g} of {member.name}" for share, member in zip(shares, members, strict=True))
     model.remarks = (f"mean of weights: {told}",)
     model.preprocessing_from = f"the definition of {first.name}"
     return model
 
 
 def _load(name: str, members: Sequence[ModelDefinition], shares: Sequence[float]) -> Any:
-    """What the loader of the first member returns, with the mean of the weights."""
+    """Returns what the loader of the first member returns, with the mean of the weights."""
     made = members[0].make_network()
     network = made[0] if isinstance(made, tuple) else made
     mean = {key: value.double() * shares[0] for key, value in _floats(network, members[0]).items()}
-    for each, share in zip(members[1:], shares[1:], strict=True):
-        with loading(each.name):
-            other = each.make_network()
+    for member, share in zip(members[1:], shares[1:], strict=True):
+        with loading(member.name):
+            other = member.make_network()
         other = other[0] if isinstance(other, tuple) else other
-        _require_alike(name, members[0], network, each, other)
-        for key, value in _floats(other, each).items():
+        _require_alike(name, members[0], network, member, other)
+        for key, value in _floats(other, member).items():
             mean[key] += value.double() * share
     own = network.state_dict()
     network.load_state_dict({key: mean[key].to(value.dtype) if key in mean else value for key, value in own.items()})

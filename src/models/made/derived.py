@@ -25,7 +25,7 @@ class DerivedModel(ModelDefinition):
     Args:
         name: Its name.
         members: The others; one for a correction.
-        rule: How it is made of them, one of the rules of this module.
+        rule: The rule of the derivation, one of the rules of this module.
         fitted_on: The setting that a temperature is fitted on, or whose labels a prior is counted from.
     """
 
@@ -38,22 +38,22 @@ class DerivedModel(ModelDefinition):
         self.members = tuple(members)
         self.rule = rule
         self.fitted_on = fitted_on
-        self.made_of = tuple(each.name for each in members)
+        self.made_of = tuple(member.name for member in members)
         self.capabilities = frozenset({LOGITS})
-        known = {each.num_classes for each in members}
+        known = {member.num_classes for member in members}
         self.num_classes = known.pop() if len(known) == 1 else None
         self.model_type = members[0].model_type if len(members) == 1 else None
 
     def spec(self) -> dict[str, Any]:
-        """The rule. The members are what it has in place of weights; what it is fitted on, in place of data."""
+        """Returns the rule. The members take the place of weights; the fitted data take the place of data."""
         return {"derived": self.rule, "revision": REVISION}
 
     def random_spec(self) -> dict[str, Any]:
-        """Nothing: its members are untrained."""
+        """Returns an empty description: its members are untrained."""
         return {}
 
     def make_network(self) -> Any:
-        """None.
+        """Refuses: it has no network of its own.
 
         Raises:
             UnsupportedError: Always.
@@ -64,7 +64,7 @@ class DerivedModel(ModelDefinition):
         )
 
     def load(self, options: LoadOptions) -> Any:
-        """None, as `make_network`.
+        """Refuses, as `make_network`.
 
         Raises:
             UnsupportedError: Always.

@@ -27,15 +27,15 @@ Known = Callable[[str], str | None]  # the canonical form of a name; None if it 
 
 
 class NotMadeError(Exception):
-    """A name looks like one of these but is none; says why."""
+    """A name looks like a derived model's but is invalid; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """What a name says.
+    """A parsed name.
 
     Attributes:
-        how: Its prefix, or what it corrects.
+        how: Its prefix, or its correction.
         of: The canonical names of the models that it is made of.
         value: The weight of the second model; the setting that a temperature is fitted on, whose labels a prior is
             counted from, or by which members of a soup are kept; or ``em`` or ``oracle``.
@@ -55,12 +55,12 @@ class Made:
 
 
 def looks_made(name: str) -> bool:
-    """Whether a name has a mark of this grammar."""
+    """Checks whether a name has a mark of this grammar."""
     return _LIST.match(name) is not None or _CORRECTED.search(name) is not None
 
 
 def marked(name: str) -> bool:
-    """Whether a name ends like a correction, maybe of another word, such as ``@temprature=val``."""
+    """Checks whether a name ends like a correction, maybe with another word, such as ``@temprature=val``."""
     return re.search(f"{_MARK}[^{_MARK}=]*=[^{_MARK}=]*$", name) is not None
 
 
@@ -69,25 +69,25 @@ def with_members(name: str, written: Callable[[str], str]) -> str:
 
     Args:
         name: Any word.
-        written: How a member is written.
+        written: The way to write a member.
     """
-    found, before, whole, after = _LIST.match(name), *name.partition(2 * _MARK)
-    if found is None or found[1] == WISEFT or _MARK in before:
+    match, before, whole, after = _LIST.match(name), *name.partition(2 * _MARK)
+    if match is None or match[1] == WISEFT or _MARK in before:
         return name
-    members = sorted(map(written, before[found.end() :].split("+")), key=natural_key)
-    return f"{found[0]}{'+'.join(members)}{whole}{after}"
+    members = sorted(map(written, before[match.end() :].split("+")), key=natural_key)
+    return f"{match[0]}{'+'.join(members)}{whole}{after}"
 
 
 def parse(name: str, model: Known, setting: Known) -> Made:
-    """What a name says, with canonical names.
+    """Parses a name, with canonical names.
 
     Args:
         name: One that `looks_made`.
-        model: Knows models.
-        setting: Knows settings.
+        model: Looks up models.
+        setting: Looks up settings.
 
     Raises:
-        NotMadeError: If it is none of these.
+        NotMadeError: If it is not one of these.
     """
     how, colon, of = name.partition(":")
     if _LIST.match(name) is None or 2 * _MARK in name:
@@ -97,20 +97,20 @@ def parse(name: str, model: Known, setting: Known) -> Made:
 
 
 def made_in(name: str, model: Known, setting: Known) -> Iterator[Made]:
-    """What a name says, after what the names in it say; nothing for a model that is made of no others.
+    """Yields a name's parse, after those of the names in it; nothing for a model that is not derived.
 
     Args:
         name: A canonical name.
-        model: As of `parse`.
-        setting: As of `parse`.
+        model: As for `parse`.
+        setting: As for `parse`.
     """
     try:
         made = parse(name, model, setting) if looks_made(name) else None
     except NotMadeError:  # a definition's own name
         return
     if made is not None:
-        for each in made.of:
-            yield from made_in(each, model, setting)
+        for part in made.of:
+            yield from made_in(part, model, setting)
         yield made
 
 
@@ -126,22 +126,22 @@ def _corrected(name: str, model: Known, setting: Known) -> Made:
     known = model(base)
     if known is None:
         if looks_made(base):
-            parse(base, model, setting)  # says what is wrong with it
+            parse(base, model, setting)  # reports what is wrong with it
         raise NotMadeError(f"there is no model {base!r}")
     if how == GREEDY and not (looks_made(known) and parse(known, model, setting).how == SOUP):
         raise NotMadeError(f"{GREEDY}= keeps some members of a soup, as in soup:A+B+C@@greedy=SETTING; got {base!r}")
     if how == PRIOR and value in (EM, ORACLE):
         return Made(how, (known,), value)
-    found = setting(value)
-    if found is None and how == PRIOR:
+    canonical = setting(value)
+    if canonical is None and how == PRIOR:
         raise NotMadeError(
             f"the prior is {EM}, estimated without labels, {ORACLE}, from the labels, or an eval setting whose labels"
             f" are counted; got {value!r}"
         )
-    if found is None:
+    if canonical is None:
         what = "fit a temperature on" if how == TEMPERATURE else "choose members by"
         raise NotMadeError(f"there is no eval setting {value!r} to {what}; testbed list settings")
-    return Made(how, (known,), found)
+    return Made(how, (known,), canonical)
 
 
 def _members(how: str, text: str, model: Known) -> Made:
@@ -156,22 +156,22 @@ def _members(how: str, text: str, model: Known) -> Made:
                 return (name, *rest)
         return None
 
-    found = after(0)
-    if found is None:
-        unknown = next((each for each in pieces if model(each) is None), text)
+    members = after(0)
+    if members is None:
+        unknown = next((piece for piece in pieces if model(piece) is None), text)
         if f"{_MARK}{GREEDY}=" in unknown:
             raise NotMadeError(f"{GREEDY}= is about the whole soup: write @@{GREEDY}=SETTING after its last member")
         raise NotMadeError(f"there is no model {unknown!r}; {how}:A+B has names of models with + between them")
-    if len(found) < 2:
-        raise NotMadeError(f"{how}:A+B takes two models or more; got {len(found)}")
-    if len(set(found)) < len(found):
-        twice = next(each for each in found if found.count(each) > 1)
+    if len(members) < 2:
+        raise NotMadeError(f"{how}:A+B takes two models or more; got {len(members)}")
+    if len(set(members)) < len(members):
+        twice = next(name for name in members if members.count(name) > 1)
         raise NotMadeError(f"it names {twice} twice")
-    return Made(how, tuple(sorted(found, key=natural_key)))
+    return Made(how, tuple(sorted(members, key=natural_key)))
 
 
 def _between(text: str, model: Known) -> Made:
-    """Two models and a weight; names may have commas."""
+    """Splits two models and a weight; names may have commas."""
     names, _, weight = text.rpartition(",")
     pieces = names.split(",")
     cuts = ((",".join(pieces[:cut]), ",".join(pieces[cut:])) for cut in range(1, len(pieces)))

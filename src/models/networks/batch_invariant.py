@@ -16,7 +16,7 @@ class BatchInvariantLinear(nn.Linear):
     """
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Rows [..., K] to rows [..., N]."""
+        """Maps rows [..., K] to rows [..., N]."""
         if not self._suits(input):
             return super().forward(input)
         rows = input.reshape(-1, self.in_features)

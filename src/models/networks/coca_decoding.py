@@ -1,4 +1,4 @@
-"""How a CoCa of open_clip finds its captions: token by token, by beam search or by drawing.
+"""Caption decoding of open_clip's CoCa: token by token, by beam search or sampling.
 
 The tokens are those of open_clip's own ``generate``, which runs only with transformers before 4.57.
 """
@@ -17,7 +17,7 @@ Candidate = tuple[float, int, int]  # sum of logits, beam in its group, next tok
 
 @dataclass(frozen=True)
 class Limits:
-    """Where captions begin and end.
+    """The first and last tokens of captions, and their lengths.
 
     Attributes:
         start: The first token.
@@ -36,14 +36,14 @@ class Limits:
 
 
 def beam_search(network: Any, images: torch.Tensor, limits: Limits, beams: int, groups: int = 1) -> list[Tokens]:
-    """Captions by beam search in groups of beams (arXiv 1610.02424, without its penalty, as open_clip does it).
+    """Decodes captions by beam search in groups of beams (arXiv 1610.02424, without its penalty, as open_clip does it).
 
     A caption's score is the sum of its tokens' logits, divided by their number.
 
     Args:
         network: open_clip's CoCa.
         images: Normalized, float [B, 3, H, W].
-        limits: Where captions begin and end.
+        limits: The first and last tokens of captions.
         beams: Captions of an image that are continued at each step.
         groups: Number of groups, which divides ``beams``.
 
@@ -88,14 +88,14 @@ class _Group:
     found: list[tuple[float, Tokens]] = field(default_factory=list)
 
     def advance(self, said: list[Tokens], candidates: list[Candidate]) -> list[Candidate]:
-        """The candidates that become the beams of the next step; those that end are captions.
+        """Selects the candidates that become the beams of the next step; those that end are captions.
 
         Args:
             said: The tokens of each beam.
             candidates: Twice as many as beams, the best first.
         """
         if self.done:
-            return [(0.0, 0, self.end)] * self.size  # whatever they say, it is not used
+            return [(0.0, 0, self.end)] * self.size  # whatever they contain, it is not used
         length = len(said[0]) + 1
         going = []
         for rank, (score, beam, word) in enumerate(candidates):
@@ -133,19 +133,19 @@ def _best(groups: list[_Group]) -> Tokens:
 
 
 def greedy(network: Any, images: torch.Tensor, limits: Limits) -> list[Tokens]:
-    """Captions whose next token is always the most likely one; see `beam_search`."""
+    """Decodes captions whose next token is always the most likely one; see `beam_search`."""
     return _one_by_one(network, images, limits, lambda logits: logits.argmax(dim=-1, keepdim=True))
 
 
 def sample(
     network: Any, images: torch.Tensor, limits: Limits, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0
 ) -> list[Tokens]:
-    """Captions whose tokens are drawn, with torch's own random numbers.
+    """Decodes captions whose tokens are drawn, with torch's own random numbers.
 
     Args:
         network: open_clip's CoCa.
         images: Normalized, float [B, 3, H, W]. The captions of a batch share the random numbers.
-        limits: Where captions begin and end.
+        limits: The first and last tokens of captions.
         temperature: Divides the logits, after those of other tokens are left out, as open_clip does it.
         top_k: Draws from so many of the most likely tokens; 0 for all.
         top_p: Draws from the most likely tokens that have this probability together; 1 for all.

@@ -15,11 +15,11 @@ from testbed.models.networks.batch_invariant import make_batch_invariant
 
 
 class Decoder:
-    """A language model that embeds texts as its kind says.
+    """A language model that embeds texts according to its kind.
 
     Args:
         name: The model, for messages.
-        kind: What it does to a text.
+        kind: Its treatment of a text.
         tokenizer: transformers'.
         network: Gives ``last_hidden_state``. It is on its device already, or on several.
 
@@ -46,11 +46,11 @@ class Decoder:
         return state
 
     def encode(self, texts: list[str], instruction: str) -> torch.Tensor:
-        """Texts to embeddings of length 1, float32 [B, D].
+        """Maps texts to embeddings of length 1, float32 [B, D].
 
         Args:
             texts: One batch.
-            instruction: What stands in front of each text.
+            instruction: The text in front of each text.
 
         Raises:
             RunError: If the instruction leaves no room for a text.
@@ -72,16 +72,16 @@ class Decoder:
         return nn.functional.normalize(found.float(), dim=-1)
 
     def lengths(self, texts: list[str], instruction: str) -> list[int]:
-        """How many tokens reach the network of each text, the instruction's among them."""
+        """Counts the tokens of each text that reach the network, including the instruction's."""
         return [len(self._row(text, instruction)[0]) for text in texts]
 
     def uncut_lengths(self, texts: list[str], instruction: str) -> list[int]:
-        """How many tokens each text has before it is cut, the instruction's and the last one among them."""
+        """Counts the tokens of each text before it is cut, including the instruction's and the last one."""
         rows = [self.tokenizer(instruction + text, truncation=False, verbose=False)["input_ids"] for text in texts]
         return [len(ids) + (self.end is not None and list(ids[-1:]) != [self.end]) for ids in rows]
 
     def tokens(self, texts: list[str], instruction: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """What reaches the network.
+        """Returns the network's inputs.
 
         Returns:
             Three integer tensors [B, T]: the tokens; 1 where there is one, 0 for padding; 1 where a token counts in a
@@ -122,7 +122,7 @@ class Decoder:
         return ids, own
 
     def _left_out(self, instruction: str) -> int:
-        """How many tokens at the beginning do not count in a mean.
+        """Returns the number of tokens at the beginning that do not count in a mean.
 
         NV-Embed's authors leave out as many as the instruction has, cut by itself. Its last one is the space at its
         end, which a word that follows takes in; the token that begins the text makes up for that.
@@ -133,7 +133,7 @@ class Decoder:
 
 
 def both_ways(seen: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """What is added to attention so that each token sees all that are no padding, [B, 1, 1, T].
+    """Returns the mask added to attention so that each token sees all that are not padding, [B, 1, 1, T].
 
     transformers passes a mask of four dimensions on as it is, where it would make one of two causal.
     """
@@ -153,7 +153,7 @@ def _rows(tokens: torch.Tensor) -> torch.Tensor:
 # NV-Embed ---------------------------------------------------------------------------------------------------------
 
 
-class Attending(nn.Module):
+class Attention(nn.Module):
     """Attention of hidden states to learned vectors, both normalized first."""
 
     def __init__(self, width: int, heads: int, head_width: int, context: int) -> None:
@@ -170,14 +170,14 @@ class Attending(nn.Module):
         self.heads = heads
 
     def forward(self, states: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
-        """States [B, T, D] and vectors [N, D] to [B, T, D]."""
+        """Maps states [B, T, D] and vectors [N, D] to [B, T, D]."""
         query = self._split(self.fn["to_q"](self.norm(states)))
         keys, values = self.fn["to_kv"](self.norm_context(vectors)).expand(len(states), -1, -1).chunk(2, dim=-1)
         found = nn.functional.scaled_dot_product_attention(query, self._split(keys), self._split(values))
         return self.fn["to_out"](found.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
     def _split(self, states: torch.Tensor) -> torch.Tensor:
-        """[B, T, heads · D] to [B, heads, T, D]."""
+        """Reshapes [B, T, heads · D] to [B, heads, T, D]."""
         return states.reshape(*states.shape[:2], self.heads, -1).transpose(1, 2)
 
 
@@ -185,12 +185,12 @@ class Gate(nn.Module):
     """Half of the features, times the activation of the other half."""
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """[…, 2 · D] to […, D]."""
+        """Maps […, 2 · D] to […, D]."""
         features, gates = states.chunk(2, dim=-1)
         return features * nn.functional.gelu(gates)
 
 
-class Feeding(nn.Module):
+class FeedForward(nn.Module):
     """The two linear layers after attention, normalized first."""
 
     WIDER = 4
@@ -202,12 +202,12 @@ class Feeding(nn.Module):
         self.fn = nn.ModuleDict({"net": nn.Sequential(nn.Linear(width, 2 * wide), Gate(), nn.Linear(wide, width))})
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """[B, T, D] to [B, T, D]."""
+        """Maps [B, T, D] to [B, T, D]."""
         return self.fn["net"](self.norm(states))  # type: ignore[no-any-return]
 
 
 class LatentAttention(nn.Module):
-    """What NV-Embed does to the last hidden states before it averages them (Lee et al. 2024).
+    """NV-Embed's layers between the last hidden states and their mean (Lee et al. 2024).
 
     Its parts are called as in the published weights.
 
@@ -218,19 +218,19 @@ class LatentAttention(nn.Module):
     def __init__(self, config: dict[str, Any]) -> None:
         super().__init__()
         width, hidden = config["latent_dim"], config["hidden_dim"]
-        attending = Attending(width, config["num_cross_heads"], config["cross_dim_head"], hidden)
-        self.cross_attend_blocks = nn.ModuleList([attending, Feeding(width)])
+        attention = Attention(width, config["num_cross_heads"], config["cross_dim_head"], hidden)
+        self.cross_attend_blocks = nn.ModuleList([attention, FeedForward(width)])
         self.latents = nn.Parameter(torch.randn(config["num_latents_value"], width))
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """Hidden states [B, T, D] to [B, T, D]."""
-        attending, feeding = self.cross_attend_blocks
-        states = attending(states, self.latents.unsqueeze(0)) + states
-        return feeding(states) + states  # type: ignore[no-any-return]
+        """Maps hidden states [B, T, D] to [B, T, D]."""
+        attention, feed_forward = self.cross_attend_blocks
+        states = attention(states, self.latents.unsqueeze(0)) + states
+        return feed_forward(states) + states  # type: ignore[no-any-return]
 
 
 def nv_embed() -> Any:
-    """NV-Embed's architecture as a class of transformers, so that it is loaded as others are."""
+    """Returns NV-Embed's architecture as a class of transformers, so that it is loaded as others are."""
     from transformers import MistralModel, MistralPreTrainedModel
 
     class NVEmbed(MistralPreTrainedModel):  # type: ignore[misc]
@@ -253,7 +253,7 @@ def nv_embed() -> Any:
 # Loading ----------------------------------------------------------------------------------------------------------
 
 
-ATTENTION = "sdpa"  # how attention is computed, if nobody says otherwise
+ATTENTION = "sdpa"  # the default implementation of attention
 
 
 def load(
@@ -265,16 +265,16 @@ def load(
     place: str | None,
     attention: str = ATTENTION,
 ) -> Decoder:
-    """The decoder with its real weights.
+    """Loads the decoder with its real weights.
 
     Args:
         name: The model, for messages.
-        kind: What it does to a text.
+        kind: Its treatment of a text.
         folder: Its files.
-        given: What its ``config.json`` says.
-        dtype: In which precision the weights are kept, such as ``"float32"``.
+        given: The content of its ``config.json``.
+        dtype: The precision of the weights, such as ``"float32"``.
         place: A device; or how to share the network among all GPUs, as accelerate calls it.
-        attention: How attention is computed, as transformers calls it.
+        attention: The implementation of attention, as transformers calls it.
 
     Raises:
         WeightsError: If the weights do not fit, or are of another kind.
@@ -299,7 +299,7 @@ def load(
 
 
 def _dtype_argument() -> str:
-    """What transformers calls the precision of the weights; later versions warn of the old name."""
+    """Returns transformers' name of the argument for the precision of weights; later versions warn of the old name."""
     import transformers
 
     return "dtype" if tuple(int(part) for part in transformers.__version__.split(".")[:2]) >= (4, 56) else "torch_dtype"

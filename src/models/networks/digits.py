@@ -22,7 +22,7 @@ CLIP_CONFIG: dict[str, Any] = {
 
 
 def to_pixels(images: torch.Tensor) -> torch.Tensor:
-    """Images [B, 3, 32, 32] to the 64 grey values of the digits' own resolution, [B, 64]."""
+    """Maps images [B, 3, 32, 32] to the 64 grey values of the digits' own resolution, [B, 64]."""
     return functional.adaptive_avg_pool2d(images.mean(dim=1, keepdim=True), 8).flatten(1)
 
 
@@ -34,7 +34,7 @@ class Linear(nn.Module):
         self.layer = nn.Linear(64, 10)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Images [B, 3, 32, 32] to logits [B, 10]."""
+        """Maps images [B, 3, 32, 32] to logits [B, 10]."""
         logits: torch.Tensor = self.layer(to_pixels(images))
         return logits
 
@@ -53,7 +53,7 @@ class NearestNeighbors(nn.Module):
         self.register_buffer("labels", torch.arange(count) % 10)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Images [B, 3, 32, 32] to logits [B, 10]."""
+        """Maps images [B, 3, 32, 32] to logits [B, 10]."""
         # The plain form: through a matrix product, small distances would lose their digits.
         distances = torch.cdist(to_pixels(images), self.pixels, compute_mode="donot_use_mm_for_euclid_dist")
         nearest, index = distances.topk(self.K, largest=False)
@@ -70,7 +70,7 @@ class Perceptron(nn.Module):
         self.layers = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Images [B, 3, 32, 32] to logits [B, 10]."""
+        """Maps images [B, 3, 32, 32] to logits [B, 10]."""
         logits: torch.Tensor = self.layers(to_pixels(images))
         return logits
 
@@ -94,13 +94,13 @@ class ConvNet(nn.Module):
         )
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Images [B, 3, 32, 32] to logits [B, 10]."""
+        """Maps images [B, 3, 32, 32] to logits [B, 10]."""
         logits: torch.Tensor = self.layers(images)
         return logits
 
 
 def tiny_clip() -> tuple[nn.Module, Any]:
-    """open_clip's CLIP in a tiny configuration, and its tokenizer."""
+    """Builds open_clip's CLIP in a tiny configuration, and its tokenizer."""
     from open_clip.model import CLIP
     from open_clip.tokenizer import SimpleTokenizer
 
@@ -113,7 +113,7 @@ def tiny_clip() -> tuple[nn.Module, Any]:
 
 @contextlib.contextmanager
 def reproducibly(seed: int) -> Iterator[torch.Generator]:
-    """One thread and fixed random numbers, and afterwards everything as it was."""
+    """Uses one thread and fixed random numbers, and restores both afterwards."""
     from threadpoolctl import threadpool_limits
 
     threads = torch.get_num_threads()
@@ -126,7 +126,7 @@ def reproducibly(seed: int) -> Iterator[torch.Generator]:
 
 
 def train_linear(images: torch.Tensor, labels: torch.Tensor, seed: int) -> nn.Module:
-    """scikit-learn's logistic regression, its coefficients put into a linear layer."""
+    """Fits scikit-learn's logistic regression, and puts its coefficients into a linear layer."""
     from sklearn.linear_model import LogisticRegression
 
     fitted = LogisticRegression(C=1.0, max_iter=2000).fit(to_pixels(images).numpy(), labels.numpy())
@@ -153,7 +153,7 @@ def train_network(
     noise: float = 0.0,
     batch_size: int = 64,
 ) -> nn.Module:
-    """AdamW at 2e-3 with a cosine schedule; each image gets normal noise of a standard deviation up to ``noise``."""
+    """Trains by AdamW at 2e-3, with a cosine schedule; images get normal noise of a deviation up to ``noise``."""
     optimizer = torch.optim.AdamW(network.parameters(), lr=2e-3, weight_decay=1e-2)
     steps = epochs * -(-len(images) // batch_size)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
@@ -172,7 +172,7 @@ def train_network(
 
 
 def normalize(images: torch.Tensor) -> torch.Tensor:
-    """What the definitions' normalization does: (x − 0.5) / 0.5."""
+    """Applies the definitions' normalization: (x − 0.5) / 0.5."""
     return (images - 0.5) / 0.5
 
 
@@ -185,7 +185,7 @@ def train_clip(
     batch_size: int = 64,
     warm_up: int = 100,
 ) -> nn.Module:
-    """Contrastive training (Radford et al. 2021) on images and captions; images that share a caption are all positives.
+    """Trains contrastively (Radford et al. 2021) on images and captions; images that share a caption are all positives.
 
     Args:
         images: Float [N, 3, 32, 32] in [0, 1].

@@ -48,7 +48,7 @@ class Vocabulary:
         return [self.sot_token_id, *(WORDS.index(word) for word in words), self.eot_token_id]
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The words of tokens; those that are no words are left out."""
+        """Returns the words of tokens; those that are not words are left out."""
         return " ".join(WORDS[token] for token in tokens if 3 <= token < len(WORDS)).replace(" .", ".")
 
 

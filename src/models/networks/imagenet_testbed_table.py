@@ -1,7 +1,7 @@
-"""Which of ImageNet-testbed's published models today's libraries hold: names, weights, types, published accuracies.
+"""ImageNet-testbed's published models in today's libraries: names, weights, types, published accuracies.
 
-A row is claimed only where the weights are the same parameters; how that is known is what the row's `Origin` says.
-Published accuracies are top-1 on val from ImageNet-testbed's own table, except where `Origin.accuracy` says otherwise.
+A row is claimed only where the weights are the same parameters; the row's `Origin` gives the evidence. Published
+accuracies are top-1 on val from ImageNet-testbed's own table, except where `Origin.accuracy` names another source.
 
 Not claimed, although the names look alike: ``mnasnet0_5`` (torchvision has replaced its file), the RandAugment
 EfficientNets (timm's score 0.2 to 0.3 points more on the same images), ``resnext101_32x4d``, ``resnext101_64x4d`` and
@@ -19,11 +19,11 @@ INTERVENTION = "Other robustness intervention"
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a group of weights comes from.
+    """The origin of a group of weights.
 
     Attributes:
-        source: Who published them, and how it is known that today's are the same.
-        accuracy: Who published the accuracy of the row.
+        source: Their publisher, and the evidence that today's are the same.
+        accuracy: The publisher of the row's accuracy.
     """
 
     source: str
@@ -79,11 +79,11 @@ class Row:
 
     Attributes:
         name: Its name in the published table.
-        model: What testbed knows the weights by, or for those that have a ``url`` the architecture.
+        model: testbed's name of the weights, or for those that have a ``url`` the architecture.
         model_type: As in the published table of types.
         top1: Accuracy on val (percent).
-        preprocessing: Where it is not the library's.
-        url: The file of weights, where no library of today knows of it.
+        preprocessing: The preprocessing, where it is not the library's.
+        url: The file of weights, where today's libraries do not have it.
     """
 
     name: str

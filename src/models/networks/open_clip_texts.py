@@ -24,7 +24,7 @@ def shorten(network: Any) -> Any:
 
 
 def _is_causal(network: Any) -> bool:
-    """Whether later tokens cannot change a text's embedding."""
+    """Checks whether later tokens cannot change a text's embedding."""
     import open_clip
 
     if type(network) is not open_clip.model.CLIP or network.text_pool_type not in ("argmax", "eos"):
@@ -34,7 +34,7 @@ def _is_causal(network: Any) -> bool:
 
 
 def _encode(network: Any, tokens: torch.Tensor) -> torch.Tensor:
-    """Tokens [B, T] to embeddings [B, D]."""
+    """Maps tokens [B, T] to embeddings [B, D]."""
     ends = tokens.argmax(dim=-1) if network.text_pool_type == "argmax" else _first(tokens == network.text_eos_id)
     length = min(int(ends.max()) // BLOCK * BLOCK + BLOCK, tokens.shape[1])
     dtype = network.transformer.get_cast_dtype()
@@ -50,5 +50,5 @@ def _encode(network: Any, tokens: torch.Tensor) -> torch.Tensor:
 
 
 def _first(found: torch.Tensor) -> torch.Tensor:
-    """Where each row is true for the first time."""
+    """Returns the first place in each row that is true."""
     return found.int().argmax(dim=-1)

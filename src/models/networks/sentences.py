@@ -17,7 +17,7 @@ class Sentences(nn.Module):
 
     Args:
         network: A `SentenceTransformer`.
-        prompt: What stands in front of each text; None for the model's own default, if it has one.
+        prompt: The text in front of each text; None for the model's own default, if it has one.
     """
 
     def __init__(self, network: Any, prompt: str | None) -> None:
@@ -36,7 +36,7 @@ class Sentences(nn.Module):
         self.network.max_seq_length = length
 
     def encode(self, texts: list[str], instruction: str) -> torch.Tensor:
-        """One batch of texts to embeddings [B, D]; the instruction is the prompt, which is known already.
+        """Maps one batch of texts to embeddings [B, D]; the instruction is the prompt, which is known already.
 
         Raises:
             RunError: If the prompt leaves no room for a text.
@@ -48,7 +48,7 @@ class Sentences(nn.Module):
         return embeddings
 
     def lengths(self, texts: list[str], instruction: str) -> list[int]:
-        """How many tokens each text has, prompt and all; 0 where the tokenizer does not tell."""
+        """Counts the tokens of each text, including the prompt; 0 where the tokenizer does not report them."""
         tokenizer, most = getattr(self.network, "tokenizer", None), self.max_seq_length
         if not callable(tokenizer):
             return [0] * len(texts)
@@ -57,14 +57,14 @@ class Sentences(nn.Module):
         return [len(each) for each in ids]
 
     def uncut_lengths(self, texts: list[str], instruction: str) -> list[int]:
-        """How many tokens each text has before it is cut, prompt and all; 0 where the tokenizer does not tell."""
+        """Counts the tokens of each text before it is cut, including the prompt; 0 where the tokenizer has no count."""
         tokenizer = getattr(self.network, "tokenizer", None)
         if not callable(tokenizer):
             return [0] * len(texts)
         return [len(tokenizer(self._prompt() + text, truncation=False, verbose=False)["input_ids"]) for text in texts]
 
     def _prompt(self) -> str:
-        """What stands in front of each text."""
+        """Returns the prompt in front of each text."""
         own: str = self.network.prompts.get(self.network.default_prompt_name) or ""
         return own if self.prompt is None else self.prompt
 
@@ -81,7 +81,7 @@ class Sentences(nn.Module):
 
 
 def end_texts(tokenizer: Any, folder: Path, name: str) -> None:
-    """Makes a tokenizer end each text with the end token, where its files say so and it does not.
+    """Makes a tokenizer end each text with the end token, if its files require it and it does not.
 
     transformers 5 ignores ``add_eos_token`` in tokenizer_config.json, which 4 obeys for some kinds of tokenizer. A
     model that pools the last token was trained on that one.
@@ -116,7 +116,7 @@ TEMPLATE = "TemplateProcessing"
 def _ended(given: Any, token: str, number: int) -> dict[str, Any]:
     """A post-processor as tokenizer.json has it, with a token at the end of each text.
 
-    In a template, since several templates in a row do not know of each other's tokens when a text is cut.
+    It uses one template, since several in a row do not allow for each other's tokens when a text is cut.
     """
     plain = [{"Sequence": {"id": "A", "type_id": 0}}]
     pair = [*plain, {"Sequence": {"id": "B", "type_id": 1}}]
@@ -145,7 +145,7 @@ def _ends(tokenizer: Any, end: int) -> bool:
 
 
 def _should_end(tokenizer: Any, folder: Path, token: Any) -> bool:
-    """Whether the files of a tokenizer say that each text ends with a token."""
+    """Checks whether the files of a tokenizer require that each text ends with a token."""
     from testbed.models.loading.hub_folder import adds_end
 
     file, backend = folder / "tokenizer.json", getattr(tokenizer, "backend_tokenizer", None)

@@ -22,7 +22,7 @@ class Towers(nn.Module):
         self.in_patches = network.config.model_type == "siglip2"
 
     def encode_image(self, images: torch.Tensor) -> torch.Tensor:
-        """Normalized images [B, 3, H, W] to embeddings [B, D]."""
+        """Maps normalized images [B, 3, H, W] to embeddings [B, D]."""
         if not self.in_patches:
             return _tensor(self.network.get_image_features(pixel_values=images))
         patches, shape = in_patches(images, self.network.config.vision_config.patch_size)
@@ -35,7 +35,7 @@ class Towers(nn.Module):
         )
 
     def encode_text(self, tokens: Any) -> torch.Tensor:
-        """Tokens, as `Texts` gives them, to embeddings [B, D]."""
+        """Maps tokens, as `Texts` gives them, to embeddings [B, D]."""
         return _tensor(self.network.get_text_features(**tokens))
 
 
@@ -46,11 +46,11 @@ def _tensor(features: Any) -> torch.Tensor:
 
 
 def in_patches(images: torch.Tensor, side: int) -> tuple[torch.Tensor, tuple[int, int]]:
-    """Images [B, 3, H, W] cut into patches as SigLIP 2 wants them.
+    """Cuts images [B, 3, H, W] into patches as SigLIP 2 takes them.
 
     Args:
         images: H and W are multiples of ``side``.
-        side: Of a patch (pixels).
+        side: The side of a patch (pixels).
 
     Returns:
         Float tensor [B, rows · columns, side · side · 3], and (rows, columns).
@@ -78,7 +78,7 @@ class Texts:
         self.siglip = siglip
 
     def __call__(self, texts: Sequence[str]) -> Any:
-        """Texts to a mapping of tensors, with a method ``to(device)``."""
+        """Maps texts to a mapping of tensors, with a method ``to(device)``."""
         tokens = self.tokenizer(
             self.cleaned(texts),
             padding="max_length" if self.siglip or self.length <= self.SHORT else "longest",
@@ -92,12 +92,12 @@ class Texts:
         return tokens
 
     def cleaned(self, texts: Sequence[str]) -> list[str]:
-        """Texts as the tokenizer gets them."""
+        """Cleans texts for the tokenizer."""
         return _canonical(texts) if self.siglip else list(texts)
 
 
 def _canonical(texts: Sequence[str]) -> list[str]:
-    """Texts in lower case without punctuation, as big_vision and open_clip clean them for SigLIP."""
+    """Returns texts in lower case without punctuation, as big_vision and open_clip clean them for SigLIP."""
     from open_clip.tokenizer import get_clean_fn
 
     clean = get_clean_fn("canonicalize")

@@ -51,12 +51,12 @@ class Chat:
         self.padding = next((each for each in (self.tokenizer.pad_token_id, *self.ends) if each is not None), 0)
 
     def eval(self) -> Chat:
-        """In evaluation mode."""
+        """Switches to evaluation mode."""
         self.network.eval()
         return self
 
     def to(self, device: str) -> Chat:
-        """On a device."""
+        """Moves the network to a device."""
         self.network.to(device)
         return self
 
@@ -99,7 +99,7 @@ class Chat:
     # Prompts ------------------------------------------------------------------------------------------------------
 
     def inputs(self, message: Message, system: str = "") -> Inputs:
-        """What the processor makes of a conversation, as a batch of one.
+        """Returns the processor's inputs for a conversation, as a batch of one.
 
         Raises:
             UnsupportedError: If a part is neither a text nor a picture.
@@ -193,16 +193,16 @@ class Chat:
 
 
 def _is_sequence(key: str, inputs: Inputs) -> bool:
-    """Whether an input has a value for each token of the prompt."""
+    """Checks whether an input has a value for each token of the prompt."""
     return inputs[key].shape == inputs["input_ids"].shape and (key.endswith(("_ids", "_mask")) or key == "input_ids")
 
 
 def _shapes(inputs: Inputs, pads: bool) -> tuple[Any, ...]:
-    """Equal for inputs that can share a batch.
+    """Returns a value that is equal for inputs that can share a batch.
 
     Args:
-        inputs: Of one message.
-        pads: Whether prompts of different lengths can.
+        inputs: The inputs of one message.
+        pads: True if prompts of different lengths can.
     """
     return tuple(
         sorted(

@@ -1,4 +1,4 @@
-"""What ImageNet-testbed's files import, served to plug-ins.
+"""Stand-ins for the modules that ImageNet-testbed's files import, served to plug-ins.
 
-`testbed.plugins.import_names` says under which names. Nothing else in testbed uses these modules.
+`testbed.plugins.import_names` maps their names. Nothing else in testbed uses these modules.
 """

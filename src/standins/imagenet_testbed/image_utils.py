@@ -38,7 +38,7 @@ class OneImage:
         return corrupt(image[None].clamp(0, 1), self.name, severity + 1, [seed])[0]
 
     def spec(self) -> dict[str, Any]:
-        """Name and revision, and the content of what the corruption reads beside the image, if that is there."""
+        """Returns name and revision, and the content of what the corruption reads beside the image, if available."""
         corruption = Corruption(self.name, SEVERITIES[0])
         try:
             return {**corruption.spec(), "severity": None, "revision": corruption.revision}
@@ -52,7 +52,7 @@ def greyscale(image: torch.Tensor) -> torch.Tensor:
 
 
 def quantize_images(images: torch.Tensor) -> torch.Tensor:
-    """Images with values in [0, 1] rounded down to multiples of 1/255."""
+    """Rounds images with values in [0, 1] down to multiples of 1/255."""
     return (images * 255).to(torch.uint8).float() / 255
 
 

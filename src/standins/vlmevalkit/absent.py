@@ -1,4 +1,4 @@
-"""What is said of names that VLMEvalKit's modules have and ours do not."""
+"""Errors for names that VLMEvalKit's modules have and ours do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What VLMEvalKit's base classes of models share."""
+"""Common parts of VLMEvalKit's base classes of models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testbed.standins.vlmevalkit.smp.vlm import concat_images_vlmeval
 BLINK_HEIGHT = 512  # of pictures that are put side by side for a model that takes one
 
 
-class Asked:
+class MessageForms:
     """Messages in all forms that VLMEvalKit's models take."""
 
     INTERLEAVE = False
@@ -50,7 +50,7 @@ class Asked:
         return self.dump_image_func(line)
 
     def use_custom_prompt(self, dataset: str | None) -> bool:
-        """Whether the class has a prompt of its own for a data set."""
+        """Checks whether the class has a prompt of its own for a data set."""
         return False
 
     def build_prompt(self, line: Any, dataset: str | None = None) -> Any:

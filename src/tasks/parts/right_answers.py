@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.answers.columns import has_answer, truth
 from testbed.answers.right_answers import letters_meant
-from testbed.answers.scorings import Scoring
-from testbed.data.left_out import Leaving, LeftOut
+from testbed.answers.scorings import AnswerScoring
+from testbed.data.left_out import LeftOut, LeftOutLog
 from testbed.data.tables.known import known_tables
 from testbed.errors import DataError
 
@@ -19,7 +19,7 @@ REWRITTEN = "right answers that are not letters, read as the options that they n
 NO_OPTION = "right answers that are none of their options, so that no answer is right"
 
 
-def check_right_answers(name: str, scoring: Scoring, samples: Sequence[SampleInfo]) -> tuple[LeftOut, ...]:
+def check_right_answers(name: str, scoring: AnswerScoring, samples: Sequence[SampleInfo]) -> tuple[LeftOut, ...]:
     """Checks that the right answers of rows with options are among these.
 
     Args:
@@ -34,7 +34,7 @@ def check_right_answers(name: str, scoring: Scoring, samples: Sequence[SampleInf
     Raises:
         DataError: If one is no option of a row of another table.
     """
-    told, wrong = Leaving(), []
+    told, wrong = LeftOutLog(), []
     for sample in samples:
         try:
             if change := _change(scoring, sample.target):
@@ -50,7 +50,7 @@ def check_right_answers(name: str, scoring: Scoring, samples: Sequence[SampleInf
     return told.found()
 
 
-def _change(scoring: Scoring, columns: Any) -> str:
+def _change(scoring: AnswerScoring, columns: Any) -> str:
     """How a right answer that is not written as letters is read, such as ``'(A)' is A``; empty if it is.
 
     Raises:

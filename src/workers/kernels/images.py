@@ -18,7 +18,7 @@ import torch
 
 from testbed.calls import first_line, reason_of
 from testbed.data.decoded import DecodedImages
-from testbed.data.reader import Batch, ByName, CpuPerturbation, Item, Reader, collate, portable
+from testbed.data.reader import Batch, BatchReader, ByName, CpuPerturbation, Item, collate, portable
 from testbed.data.source import ImageSource
 from testbed.devices import Download, runs_ahead
 from testbed.entities import Chunk
@@ -135,7 +135,7 @@ class ImageKernel(Kernel):
 
     # Reading ------------------------------------------------------------------------------------------------------
 
-    def _reader(self) -> Reader:
+    def _reader(self) -> BatchReader:
         one_pass = self.one_pass
         settings = {cell.setting.name: cell.setting for cell in self.ready.values()}
         travels = self.context.job.data_workers > 0
@@ -150,7 +150,7 @@ class ImageKernel(Kernel):
             for name, setting in settings.items()
             if setting.perturbation_fn_cpu is not None
         ]
-        return Reader(
+        return BatchReader(
             self.source,
             one_pass.positions,
             portable(first.model.transform, ByName("model", first.model.name, "transform", plugins), travels),
@@ -384,7 +384,7 @@ class PicklableDataset(torch.utils.data.Dataset[Item]):
     It reads with the inputs that are active where it is made.
     """
 
-    def __init__(self, reader: Reader, plugins: tuple[str, ...]) -> None:
+    def __init__(self, reader: BatchReader, plugins: tuple[str, ...]) -> None:
         self.reader = reader
         self.plugins = plugins
         self.inputs = active()

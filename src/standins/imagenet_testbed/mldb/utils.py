@@ -76,7 +76,8 @@ def checkpoint_path(name: str) -> Path:
         name: The model's name; it may have slashes.
 
     Raises:
-        WeightsError: If there is no folder of checkpoints, or no such file in it; says where it was looked for.
+        WeightsError: If there is no folder of checkpoints, or no such file in it; the message names the places
+            searched.
     """
     given = active().checkpoints
     if given is None:
@@ -87,11 +88,11 @@ def checkpoint_path(name: str) -> Path:
     folder = Path(given)
     if Path(name).is_absolute() or ".." in Path(name).parts:
         raise WeightsError(f"{name}: a checkpoint is named by its path below the folder {folder}")
-    found = [path for suffix in SUFFIXES if (path := folder / f"{name}{suffix}").is_file()]
-    if len(found) != 1:
-        there = f"has {' and '.join(path.name for path in found)}; leave one" if found else "has no such file"
+    paths = [path for suffix in SUFFIXES if (path := folder / f"{name}{suffix}").is_file()]
+    if len(paths) != 1:
+        there = f"has {' and '.join(path.name for path in paths)}; leave one" if paths else "has no such file"
         raise WeightsError(f"{name}: its checkpoint is {folder / name}.pt (or .pth, .pth.tar, …), but {folder} {there}")
-    return found[0]
+    return paths[0]
 
 
 def __getattr__(name: str) -> Any:

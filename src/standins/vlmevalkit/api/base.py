@@ -7,21 +7,21 @@ from collections.abc import Callable
 from typing import Any
 
 from testbed.calls import reason_of
-from testbed.standins.vlmevalkit.messages import Asked
+from testbed.standins.vlmevalkit.messages import MessageForms
 from testbed.standins.vlmevalkit.smp.log import get_logger
 
 log = get_logger(__name__)
 
 
-class BaseAPI(Asked):
+class BaseAPI(MessageForms):
     """A model with ``generate_inner(inputs, **kwargs)``, which returns (code, answer, log); the code 0 is success.
 
     Args:
-        retry: How often it is asked.
+        retry: The number of attempts.
         wait: Seconds between two attempts.
-        system_prompt: For the class.
-        verbose: Whether failures are told in the log.
-        fail_msg: What it returns if there is no answer.
+        system_prompt: The system prompt of the class.
+        verbose: Logs failures.
+        fail_msg: The result if there is no answer.
         **kwargs: Passed to ``generate_inner`` each time.
     """
 
@@ -58,7 +58,7 @@ class BaseAPI(Asked):
         return self.generate_inner(inputs, **kwargs)
 
     def working(self) -> bool:
-        """Whether it answers."""
+        """Checks whether it answers."""
         answer = self.generate("hello")
         return isinstance(answer, str) and bool(answer) and self.fail_msg not in answer
 

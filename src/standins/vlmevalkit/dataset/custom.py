@@ -16,7 +16,9 @@ from testbed.standins.vlmevalkit.dataset.kinds import class_of
 from testbed.standins.vlmevalkit.dataset.rules import columns_of
 
 SUPPORTED_DATASETS = sorted(known_tables())
-_CLASSES = {each.__name__: each for each in (ImageMCQDataset, ImageVQADataset, ImageYORNDataset)}
+_CLASSES = {
+    dataset_class.__name__: dataset_class for dataset_class in (ImageMCQDataset, ImageVQADataset, ImageYORNDataset)
+}
 
 
 class CustomMCQDataset(ImageMCQDataset):
@@ -35,8 +37,8 @@ class MMMUDataset(ImageMCQDataset):
     @staticmethod
     def split_MMMU(msgs: list[dict[str, str]]) -> list[dict[str, str]]:
         """A message with its pictures put where its text has them."""
-        pictures = [each["value"] for each in msgs if each["type"] == "image"]
-        (text,) = [each["value"] for each in msgs if each["type"] == "text"]
+        pictures = [msg["value"] for msg in msgs if msg["type"] == "image"]
+        (text,) = [msg["value"] for msg in msgs if msg["type"] == "text"]
         row = Row("", {"question": text}, tuple(Picture(b"", path) for path in pictures))
         return [_item(part) for part in placed(row, text)]
 

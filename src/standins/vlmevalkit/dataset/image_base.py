@@ -35,7 +35,7 @@ class ImageBaseDataset:
     Attributes:
         data: The table; ``image`` is base64 or a list of that, ``index`` an integer where all are.
         img_root: The folder of the files that ``image_path`` names.
-        meta_only: Whether pictures are files, not cells.
+        meta_only: True if pictures are files, not cells.
     """
 
     TYPE = ""
@@ -49,15 +49,15 @@ class ImageBaseDataset:
         self.skip_noimg = skip_noimg
         data = self.load_data(dataset)
         self.meta_only = "image" not in data
-        data["index"] = [str(each) for each in data["index"]]
+        data["index"] = [str(sample_id) for sample_id in data["index"]]
         if not self.meta_only:
             data = _with_pictures(data, skip_noimg, dataset)
         if "image_path" in data:
             data["image_path"] = [
-                each if pd.isna(each) else _one_or_all(toliststr(each)) for each in data["image_path"]
+                cell if pd.isna(cell) else _one_or_all(toliststr(cell)) for cell in data["image_path"]
             ]
-        if all(each.isdecimal() and str(int(each)) == each for each in data["index"]):
-            data["index"] = [int(each) for each in data["index"]]
+        if all(sample_id.isdecimal() and str(int(sample_id)) == sample_id for sample_id in data["index"]):
+            data["index"] = [int(sample_id) for sample_id in data["index"]]
         self.data = data
         self.post_build(dataset)
 
@@ -69,7 +69,7 @@ class ImageBaseDataset:
 
     @classmethod
     def supported_datasets(cls) -> list[str]:
-        """The names of the sets that the class knows."""
+        """Returns the names of the sets that the class supports."""
         return list(cls.DATASET_URL)
 
     def load_data(self, dataset: str) -> pd.DataFrame:
@@ -80,7 +80,7 @@ class ImageBaseDataset:
         """The table of the set, or of the old name in the address. It is not downloaded.
 
         Raises:
-            DataError: If it is missing; says what to put where.
+            DataError: If it is missing; the message names the file and its place.
         """
         root = Path(LMUDataRoot())
         names = [f"{self.dataset_name}.tsv", url.rpartition("/")[2]]
@@ -95,10 +95,10 @@ class ImageBaseDataset:
         return table
 
     def post_build(self, dataset: str) -> None:
-        """Is called when the table is there."""
+        """Does nothing; called when the table is there."""
 
     def dump_image(self, line: Any) -> list[str]:
-        """Files with a row's pictures, in `img_root`; the bytes of the table."""
+        """Writes files with a row's pictures, in `img_root`; the bytes of the table."""
         if "image" not in line:
             return self.picture_paths(line)
         cells = line["image"] if isinstance(line["image"], list) else [line["image"]]
@@ -144,14 +144,14 @@ def _with_pictures(data: pd.DataFrame, skip_noimg: bool, name: str) -> pd.DataFr
     cells = {
         index: "" if pd.isna(cell) else str(cell) for index, cell in zip(data["index"], data["image"], strict=True)
     }
-    found = []
+    pictures = []
     for index, cell in cells.items():
         if 0 < len(cell) <= LONGEST_REFERENCE:
             if len(cells.get(cell, "")) <= LONGEST_REFERENCE:
                 raise DataError(f"{name}: the image of row {index} is {cell!r}, and no row of that index has a picture")
             cell = cells[cell]
-        found.append(_one_or_all(toliststr(cell)))
-    return data.assign(image=pd.Series(found, index=data.index, dtype=object))
+        pictures.append(_one_or_all(toliststr(cell)))
+    return data.assign(image=pd.Series(pictures, index=data.index, dtype=object))
 
 
 def _one_or_all(parts: list[str]) -> Any:

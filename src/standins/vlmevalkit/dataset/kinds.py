@@ -1,4 +1,4 @@
-"""Of what kind a set is, as models ask whose prompts depend on it."""
+"""Kinds of sets, for models whose prompts depend on them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from testbed.standins.vlmevalkit.dataset.image_base import ImageBaseDataset
 
 def DATASET_TYPE(dataset: str | None, *, default: str = "MCQ") -> str:
     """The ``TYPE`` of the class that names a set, else of VLMEvalKit's set of this name, else the default."""
-    found = class_of(dataset)
-    if found is not None and found.TYPE:
-        return found.TYPE
+    owner = class_of(dataset)
+    if owner is not None and owner.TYPE:
+        return owner.TYPE
     known = _known(dataset)
     if known is not None:
         return str(known.kind)
@@ -21,21 +21,21 @@ def DATASET_TYPE(dataset: str | None, *, default: str = "MCQ") -> str:
 
 def DATASET_MODALITY(dataset: str | None, *, default: str = "IMAGE") -> str:
     """The ``MODALITY`` of the class that names a set, else of VLMEvalKit's set of this name, else the default."""
-    found, known = class_of(dataset), _known(dataset)
-    return found.MODALITY if found is not None else default if known is None else str(known.modality)
+    owner, known = class_of(dataset), _known(dataset)
+    return owner.MODALITY if owner is not None else default if known is None else str(known.modality)
 
 
 def _known(dataset: str | None) -> KnownTable | None:
-    """VLMEvalKit's set of this name."""
+    """Returns VLMEvalKit's set of this name."""
     return known_tables().get(dataset or "")
 
 
 def class_of(dataset: str | None) -> type[ImageBaseDataset] | None:
     """The class that names a set among those that it supports."""
-    return next((each for each in _classes(ImageBaseDataset) if dataset in each.supported_datasets()), None)
+    return next((class_ for class_ in _classes(ImageBaseDataset) if dataset in class_.supported_datasets()), None)
 
 
 def _classes(base: type[ImageBaseDataset]) -> Iterator[type[ImageBaseDataset]]:
-    for each in base.__subclasses__():
-        yield from _classes(each)
-        yield each
+    for subclass in base.__subclasses__():
+        yield from _classes(subclass)
+        yield subclass

@@ -1,4 +1,4 @@
-"""How answers are scored by classes of VLMEvalKit's that bring an ``evaluate``: by testbed's rules, without a judge."""
+"""Scores answers for VLMEvalKit classes with their own ``evaluate``: by testbed's rules, without a judge."""
 
 from __future__ import annotations
 
@@ -36,14 +36,16 @@ def scored(eval_file: str, scoring: str, judge_kwargs: dict[str, Any]) -> pd.Dat
     rules = SCORINGS[scoring]
     table: pd.DataFrame = load(eval_file)
     verdicts = [rules(columns_of(row), str(row["prediction"]), RULES) for _, row in table.iterrows()]
-    return table.assign(extracted=[each.extracted for each in verdicts], hit=[each.score for each in verdicts])
+    return table.assign(
+        extracted=[verdict.extracted for verdict in verdicts], hit=[verdict.score for verdict in verdicts]
+    )
 
 
 def report(table: pd.DataFrame, eval_file: str, scale: float) -> Any:
     """The means of ``hit`` by split, also in the file ``…_acc.csv``."""
-    found = by_split(table, scale)
-    dump(found, get_intermediate_file_path(eval_file, "_acc", "csv"))
-    return found
+    scores = by_split(table, scale)
+    dump(scores, get_intermediate_file_path(eval_file, "_acc", "csv"))
+    return scores
 
 
 def by_split(table: pd.DataFrame, scale: float, by: Sequence[str] = ("l2-category", "category")) -> pd.DataFrame:
@@ -65,15 +67,15 @@ def together(table: pd.DataFrame) -> pd.DataFrame:
 
     A table of other questions is left as it is.
     """
-    ids = [str(each) for each in table["index"]]
+    ids = [str(sample_id) for sample_id in table["index"]]
     columns = [columns_of(row) for _, row in table.iterrows()]
     if not are_rotations(ids, columns):
         return table
-    bases = pd.Series([base_index(*each) for each in _bases(ids, columns)], index=table.index)
+    bases = pd.Series([base_index(*base) for base in _bases(ids, columns)], index=table.index)
     right = table["hit"].groupby(bases).min()
-    first = table[[int(each) == base for each, base in zip(ids, bases, strict=True)]]
-    return first.assign(hit=[right[int(each)] for each in first["index"]])
+    first = table[[int(sample_id) == base for sample_id, base in zip(ids, bases, strict=True)]]
+    return first.assign(hit=[right[int(sample_id)] for sample_id in first["index"]])
 
 
 def _bases(ids: Sequence[str], columns: Sequence[dict[str, str]]) -> list[tuple[str, str | None]]:
-    return [(each, row.get("g_index")) for each, row in zip(ids, columns, strict=True)]
+    return [(sample_id, row.get("g_index")) for sample_id, row in zip(ids, columns, strict=True)]

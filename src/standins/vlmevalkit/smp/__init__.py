@@ -1,4 +1,4 @@
-"""What ``from vlmeval.smp import *`` gives: the helpers, and the modules that come with them."""
+"""Names of ``from vlmeval.smp import *``: the helpers, and the modules that come with them."""
 
 import csv
 import datetime

@@ -30,7 +30,7 @@ _PREDICTION = "prediction"
 
 
 def LMUDataRoot() -> str:
-    """VLMEvalKit's folder of tables: that of the run (``--lmu-data``), else ``$LMUData``, else ``~/LMUData``."""
+    """Returns VLMEvalKit's folder of tables: the run's (``--lmu-data``), else ``$LMUData``, else ``~/LMUData``."""
     return str(lmu_data_root())
 
 
@@ -61,7 +61,7 @@ def load(f: str | os.PathLike[str], fmt: str | None = None) -> Any:
 
 
 def dump(data: Any, f: str | os.PathLike[str], **kwargs: Any) -> None:
-    """Writes a table (xlsx, tsv, csv), JSON (json, jsonl), or data of other kinds (pkl: JSON, too, and no pickle).
+    """Writes a table (xlsx, tsv, csv), JSON (json, jsonl), or data of other kinds (pkl: also JSON, not a pickle).
 
     Raises:
         DataError: If the file is of another kind.
@@ -73,7 +73,7 @@ def dump(data: Any, f: str | os.PathLike[str], **kwargs: Any) -> None:
         if kind == "json":
             text = json.dumps(content, indent=4, ensure_ascii=False, default=_plain)
         else:
-            text = "\n".join(json.dumps(each, ensure_ascii=False, default=_plain) for each in content)
+            text = "\n".join(json.dumps(item, ensure_ascii=False, default=_plain) for item in content)
         path.write_text(text, encoding="utf-8")
     elif kind == "xlsx":
         write_workbook(data, path)
@@ -107,7 +107,7 @@ def parse_file(s: str) -> tuple[str | None, str]:
 
 
 def get_file_extension(file_path: str) -> str:
-    """What follows the last dot."""
+    """Returns the part after the last dot."""
     return str(file_path).rsplit(".", 1)[-1]
 
 
@@ -177,7 +177,7 @@ def typed(table: pd.DataFrame) -> pd.DataFrame:
 def _whole(table: pd.DataFrame) -> pd.DataFrame:
     """A table in which each prediction is a text."""
     if _PREDICTION in table:
-        table[_PREDICTION] = ["" if pd.isna(each) else str(each) for each in table[_PREDICTION]]
+        table[_PREDICTION] = ["" if pd.isna(cell) else str(cell) for cell in table[_PREDICTION]]
     return table
 
 

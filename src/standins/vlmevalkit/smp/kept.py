@@ -1,6 +1,6 @@
-"""What classes of VLMEvalKit keep in ``.pkl`` files: written as JSON, since pickles can run code when they are read.
+"""The ``.pkl`` files of VLMEvalKit's classes: written as JSON, since pickles can run code when they are read.
 
-A file that was written here is read again as what it was: dictionaries with keys of any kind, tuples, sets, arrays and
+A file that was written here is read back unchanged: dictionaries with keys of any kind, tuples, sets, arrays and
 tables of pandas included. A real pickle is refused.
 """
 
@@ -53,23 +53,23 @@ def _plain(value: Any, path: Path) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
 
-    def inner(each: Any) -> Any:
-        return _plain(each, path)
+    def inner(item: Any) -> Any:
+        return _plain(item, path)
 
     if isinstance(value, list):
-        return [inner(each) for each in value]
+        return [inner(item) for item in value]
     if isinstance(value, Mapping):
         if all(isinstance(key, str) and key != _KIND for key in value):
-            return {key: inner(each) for key, each in value.items()}
-        return {_KIND: "dict", _VALUE: [[inner(key), inner(each)] for key, each in value.items()]}
+            return {key: inner(item) for key, item in value.items()}
+        return {_KIND: "dict", _VALUE: [[inner(key), inner(item)] for key, item in value.items()]}
     if isinstance(value, tuple | set | frozenset):
-        return {_KIND: type(value).__name__, _VALUE: [inner(each) for each in value]}
+        return {_KIND: type(value).__name__, _VALUE: [inner(item) for item in value]}
     if isinstance(value, bytes):
         return {_KIND: "bytes", _VALUE: base64.b64encode(value).decode()}
     if isinstance(value, pd.Series):
-        return {_KIND: "series", _VALUE: [[inner(key) for key in value.index], [inner(each) for each in value]]}
+        return {_KIND: "series", _VALUE: [[inner(key) for key in value.index], [inner(item) for item in value]]}
     if isinstance(value, pd.DataFrame):
-        columns = [[inner(name), [inner(each) for each in value[name]]] for name in value.columns]
+        columns = [[inner(name), [inner(item) for item in value[name]]] for name in value.columns]
         return {_KIND: "frame", _VALUE: [[inner(key) for key in value.index], columns]}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
         file = io.BytesIO()
@@ -81,10 +81,10 @@ def _plain(value: Any, path: Path) -> Any:
 
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
-    "dict": lambda items: {_key(_read(key)): _read(each) for key, each in items},
+    "dict": lambda items: {_key(_read(key)): _read(item) for key, item in items},
     "tuple": lambda items: tuple(map(_read, items)),
-    "set": lambda items: {_key(_read(each)) for each in items},
-    "frozenset": lambda items: frozenset(_key(_read(each)) for each in items),
+    "set": lambda items: {_key(_read(item)) for item in items},
+    "frozenset": lambda items: frozenset(_key(_read(item)) for item in items),
     "bytes": base64.b64decode,
     "series": lambda parts: pd.Series(_read(parts[1]), index=_read(parts[0])),
     "frame": lambda parts: pd.DataFrame({_read(name): _read(cells) for name, cells in parts[1]}, index=_read(parts[0])),
@@ -98,9 +98,9 @@ def _key(value: Any) -> Any:
 
 def _read(value: Any) -> Any:
     if isinstance(value, list):
-        return [_read(each) for each in value]
+        return [_read(item) for item in value]
     if not isinstance(value, dict):
         return value
     if _KIND in value:
         return _READERS[value[_KIND]](value[_VALUE])
-    return {key: _read(each) for key, each in value.items()}
+    return {key: _read(item) for key, item in value.items()}

@@ -24,17 +24,17 @@ def toliststr(cell: str | Sequence[Any]) -> list[str]:
     """The texts of a cell: a list as Python or JSON write it, or a single text. It is never run as code.
 
     Raises:
-        DataError: If it is no text and no list.
+        DataError: If it is neither a text nor a list.
     """
     if isinstance(cell, str):
         return as_list(cell)
     if isinstance(cell, list | tuple):
-        return [str(each) for each in cell]
+        return [str(item) for item in cell]
     raise DataError(f"a text or a list was expected, got {type(cell).__name__} ({cell!r:.60})")
 
 
 def istype(text: Any, kind: type) -> bool:
-    """Whether something is of a type, or is a text that is a literal of that type."""
+    """Checks whether something is of a type, or is a text that is a literal of that type."""
     if isinstance(text, kind):
         return True
     try:
@@ -49,12 +49,12 @@ def process_punctuation(inText: str) -> str:
 
 
 def listinstr(words: Sequence[str], text: str) -> bool:
-    """Whether one of some words is in a text."""
+    """Checks whether one of some words is in a text."""
     return any(word in text for word in words)
 
 
 def cn_string(text: str) -> bool:
-    """Whether a text has a Chinese character."""
+    """Checks whether a text has a Chinese character."""
     return re.search("[\u4e00-\u9fff]", text) is not None
 
 
@@ -69,7 +69,7 @@ def d2df(values: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def get_rank_and_world_size() -> tuple[int, int]:
-    """One process of one: testbed shares the work out itself."""
+    """Returns one process of one: testbed distributes the work itself."""
     return 0, 1
 
 
@@ -79,16 +79,16 @@ def extract_json_objects(text: str, decoder: json.JSONDecoder | None = None) -> 
     start = text.find("{")
     while start != -1:
         try:
-            found, length = decoder.raw_decode(text[start:])
+            value, length = decoder.raw_decode(text[start:])
         except ValueError:
             length = 1
         else:
-            yield found
+            yield value
         start = text.find("{", start + length)
 
 
 def modelscope_flag_set() -> bool:
-    """Whether ModelScope is used instead of Hugging Face: never."""
+    """Checks whether ModelScope is used instead of Hugging Face: never."""
     return False
 
 
@@ -111,7 +111,7 @@ def get_cache_path(repo_id: str, branch: str = "main", repo_type: str = "dataset
 
 
 def download_file(url: str, filename: str | None = None) -> str:
-    """Refuses.
+    """Refuses downloads.
 
     Raises:
         UnsupportedError: Always.
@@ -134,8 +134,8 @@ def version_cmp(v1: str, v2: str, op: str = "eq") -> bool:
     """Compares two versions: ``eq``, ``ne``, ``lt``, ``le``, ``gt`` or ``ge``."""
     from packaging.version import parse
 
-    found: bool = getattr(operator, op)(parse(v1), parse(v2))
-    return found
+    holds: bool = getattr(operator, op)(parse(v1), parse(v2))
+    return holds
 
 
 def proxy_set(s: str) -> None:
@@ -149,7 +149,7 @@ def load_env() -> None:
 
 
 def bincount(lst: Iterable[Any]) -> dict[Any, int]:
-    """How often each item occurs."""
+    """Counts how often each item occurs."""
     return defaultdict(int, Counter(lst))
 
 
@@ -165,7 +165,7 @@ def dict_merge(dct: dict[Any, Any], merge_dct: Mapping[Any, Any]) -> None:
 def get_cuda_visible_devices() -> list[int] | None:
     """The numbers of the GPUs that this process may use; None without a limit."""
     devices = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return None if devices is None else [int(each) for each in devices.split(",") if each.strip().isdecimal()]
+    return None if devices is None else [int(part) for part in devices.split(",") if part.strip().isdecimal()]
 
 
 def githash(fallback: str = "unknown", digits: int = 8) -> str:

@@ -1,4 +1,4 @@
-"""What VLMEvalKit takes for a number in a report."""
+"""Recognises the numbers of a report as VLMEvalKit does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __getattr__ = refusing(__name__)
 
 
 def is_number(value: Any) -> bool:
-    """Whether something is a number, or the text of one; truth values and NaN are none."""
+    """Checks whether something is a number, or the text of one; truth values and NaN are not."""
     if isinstance(value, bool) or type(value).__name__ == "bool_" or not isinstance(value, str | numbers.Real):
         return False
     try:

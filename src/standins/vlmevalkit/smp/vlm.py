@@ -30,7 +30,7 @@ def encode_image_to_base64(img: Image.Image, target_size: int = -1, fmt: str = "
 
 
 def encode_image_file_to_base64(image_path: str, target_size: int = -1, fmt: str = "JPEG", **_: Any) -> str:
-    """`encode_image_to_base64` of a file."""
+    """Returns `encode_image_to_base64` of a file."""
     with Image.open(image_path) as image:
         return encode_image_to_base64(image, target_size, fmt)
 
@@ -55,7 +55,7 @@ def decode_base64_to_image_file(base64_string: str, image_path: str, target_size
 
 
 def read_ok(img_path: str) -> bool:
-    """Whether a file is an image."""
+    """Checks whether a file is an image."""
     try:
         with Image.open(img_path) as image:
             return min(image.size) > 0
@@ -66,7 +66,7 @@ def read_ok(img_path: str) -> bool:
 def concat_images_vlmeval(
     images: Sequence[str], target_size: int = -1, mode: str = "h", return_image: bool = False
 ) -> Any:
-    """Pictures side by side (``"h"``) or below each other (``"v"``), each scaled to ``target_size``.
+    """Concatenates pictures side by side (``"h"``) or below each other (``"v"``), each scaled to ``target_size``.
 
     Returns:
         The image, or the path of a PNG file with it.
@@ -75,17 +75,17 @@ def concat_images_vlmeval(
     across = mode == "h"
     if target_size != -1:
         opened = [
-            each.resize(
-                (round(each.width * target_size / each.height), target_size)
+            image.resize(
+                (round(image.width * target_size / image.height), target_size)
                 if across
-                else (target_size, round(each.height * target_size / each.width))
+                else (target_size, round(image.height * target_size / image.width))
             )
-            for each in opened
+            for image in opened
         ]
-    widths, heights = [each.width for each in opened], [each.height for each in opened]
+    widths, heights = [image.width for image in opened], [image.height for image in opened]
     whole = Image.new("RGB", (sum(widths), max(heights)) if across else (max(widths), sum(heights)))
-    for number, each in enumerate(opened):
-        whole.paste(each, (sum(widths[:number]), 0) if across else (0, sum(heights[:number])))
+    for number, image in enumerate(opened):
+        whole.paste(image, (sum(widths[:number]), 0) if across else (0, sum(heights[:number])))
     if return_image:
         return whole
     with tempfile.NamedTemporaryFile(suffix=".png", dir=Path(images[0]).parent, delete=False) as file:
@@ -94,10 +94,10 @@ def concat_images_vlmeval(
 
 
 def decoded(text: str) -> bytes:
-    """The bytes in a base64 text.
+    """Decodes a base64 text.
 
     Raises:
-        SampleError: If it is none.
+        SampleError: If it is not one.
     """
     try:
         return base64.b64decode(text)
@@ -106,7 +106,7 @@ def decoded(text: str) -> bytes:
 
 
 def build_option_str(option_dict: Mapping[str, Any]) -> str:
-    """The options in lines, as VLMEvalKit tells them to a judge."""
+    """Returns the options in lines, in VLMEvalKit's form for judges."""
     lines = [f"{letter}. {text}\n" for letter, text in option_dict.items() if text is not None and text == text]
     return "".join(["There are several options: \n", *lines])
 
@@ -125,12 +125,12 @@ def rescale_img(img: Image.Image, tgt: tuple[int, int]) -> Image.Image:
 
 
 def isimg(s: str) -> bool:
-    """Whether a text is the path of a file, or a URL."""
+    """Checks whether a text is the path of a file, or a URL."""
     return os.path.exists(s) or s.startswith("http")
 
 
 def gpt_key_set() -> bool:
-    """Whether there is a key for OpenAI's models."""
+    """Checks whether there is a key for OpenAI's models."""
     return os.environ.get("OPENAI_API_KEY", "").startswith("sk-") or "AZURE_OPENAI_API_KEY" in os.environ
 
 

@@ -22,7 +22,7 @@ _REST = "testbed"
 
 
 def write_workbook(table: pd.DataFrame, path: Path) -> None:
-    """Writes a table as a workbook; a text that begins with ``=`` is a text there, too.
+    """Writes a table as a workbook; a text that begins with ``=`` also stays a text.
 
     What a cell cannot hold, a text that is too long or has control characters, is whole on a second sheet, which
     `read_workbook` reads. The cell has its beginning without these characters, as for other readers.
@@ -54,8 +54,8 @@ def write_workbook(table: pd.DataFrame, path: Path) -> None:
         ]
     if rest:
         other = book.create_sheet(_REST)
-        for each in rest:
-            other.append(each)
+        for part in rest:
+            other.append(part)
     book.save(path)
 
 

@@ -1,4 +1,4 @@
-"""How VLMEvalKit's rules find an option in an answer."""
+"""VLMEvalKit's rules for finding an option in an answer."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def can_infer(answer: Any, choices: Mapping[str, Any]) -> Any:
 
 
 def can_infer_option(answer: Any, choices: Mapping[str, Any]) -> Any:
-    """`can_infer` by letters alone."""
+    """Applies `can_infer` by letters alone."""
     return by_letter(str(answer), _texts(choices))[0] or False
 
 
 def can_infer_text(answer: Any, choices: Mapping[str, Any]) -> Any:
-    """`can_infer` by the texts of the options alone."""
+    """Applies `can_infer` by the texts of the options alone."""
     return by_text(str(answer), _texts(choices))[0] or False
 
 

@@ -31,7 +31,7 @@ def track_progress_rich(
     Args:
         func: The function.
         tasks: The arguments.
-        nproc: How many are under way, in threads; None for as many as there are processors.
+        nproc: The number of threads; None for as many as there are processors.
         save: A file that gets the results by their keys, besides those that it has.
         keys: The key of each task.
     """

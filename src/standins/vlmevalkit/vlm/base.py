@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from testbed.errors import UnsupportedError
-from testbed.standins.vlmevalkit.messages import Asked
+from testbed.standins.vlmevalkit.messages import MessageForms
 
 
-class BaseModel(Asked):
+class BaseModel(MessageForms):
     """A model with ``generate_inner(message, dataset=None)``, which returns a text."""
 
     def generate(self, message: Any, dataset: str | None = None) -> Any:

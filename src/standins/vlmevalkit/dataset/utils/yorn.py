@@ -9,5 +9,5 @@ __getattr__ = refusing(__name__)
 
 
 def YOrN_Extraction(output: str) -> str:
-    """``Yes`` or ``No`` if exactly one of the two words is in an answer, else ``Unknown``."""
+    """Returns ``Yes`` or ``No`` if exactly one of the two words is in an answer, else ``Unknown``."""
     return yes_no({"answer": ""}, output).extracted or "Unknown"
