@@ -17,7 +17,8 @@ from testbed.entities import FRACTION, Evaluation
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 from testbed.paths import fitting
 from testbed.plotting.frame import main_metrics, results_frame, specs_of
-from testbed.plotting.marks import Mark, model_marks
+from testbed.plotting.marks import model_marks
+from testbed.plotting.style import Mark
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
