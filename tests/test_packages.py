@@ -176,6 +176,17 @@ def test_the_core_names_no_extension() -> None:
     assert named == []
 
 
+def test_a_run_is_computed_without_knowing_published_values() -> None:
+    """They are compared by a hook."""
+    computing = "graph planning scoring workers execution".split()
+    assert [
+        f"{name} imports {found.module}"
+        for name, path in CORE.items()
+        for found in imports(path)
+        if package_of(name) in computing and package_of(found.module) == "claims"
+    ] == []
+
+
 @pytest.mark.parametrize(
     ("within_functions", "types"),
     [(False, False), (True, False), (True, True)],

@@ -272,6 +272,7 @@ def _run(
     mirrors: Sequence[Mirror] = (),
 ) -> int:
     from testbed.claims.agreement import differing
+    from testbed.claims.hook import comparisons
     from testbed.cli.run.other_sizes import as_objects, other_sizes, print_other_sizes
     from testbed.db.store import Store
     from testbed.execution.progress import Several
@@ -324,7 +325,7 @@ def _run(
                     "other_sizes": as_objects(sizes),
                     "results": [asdict(result) for result in results],
                     "left_out": as_object(report.left_out),
-                    "published": [each.as_object() for each in report.comparisons],
+                    "published": [each.as_object() for each in comparisons(report.hooks)],
                     "checks": [check_as_object(each) for each in report.checks],
                     "times": [each.as_object() for _, each in sorted(report.times.items())],
                     "store": store.display_url if kept else None,
@@ -343,7 +344,7 @@ def _run(
     lacking = options.strict and unexpected(report.left_out)
     if lacking:
         click.echo("--strict: what is left out may be samples, so the exit status is 1", err=True)
-    disagreeing = differing(report.comparisons) if fail_on_disagreement else []
+    disagreeing = differing(comparisons(report.hooks)) if fail_on_disagreement else []
     if disagreeing:
         differ = "1 number differs" if len(disagreeing) == 1 else f"{len(disagreeing):,} numbers differ"
         click.echo(f"--fail-on-disagreement: {differ} from published ones, so the exit status is 1", err=True)

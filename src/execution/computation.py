@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 
 from testbed.db.store import Store
 from testbed.execution.executors import make_executor
+from testbed.execution.hooks import Hook, Hooks
 from testbed.execution.progress import Progress
 from testbed.execution.report import Report
 from testbed.execution.scheduler import Scheduler
@@ -32,6 +33,7 @@ class Computation:
         progress: Shows how far it is.
         check: For a computation of stored samples that is compared with them: where these are. It scores nothing.
         over: Says that no further cell is to begin, since no time is left; those that have begun are finished.
+        hooks: Name → what is called when cells have their metrics.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class Computation:
         progress: Progress,
         check: Check | None = None,
         over: Callable[[], bool] | None = None,
+        hooks: Mapping[str, Hook] | None = None,
     ) -> None:
         self.catalog = catalog
         self.options = options
@@ -50,7 +53,10 @@ class Computation:
         self.check = check
         self.over = over
         self.executor = make_executor(options)
-        self.state = RunState(catalog, options, store, progress, self.executor.resources, scored=check is None)
+        self.hooks = Hooks(hooks or {}, progress.note)
+        self.state = RunState(
+            catalog, options, store, progress, self.executor.resources, scored=check is None, hooks=self.hooks
+        )
         self.report = self.state.report
         self._suspects: frozenset[str] = frozenset()  # models some of whose stored outputs are outdated
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cached_property, partial
+from functools import partial
 
-from testbed.claims.agreement import Comparison, PublishedValues, differing, in_lines
 from testbed.db.store import Store
+from testbed.execution.hooks import Hooks
 from testbed.execution.progress import Progress
 from testbed.execution.records import Records
 from testbed.execution.report import Outcome, Report
@@ -34,10 +33,18 @@ class Outcomes:
         report: Has the plan.
         progress: Shows failures.
         scored: Whether evaluations are scored at all; else they are complete with their outputs.
+        hooks: Called for each cell that has its metrics.
     """
 
     def __init__(
-        self, store: Store, catalog: Catalog, records: Records, report: Report, progress: Progress, scored: bool
+        self,
+        store: Store,
+        catalog: Catalog,
+        records: Records,
+        report: Report,
+        progress: Progress,
+        scored: bool,
+        hooks: Hooks,
     ) -> None:
         self.store = store
         self.catalog = catalog
@@ -45,6 +52,7 @@ class Outcomes:
         self.report = report
         self.progress = progress
         self.scored = scored
+        self.hooks = hooks
         self._outcomes: dict[int, Outcome] = {}  # id(cell) → outcome
         self._whole: set[int] = set()  # id(cell) of cells whose outputs are all stored, even if scoring them failed
         self._thread = ThreadPoolExecutor(1, "finish", use_in_this_thread, (active(),))
@@ -132,17 +140,5 @@ class Outcomes:
         record = partial(self.records.complete, evaluation_id, cell)
         reason = finish(self.store, self.catalog, evaluation_id, record)
         if reason is None:
-            for line in in_lines(differing(self.compared([evaluation_id]))):
-                self.progress.note(line)  # at once: the rest of the run may be as wrong
+            self.hooks.completed(self.store, self.report.plan, evaluation_id)
         return reason
-
-    def compared(self, evaluation_ids: Iterable[int]) -> list[Comparison]:
-        """What evaluations measured, beside what is published about it."""
-        return self._published.compare(self.store.results.of(evaluation_ids)) if self._published else []
-
-    @cached_property
-    def _published(self) -> PublishedValues:
-        cells = self.report.plan.cells
-        opened = {cell.model: cell.opened_model for cell in cells}
-        models = {name: None if model is None else model.definition for name, model in opened.items()}
-        return PublishedValues.of_run(self.store, models, {cell.setting for cell in cells})

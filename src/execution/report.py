@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from testbed.claims.agreement import Comparison
 from testbed.entities import Certificate
 from testbed.graph.cells import LeftOuts
 from testbed.planning.left_out import left_out_of_all
@@ -88,7 +87,7 @@ class Report:
     Attributes:
         stored_bytes: The number of bytes of outputs stored.
         reused: The number of samples × cells reused from an earlier run.
-        comparisons: The metrics of its cells, computed or reused, beside what is published about them.
+        hooks: Name of a hook → what it returned at the end of the run.
         checks: The outcomes of checks of stored evaluations.
         unstored: Of an interrupted run, why some of what it computed is not stored; empty if all of it is.
         dtype: The precision of the models.
@@ -100,7 +99,7 @@ class Report:
     passes: int = 0
     stored_bytes: int = 0
     reused: int = 0
-    comparisons: list[Comparison] = field(default_factory=list)
+    hooks: dict[str, Any] = field(default_factory=dict)
     checks: list[Checked] = field(default_factory=list)
     interrupted: bool = False
     unstored: str = ""

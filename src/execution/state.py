@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from testbed.db.store import Store
 from testbed.db.upkeep.lost import forget_lost
 from testbed.entities import CellRecord, Evaluation, Status
+from testbed.execution.hooks import Hooks
 from testbed.execution.outcomes import Outcomes
 from testbed.execution.progress import Progress
 from testbed.execution.records import Records
@@ -33,6 +34,7 @@ class RunState:
         progress: Shows how far it is.
         resources: What the run computes with.
         scored: Whether complete evaluations are scored; those of a check are not.
+        hooks: Called for cells that have their metrics.
 
     Attributes:
         evaluations: Evaluation id → the cell that is run.
@@ -50,6 +52,7 @@ class RunState:
         progress: Progress,
         resources: Resources,
         scored: bool,
+        hooks: Hooks,
     ) -> None:
         self.options = options
         self.store = store
@@ -57,7 +60,7 @@ class RunState:
         self.evaluations: dict[int, Cell] = {}
         self.records = Records(store, Today(catalog.plugins))
         self.report = Report(Plan(), dtype=options.dtype)
-        self.outcomes = Outcomes(store, catalog, self.records, self.report, progress, scored)
+        self.outcomes = Outcomes(store, catalog, self.records, self.report, progress, scored, hooks)
         self.environment = environment(resources, options)
         self._ids: dict[int, int] = {}  # id(cell) → the evaluation that has its outputs
 

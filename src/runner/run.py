@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from testbed import extending
+from testbed.claims.hook import NAME as PUBLISHED
+from testbed.claims.hook import PublishedHook
 from testbed.contracts.surroundings import same_random_numbers
 from testbed.db.payloads.locations import refuse_memory
 from testbed.db.store import Store
 from testbed.errors import TestbedError
 from testbed.execution.computation import Computation
+from testbed.execution.hooks import Hook
 from testbed.execution.presence import Presence
 from testbed.execution.progress import Progress, SilentProgress
 from testbed.execution.report import Report
@@ -84,7 +88,7 @@ def _run_all(
         if options.executor != "inline":
             refuse_memory(options.payload_url or "")
         with Store.create(options.db_url, options.payload_url) as store, Presence(store) as presence:
-            computation = Computation(catalog, options, store, progress)
+            computation = Computation(catalog, options, store, progress, hooks=_hooks(progress))
             try:
                 report = _run(computation, pairs_of(catalog, models, settings) if pairs is None else pairs)
             except TestbedError as error:
@@ -99,6 +103,12 @@ def run_pairs(
 ) -> Report:
     """As `run`, for pairs of a model and a setting alone."""
     return run(catalog, options, [each for each, _ in pairs], [each for _, each in pairs], progress, pairs)
+
+
+def _hooks(progress: Progress) -> dict[str, Hook]:
+    """The hooks of a run: the comparison with published values, and those of extensions."""
+    installed = extending.load_all(extending.HOOK, progress.note)
+    return {PUBLISHED: PublishedHook(), **{name: make() for name, make in installed.items()}}
 
 
 def _outcome(report: Report) -> str:
@@ -146,7 +156,7 @@ def _run(computation: Computation, pairs: Sequence[tuple[str, str]]) -> Report:
         report.interrupted = True
     computation.compute(plan, checker.suspects)
     if not report.interrupted:
-        report.comparisons = state.outcomes.compared(report.evaluations)
+        report.hooks = computation.hooks.ended(store, report.plan, report.evaluations)
     for name in state.records.edited():
         progress.note(f"{name} {EDITED}; what was computed is that of the version in memory")
     for name in state.records.mark_changed():

@@ -202,14 +202,16 @@ def _print_uncovered(results: Sequence[Any]) -> None:
 def _print_published(report: Report, results: Sequence[Any]) -> None:
     """Prints the main metrics beside what is published about them, and further ones that differ, these first."""
     from testbed.claims.agreement import AGREES, differing, in_lines
+    from testbed.claims.hook import comparisons
 
-    if not report.comparisons:
+    compared = comparisons(report.hooks)
+    if not compared:
         return
     main = headlines(results)
-    told = differing(report.comparisons)
+    told = differing(compared)
     told += [
         each
-        for each in report.comparisons
+        for each in compared
         if each.verdict == AGREES and each.slice == OVERALL and each.metric == main.get(each.eval_setting)
     ]
     lines = in_lines(told)
