@@ -187,6 +187,12 @@ def test_a_run_is_computed_without_knowing_published_values() -> None:
     ] == []
 
 
+def test_the_planner_knows_no_task() -> None:
+    """Tasks are looked up by the names that eval settings have."""
+    tasks = {found.module for name in CORE if package_of(name) == "planning" for found in imports(CORE[name])}
+    assert {module for module in tasks if package_of(module) == "tasks"} == {"testbed.tasks.task_base"}
+
+
 @pytest.mark.parametrize(
     ("within_functions", "types"),
     [(False, False), (True, False), (True, True)],

@@ -22,8 +22,8 @@ from testbed.extensions.explain.table import (
     metric_of,
     right_classes,
 )
+from testbed.graph.stored import read_outputs
 from testbed.registry.references import IMAGE_EMBEDDINGS
-from testbed.scoring.stored_values import read_outputs
 from testbed.stored_results.predictions import LOGITS, has_logits
 from testbed.tasks.parts.logits import viewed_logits
 

@@ -145,7 +145,7 @@ def survey_node(
     Raises:
         RunError: If networks are to be compiled for a device, and there is no compiler.
     """
-    from testbed.planning.environment import device_names
+    from testbed.planning.cell_record import device_names
 
     absent = [each for each in plugins if not os.path.exists(each)]
     if absent:

@@ -20,8 +20,7 @@ from testbed.extensions.ray.cluster import environment
 from testbed.extensions.ray.head import GIVE_UP_SECONDS, LEAVE_SECONDS, Head
 from testbed.graph.passes import Job
 from testbed.models.base.capability import NETWORK
-from testbed.workers.actor import ENDED, HERE, STORE, RemoteWorker, pack
-from testbed.workers.kernels.streamed import OPERATIONS
+from testbed.workers.actor import ENDED, HERE, OPERATIONS, STORE, RemoteWorker, pack
 
 log = logging.getLogger("testbed")
 

@@ -18,7 +18,7 @@ from testbed.graph.cells import Action, Cell
 from testbed.graph.fuse import Member, make_passes
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Check, Job, Pass, Shard, shards_of
-from testbed.graph.reuse import given_outputs, lacks_artifacts
+from testbed.graph.stored import given_outputs, lacks_artifacts
 from testbed.planning.plan import Plan
 from testbed.registry.catalog import Catalog
 

@@ -7,13 +7,13 @@ import time
 
 from testbed.db.store import Store
 from testbed.errors import RunError
-from testbed.execution.interrupts import Interrupts
 from testbed.execution.pool import LOOK_SECONDS, STOP_SECONDS, Events
 from testbed.execution.progress import Progress
 from testbed.execution.scheduler import Scheduler, Wait
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job, Shard
 from testbed.planning.resources import choose_resources
+from testbed.process.signals import Interrupts
 from testbed.registry.catalog import Catalog
 from testbed.workers.worker import Worker
 

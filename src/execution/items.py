@@ -12,7 +12,7 @@ from testbed.errors import CorruptOutputError, StoreError, TestbedError
 from testbed.graph.cells import Cell, ItemNode
 from testbed.graph.passes import Pass, Shard, shards_of_items
 from testbed.graph.requests import request_text
-from testbed.scoring.stored_values import EvaluationValues, LateValues
+from testbed.graph.stored import EvaluationValues, LateValues
 
 log = logging.getLogger("testbed")
 

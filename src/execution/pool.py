@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from testbed.errors import RunError
-from testbed.execution.interrupts import Interrupts
 from testbed.execution.progress import Progress
 from testbed.execution.scheduler import Scheduler, Wait
 from testbed.graph.passes import Job, Shard
 from testbed.models.base.capability import DEVICE, NETWORK
+from testbed.process.signals import Interrupts
 from testbed.registry.plugin_pickle import PluginPickle
 from testbed.workers.channel import WorkReports
 

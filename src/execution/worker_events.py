@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from testbed.execution.items import LateItems
-from testbed.execution.outcomes import ENDED
 from testbed.execution.report import Times
 from testbed.execution.scheduler import Scheduler
 from testbed.execution.sharing import Sharing
-from testbed.execution.state import RunState, sources_in_run
+from testbed.execution.state import ENDED, RunState, sources_in_run
 from testbed.graph.cells import Cell
 from testbed.graph.passes import Pass, Shard, shards_of
 from testbed.tracing import access_log

@@ -29,6 +29,11 @@ def image_spec(setting: EvalSetting, seed: int) -> dict[str, Any]:
     return spec
 
 
+def embedding_spec(setting: EvalSetting, seed: int) -> dict[str, Any]:
+    """What determines the embeddings of a setting's images, besides model and images."""
+    return {"task": "image_embedding", **image_spec(setting, seed)}
+
+
 @dataclass(frozen=True)
 class TextEmbeddings(ItemOp):
     """Embeddings [D] of texts, not normalized."""

@@ -1,10 +1,15 @@
-"""Descriptions of cells for the store."""
+"""What the store records of a cell when it begins: its description, and what the run computes with."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib.metadata
+import platform
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+from testbed import __version__
 from testbed.db.parts.evaluations import UNIDENTIFIED
 from testbed.db.store import Store
 from testbed.entities import REFERENCE, CellRecord
@@ -12,6 +17,9 @@ from testbed.graph.cells import Cell
 from testbed.graph.options import RunOptions
 from testbed.inputs import active
 from testbed.planning.left_out import KEY, as_object
+from testbed.planning.resources import Resources
+
+LIBRARIES = ("torch", "torchvision", "timm", "open_clip_torch", "numpy", "pillow", "scikit-learn", "transformers")
 
 COMPUTED_FROM = "computed from"  # the key of what `when_begun` says of a derived model's members, in the environment
 
@@ -82,3 +90,48 @@ def columns_of(cell: Cell) -> tuple[dict[str, Any], dict[str, Any]]:
         {"model_type": model.model_type} if model else {},
         {"parent": setting.parent_eval_setting, "task": setting.task} if setting else {},
     )
+
+
+def environment(resources: Resources, options: RunOptions) -> dict[str, Any]:
+    """Versions, hardware and the setup of the run."""
+    faster = {name: True for name in ("compile", "channels_last") if getattr(options, name)}
+    return {
+        "testbed": __version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "libraries": {name: version for name in LIBRARIES if (version := _version(name))},
+        "devices": list(resources.devices),
+        "device_names": list(resources.names) or device_names(resources.devices),
+        "batch_size": options.batch_size,
+        "data_workers": resources.data_workers,
+        "threads": resources.threads,
+        "host": platform.node(),
+        **faster,
+    }
+
+
+def device_names(devices: Sequence[str]) -> list[str]:
+    """The names of the processors or GPUs."""
+    if any(device.startswith("cuda") for device in devices):
+        import torch
+
+        return [torch.cuda.get_device_name(device) for device in devices if device.startswith("cuda")]
+    return [_processor()]
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+@cache  # reading the metadata takes milliseconds
+def _version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None

@@ -14,7 +14,9 @@ from testbed.errors import IdentityError, TestbedError, UnsupportedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.build import Graph
 from testbed.graph.cells import Action, Cell, ItemNode, OpenedModel, OpenedSetting
+from testbed.graph.item_nodes import SCORED_BY, as_recorded, view_of_reading
 from testbed.graph.nodes import FITTED, IMAGES, Built, Items, OutputsOf, Reads, Rows
+from testbed.graph.ops import embedding_spec
 from testbed.graph.options import RunOptions
 from testbed.graph.texts import text_language
 from testbed.identity.describe import SCHEME, describe, describe_fields, digest
@@ -23,11 +25,9 @@ from testbed.models.base.capability import EMBED_IMAGE, NETWORK
 from testbed.models.loading.class_reading import reading
 from testbed.models.made.derived import DerivedModel
 from testbed.models.model_base import ModelDefinition
-from testbed.planning.item_nodes import SCORED_BY, as_recorded, view_of_reading
 from testbed.planning.opening import Opener, attempt
 from testbed.registry.catalog import Catalog
 from testbed.registry.references import PRESENT
-from testbed.tasks.image_embedding import ImageEmbeddings
 from testbed.tasks.task_base import check_options, get_task, require
 from testbed.tracing import own_code
 
@@ -178,7 +178,7 @@ class Identifier:
     def _embedded(self, images: OutputsOf, dataset: DatasetInfo, model: OpenedModel) -> list[str]:
         """What determines the embeddings of other images than the cell's own, targets included."""
         setting = self.catalog.get_eval_setting(images.setting)
-        return [dataset.fingerprint, image_fingerprint(model.definition, setting, self.options.seed)]
+        return [dataset.fingerprint, image_fingerprint(setting, self.options.seed)]
 
     # What outputs are scored with ---------------------------------------------------------------------------------
 
@@ -271,6 +271,6 @@ def others(rows: Rows) -> dict[str, OutputsOf]:
     return {role: each for role, each in rows.inputs.items() if role != IMAGES and each.node}
 
 
-def image_fingerprint(model: ModelDefinition, setting: EvalSetting, seed: int) -> str:
+def image_fingerprint(setting: EvalSetting, seed: int) -> str:
     """The digest of what determines the embeddings of a setting's images, besides model and images."""
-    return digest(describe_fields(ImageEmbeddings().spec(model, setting, None, seed)))
+    return digest(describe_fields(embedding_spec(setting, seed)))

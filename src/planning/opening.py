@@ -26,7 +26,6 @@ from testbed.planning.left_out import left_out_of
 from testbed.provenance.remembered import RememberedWeights
 from testbed.registry.catalog import Catalog
 from testbed.registry.table import Registry
-from testbed.tasks import image_embedding
 from testbed.tasks.task_base import get_task
 from testbed.tracing import access_log, own_code
 
@@ -159,7 +158,7 @@ class Opener:
         opened = OpenedSetting(
             setting, source, source_key, positions, dataset, remarks=(*told, *self._remarks[samples_key])
         )
-        if setting.task == image_embedding.task.name:
+        if get_task(setting.task).of_images_alone:
             opened = _only_images(opened)
         return replace(opened, files=frozenset(files | _origin(self.catalog.eval_settings, name)))
 

@@ -14,14 +14,14 @@ from testbed.entities import DatasetInfo, Evaluation, current
 from testbed.graph.cells import Action, Cell, Edge
 from testbed.graph.nodes import OutputsOf
 from testbed.graph.options import RunOptions
-from testbed.graph.reuse import StoredOutputs
+from testbed.graph.stored import StoredOutputs
 from testbed.identity.alike import Comparison
 from testbed.planning.cell_record import COMPUTED_FROM, when_begun
 from testbed.planning.identify import Identifier, image_fingerprint, others
 from testbed.planning.opening import Opener
 from testbed.registry.catalog import Catalog
 from testbed.registry.references import DISTINCT, IMAGE_EMBEDDINGS, SettingReference
-from testbed.tasks import image_embedding
+from testbed.tasks.task_base import get_task
 from testbed.tracing import access_log
 
 UNUSABLE = (Action.FAILED, Action.UNSUPPORTED)
@@ -173,7 +173,7 @@ class Planner:
         )
         if isinstance(own, str) or isinstance(other, str) or isinstance(opened, str) or own.setting.perturbation:
             return False
-        prints = [image_fingerprint(opened.definition, each.setting, self.options.seed) for each in (own, other)]
+        prints = [image_fingerprint(each.setting, self.options.seed) for each in (own, other)]
         there = {sample.digest for sample in other.dataset.samples}
         return prints[0] == prints[1] and all(sample.digest in there for sample in own.dataset.samples)
 
@@ -383,7 +383,7 @@ def _taken(cell: Cell) -> OutputsOf | None:
 
 
 def _embeds(cell: Cell) -> bool:
-    return cell.opened_setting is not None and cell.opened_setting.setting.task == image_embedding.task.name
+    return cell.opened_setting is not None and get_task(cell.opened_setting.setting.task).of_images_alone
 
 
 def _distinct(cell: Cell) -> int:

@@ -14,14 +14,13 @@ from testbed.graph.cells import Cell, ItemNode
 from testbed.graph.fuse import Member, make_passes
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Pass, shards_of
-from testbed.graph.reuse import given_outputs
+from testbed.graph.stored import given_outputs, read_outputs
 from testbed.inputs import active, using
 from testbed.planning.plan import Plan, Planner
 from testbed.provenance.manifest import Today
 from testbed.registry.catalog import Catalog
 from testbed.runner.greedy import with_stored_soups
 from testbed.runner.stale_candidates import find_stale_candidates
-from testbed.scoring.stored_values import read_outputs
 from testbed.tasks.parts.recorded_sets import pairs_of
 from testbed.tracing.patches import traced
 

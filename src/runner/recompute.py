@@ -23,7 +23,7 @@ from testbed.graph.cells import Cell, ItemNode
 from testbed.graph.nodes import Reads, Rows
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Check
-from testbed.graph.reuse import depends_on_batch
+from testbed.graph.stored import depends_on_batch
 from testbed.paths import own_temporary
 from testbed.planning.identify import others
 from testbed.planning.opening import Opener

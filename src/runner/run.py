@@ -14,9 +14,9 @@ from testbed.db.store import Store
 from testbed.errors import TestbedError
 from testbed.execution.computation import Computation
 from testbed.execution.hooks import Hook
-from testbed.execution.presence import Presence
 from testbed.execution.progress import Progress, SilentProgress
 from testbed.execution.report import Report
+from testbed.execution.sharing import Presence
 from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions
 from testbed.inputs import active, using

@@ -16,7 +16,7 @@ from testbed.errors import DataError, RunError, StoreError, TestbedError, shorte
 from testbed.execution.report import Report
 from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions
-from testbed.graph.reuse import depends_on_batch
+from testbed.graph.stored import depends_on_batch
 from testbed.metrics.inference.sequential import ALPHA
 from testbed.planning.plan import Planner
 from testbed.registry.catalog import Catalog

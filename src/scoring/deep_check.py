@@ -17,9 +17,9 @@ from testbed.errors import (
     TestbedError,
     UnreadOutputError,
 )
+from testbed.graph.item_nodes import recorded_view
 from testbed.identity.describe import digest
 from testbed.planning.identify import view_of
-from testbed.planning.item_nodes import recorded_view
 from testbed.provenance.manifest import Today
 from testbed.registry.catalog import Catalog
 from testbed.scoring.changes import SHOWN

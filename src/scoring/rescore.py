@@ -11,14 +11,14 @@ from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Evaluation, are_new, current
 from testbed.errors import TestbedError
+from testbed.graph.item_nodes import recorded_view
 from testbed.identity.describe import digest
 from testbed.identity.fingerprints import cell_fingerprint
 from testbed.planning.identify import view_of
-from testbed.planning.item_nodes import recorded_view
 from testbed.provenance.manifest import Today
 from testbed.registry.catalog import Catalog
 from testbed.scoring.changes import SHOWN, ScoreChanges
-from testbed.scoring.finish import changes, finish
+from testbed.scoring.finish import changes, complete, score
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,9 @@ def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Toda
     begun = store.evaluations.begin(record, evaluation.dataset_id, {}, {})
     if begun.status == "complete":
         return ended("current", evaluation_id=begun.id)
-    reason = finish(store, catalog, begun.id)
+    scoring = score(store, catalog, begun.id)
+    complete(store, begun.id, scoring)
+    reason = scoring.reason
     if reason is None and (records := store.records.of([evaluation.id])[evaluation.id]):
         store.records.add({begun.id: records[0].content})
     return ended("failed", reason, begun.id) if reason else ended("rescored", evaluation_id=begun.id)

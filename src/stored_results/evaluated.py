@@ -12,8 +12,8 @@ import numpy as np
 
 from testbed.entities import DatasetInfo, Evaluation
 from testbed.errors import StoreError
+from testbed.graph.stored import EvaluationValues
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec, agreed, main_score_of, right_or_wrong
-from testbed.scoring.stored_values import EvaluationValues
 from testbed.stored_results.predictions import ClassNames, best_names, class_names
 from testbed.stored_results.side_by_side import evaluations_on
 from testbed.tasks.image_embedding import task as image_embedding

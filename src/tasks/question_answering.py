@@ -23,9 +23,8 @@ from testbed.metrics.scorers.caption_status import STATUS, shares
 from testbed.models.base.capability import GenerationConfig
 from testbed.tasks.captioning import require_some
 from testbed.tasks.parts.generation import Replies, TextTask, replies_of
-from testbed.tasks.parts.options import as_options
 from testbed.tasks.parts.right_answers import check_right_answers
-from testbed.tasks.task_base import options_of
+from testbed.tasks.task_base import as_options, options_of
 
 if TYPE_CHECKING:
     from testbed.data.left_out import LeftOut

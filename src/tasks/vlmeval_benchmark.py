@@ -24,8 +24,7 @@ from testbed.paths import own_temporary
 from testbed.standins.vlmevalkit.smp.file import dump, typed
 from testbed.tasks.captioning import require_some
 from testbed.tasks.parts.generation import TextTask, refusal_of, texts_and_status
-from testbed.tasks.parts.options import as_options
-from testbed.tasks.task_base import options_of
+from testbed.tasks.task_base import as_options, options_of
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting

@@ -18,11 +18,11 @@ from testbed.workers.channel import Channel
 from testbed.workers.context import Context
 from testbed.workers.kernels.images import ImageKernel
 from testbed.workers.kernels.kernel import Kernel, ShardDone, ShardProgress, ShardStarted
+from testbed.workers.kernels.messages import MessageKernel
 from testbed.workers.kernels.outputs import OutputKernel
 from testbed.workers.kernels.questions import QuestionKernel
 from testbed.workers.kernels.rows import RowKernel
 from testbed.workers.kernels.texts import TextKernel
-from testbed.workers.messages import MessageKernel
 from testbed.workers.writer import Writer
 
 KERNELS: Mapping[Reads, type[Kernel]] = {
