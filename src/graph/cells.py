@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from testbed.data.left_out import LeftOut
+from testbed.data.class_lists import differences
+from testbed.data.left_out import LeftOut, merged
 from testbed.data.source import Source
 from testbed.entities import DatasetInfo, Evaluation
 from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -18,6 +19,9 @@ from testbed.models.base.capability import DEVICE
 from testbed.models.base.weights import Weights
 from testbed.models.loading.class_reading import Reading
 from testbed.models.model_base import ModelDefinition
+from testbed.registry.references import SettingReference
+
+LEFT_OUT = "left_out"  # of the environment of an evaluation
 
 LeftOuts = Mapping[str, Sequence[LeftOut]]
 
@@ -210,3 +214,31 @@ class Cell:
         if opened is not None and opened.identity is not None:  # thousands of cells share it
             return precise_identity(opened.identity, self.identity["dtype"])
         return model_identity(self.identity)
+
+
+def left_out_of(own: OpenedSetting, others: Iterable[OpenedSetting]) -> LeftOuts:
+    """What is left out of the samples of a cell, and of those that it is fitted on, by the setting that has them."""
+    found = {_named(own): (*own.source.left_out, *own.remarks)}
+    for other in others:
+        differing = differences(own.dataset, other.dataset)
+        found[_named(other)] = merged((*other.source.left_out, *other.remarks, *differing))
+    return {name: each for name, each in found.items() if each}
+
+
+def left_out_of_all(cells: Iterable[Cell]) -> LeftOuts:
+    """What is left out of the samples of cells, each data set once."""
+    return {name: each for cell in cells for name, each in cell.left_out.items()}
+
+
+def left_out_lines(found: LeftOuts) -> list[str]:
+    """A line for each data set and reason, for people."""
+    return [f"Data of {name}: {each}" for name, parts in found.items() for each in parts]
+
+
+def left_out_as_object(found: LeftOuts) -> dict[str, list[dict[str, Any]]]:
+    """For JSON: setting → what is left out."""
+    return {name: [each.as_object() for each in parts] for name, parts in found.items()}
+
+
+def _named(opened: OpenedSetting) -> str:
+    return str(SettingReference.parse(opened.setting.image_set).setting)

@@ -58,7 +58,7 @@ class Pass:
         node: The name under which its items are stored.
         resource: What it takes: a device, or only a network.
         alone: Whether its first shard is computed before workers take others: it makes a head or a probe that all need.
-        pixels: The name of the cache of its decoded images; see `testbed.graph.decoding`. Empty for none.
+        pixels: The name of the cache of its decoded images; see `testbed.graph.fuse`. Empty for none.
         digests: The content of each sample, where there is such a cache.
     """
 

@@ -13,10 +13,9 @@ from testbed import __version__
 from testbed.db.parts.evaluations import UNIDENTIFIED
 from testbed.db.store import Store
 from testbed.entities import REFERENCE, CellRecord
-from testbed.graph.cells import Cell
+from testbed.graph.cells import LEFT_OUT, Cell, left_out_as_object
 from testbed.graph.options import RunOptions
 from testbed.inputs import active
-from testbed.planning.left_out import KEY, as_object
 from testbed.planning.resources import Resources
 
 LIBRARIES = ("torch", "torchvision", "timm", "open_clip_torch", "numpy", "pillow", "scikit-learn", "transformers")
@@ -59,7 +58,7 @@ def cell_record(
         identity=cell.identity or None,
         environment={
             **environment,
-            **({KEY: as_object(cell.left_out)} if cell.left_out else {}),
+            **({LEFT_OUT: left_out_as_object(cell.left_out)} if cell.left_out else {}),
             **_reference(cell.model, options),
             **({COMPUTED_FROM: dict(computed_from)} if computed_from else {}),
         },

@@ -15,14 +15,13 @@ from testbed.data.source import ImageSource, Source, dataset_of
 from testbed.entities import DatasetInfo, SampleInfo
 from testbed.errors import DataError, TestbedError, WeightsError
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.graph.cells import LeftOuts, OpenedModel, OpenedSetting
+from testbed.graph.cells import LeftOuts, OpenedModel, OpenedSetting, left_out_of
 from testbed.graph.nodes import OutputsOf
 from testbed.graph.options import RunOptions
 from testbed.identity.describe import describe, describe_fields, digest
 from testbed.identity.fingerprints import weights_identity
 from testbed.models.base.weights import Weights
 from testbed.models.model_base import ModelDefinition
-from testbed.planning.left_out import left_out_of
 from testbed.provenance.remembered import RememberedWeights
 from testbed.registry.catalog import Catalog
 from testbed.registry.table import Registry

@@ -118,9 +118,9 @@ def headlines(results: Sequence[Any]) -> dict[str, str]:
 
 def _print_left_out(found: LeftOuts) -> None:
     """Prints what data sets leave out (files that are not samples, records without an image), and classes they lack."""
-    from testbed.planning.left_out import lines_of
+    from testbed.graph.cells import left_out_lines
 
-    lines = lines_of(found)
+    lines = left_out_lines(found)
     for line in lines[:SHOWN_REASONS]:
         say(line)
     if len(lines) > SHOWN_REASONS:

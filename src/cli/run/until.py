@@ -14,7 +14,7 @@ from testbed.console.output import count, footnote, print_json, sample_count, sa
 from testbed.errors import RunError
 
 if TYPE_CHECKING:
-    from testbed.cli.run.log_file import LogFile
+    from testbed.cli.run.progress import LogFile
     from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
     from testbed.runner.drawn import Estimate
