@@ -12,7 +12,7 @@ export.NAME            a command of click            ``testbed export NAME``
 run.NAME               a `testbed.cli.run.part.      ``testbed run`` and ``eval.py``: further options, and what they do
                        RunOption`
 hook.NAME              a class, see                  every run: what is done with its results besides storing
-                       `testbed.execution.hooks.     them
+                       `testbed.execution.state.     them
                        Hook`
 results.NAME           ``f(results, ...)``           ``testbed.results().NAME(...)``, a method of its results
 executor.NAME          a class, see                  ``testbed run --executor NAME``

@@ -186,7 +186,7 @@ def _model(word: str, folder: Path) -> str:
 
 def _device(config: ClipCcConfig) -> dict[str, Any]:
     """The options of a run that mean the device of the file."""
-    from testbed.planning.resources import visible_gpus
+    from testbed.execution.resources import visible_gpus
 
     device = config.processing.device
     if device is None:

@@ -13,7 +13,7 @@ NAME = "published"
 
 
 class PublishedHook:
-    """Compares the metrics of a run with published values; see `testbed.execution.hooks.Hook`."""
+    """Compares the metrics of a run with published values; see `testbed.execution.state.Hook`."""
 
     def __init__(self) -> None:
         self._published: PublishedValues | None = None

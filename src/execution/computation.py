@@ -7,12 +7,11 @@ from itertools import count
 
 from testbed.db.store import Store
 from testbed.execution.executors import make_executor
-from testbed.execution.hooks import Hook, Hooks
 from testbed.execution.progress import Progress
 from testbed.execution.report import Report
 from testbed.execution.scheduler import Scheduler
 from testbed.execution.sharing import Sharing
-from testbed.execution.state import RunState
+from testbed.execution.state import Hook, Hooks, RunState
 from testbed.execution.worker_events import WorkerEvents
 from testbed.graph.cells import Action, Cell
 from testbed.graph.fuse import Member, make_passes

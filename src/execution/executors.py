@@ -14,10 +14,10 @@ from testbed.db.store import Store
 from testbed.errors import RunError
 from testbed.execution.pool import Events
 from testbed.execution.progress import Progress
+from testbed.execution.resources import Resources
 from testbed.execution.scheduler import Scheduler
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job
-from testbed.planning.resources import Resources
 from testbed.registry.catalog import Catalog
 
 # Name → module and class; imported when it is used.

@@ -15,11 +15,11 @@ from testbed.db.store import Store
 from testbed.errors import RunError
 from testbed.execution.pool import Ended, Events, Pool, WorkerMessage
 from testbed.execution.progress import Progress
+from testbed.execution.resources import choose_resources
 from testbed.execution.scheduler import Scheduler
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job
 from testbed.models.base.capability import NETWORK
-from testbed.planning.resources import choose_resources
 from testbed.process.parent_death import end_children_by_sigterm
 from testbed.process.processes import begin, process_context, start_server, without_main
 from testbed.process.signals import held_back, ignore_all, let_through

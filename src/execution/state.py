@@ -5,27 +5,83 @@ Evaluations are scored and completed in a thread, while others are computed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Protocol
 
+from testbed.calls import reason_of
 from testbed.db.store import Store
 from testbed.db.upkeep.lost import forget_lost
 from testbed.entities import CellRecord, Evaluation, Status
-from testbed.execution.hooks import Hooks
+from testbed.errors import StoreError
+from testbed.execution.cell_record import cell_record, columns_of, environment
 from testbed.execution.progress import Progress
 from testbed.execution.records import Records
 from testbed.execution.report import Outcome, Report
+from testbed.execution.resources import Resources
 from testbed.graph.cells import Action, Cell
 from testbed.graph.nodes import Reads
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Pass
+from testbed.graph.stored import when_begun
 from testbed.inputs import active, use_in_this_thread
-from testbed.planning.cell_record import cell_record, columns_of, environment, when_begun
 from testbed.planning.plan import Plan
-from testbed.planning.resources import Resources
 from testbed.provenance.manifest import Today, described
 from testbed.registry.catalog import Catalog
 from testbed.scoring.finish import complete, score
+
+log = logging.getLogger("testbed")
+
+
+class Hook(Protocol):
+    """A hook of one run. It changes no stored result."""
+
+    def completed(self, store: Store, plan: Plan, evaluation_id: int) -> Iterable[str]:
+        """Called when a cell has its metrics, while others are computed; returns lines for the user."""
+        ...
+
+    def ended(self, store: Store, plan: Plan, evaluation_ids: Iterable[int]) -> Any:
+        """Called at the end of the run with all cells that have metrics; the report keeps what is returned."""
+        ...
+
+
+class Hooks:
+    """The hooks of a run. One that fails is reported in a line and not called again.
+
+    Args:
+        hooks: Name → hook.
+        note: Shows a line to the user.
+    """
+
+    def __init__(self, hooks: Mapping[str, Hook], note: Callable[[str], None]) -> None:
+        self._hooks = dict(hooks)
+        self._note = note
+
+    def completed(self, store: Store, plan: Plan, evaluation_id: int) -> None:
+        """Calls the hooks for a cell that has its metrics."""
+        for lines in self._call(lambda hook: list(hook.completed(store, plan, evaluation_id))).values():
+            for line in lines:
+                self._note(line)
+
+    def ended(self, store: Store, plan: Plan, evaluation_ids: Iterable[int]) -> dict[str, Any]:
+        """Calls the hooks at the end of the run; returns their results by name."""
+        ids = list(evaluation_ids)
+        return self._call(lambda hook: hook.ended(store, plan, ids))
+
+    def _call(self, call: Callable[[Hook], Any]) -> dict[str, Any]:
+        results = {}
+        for name, hook in list(self._hooks.items()):
+            try:
+                results[name] = call(hook)
+            except StoreError:
+                raise
+            except Exception as error:  # a hook of an extension may raise anything
+                log.debug("the hook %s failed", name, exc_info=True)
+                self._note(f"the hook {name} failed: {reason_of(error)}; the results are stored")
+                del self._hooks[name]
+        return results
+
 
 # How the cells of a plan's actions end, when all goes well; others are "complete".
 _DONE_STATUS = {Action.DERIVE: "derived", Action.SCORE: "scored"}

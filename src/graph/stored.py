@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from testbed.data.perturbation import gpu_call
@@ -21,6 +21,7 @@ from testbed.registry.references import IMAGE_EMBEDDINGS
 
 Keys = frozenset[tuple[str, str]]
 
+COMPUTED_FROM = "computed from"  # in an environment: what `when_begun` returns for a derived model's members
 NOT_FINITE_SHARE = rate(NOT_FINITE, LOWER, NEVER)
 
 
@@ -264,3 +265,13 @@ def read_outputs(store: Store, evaluation_id: int) -> Any:
     if not kinds:
         raise StoreError(f"evaluation {evaluation_id} has no stored outputs; run its model and setting again")
     return store.outputs.read(evaluation_id, kinds[0])
+
+
+def when_begun(store: Store, evaluations: Mapping[str, int]) -> dict[str, str]:
+    """The moment at which each of some evaluations began, which tells it apart from others of its cell in any store.
+
+    Args:
+        store: The results store.
+        evaluations: Role → the id of the evaluation.
+    """
+    return {role: store.evaluations.get(each).created_at.isoformat() for role, each in evaluations.items()}

@@ -14,9 +14,8 @@ from testbed.entities import DatasetInfo, Evaluation, current
 from testbed.graph.cells import Action, Cell, Edge
 from testbed.graph.nodes import OutputsOf
 from testbed.graph.options import RunOptions
-from testbed.graph.stored import StoredOutputs
+from testbed.graph.stored import COMPUTED_FROM, StoredOutputs, when_begun
 from testbed.identity.alike import Comparison
-from testbed.planning.cell_record import COMPUTED_FROM, when_begun
 from testbed.planning.identify import Identifier, image_fingerprint, others
 from testbed.planning.opening import Opener
 from testbed.registry.catalog import Catalog

@@ -13,10 +13,10 @@ from testbed.db.payloads.locations import refuse_memory
 from testbed.db.store import Store
 from testbed.errors import TestbedError
 from testbed.execution.computation import Computation
-from testbed.execution.hooks import Hook
 from testbed.execution.progress import Progress, SilentProgress
 from testbed.execution.report import Report
 from testbed.execution.sharing import Presence
+from testbed.execution.state import Hook
 from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions
 from testbed.inputs import active, using

@@ -16,6 +16,7 @@ from typing import Any
 from testbed.db.store import Store
 from testbed.entities import DIFFERING, Certificate, Evaluation
 from testbed.errors import RunError
+from testbed.execution.cell_record import environment
 from testbed.execution.executors import make_executor
 from testbed.execution.progress import Progress, SilentProgress
 from testbed.execution.sharing import Presence
@@ -23,7 +24,6 @@ from testbed.execution.worker_events import NO_TIME
 from testbed.graph.cells import Action, Cell
 from testbed.graph.options import RunOptions
 from testbed.inputs import active, using
-from testbed.planning.cell_record import environment
 from testbed.planning.opening import Opener, attempt
 from testbed.planning.plan import Planner
 from testbed.registry.catalog import Catalog

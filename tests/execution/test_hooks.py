@@ -10,7 +10,7 @@ from toy import toy_catalog, toy_model, toy_setting
 
 from testbed import extending
 from testbed.errors import StoreError
-from testbed.execution.hooks import Hooks
+from testbed.execution.state import Hooks
 from testbed.planning.plan import Plan
 
 

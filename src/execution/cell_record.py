@@ -11,16 +11,14 @@ from typing import Any
 
 from testbed import __version__
 from testbed.db.parts.evaluations import UNIDENTIFIED
-from testbed.db.store import Store
 from testbed.entities import REFERENCE, CellRecord
+from testbed.execution.resources import Resources
 from testbed.graph.cells import LEFT_OUT, Cell, left_out_as_object
 from testbed.graph.options import RunOptions
+from testbed.graph.stored import COMPUTED_FROM
 from testbed.inputs import active
-from testbed.planning.resources import Resources
 
 LIBRARIES = ("torch", "torchvision", "timm", "open_clip_torch", "numpy", "pillow", "scikit-learn", "transformers")
-
-COMPUTED_FROM = "computed from"  # the key of what `when_begun` says of a derived model's members, in the environment
 
 
 def cell_record(
@@ -69,16 +67,6 @@ def _reference(model: str, options: RunOptions) -> dict[str, str]:
     """The file that a short name stands for."""
     own = next((each for each in (options.inputs or active()).own_names if each.name == model), None)
     return {} if own is None else {REFERENCE: own.as_text()}
-
-
-def when_begun(store: Store, evaluations: Mapping[str, int]) -> dict[str, str]:
-    """The moment at which each of some evaluations began, which tells it apart from others of its cell in any store.
-
-    Args:
-        store: The results store.
-        evaluations: Role → the id of the evaluation.
-    """
-    return {role: store.evaluations.get(each).created_at.isoformat() for role, each in evaluations.items()}
 
 
 def columns_of(cell: Cell) -> tuple[dict[str, Any], dict[str, Any]]:
