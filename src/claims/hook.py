@@ -7,7 +7,7 @@ from typing import Any
 
 from testbed.claims.agreement import Comparison, PublishedValues, differing, in_lines
 from testbed.db.store import Store
-from testbed.planning.plan import Plan
+from testbed.graph.cells import Plan
 
 NAME = "published"
 

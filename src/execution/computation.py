@@ -13,12 +13,11 @@ from testbed.execution.scheduler import Scheduler
 from testbed.execution.sharing import Sharing
 from testbed.execution.state import Hook, Hooks, RunState
 from testbed.execution.worker_events import WorkerEvents
-from testbed.graph.cells import Action, Cell
+from testbed.graph.cells import Action, Cell, Plan
 from testbed.graph.fuse import Member, make_passes
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Check, Job, Pass, Shard, shards_of
 from testbed.graph.stored import given_outputs, lacks_artifacts
-from testbed.planning.plan import Plan
 from testbed.registry.catalog import Catalog
 
 

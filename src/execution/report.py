@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from testbed.entities import Certificate
-from testbed.graph.cells import LeftOuts, left_out_of_all
-from testbed.planning.plan import Plan
+from testbed.graph.cells import LeftOuts, Plan, left_out_of_all
 
 
 @dataclass

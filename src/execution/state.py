@@ -20,13 +20,12 @@ from testbed.execution.progress import Progress
 from testbed.execution.records import Records
 from testbed.execution.report import Outcome, Report
 from testbed.execution.resources import Resources
-from testbed.graph.cells import Action, Cell
+from testbed.graph.cells import Action, Cell, Plan
 from testbed.graph.nodes import Reads
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Pass
 from testbed.graph.stored import when_begun
 from testbed.inputs import active, use_in_this_thread
-from testbed.planning.plan import Plan
 from testbed.provenance.manifest import Today, described
 from testbed.registry.catalog import Catalog
 from testbed.scoring.finish import complete, score

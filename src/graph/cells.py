@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -214,6 +215,56 @@ class Cell:
         if opened is not None and opened.identity is not None:  # thousands of cells share it
             return precise_identity(opened.identity, self.identity["dtype"])
         return model_identity(self.identity)
+
+
+@dataclass
+class Plan:
+    """The cells of a run and what is to be done about each.
+
+    Attributes:
+        cells: What was asked for.
+        others: The other cells of the graph: those whose outputs these take.
+        stale_candidates: Stored evaluations that it builds on and that a run checks first (of a dry run alone).
+        passes: What a run reads, pass by pass (of a dry run alone).
+    """
+
+    cells: list[Cell] = field(default_factory=list)
+    others: list[Cell] = field(default_factory=list)
+    stale_candidates: list[Any] = field(default_factory=list)
+    passes: list[Any] = field(default_factory=list)
+
+    def of(self, *actions: Action) -> list[Cell]:
+        """The cells with one of these actions, in order."""
+        return [cell for cell in self.cells if cell.action in actions]
+
+    def counts(self) -> dict[Action, int]:
+        """How many cells have each action."""
+        counted = Counter(cell.action for cell in self.cells)
+        return {action: counted[action] for action in Action if counted[action]}
+
+    def needed(self) -> list[Cell]:
+        """The cells whose outputs must be computed though nobody asked for them, those first that others take from."""
+        asked = {id(cell) for cell in self.cells}
+        found: dict[int, Cell] = {}
+
+        def visit(cell: Cell) -> None:
+            for source in cell.sources:
+                if isinstance(source, Cell):
+                    visit(source)
+                    if id(source) not in asked:
+                        found[id(source)] = source
+
+        for cell in self.of(Action.RUN, Action.DERIVE, Action.SCORE):
+            visit(cell)
+        return list(found.values())
+
+    def computed(self) -> list[Cell]:
+        """All cells whose outputs are computed."""
+        return [cell for cell in (*self.needed(), *self.cells) if cell.computed]
+
+    def derived(self) -> list[Cell]:
+        """The cells that take the outputs of another one."""
+        return [cell for cell in self.of(Action.RUN, Action.DERIVE, Action.SCORE) if not cell.computed]
 
 
 def left_out_of(own: OpenedSetting, others: Iterable[OpenedSetting]) -> LeftOuts:

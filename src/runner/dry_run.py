@@ -10,13 +10,13 @@ from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.errors import StoreError, TestbedError
 from testbed.execution.items import requests_from
-from testbed.graph.cells import Cell, ItemNode
+from testbed.graph.cells import Cell, ItemNode, Plan
 from testbed.graph.fuse import Member, make_passes
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Pass, shards_of
 from testbed.graph.stored import given_outputs, read_outputs
 from testbed.inputs import active, using
-from testbed.planning.plan import Plan, Planner
+from testbed.planning.plan import Planner
 from testbed.provenance.manifest import Today
 from testbed.registry.catalog import Catalog
 from testbed.runner.greedy import with_stored_soups

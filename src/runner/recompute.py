@@ -19,7 +19,7 @@ from testbed.execution.computation import Computation
 from testbed.execution.items import requests_of
 from testbed.execution.progress import Progress
 from testbed.graph.build import Graph
-from testbed.graph.cells import Cell, ItemNode
+from testbed.graph.cells import Cell, ItemNode, Plan
 from testbed.graph.nodes import Reads, Rows
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Check
@@ -27,7 +27,7 @@ from testbed.graph.stored import depends_on_batch
 from testbed.paths import own_temporary
 from testbed.planning.identify import others
 from testbed.planning.opening import Opener
-from testbed.planning.plan import Plan, Planner
+from testbed.planning.plan import Planner
 from testbed.registry.catalog import Catalog
 from testbed.registry.references import SettingReference
 from testbed.runner.comparison import Comparison, enough, places_in, tolerance

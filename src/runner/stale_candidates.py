@@ -8,8 +8,7 @@ from typing import Any
 
 from testbed.db.store import Store
 from testbed.entities import Evaluation, StoredRecord
-from testbed.graph.cells import Action, Cell
-from testbed.planning.plan import Plan
+from testbed.graph.cells import Action, Cell, Plan
 from testbed.provenance.manifest import Today
 
 WRITTEN_OTHERWISE = "its definition is written otherwise, and seems to be the same"

@@ -13,9 +13,9 @@ from testbed.entities import MAY_DIFFER, METRIC_CHANGES, NEW_METRICS, Certificat
 from testbed.execution.progress import Progress
 from testbed.execution.records import Records
 from testbed.execution.report import Checked
-from testbed.graph.cells import Action, Cell
+from testbed.graph.cells import Action, Cell, Plan
 from testbed.graph.options import RunOptions
-from testbed.planning.plan import Plan, Planner
+from testbed.planning.plan import Planner
 from testbed.provenance.manifest import CHECKED, EDITED, described
 from testbed.registry.catalog import Catalog
 from testbed.runner.comparison import may_differ

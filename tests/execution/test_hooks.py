@@ -11,7 +11,7 @@ from toy import toy_catalog, toy_model, toy_setting
 from testbed import extending
 from testbed.errors import StoreError
 from testbed.execution.state import Hooks
-from testbed.planning.plan import Plan
+from testbed.graph.cells import Plan
 
 
 class Counter:

@@ -16,11 +16,10 @@ from toy_towers import toy_encoder
 from testbed.errors import DefinitionError
 from testbed.execution.report import Report
 from testbed.extensions.analyses.why import why_today
-from testbed.graph.cells import Action
+from testbed.graph.cells import Action, Plan
 from testbed.graph.options import RunOptions
 from testbed.metrics.combining import fit_temperature, mean_probabilities, shares_by_em, with_prior
 from testbed.models.derived import DerivedFamily
-from testbed.planning.plan import Plan
 from testbed.runner.dry_run import make_plan
 from testbed.runner.greedy import Evaluated, choose_soups
 from testbed.runner.recompute import amount

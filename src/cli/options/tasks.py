@@ -228,7 +228,7 @@ def as_scored(catalog: Catalog, settings: Sequence[str], scorers: Sequence[str],
             names.setdefault(setting)
             continue
         if catalog.get_eval_setting(setting).task != "captioning":
-            raise DefinitionError(_why_not(catalog, setting))
+            raise DefinitionError(_not_captioning(catalog, setting))
         way = "" if scoring == SIMILARITY else f".{scoring}"
         for scorer in chosen:
             name = catalog.eval_settings.canonical(f"{setting}{way}@{scorer}")
@@ -237,7 +237,7 @@ def as_scored(catalog: Catalog, settings: Sequence[str], scorers: Sequence[str],
     return list(names)
 
 
-def _why_not(catalog: Catalog, setting: str) -> str:
+def _not_captioning(catalog: Catalog, setting: str) -> str:
     """The message for a setting that is not a captioning setting."""
     captioning = f"{setting}.captioning"
     known = catalog.contains_eval_setting(captioning)
