@@ -17,7 +17,7 @@ from testbed.metrics.inference.clusters import clusters_of
 from testbed.metrics.inference.selective import Area, AtRisk, Curve
 from testbed.metrics.sureness import LOG_PROBABILITY, MARGIN, MAX_LOGIT, NEGATIVE_ENTROPY, how_sure
 from testbed.stored_results.predictions import viewed
-from testbed.stored_results.side_by_side import Samples, Tell, evaluation_of, matching_settings, scores_of
+from testbed.stored_results.side_by_side import SampleTable, Tell, evaluation_of, matching_settings, scores_of
 
 Array = np.ndarray[Any, Any]
 
@@ -79,7 +79,7 @@ def selective_predictions(
     Raises:
         StoreError: If a model has no logits on a setting, or no score that says what is right.
     """
-    samples = Samples(store)
+    samples = SampleTable(store)
     found = []
     for setting in matching_settings(store, settings):
         rows = [
@@ -95,7 +95,9 @@ def selective_predictions(
     return found
 
 
-def _selective(store: Store, samples: Samples, evaluation: Evaluation, risk: float, by: str, delta: float) -> Selective:
+def _selective(
+    store: Store, samples: SampleTable, evaluation: Evaluation, risk: float, by: str, delta: float
+) -> Selective:
     _, logits = viewed(store, evaluation)
     if not len(logits) or logits.shape[1] < 2:
         raise StoreError(

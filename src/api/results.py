@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from testbed.execution.report import Report
-    from testbed.runner.until import Outcome as Looks
+    from testbed.runner.until import UntilOutcome as Looks
 
 Words = str | Iterable[str] | None  # names and patterns; None means all
 

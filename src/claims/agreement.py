@@ -36,7 +36,7 @@ _SIDES = ("img_crop_size", "input_size", "crop", "size")
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ClaimComparison:
     """A measured value beside a published one.
 
     Attributes:
@@ -80,7 +80,7 @@ class Comparison:
         return asdict(self)
 
 
-def compare(result: Result, claim: Claim, side: int | None = None, size: int | None = None) -> Comparison:
+def compare(result: Result, claim: Claim, side: int | None = None, size: int | None = None) -> ClaimComparison:
     """A measured value beside a published one of the same weights, setting, metric and slice.
 
     Args:
@@ -105,7 +105,7 @@ def compare(result: Result, claim: Claim, side: int | None = None, size: int | N
         else:
             z = None if beyond and not yardstick else math.copysign(beyond / (yardstick or 1), difference) + 0.0
             verdict = AGREES if z is not None and abs(z) <= CONFIDENT else DIFFERS
-    return Comparison(
+    return ClaimComparison(
         *(result.model, result.eval_setting, result.metric, result.slice, result.evaluation_id, claim.value),
         *(source_text(claim), result.value, error, result.unit, result.n, result.sample_limit is not None),
         *(None if difference is None else difference * _scale(result.unit), z, verdict, why),
@@ -170,7 +170,7 @@ def _scale(unit: str) -> int:
 # In words ---------------------------------------------------------------------------------------------------------
 
 
-def in_words(found: Comparison, about: bool = True) -> str:
+def in_words(found: ClaimComparison, about: bool = True) -> str:
     """A comparison as a line.
 
     Args:
@@ -182,9 +182,9 @@ def in_words(found: Comparison, about: bool = True) -> str:
     return f"{what}published {_value(found.published, found)} ({found.source}); {measured_in_words(found)}"
 
 
-def in_lines(found: Iterable[Comparison]) -> list[str]:
+def in_lines(found: Iterable[ClaimComparison]) -> list[str]:
     """A line for each measured value: the first comparison, and how many more sources agree or differ."""
-    values: dict[tuple[int, str, str], list[Comparison]] = {}
+    values: dict[tuple[int, str, str], list[ClaimComparison]] = {}
     for each in found:
         values.setdefault((each.evaluation_id, each.metric, each.slice), []).append(each)
     lines = []
@@ -195,14 +195,14 @@ def in_lines(found: Iterable[Comparison]) -> list[str]:
     return lines
 
 
-def verdicts(found: Iterable[Comparison]) -> str:
+def verdicts(found: Iterable[ClaimComparison]) -> str:
     """Such as ``18 differ, 1 agrees``."""
     counted = Counter(each.verdict for each in found)
     words = sorted(counted.items(), reverse=True)
     return ", ".join(f"{number:,} {word if number == 1 else word.removesuffix('s')}" for word, number in words)
 
 
-def measured_in_words(found: Comparison) -> str:
+def measured_in_words(found: ClaimComparison) -> str:
     """What was measured, and the verdict."""
     error = "" if found.stderr is None else f" ± {_value(found.stderr, found)}"
     samples = f" on {found.n:,} samples" if found.limited and found.n else ""
@@ -227,7 +227,7 @@ def _standing(claims: Sequence[Claim]) -> str:
     return ", ".join(told)
 
 
-def _verdict(found: Comparison) -> str:
+def _verdict(found: ClaimComparison) -> str:
     if found.verdict == NOT_COMPARED:
         return f"{found.why}, not compared"
     if found.verdict == AGREES or found.points is None:
@@ -239,11 +239,11 @@ def _verdict(found: Comparison) -> str:
     return f"differs by {'−' if found.points < 0 else '+'}{told}{unit}{z}"
 
 
-def _metric(found: Comparison) -> str:
+def _metric(found: ClaimComparison) -> str:
     return found.metric if found.slice == OVERALL else f"{found.metric} ({found.slice})"
 
 
-def _value(value: float | None, found: Comparison) -> str:
+def _value(value: float | None, found: ClaimComparison) -> str:
     if value is None:
         return "nothing"
     return f"{100 * value:.2f}" if found.unit == FRACTION else f"{value:.4g}"
@@ -308,11 +308,11 @@ class PublishedValues:
         """What is published about a model's weights on a setting."""
         return self._claims.get((weights(model), eval_setting), [])
 
-    def compare(self, results: Iterable[Result]) -> list[Comparison]:
+    def compare(self, results: Iterable[Result]) -> list[ClaimComparison]:
         """What `beside` gives, with a value that a source repeats once."""
         return list(dict.fromkeys(comparison for _, comparison in self.beside(results)))
 
-    def beside(self, results: Iterable[Result]) -> list[tuple[Claim, Comparison]]:
+    def beside(self, results: Iterable[Result]) -> list[tuple[Claim, ClaimComparison]]:
         """The measured values among some results, each with every claim about it.
 
         Values of untrained models, and imported ones, are not compared.
@@ -347,7 +347,7 @@ def carried(model: ModelDefinition, eval_settings: Collection[str]) -> Iterable[
         )
 
 
-def differing(found: Sequence[Comparison]) -> list[Comparison]:
+def differing(found: Sequence[ClaimComparison]) -> list[ClaimComparison]:
     """Those that differ, the largest difference in standard errors first."""
     several = [each for each in found if each.verdict == DIFFERS]
     return sorted(several, key=lambda each: (-abs(math.inf if each.z is None else each.z), each.cell, each.metric))

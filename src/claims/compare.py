@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from itertools import combinations, product
 from typing import NamedTuple
 
-from testbed.claims.agreement import Comparison, PublishedValues
+from testbed.claims.agreement import ClaimComparison, PublishedValues
 from testbed.claims.names import PREFIXES, eval_setting, names_of, weights
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, FRACTION, OVERALL, Claim, ClaimSource, Result
@@ -152,7 +152,7 @@ def coverage(sources: Iterable[ClaimSource], claims: Iterable[Claim]) -> list[Co
     return list(found.values())
 
 
-class Cell(NamedTuple):
+class PublishedCell(NamedTuple):
     """What is known about a model's weights on a setting.
 
     Attributes:
@@ -163,10 +163,10 @@ class Cell(NamedTuple):
 
     claims: list[Claim]
     measured: list[Result]
-    compared: list[tuple[Claim, Comparison]]
+    compared: list[tuple[Claim, ClaimComparison]]
 
 
-def cell(store: Store, model: str, setting: str) -> Cell:
+def cell(store: Store, model: str, setting: str) -> PublishedCell:
     """The claims about a model's weights on a setting, and what was measured here."""
     setting, _ = eval_setting(setting)
     published = PublishedValues(store, [model], [setting])
@@ -176,7 +176,7 @@ def cell(store: Store, model: str, setting: str) -> Cell:
     measured = store.results.find(list(names), [setting])
     slices = {OVERALL, *(each.slice for each in claims)}
     own = [each for each in measured if each.origin not in ELSEWHERE and each.slice in slices]
-    return Cell(claims, own, published.beside(own))
+    return PublishedCell(claims, own, published.beside(own))
 
 
 def about(claims: Sequence[Claim], models: Sequence[str], settings: Sequence[str]) -> list[Claim]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from testbed.claims.agreement import Comparison, PublishedValues, differing, in_lines
+from testbed.claims.agreement import ClaimComparison, PublishedValues, differing, in_lines
 from testbed.db.store import Store
 from testbed.graph.cells import Plan
 
@@ -22,7 +22,7 @@ class PublishedHook:
         """Returns a line for each number that differs: the rest of the run may be just as wrong."""
         return in_lines(differing(self.ended(store, plan, [evaluation_id])))
 
-    def ended(self, store: Store, plan: Plan, evaluation_ids: Iterable[int]) -> list[Comparison]:
+    def ended(self, store: Store, plan: Plan, evaluation_ids: Iterable[int]) -> list[ClaimComparison]:
         """Returns the comparisons of all metrics of these evaluations."""
         if self._published is None:
             models = {cell.model: cell.opened_model for cell in plan.cells}
@@ -31,7 +31,7 @@ class PublishedHook:
         return self._published.compare(store.results.of(evaluation_ids)) if self._published else []
 
 
-def comparisons(hooks: Mapping[str, Any]) -> list[Comparison]:
+def comparisons(hooks: Mapping[str, Any]) -> list[ClaimComparison]:
     """Returns the comparisons of a run from what its hooks returned."""
-    found: list[Comparison] = hooks.get(NAME, [])
+    found: list[ClaimComparison] = hooks.get(NAME, [])
     return found

@@ -54,7 +54,7 @@ class WorkerMessage:
 
 
 @dataclass(frozen=True)
-class Ended:
+class WorkerEnd:
     """A worker has ended.
 
     Attributes:
@@ -80,7 +80,7 @@ class Transport(Protocol):
         """Starts a worker in a slot."""
         ...
 
-    def wait(self, seconds: float | None = None) -> Iterable[WorkerMessage | Ended]:
+    def wait(self, seconds: float | None = None) -> Iterable[WorkerMessage | WorkerEnd]:
         """Messages from workers; waits for one, or until the timeout."""
         ...
 
@@ -155,7 +155,7 @@ class Pool:
     def _serve(self, seconds: float) -> None:
         """Handles messages from workers."""
         for message in self.transport.wait(seconds):
-            if isinstance(message, Ended):
+            if isinstance(message, WorkerEnd):
                 self._ended(message)
             elif message.slot in self._working:
                 self._silent.discard(message.slot)
@@ -259,7 +259,7 @@ class Pool:
         for slot in sorted(self._waiting):
             self._on_next_pass(slot)
 
-    def _ended(self, message: Ended) -> None:
+    def _ended(self, message: WorkerEnd) -> None:
         """Handles the end of a worker: all work is done, or it died and must be restarted."""
         slot = message.slot
         self._working.discard(slot)

@@ -19,7 +19,7 @@ from testbed.tracing.access_log import EXISTS, FILE, FOLDER, LINK, MODULE, VARIA
 Record = dict[str, Any]
 
 
-class Records:
+class RunRecords:
     """The records of a run's cells.
 
     Args:

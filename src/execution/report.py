@@ -29,7 +29,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckResult:
     """The outcome of a check of a stored evaluation.
 
     Attributes:
@@ -98,7 +98,7 @@ class Report:
     stored_bytes: int = 0
     reused: int = 0
     hooks: dict[str, Any] = field(default_factory=dict)
-    checks: list[Checked] = field(default_factory=list)
+    checks: list[CheckResult] = field(default_factory=list)
     interrupted: bool = False
     unstored: str = ""
     dtype: str = "float32"

@@ -19,7 +19,7 @@ SPLIT_AFTER = 2
 
 
 @dataclass(frozen=True)
-class GivenUp:
+class AbandonedCell:
     """A cell that cannot be finished."""
 
     evaluation_id: int
@@ -199,14 +199,14 @@ class Scheduler:
         cells = [cell.evaluation_id for pass_id in hopeless for cell in self.passes[pass_id].cells]
         return [each for each in cells if each not in self._failed]
 
-    def worker_lost(self, worker: int) -> list[GivenUp]:
+    def worker_lost(self, worker: int) -> list[AbandonedCell]:
         """Requeues the shards of a dead worker; returns the cells that are given up.
 
         Only the shard that it was computing counts as a failed attempt.
         """
         lost = [shard for owner, shard in self._under_way.values() if owner == worker]
         begun = self._begun.pop(worker, None)
-        given_up: list[GivenUp] = []
+        given_up: list[AbandonedCell] = []
         for shard in reversed(lost):
             del self._under_way[shard.id]
             shard.careful = True
@@ -216,7 +216,7 @@ class Scheduler:
             elif shard.attempts >= MAX_ATTEMPTS and (len(shard.cells) == 1 or self._is_one(shard)):
                 self._close(shard)
                 reason = f"the worker died {shard.attempts} times {self._where(shard)}"
-                given_up += [GivenUp(evaluation_id, reason) for evaluation_id in shard.cells]
+                given_up += [AbandonedCell(evaluation_id, reason) for evaluation_id in shard.cells]
                 self._failed.update(shard.cells)
             elif shard.attempts >= SPLIT_AFTER and len(shard.cells) > 1 and not self._is_one(shard):
                 self._waiting[shard.pass_id].extendleft(self._split(shard))

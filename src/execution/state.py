@@ -17,7 +17,7 @@ from testbed.entities import CellRecord, Evaluation, Status
 from testbed.errors import StoreError
 from testbed.execution.cell_record import cell_record, columns_of, environment
 from testbed.execution.progress import Progress
-from testbed.execution.records import Records
+from testbed.execution.records import RunRecords
 from testbed.execution.report import Outcome, Report
 from testbed.execution.resources import Resources
 from testbed.graph.cells import Action, Cell, Plan
@@ -105,7 +105,7 @@ class Outcomes:
         self,
         store: Store,
         catalog: Catalog,
-        records: Records,
+        records: RunRecords,
         report: Report,
         progress: Progress,
         scored: bool,
@@ -245,7 +245,7 @@ class RunState:
         self.store = store
         self.progress = progress
         self.evaluations: dict[int, Cell] = {}
-        self.records = Records(store, Today(catalog.plugins))
+        self.records = RunRecords(store, Today(catalog.plugins))
         self.report = Report(Plan(), dtype=options.dtype)
         self.outcomes = Outcomes(store, catalog, self.records, self.report, progress, scored, hooks)
         self.environment = environment(resources, options)

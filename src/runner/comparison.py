@@ -38,7 +38,7 @@ def tolerance(precision: str) -> float:
     return max(TOLERANCE.get(each, TOLERANCE["float32"]) for each in precision.split("/"))
 
 
-class Comparison:
+class OutputComparison:
     """Compares stored and recomputed outputs sample by sample.
 
     Args:

@@ -54,7 +54,7 @@ class Population:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class MeanEstimate:
     """The mean score of all samples of a setting, or the difference of two models' means, from some of the samples.
 
     Attributes:
@@ -90,7 +90,9 @@ class _Scores:
     dataset: DatasetInfo
 
 
-def mean_of(store: Store, evaluation: Evaluation, population: Population, metric: str | None, half: float) -> Estimate:
+def mean_of(
+    store: Store, evaluation: Evaluation, population: Population, metric: str | None, half: float
+) -> MeanEstimate:
     """The mean score, by bets that are best for an interval ± ``half``.
 
     Args:
@@ -112,7 +114,7 @@ def mean_of(store: Store, evaluation: Evaluation, population: Population, metric
 
 def gain_of(
     store: Store, evaluation: Evaluation, other: Evaluation, population: Population, metric: str | None
-) -> Estimate:
+) -> MeanEstimate:
     """How much better a model is than another one on the same samples: above 0 if it is; arguments as of `mean_of`."""
     first, second = _scores(store, evaluation, metric), _scores(store, other, metric)
     if first.spec.better is None or first.spec.better not in ("higher", LOWER):
@@ -127,7 +129,7 @@ def gain_of(
 
 def _estimate(
     found: _Scores, values: Array, population: Population, targets: tuple[float, ...], lowest: float, width: float
-) -> Estimate:
+) -> MeanEstimate:
     units = None if population.units == population.size else population.units
     low = high = float(values.mean())
     if len(values) < population.size:
@@ -136,7 +138,7 @@ def _estimate(
         sums = np.add.reduceat(values, np.cumsum(sizes) - sizes)
         low, high = betting_interval(sums, population.size, targets, ALPHA, sizes, population.units, population.largest)
         units = None if units is None else len(sizes)
-    return Estimate(
+    return MeanEstimate(
         metric=found.spec.name,
         points=found.spec.unit == FRACTION,
         value=float(lowest + width * values.mean()),

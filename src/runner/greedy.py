@@ -24,7 +24,7 @@ from testbed.registry.catalog import Catalog
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class MemberResults:
     """Models on the held-out setting.
 
     Attributes:
@@ -38,7 +38,7 @@ class Evaluated:
     stopped: Report | None = None
 
     @classmethod
-    def by(cls, report: Report, db_url: str | None) -> Evaluated:
+    def by(cls, report: Report, db_url: str | None) -> MemberResults:
         """By a run on a store."""
         with Store.open(db_url) as store:
             results = store.results.of(report.evaluations)
@@ -46,7 +46,7 @@ class Evaluated:
         return cls(results, reasons, report if report.interrupted else None)
 
 
-Evaluate = Callable[[RunOptions, Sequence[str], str], Evaluated]  # options, models, a setting
+Evaluate = Callable[[RunOptions, Sequence[str], str], MemberResults]  # options, models, a setting
 
 
 class _Stopped(Exception):
@@ -100,11 +100,11 @@ def choose_soups(
 def with_stored_soups(catalog: Catalog, options: RunOptions, store: Store | None, models: Sequence[str]) -> RunOptions:
     """The options with what greedy soups keep by what is stored; runs nothing."""
 
-    def stored(own: RunOptions, members: Sequence[str], on: str) -> Evaluated:
+    def stored(own: RunOptions, members: Sequence[str], on: str) -> MemberResults:
         plan = Planner(catalog, store, own, fetch=False).plan(members, [on])
         ids = [cell.stored.id for cell in plan.of(Action.DONE) if cell.stored is not None]
         results = [] if store is None else store.results.of(ids)
-        return Evaluated(results, dict.fromkeys(members, "not evaluated yet; a run does this first"))
+        return MemberResults(results, dict.fromkeys(members, "not evaluated yet; a run does this first"))
 
     return choose_soups(catalog, options, models, stored)[0]
 
@@ -135,7 +135,7 @@ def _chosen(catalog: Catalog, made: Made, options: RunOptions, evaluate: Evaluat
     return ordered, f"{is_now}, chosen by {best.metric} on {made.value}: {', '.join(steps)}"
 
 
-def _results(done: Evaluated, models: Sequence[str], made: Made) -> dict[str, Result]:
+def _results(done: MemberResults, models: Sequence[str], made: Made) -> dict[str, Result]:
     """The main metric of each model on the held-out setting.
 
     Raises:

@@ -30,7 +30,7 @@ from testbed.planning.opening import Opener
 from testbed.planning.plan import Planner
 from testbed.registry.catalog import Catalog
 from testbed.registry.references import SettingReference
-from testbed.runner.comparison import Comparison, enough, places_in, tolerance
+from testbed.runner.comparison import OutputComparison, enough, places_in, tolerance
 from testbed.runner.stale_candidates import StaleCandidate
 from testbed.tasks.task_base import get_task
 
@@ -56,7 +56,7 @@ class Amount:
         return max(1, min(size, wanted))
 
 
-class Interrupted(KeyboardInterrupt):
+class RecomputationInterrupt(KeyboardInterrupt):
     """The user has interrupted a comparison.
 
     Args:
@@ -126,7 +126,7 @@ class Recomputation:
         """
         try:
             found = self._compare(candidates, amount)
-        except Interrupted as stopped:
+        except RecomputationInterrupt as stopped:
             for number in self._to_repeat(candidates, stopped.found):
                 stopped.found[number] = STOPPED
             raise
@@ -134,8 +134,8 @@ class Recomputation:
         for again in self._together(candidates, self._to_repeat(candidates, found)):
             try:
                 whole = self._compare([candidates[number] for number in again], amount, batches=True)
-            except Interrupted as stopped:
-                raise Interrupted(_with(found, again, stopped.found)) from None
+            except RecomputationInterrupt as stopped:
+                raise RecomputationInterrupt(_with(found, again, stopped.found)) from None
             found = _with(found, again, whole)
         return found
 
@@ -169,7 +169,7 @@ class Recomputation:
                 ended = {(each.model, each.setting): each for each in report.outcomes}
                 found = [self._certificate(candidate, made, ended, scratch) for candidate in candidates]
         if report.interrupted:
-            raise Interrupted(found)
+            raise RecomputationInterrupt(found)
         return found
 
     def _pairs(self, cell: Cell) -> list[tuple[str, str]]:
@@ -267,7 +267,7 @@ class Recomputation:
         ended: Mapping[tuple[str, str], Any],
         scratch: Store,
     ) -> Certificate | str:
-        comparison = Comparison(tolerance(self.options.precision))
+        comparison = OutputComparison(tolerance(self.options.precision))
         self.differing[candidate.evaluation.id] = []
         for key in self._pairs(candidate.cell):
             outcome = ended.get(key)
@@ -309,7 +309,7 @@ class Recomputation:
         return self._datasets[evaluation.dataset_id]
 
     def _compare_outputs(
-        self, comparison: Comparison, cell: Cell, scratch: Store, evaluation_id: int, stored: Evaluation
+        self, comparison: OutputComparison, cell: Cell, scratch: Store, evaluation_id: int, stored: Evaluation
     ) -> list[str]:
         """Compares the outputs of samples; returns the ids of those that differ."""
         assert cell.opened_setting is not None
@@ -325,7 +325,9 @@ class Recomputation:
             if old is not None and new is not None and comparison.add(old, new, answers=kind == "logits")
         ]
 
-    def _compare_items(self, comparison: Comparison, cell: Cell, few: Cell, scratch: Store, evaluation_id: int) -> None:
+    def _compare_items(
+        self, comparison: OutputComparison, cell: Cell, few: Cell, scratch: Store, evaluation_id: int
+    ) -> None:
         """Compares the embeddings of texts and the answers that were computed on the way."""
         for node, own in zip(few.items, cell.items, strict=False):
             requests = list(dict.fromkeys(requests_of(scratch, few, evaluation_id, node)))

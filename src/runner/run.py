@@ -23,7 +23,7 @@ from testbed.inputs import active, using
 from testbed.planning.plan import Planner
 from testbed.provenance.manifest import EDITED
 from testbed.registry.catalog import Catalog
-from testbed.runner.greedy import Evaluated, choose_soups, named_in
+from testbed.runner.greedy import MemberResults, choose_soups, named_in
 from testbed.runner.recompute import amount
 from testbed.runner.staleness import StalenessChecker
 from testbed.tasks.parts.recorded_sets import pairs_of
@@ -79,7 +79,7 @@ def _run_all(
             catalog,
             options,
             models,
-            lambda own, members, on: Evaluated.by(run(catalog, own, members, [on], progress), own.db_url),
+            lambda own, members, on: MemberResults.by(run(catalog, own, members, [on], progress), own.db_url),
             progress.note,
         )
     if stopped is not None:

@@ -28,7 +28,7 @@ from testbed.planning.opening import Opener, attempt
 from testbed.planning.plan import Planner
 from testbed.registry.catalog import Catalog
 from testbed.runner.greedy import with_stored_soups
-from testbed.runner.recompute import STOPPED, Amount, Interrupted, Recomputation
+from testbed.runner.recompute import STOPPED, Amount, Recomputation, RecomputationInterrupt
 from testbed.runner.stale_candidates import StaleCandidate
 from testbed.runner.standing import WINDOW, Standing, Tally, standings, tally
 from testbed.tracing.patches import traced
@@ -58,7 +58,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Verified:
+class VerifiedCell:
     """A cell that was verified.
 
     Attributes:
@@ -71,7 +71,7 @@ class Verified:
 
 
 @dataclass
-class Scrubbed:
+class ScrubReport:
     """The outcome of a verification of a store.
 
     Attributes:
@@ -83,7 +83,7 @@ class Scrubbed:
         seconds: How long it took.
     """
 
-    verified: list[Verified] = field(default_factory=list)
+    verified: list[VerifiedCell] = field(default_factory=list)
     not_verified: dict[str, list[Evaluation]] = field(default_factory=dict)
     left: list[Evaluation] = field(default_factory=list)
     differing: list[Standing] = field(default_factory=list)
@@ -107,7 +107,7 @@ def verify_store(
     eval_settings: Sequence[str] = (),
     progress: Progress | None = None,
     clock: Clock | None = None,
-) -> Scrubbed:
+) -> ScrubReport:
     """Verifies reported evaluations of a store, those longest unverified first, until the time is over.
 
     Args:
@@ -129,7 +129,7 @@ def verify_store(
         catalog.load(options.plugins)
         with Store.open(options.db_url, "write", options.payload_url) as store:
             cells = standings(store, models, eval_settings)
-            done = Scrubbed()
+            done = ScrubReport()
             began = clock.seconds()
             if cells:
                 named = dict.fromkeys(each.evaluation.model for each in cells)
@@ -167,7 +167,7 @@ class _Scrub:
         amount: Amount,
         progress: Progress,
         clock: Clock,
-        done: Scrubbed,
+        done: ScrubReport,
     ) -> None:
         self.catalog = catalog
         self.store = store
@@ -292,7 +292,7 @@ class _Scrub:
         self.progress.note(f"verifying {models} ({len(candidates):,} cell{'s' if len(candidates) > 1 else ''})")
         try:
             found: Sequence[Certificate | str] = work.compare(candidates, self.amount)
-        except Interrupted as stopped:
+        except RecomputationInterrupt as stopped:
             self._keep(options, candidates, stopped.found, first, work.differing)
             raise
         except RunError as error:  # such as workers that die of a model; the others may be well
@@ -320,7 +320,7 @@ class _Scrub:
             more: dict[str, Any] = {ROTATION: self._rotation(candidate, each, first[evaluation.id])}
             more |= {DIFFERING: ids[:SHOWN_SAMPLES]} if ids else {}
             certificate = replace(each, environment={**here, **more}, created_at=self.clock.now())
-            kept.append(Verified(evaluation, certificate, ids))
+            kept.append(VerifiedCell(evaluation, certificate, ids))
         self.store.records.add_certificates([(each.evaluation.id, each.certificate) for each in kept])
         self.done.verified += kept
         self._verified.update(each.evaluation.id for each in kept)

@@ -11,8 +11,8 @@ from testbed.calls import reason_of
 from testbed.db.store import Store
 from testbed.entities import MAY_DIFFER, METRIC_CHANGES, NEW_METRICS, Certificate, Evaluation
 from testbed.execution.progress import Progress
-from testbed.execution.records import Records
-from testbed.execution.report import Checked
+from testbed.execution.records import RunRecords
+from testbed.execution.report import CheckResult
 from testbed.graph.cells import Action, Cell, Plan
 from testbed.graph.options import RunOptions
 from testbed.planning.plan import Planner
@@ -52,7 +52,7 @@ class StalenessChecker:
         catalog: Catalog,
         store: Store,
         options: RunOptions,
-        records: Records,
+        records: RunRecords,
         progress: Progress,
         cell_record: Callable[[Cell], Any],
         environment: dict[str, Any],
@@ -64,7 +64,7 @@ class StalenessChecker:
         self.progress = progress
         self.cell_record = cell_record
         self.environment = environment
-        self.checks: list[Checked] = []
+        self.checks: list[CheckResult] = []
         self._checked: set[int] = set()  # evaluations that need no further check
         self._unchecked: dict[int, str] = {}  # evaluation id → why its check failed
         self._suspects: set[str] = set()
@@ -293,7 +293,9 @@ class StalenessChecker:
         evaluation = candidate.evaluation
         because = tuple(candidate.differences)
         self.checks.append(
-            Checked(candidate.cell.model, candidate.cell.setting, evaluation.id, because, result, certificate, reason)
+            CheckResult(
+                candidate.cell.model, candidate.cell.setting, evaluation.id, because, result, certificate, reason
+            )
         )
 
 

@@ -29,7 +29,7 @@ MOST_REASONS, OTHER_REASONS = 5, "other reasons"
 
 
 @dataclass(frozen=True)
-class Scoring:
+class ScoringResult:
     """Scores and metrics of an evaluation.
 
     Attributes:
@@ -43,7 +43,7 @@ class Scoring:
     reason: str | None = None
 
 
-def score(store: Store, catalog: Catalog, evaluation_id: int) -> Scoring:
+def score(store: Store, catalog: Catalog, evaluation_id: int) -> ScoringResult:
     """Scores the outputs of an evaluation. Changes nothing.
 
     Args:
@@ -55,23 +55,23 @@ def score(store: Store, catalog: Catalog, evaluation_id: int) -> Scoring:
         StoreError: If the store cannot be read.
     """
     try:
-        return Scoring(*compute_scores(store, catalog, evaluation_id))
+        return ScoringResult(*compute_scores(store, catalog, evaluation_id))
     except LostOutputError as error:
-        return Scoring(
+        return ScoringResult(
             reason=f"{error}; where the folder or the bucket itself is there, the same command computes them again"
         )
     except (LackingEmbeddingsError, CorruptOutputError) as error:  # others may be whole
-        return Scoring(reason=str(error))
+        return ScoringResult(reason=str(error))
     except StoreError:
         raise
     except TestbedError as error:
-        return Scoring(reason=str(error))
+        return ScoringResult(reason=str(error))
     except Exception as error:  # a setting's own metrics_fn may raise anything
         log.debug("evaluation %d cannot be scored", evaluation_id, exc_info=True)
-        return Scoring(reason=f"scoring failed: {reason_of(error)}")
+        return ScoringResult(reason=f"scoring failed: {reason_of(error)}")
 
 
-def complete(store: Store, evaluation_id: int, scoring: Scoring) -> None:
+def complete(store: Store, evaluation_id: int, scoring: ScoringResult) -> None:
     """Stores scores and metrics and completes the evaluation, in one transaction.
 
     An evaluation that could not be scored is marked as failed; its outputs stay.

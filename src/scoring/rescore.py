@@ -22,7 +22,7 @@ from testbed.scoring.finish import changes, complete, score
 
 
 @dataclass(frozen=True)
-class Rescored:
+class RescoreResult:
     """The outcome of rescoring an evaluation.
 
     Attributes:
@@ -44,8 +44,8 @@ def rescore(
     catalog: Catalog,
     models: Sequence[str] = (),
     eval_settings: Sequence[str] = (),
-    tell: Callable[[Rescored], None] = lambda rescored: None,
-) -> list[Rescored]:
+    tell: Callable[[RescoreResult], None] = lambda rescored: None,
+) -> list[RescoreResult]:
     """Computes today's scores and metrics of the reported evaluations from their stored outputs.
 
     An evaluation with outdated metrics is not changed; a new evaluation is derived from its outputs and reported from
@@ -88,9 +88,9 @@ def _changes(store: Store, catalog: Catalog, evaluation: Evaluation, today: Toda
         return ScoreChanges(differing=[f"they cannot be computed: {reason_of(error)}"])
 
 
-def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Today) -> Rescored:
-    def ended(status: str, reason: str = "", evaluation_id: int | None = None) -> Rescored:
-        return Rescored(evaluation.model, evaluation.eval_setting, status, reason, evaluation_id)
+def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Today) -> RescoreResult:
+    def ended(status: str, reason: str = "", evaluation_id: int | None = None) -> RescoreResult:
+        return RescoreResult(evaluation.model, evaluation.eval_setting, status, reason, evaluation_id)
 
     identity = store.evaluations.identity(evaluation)
     if evaluation.dataset_id is None or not {"view", "samples"} <= set(identity) or not evaluation.forward_fingerprint:
@@ -138,6 +138,6 @@ def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Toda
     return ended("failed", reason, begun.id) if reason else ended("rescored", evaluation_id=begun.id)
 
 
-def counts(done: Sequence[Rescored]) -> dict[str, int]:
+def counts(done: Sequence[RescoreResult]) -> dict[str, int]:
     """The number of evaluations by outcome."""
     return dict(Counter(each.status for each in done))

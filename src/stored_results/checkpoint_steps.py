@@ -26,7 +26,7 @@ DEFAULT = "the numbers after epoch and step, else the last number; of the file's
 
 
 @dataclass(frozen=True)
-class Found:
+class CheckpointFile:
     """A file, and what its path says."""
 
     path: str
@@ -87,7 +87,7 @@ def _made(match: re.Match[str], run: str) -> Checkpoint:
     return Checkpoint(run, numbers[unit], unit, numbers.get("epoch"))
 
 
-def clash(found: Iterable[Found], one: Found) -> str:
+def clash(found: Iterable[CheckpointFile], one: CheckpointFile) -> str:
     """Why a file cannot be a checkpoint beside others of its run; empty if it can."""
     own = one.checkpoint
     for each in found:
@@ -107,6 +107,6 @@ def label_of(run: str) -> str:
     return run if here.startswith(os.pardir) else here
 
 
-def sort_key(found: Found) -> tuple[int, str]:
+def sort_key(found: CheckpointFile) -> tuple[int, str]:
     """By step; runs side by side."""
     return found.checkpoint.step, found.checkpoint.run

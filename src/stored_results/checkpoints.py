@@ -16,7 +16,7 @@ from testbed.metrics.inference.intervals import interval
 
 
 @dataclass(frozen=True)
-class Point:
+class CurvePoint:
     """A checkpoint on a setting.
 
     Attributes:
@@ -37,7 +37,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Curve:
+class TrainingCurve:
     """A training run on a setting.
 
     Attributes:
@@ -48,14 +48,14 @@ class Curve:
     run: str
     eval_setting: str
     spec: MetricSpec
-    points: tuple[Point, ...]
+    points: tuple[CurvePoint, ...]
 
     @property
     def unit(self) -> str:
         """What steps are counted in."""
         return self.points[0].checkpoint.unit
 
-    def best(self, before: int | None = None) -> Point | None:
+    def best(self, before: int | None = None) -> CurvePoint | None:
         """The best checkpoint, of equal ones the first; None if there is none, or nobody knows what is better.
 
         Args:
@@ -79,7 +79,7 @@ class Failure:
 
 def curves(
     store: Store, runs: Iterable[str] | None = None, settings: Iterable[str] | None = None, metric: str | None = None
-) -> list[Curve]:
+) -> list[TrainingCurve]:
     """The curves of training runs.
 
     Args:
@@ -157,7 +157,7 @@ def _content(evaluation: Evaluation) -> str:
     return f"{evaluation.model}\0{(evaluation.identity or {}).get('model')}"
 
 
-def _curve(run: str, setting: str, found: Sequence[Result], of: dict[int, Checkpoint]) -> Curve:
+def _curve(run: str, setting: str, found: Sequence[Result], of: dict[int, Checkpoint]) -> TrainingCurve:
     specs: dict[str, list[MetricSpec]] = {}
     for each in found:
         specs.setdefault(each.metric, []).append(spec_of(each))
@@ -168,5 +168,7 @@ def _curve(run: str, setting: str, found: Sequence[Result], of: dict[int, Checkp
         if each.metric == spec.name and each.value is not None:
             low, high = interval(spec, each.value, each.stderr, each.n, each.clusters) or (None, None)
             checkpoint = of[each.evaluation_id]
-            points.append(Point(checkpoint, each.model, each.value, low, high, each.n, each.evaluation_id))
-    return Curve(run, setting, spec, tuple(sorted(points, key=lambda each: (each.checkpoint.step, each.evaluation))))
+            points.append(CurvePoint(checkpoint, each.model, each.value, low, high, each.n, each.evaluation_id))
+    return TrainingCurve(
+        run, setting, spec, tuple(sorted(points, key=lambda each: (each.checkpoint.step, each.evaluation)))
+    )

@@ -29,7 +29,7 @@ _PARTS = ("view", "forward")  # of an identity, in full
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownEvaluation:
     """An evaluation on a setting.
 
     Attributes:
@@ -90,7 +90,7 @@ class SettingSamples:
 
     store: Store
     name: str
-    shown: list[Shown]
+    shown: list[ShownEvaluation]
     dataset: int
     _places: dict[int, dict[tuple[str, str], int]] = field(default_factory=dict)
 
@@ -114,7 +114,7 @@ class SettingSamples:
         digests = {str(each[part]) for each in identities for part in _PARTS if part in each}
         contents = store.evaluations.definitions(digests)
         shown = [
-            Shown(
+            ShownEvaluation(
                 evaluation=each,
                 kind=kinds.get(each.root, ""),
                 root=each.root,
@@ -186,12 +186,12 @@ class SettingSamples:
                 given.append(class_names(each.identity, head, self._width(each)))
         return best_names(given)
 
-    def _width(self, shown: Shown) -> int | None:
+    def _width(self, shown: ShownEvaluation) -> int | None:
         """The number of classes that targets index; None if it cannot be told."""
         rows = self.store.samples.output_rows(LOGITS, {shown.root: [0]})[shown.root]
         return None if rows[0] is None else int(shown.logits(rows[0][None]).shape[1])
 
-    def positions_in(self, shown: Shown, positions: Sequence[int]) -> list[int | None]:
+    def positions_in(self, shown: ShownEvaluation, positions: Sequence[int]) -> list[int | None]:
         """Where samples are in the data set of an evaluation; None for those that it does not have."""
         dataset = shown.evaluation.dataset_id
         if dataset == self.dataset or dataset is None:
@@ -201,7 +201,7 @@ class SettingSamples:
         infos = self.store.datasets.samples(self.dataset, positions)
         return [there.get((infos[each].id, infos[each].digest)) if each in infos else None for each in positions]
 
-    def places_in(self, shown: Shown) -> Array:
+    def places_in(self, shown: ShownEvaluation) -> Array:
         """`positions_in` of all samples: integer array [n], −1 for those that the evaluation does not have."""
         if shown.evaluation.dataset_id == self.dataset:
             places = np.arange(self.size)
@@ -215,7 +215,7 @@ class SettingSamples:
             self._places[dataset] = {(each.id, each.digest): index for index, each in enumerate(samples)}
         return self._places[dataset]
 
-    def output_rows(self, shown: Shown, positions: Sequence[int]) -> list[Any]:
+    def output_rows(self, shown: ShownEvaluation, positions: Sequence[int]) -> list[Any]:
         """The outputs of samples: arrays, or JSON values; None where there is none."""
         own = self.positions_in(shown, positions)
         if shown.root == shown.id:
@@ -237,7 +237,7 @@ class SettingSamples:
             found.update(self.store.samples.output_rows(kind, wanted))
         return [found[each.id] if each.id in found else self.output_rows(each, positions) for each in self.shown]
 
-    def blocks(self, shown: Shown) -> Iterator[tuple[Array, Array]]:
+    def blocks(self, shown: ShownEvaluation) -> Iterator[tuple[Array, Array]]:
         """The outputs of an evaluation, a stored chunk at a time: positions of samples [m], their outputs [m, …]."""
         own = self.places_in(shown)
         known = np.flatnonzero(own >= 0)
@@ -250,6 +250,6 @@ class SettingSamples:
             if (at >= 0).any():
                 yield at[at >= 0], values[: len(at)][at >= 0]
 
-    def values_of(self, shown: Shown) -> EvaluationValues:
+    def values_of(self, shown: ShownEvaluation) -> EvaluationValues:
         """What an evaluation was scored from."""
         return EvaluationValues(self.store, shown.evaluation)

@@ -15,7 +15,7 @@ from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 from testbed.metrics.inference.clusters import clusters_of
 from testbed.metrics.inference.paired import SIGNIFICANT, Comparison, compare, holm
 from testbed.stored_results.main_scores import main_score, score_spec
-from testbed.stored_results.side_by_side import Samples, evaluation_of, scores_of
+from testbed.stored_results.side_by_side import SampleTable, evaluation_of, scores_of
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def compare_pairs(
     cells = {each: [find(store, model, each) for model in models] for each in settings}
     score = score or main_score(store, cells)
     spec = score_spec(store, (each for on in cells.values() for each in on), score)
-    samples = Samples(store)
+    samples = SampleTable(store)
     found: list[tuple[str, str, str, Comparison]] = []
     for setting, evaluations in cells.items():
         scores = [_scores(store, samples, each, score) for each in evaluations]
@@ -81,7 +81,7 @@ def compare_pairs(
     return Pairs([Pair(*row, p, _verdict(*row[1:], p, spec)) for row, p in zip(found, adjusted, strict=True)], spec)
 
 
-def _scores(store: Store, samples: Samples, evaluation: Evaluation, score: str) -> dict[tuple[str, str], float]:
+def _scores(store: Store, samples: SampleTable, evaluation: Evaluation, score: str) -> dict[tuple[str, str], float]:
     """The score of each scored sample, by the sample's id and content digest."""
     values = scores_of(store, evaluation, score)
     return {
@@ -91,7 +91,7 @@ def _scores(store: Store, samples: Samples, evaluation: Evaluation, score: str) 
     }
 
 
-def _groups(samples: Samples, evaluation: Evaluation) -> dict[tuple[str, str], str | None]:
+def _groups(samples: SampleTable, evaluation: Evaluation) -> dict[tuple[str, str], str | None]:
     """The group of each sample, likewise; nothing where the data set has none."""
     infos = samples.of(evaluation).samples
     groups = groups_of(infos)

@@ -60,7 +60,7 @@ class SideBySide:
         return bool(np.isin(self.scores, (0, 1)).all())
 
 
-class Samples:
+class SampleTable:
     """The data sets of a store; the last eight are cached."""
 
     def __init__(self, store: Store) -> None:
@@ -287,7 +287,7 @@ def all_scores(store: Store, evaluations: Sequence[Evaluation], score: str) -> I
 
 def side_by_side(
     store: Store,
-    samples: Samples,
+    samples: SampleTable,
     setting: str,
     evaluations: dict[str, Evaluation],
     score: str | None = None,
@@ -334,7 +334,7 @@ def side_by_side(
     )
 
 
-def clusters_in(samples: Samples, table: SideBySide) -> Array | None:
+def clusters_in(samples: SampleTable, table: SideBySide) -> Array | None:
     """Which samples of a table belong together: integer array [n], or None if each is alone; see `clusters_of`."""
     groups = groups_of(samples.of(table.evaluations[0]).samples)
     return None if groups is None else clusters_of(groups[place] for place in table.places[0])

@@ -11,7 +11,7 @@ from testbed.entities import Metric, Score
 from testbed.metric_specs import MAIN
 from testbed.metrics.clip.pairs import CLIP_SCORE, clip_score_metrics, cosine, pair_cosines
 from testbed.metrics.scorers.retrieval import columns_of_captions, flat_captions
-from testbed.tasks.parts.embedding import TextTask
+from testbed.tasks.parts.embedding import EmbeddingTask
 from testbed.tasks.task_base import options_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class ClipScoreOptions:
     prefix: str = ""
 
 
-class ClipScore(TextTask):
+class ClipScore(EmbeddingTask):
     """Each image with each of its own captions, by cosine."""
 
     name = "clip_score"

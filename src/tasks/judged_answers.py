@@ -30,8 +30,8 @@ from testbed.tasks.parts.generation import READING
 from testbed.tasks.parts.judges import (
     AGAIN,
     SWAPPED,
-    Asked,
-    AskedJudge,
+    JudgeExchange,
+    JudgeQuestions,
     kind_of,
     messages_of,
     reasons,
@@ -118,15 +118,15 @@ class JudgedAnswers(Task):
 
     def messages(self, setting: EvalSetting, values: Values, model: str) -> list[Message]:
         """What the judges are asked about the answers of a model, each once."""
-        return messages_of(Asked(setting, values, model).questions)
+        return messages_of(JudgeQuestions(setting, values, model).questions)
 
     def messages_swapped(self, setting: EvalSetting, values: Values, model: str) -> list[Message]:
         """What the judges are asked with the two answers in the other order, each once."""
-        return messages_of(Asked(setting, values, model).swapped())
+        return messages_of(JudgeQuestions(setting, values, model).swapped())
 
     def messages_again(self, setting: EvalSetting, values: Values, model: str, number: int) -> list[Message]:
         """What a judge is asked about what it extracted, each once."""
-        asked = Asked(setting, values, model)
+        asked = JudgeQuestions(setting, values, model)
         return messages_of(asked.again(asked.first_of(number)))
 
     def score(
@@ -146,7 +146,7 @@ class JudgedAnswers(Task):
             all that is without a verdict were wrong, or right), ``alpha`` (Krippendorff's, of a panel),
             ``swap_consistency`` (of pairs, the share with the same winner in both orders) and ``empty``.
         """
-        asked = Asked(setting, values, "" if model is None else model.name)
+        asked = JudgeQuestions(setting, values, "" if model is None else model.name)
         require_some(asked.replies.status, values, setting)
         judges, labels = scoring_of(setting).judges, scoring_of(setting).labels
         final, each = _final(asked, len(judges))
@@ -173,17 +173,17 @@ class JudgedAnswers(Task):
 
     def scores(self, values: Values, setting: EvalSetting, model: str) -> Array:
         """What each answer of a model scores, float array [n]; NaN for those without a verdict."""
-        final, _ = _final(Asked(setting, values, model), len(scoring_of(setting).judges))
+        final, _ = _final(JudgeQuestions(setting, values, model), len(scoring_of(setting).judges))
         return score_array(final)
 
-    def asked_judges(self, values: Values, setting: EvalSetting, model: str) -> Iterator[AskedJudge]:
+    def asked_judges(self, values: Values, setting: EvalSetting, model: str) -> Iterator[JudgeExchange]:
         """What each judge was asked about the answers of a model, and said."""
-        asked = Asked(setting, values, model)
+        asked = JudgeQuestions(setting, values, model)
         for number, judge in enumerate(scoring_of(setting).judges):
             yield from asked.said_by(number, judge)
 
 
-def _final(asked: Asked, judges: int) -> tuple[list[Verdict | None], Array]:
+def _final(asked: JudgeQuestions, judges: int) -> tuple[list[Verdict | None], Array]:
     """What counts for each sample, and the score that each judge gives: float array [judges, n].
 
     That is the rules' verdict, a label, or what most judges say; None without a verdict.
@@ -213,7 +213,7 @@ def _of_panel(judging: Judging, each: Array) -> Array:
     return np.where(known >= least, np.nansum(each, axis=0) / np.maximum(known, 1), np.nan)
 
 
-def _trust(asked: Asked, final: Sequence[Verdict | None], each: Array) -> list[Metric]:
+def _trust(asked: JudgeQuestions, final: Sequence[Verdict | None], each: Array) -> list[Metric]:
     """How far the judges were needed, and what their failures could change."""
     answered = np.array([text is not None for text in asked.texts])
     judged = np.zeros(len(final), dtype=bool)
@@ -240,7 +240,7 @@ def _trust(asked: Asked, final: Sequence[Verdict | None], each: Array) -> list[M
     return metrics
 
 
-def _silences(asked: Asked, judges: Sequence[str]) -> list[Metric]:
+def _silences(asked: JudgeQuestions, judges: Sequence[str]) -> list[Metric]:
     """Slices of ``unread``: for each judge and reason the share of the answers on which it gave no verdict for it."""
     shares: dict[tuple[str, int], int] = {}
     for number, judge in enumerate(judges):
@@ -251,7 +251,7 @@ def _silences(asked: Asked, judges: Sequence[str]) -> list[Metric]:
     return [UNREAD.metric(times / of, of, slice=part, scorer=SCORER) for (part, of), times in shares.items()]
 
 
-def _swap_consistency(asked: Asked, judges: int) -> Metric:
+def _swap_consistency(asked: JudgeQuestions, judges: int) -> Metric:
     """How often judges say the same in both orders."""
     orders = [
         np.concatenate([score_array(read(number)) for number in range(judges)])

@@ -11,7 +11,7 @@ import numpy as np
 from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
 from testbed.metrics.scorers.retrieval import RECALL_K, SCORER, flat_captions, score_retrieval
-from testbed.tasks.parts.embedding import TextTask
+from testbed.tasks.parts.embedding import EmbeddingTask
 from testbed.tasks.task_base import options_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class RetrievalOptions:
             raise DefinitionError(f"recall_k is a list of integers larger than 0, not {self.recall_k!r}")
 
 
-class Retrieval(TextTask):
+class Retrieval(EmbeddingTask):
     """Images and their captions, each against all others, by cosine."""
 
     name = "retrieval"

@@ -27,7 +27,7 @@ from testbed.extensions.analyses.commands.latex import Cell, format_option, tabu
 if TYPE_CHECKING:
     from testbed.entities import Better
     from testbed.metrics.inference.ranks import Place
-    from testbed.stored_results.ranking import Ranked, Ranking
+    from testbed.stored_results.ranking import RankedModel, Ranking
 
 
 @store_command
@@ -153,7 +153,7 @@ def tied_ranks(tied: Sequence[int], every: Collection[int]) -> str:
     return ", ".join(span(run[0], run[-1]) for run in runs)
 
 
-def _as_object(row: Ranked, score: str) -> dict[str, Any]:
+def _as_object(row: RankedModel, score: str) -> dict[str, Any]:
     place = row.place
     return {
         "model": row.model,

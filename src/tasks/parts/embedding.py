@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from testbed.models.model_base import ModelDefinition
 
 
-class TextTask(Task):
+class EmbeddingTask(Task):
     """Image embeddings against embeddings of texts."""
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:

@@ -33,7 +33,7 @@ _REASONS, _LONGEST = 8, 120  # the reasons that are told apart, and their charac
 
 
 @dataclass(frozen=True)
-class AskedJudge:
+class JudgeExchange:
     """What a judge was asked about an answer, and said.
 
     Attributes:
@@ -58,7 +58,7 @@ class AskedJudge:
     silence: str
 
 
-class Asked:
+class JudgeQuestions:
     """What rules say of the answers to a setting, and what judges are asked.
 
     Attributes:
@@ -133,7 +133,7 @@ class Asked:
             _after(found[index], second[index]) if index in questions else found[index] for index in range(len(found))
         ]
 
-    def said_by(self, number: int, judge: str) -> Iterator[AskedJudge]:
+    def said_by(self, number: int, judge: str) -> Iterator[JudgeExchange]:
         """What a judge was asked about each answer, and said."""
         first, verdicts = self.first_of(number), self.verdicts_of(number)
         replies = self._stored(role_of(number), self.questions)
@@ -142,7 +142,7 @@ class Asked:
         for place, question in self.questions.items():
             reply, other, verdict = replies[place], second.get(place), verdicts[place]
             silence = "" if verdict is not None else _silence(reply if first[place] is None else other)
-            yield AskedJudge(judge, place, str(self.texts[place]), question, reply, other, verdict, silence)
+            yield JudgeExchange(judge, place, str(self.texts[place]), question, reply, other, verdict, silence)
 
     def _read(self, judging: Judging, role: str, questions: Mapping[int, str]) -> Verdicts:
         """What is read in the replies to questions; nothing in refusals, and in replies that were cut off."""
@@ -160,7 +160,7 @@ class Asked:
         return {place: replies[question] for place, question in questions.items()}
 
 
-def reasons(asked: Sequence[AskedJudge]) -> Counter[str]:
+def reasons(asked: Sequence[JudgeExchange]) -> Counter[str]:
     """Why a judge has no verdict on some answers → on how many; rare reasons together."""
     found = Counter(each.silence for each in asked if each.verdict is None)
     told = Counter(dict(found.most_common(_REASONS)))

@@ -37,7 +37,7 @@ class ShardProgress:
 
 
 @dataclass(frozen=True)
-class ItemValues:
+class ItemBatch:
     """Values of requests.
 
     Attributes:
@@ -67,7 +67,7 @@ class ShardDone:
     shard: Shard
     chunks: Sequence[Chunk] = ()
     errors: Mapping[int, Mapping[int, str]] = field(default_factory=dict)
-    items: ItemValues | None = None
+    items: ItemBatch | None = None
     whole: bool = True
 
 

@@ -41,7 +41,7 @@ class MessageKernel(ShardKernel):
         self.op = op
         served = one_pass.resource == NETWORK
         self.answerer = Answerer(self.cell.model, op.config, one_pass.batch_size, context.options.seed, served)
-        self.asked = AskedOnce(context, self.cell, self.answerer)
+        self.asked = AnswerLookup(context, self.cell, self.answerer)
         self._loaded: Any = None
 
     def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
@@ -209,7 +209,7 @@ def runs(places: Sequence[int], apart: Collection[int]) -> list[tuple[int, int]]
     return found
 
 
-class AskedOnce:
+class AnswerLookup:
     """Looks up the answers of a served model in the store, asks for the others, and stores them as they come.
 
     An answer is found by all that it depends on: the model, how text is generated, and what was said, with the bytes of
