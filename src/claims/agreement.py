@@ -1,4 +1,4 @@
-"""What was measured beside what was published about it, and whether the two agree.
+"""Comparison of measured values with published ones, and whether they agree.
 
 A published value is compared with a measured one of the same weights, setting, metric and slice. The yardstick is the
 standard error of the measured value: both are of the same samples, unless the claim says another number of samples or
@@ -120,7 +120,7 @@ def standard_error(result: Result) -> float | None:
 
 
 def source_text(claim: Claim) -> str:
-    """Where a value was published, in a few words."""
+    """Describes in a few words where a value was published."""
     source = claim.source
     if source is None or source.name == DEFINITION:
         return claim.row
@@ -203,14 +203,14 @@ def verdicts(found: Iterable[ClaimComparison]) -> str:
 
 
 def measured_in_words(found: ClaimComparison) -> str:
-    """What was measured, and the verdict."""
+    """Describes the measured value and the verdict."""
     error = "" if found.stderr is None else f" ± {_value(found.stderr, found)}"
     samples = f" on {found.n:,} samples" if found.limited and found.n else ""
     return f"measured {_value(found.measured, found)}{error}{samples}: {_verdict(found)}"
 
 
 def standings(claims: Iterable[Claim]) -> list[str]:
-    """What became of claims that somebody verified or disputes: a line for each model and metric."""
+    """Lists what became of claims that were verified or disputed: a line for each model and metric."""
     groups: dict[tuple[str, str, str], list[Claim]] = {}
     for claim in claims:
         if STANDING in claim.protocol:
@@ -253,7 +253,7 @@ def _value(value: float | None, found: ClaimComparison) -> str:
 
 
 class PublishedValues:
-    """What is published about models on settings, looked up once.
+    """Published values about models on settings, looked up once.
 
     Args:
         store: The results store.
@@ -273,7 +273,7 @@ class PublishedValues:
 
     @classmethod
     def of_measured(cls, store: Store) -> Self:
-        """Those about everything that was measured here."""
+        """Looks up the values for everything that was measured here."""
         every = store.evaluations.find() if store.claims.order() else []  # a million evaluations take a minute
         own = [each for each in every if each.origin not in ELSEWHERE]
         return cls(store, {each.model for each in own}, {each.eval_setting for each in own})
@@ -282,7 +282,7 @@ class PublishedValues:
     def of_run(
         cls, store: Store, definitions: Mapping[str, ModelDefinition | None], eval_settings: Collection[str]
     ) -> Self:
-        """Those of a run's models; what their definitions carry is stored first, unless it is."""
+        """Looks up the values for a run's models; first stores those in their definitions that are not stored."""
         found = cls(store, definitions, eval_settings)
         new = [
             (source, claims)
@@ -305,11 +305,11 @@ class PublishedValues:
         return bool(self._claims)
 
     def about(self, model: str, eval_setting: str) -> list[Claim]:
-        """What is published about a model's weights on a setting."""
+        """Returns the claims about a model's weights on a setting."""
         return self._claims.get((weights(model), eval_setting), [])
 
     def compare(self, results: Iterable[Result]) -> list[ClaimComparison]:
-        """What `beside` gives, with a value that a source repeats once."""
+        """Returns the comparisons of `beside`, without repetitions within a source."""
         return list(dict.fromkeys(comparison for _, comparison in self.beside(results)))
 
     def beside(self, results: Iterable[Result]) -> list[tuple[Claim, ClaimComparison]]:
@@ -334,7 +334,7 @@ class PublishedValues:
 
 
 def carried(model: ModelDefinition, eval_settings: Collection[str]) -> Iterable[tuple[ClaimSource, list[Claim]]]:
-    """What a model's definition says is published about it, by setting, as claims."""
+    """Returns the published values in a model's definition as claims, by setting."""
     for setting in dict.fromkeys(each.eval_setting for each in model.published if each.eval_setting in eval_settings):
         claims = [
             Claim(model.name, setting, each.metric, each.value, FRACTION, repr(each.value), each.source, each.metric)
@@ -348,7 +348,7 @@ def carried(model: ModelDefinition, eval_settings: Collection[str]) -> Iterable[
 
 
 def differing(found: Sequence[ClaimComparison]) -> list[ClaimComparison]:
-    """Those that differ, the largest difference in standard errors first."""
+    """Returns the comparisons that differ, the largest difference in standard errors first."""
     several = [each for each in found if each.verdict == DIFFERS]
     return sorted(several, key=lambda each: (-abs(math.inf if each.z is None else each.z), each.cell, each.metric))
 

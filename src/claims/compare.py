@@ -50,12 +50,12 @@ class Disagreement:
 
     @property
     def models(self) -> int:
-        """How many weights they have in common."""
+        """Returns the number of weights they have in common."""
         return len({each.weights for each in self.pairs})
 
     @property
     def settings(self) -> int:
-        """How many eval settings they have in common, by metric and slice."""
+        """Returns the number of eval settings they have in common, by metric and slice."""
         return len({_on(each.first) for each in self.pairs})
 
     def beyond(self, points: Decimal) -> list[Pair]:
@@ -63,7 +63,7 @@ class Disagreement:
         return [each for each in self.pairs if abs(each.points) > points]
 
     def summary(self, by: float) -> str:
-        """How many pairs there are, and how many of them differ."""
+        """Counts the pairs, and those that differ."""
         models, settings, pairs = self.models, self.settings, len(self.pairs)
         sign = " ×" if models * settings == pairs else " on"
         one, five = (len(self.beyond(Decimal(each))) for each in (1, 5))
@@ -109,7 +109,7 @@ def _on(claim: Claim) -> tuple[str, str, str]:
 
 @dataclass
 class Coverage:
-    """What is stored of a source.
+    """The stored claims of a source.
 
     Attributes:
         unmapped: Why → the names of the models or settings that are meant, with how many claims are about each.
@@ -135,7 +135,7 @@ class Coverage:
 
 
 def coverage(sources: Iterable[ClaimSource], claims: Iterable[Claim]) -> list[Coverage]:
-    """What is stored, by source."""
+    """Returns the stored claims by source."""
     found: dict[str, Coverage] = {}
     for source in sources:
         told = found.setdefault(source.name, Coverage(source.name))
@@ -153,7 +153,7 @@ def coverage(sources: Iterable[ClaimSource], claims: Iterable[Claim]) -> list[Co
 
 
 class PublishedCell(NamedTuple):
-    """What is known about a model's weights on a setting.
+    """The claims and measurements for a model's weights on a setting.
 
     Attributes:
         claims: What is published.

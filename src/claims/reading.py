@@ -1,4 +1,4 @@
-"""What is read of a file of published values, claim by claim."""
+"""Reads files of published values, claim by claim."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ACCURACIES = ("top1", "top5", "mean_per_class_recall")
 
 
 class Reading:
-    """What is read of a file.
+    """The contents of a file.
 
     Args:
         document: The file.
@@ -51,7 +51,7 @@ class Reading:
         self.rows = len(document.rows) or len(document.records)
 
     def takes(self, setting: str) -> bool:
-        """Whether a name that is not the registry's is a setting."""
+        """Checks whether a name that is not in the registry is a setting."""
         return self.settings is None or setting in self.settings
 
     def leave(self, column: str, text: object) -> None:

@@ -1,4 +1,4 @@
-"""What the store records of a cell when it begins: its description, and what the run computes with."""
+"""Records of cells for the store: their descriptions, and the hardware and versions of the run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def cell_record(
     derived_from: int | None = None,
     computed_from: Mapping[str, str] | None = None,
 ) -> CellRecord:
-    """What the store records when an evaluation of a cell begins.
+    """Returns the record that the store keeps when an evaluation of a cell begins.
 
     Args:
         cell: The cell.

@@ -149,7 +149,7 @@ class Computation:
     def _announce(
         self, passes: Sequence[Pass], shards: Sequence[Shard], stored: dict[int, list[tuple[int, int]]]
     ) -> None:
-        """Says what there is to do, and what an earlier run has done of it."""
+        """Reports how much there is to compute, and how much an earlier run has stored."""
         reused = sum(stop - start for ranges in stored.values() for start, stop in ranges)
         if reused:
             whole = sum(len(each.positions) * len(each.cells) for each in passes)
@@ -181,5 +181,5 @@ class Computation:
 
 
 def _depth(cell: Cell) -> int:
-    """How many cells stand before one, each of which takes from the one before."""
+    """Returns the length of the longest chain of cells that a cell depends on."""
     return max((1 + _depth(each) for each in cell.sources if isinstance(each, Cell)), default=0)

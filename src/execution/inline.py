@@ -49,7 +49,7 @@ class InlineChannel:
         return self._events.next_shard(0, pass_id)
 
     def shard_begun(self, shard_id: int) -> None:
-        """Does nothing: there is no other process to replace this one."""
+        """Ignored: no other process could replace this one."""
 
     def shard_done(self, shard_id: int, stored_bytes: int) -> None:
         """Called by the writer thread; handled in the main thread by `handle_written`."""
@@ -85,7 +85,7 @@ class InlineChannel:
             self._events.shard_done(*self._done.pop(0))
 
     def stopping(self) -> bool:
-        """Whether the user has interrupted the run: what is computed until then is stored."""
+        """Returns whether the user has interrupted the run; what is computed until then is stored."""
         return self._interrupts.noted
 
 
@@ -98,7 +98,7 @@ class InlineExecutor:
 
     @staticmethod
     def start_ahead() -> None:
-        """Nothing: there is nothing to start."""
+        """Does nothing: no process has to be started."""
 
     def run(
         self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: Events, progress: Progress

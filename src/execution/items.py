@@ -61,7 +61,7 @@ class LateItems:
         self._waiting[member.left[0].key].append(member)
 
     def holds(self, evaluation_id: int) -> bool:
-        """Whether a cell waits for items."""
+        """Returns whether a cell waits for items."""
         return evaluation_id in self._members
 
     def ended(self, evaluation_id: int, failed: bool = False) -> bool:
@@ -83,7 +83,7 @@ class LateItems:
         return True
 
     def next(self, numbers: Iterable[int]) -> tuple[list[Shard], list[int]]:
-        """What models that compute no items now should compute next.
+        """Returns the shards for models that compute no items at the moment, and the cells that are complete.
 
         Returns:
             The shards, and the evaluations that lack nothing any more.

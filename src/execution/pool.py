@@ -29,7 +29,7 @@ STOP_SECONDS = 20.0
 
 
 class Events(WorkReports, Protocol):
-    """How the run reacts to messages of workers."""
+    """The run's handlers of messages from workers."""
 
     def next_shard(self, worker: int, pass_id: int) -> Shard | None:
         """The next shard of a pass for a worker; None if none is left that no other run computes."""
@@ -89,7 +89,7 @@ class Transport(Protocol):
         ...
 
     def ask_to_stop(self) -> None:
-        """Tells all workers to stop after their current batch."""
+        """Asks all workers to stop after their current batch."""
         ...
 
     def close(self) -> None:
@@ -176,7 +176,7 @@ class Pool:
         return LOOK_SECONDS
 
     def _stop_gently(self) -> None:
-        """Lets the workers store their outputs, and handles their messages meanwhile. A second Ctrl-C kills them."""
+        """Waits until the workers have stored their outputs, and handles messages. A second Ctrl-C kills them."""
         self._stopping = True
         self.transport.ask_to_stop()
         self._wake()
@@ -185,7 +185,7 @@ class Pool:
             self._serve(left)
 
     def _why_unstored(self, interrupts: Interrupts) -> str:
-        """Why some of what the workers computed is not stored after an interrupt; empty if all of it is."""
+        """Explains why some computed values are not stored after an interrupt; empty if all are."""
         if self._fatal is not None:
             return self._fatal
         if any(map(self.scheduler.holds_shards, self._working)):
@@ -242,7 +242,7 @@ class Pool:
         self._wake()
 
     def _why_lost(self) -> str:
-        """Why the last worker ended, and what to do."""
+        """Explains why the last worker ended, and what to do."""
         if self._broken:
             return f"{self._broken}; -v shows where it comes from"
         if "SIGKILL" in self._lost:
@@ -294,5 +294,5 @@ class Pool:
 
 
 def _resource(device: str) -> str:
-    """What a slot offers."""
+    """Returns the resource of a slot."""
     return NETWORK if device == NETWORK else DEVICE

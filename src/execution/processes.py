@@ -40,7 +40,7 @@ class ProcessExecutor:
 
     @staticmethod
     def start_ahead() -> None:
-        """Has what the processes need imported, meanwhile: it takes seconds."""
+        """Starts to import in advance what the processes need, which takes seconds."""
         start_server(process_context(WORKERS))
 
     def run(

@@ -51,7 +51,7 @@ class CheckResult:
 
 @dataclass
 class Times:
-    """Where the time of a pass went.
+    """The time that a pass took, by stage.
 
     Attributes:
         label: What the pass is about.
@@ -125,7 +125,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether every supported cell has a result that no check contradicts, and any cell has one."""
+        """Returns whether all supported cells, at least one, have results that no check contradicts."""
         replaced = {each.evaluation_id for each in self.of("stored")}
         contradicted = [each for each in self.checks if each.result == "differs" and each.evaluation in replaced]
         nothing = bool(self.of("unsupported")) and not self.finished

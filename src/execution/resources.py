@@ -99,7 +99,7 @@ def require_tf32(devices: Sequence[str]) -> None:
 
 
 def no_tf32(device: str) -> RunError:
-    """Why a run with ``--dtype tf32`` cannot use a device."""
+    """Explains why a run with ``--dtype tf32`` cannot use a device."""
     return RunError(
         f"--dtype tf32 needs NVIDIA GPUs of compute capability 8.0 or more, and this run would use {device}, which has"
         " no TensorFloat-32; use --dtype float32 or bfloat16"

@@ -113,11 +113,11 @@ class Scheduler:
         self._begun[worker] = shard_id
 
     def holds_shards(self, worker: int) -> bool:
-        """Whether a worker has shards whose outputs are not stored yet."""
+        """Returns whether a worker has shards whose outputs are not stored yet."""
         return any(owner == worker for owner, _ in self._under_way.values())
 
     def computes(self, worker: int) -> bool:
-        """Whether a worker has begun a shard whose outputs are not stored yet."""
+        """Returns whether a worker has begun a shard whose outputs are not stored yet."""
         return self._under_way.get(self._begun.get(worker, -1), (None,))[0] == worker
 
     @property
@@ -166,7 +166,7 @@ class Scheduler:
         return list(self._held)
 
     def resume(self, shards: Iterable[Shard]) -> None:
-        """Lets shards that were held be taken again."""
+        """Makes held shards available again."""
         chosen = {shard.id for shard in shards}
         for shard in self._held:
             if shard.id in chosen:
@@ -181,7 +181,7 @@ class Scheduler:
         return [evaluation_id for shard in shards for evaluation_id in self._close(shard)]
 
     def is_first(self, pass_id: int) -> bool:
-        """Whether a pass waits for its first shard, before others may be computed at the same time."""
+        """Returns whether a pass waits for its first shard, before others may be computed in parallel."""
         return pass_id in self._alone
 
     def completed(self, evaluation_id: int) -> None:
@@ -226,12 +226,12 @@ class Scheduler:
 
     @property
     def idle(self) -> bool:
-        """Whether no shard is waiting or in progress."""
+        """Returns whether no shard is waiting or in progress."""
         return not self._under_way and not any(self._prune(shards) for shards in self._waiting.values())
 
     @property
     def finished(self) -> bool:
-        """Whether no shard is waiting, held or in progress."""
+        """Returns whether no shard is waiting, held or in progress."""
         return self.idle and not self.held
 
     def fresh_id(self) -> int:
@@ -240,7 +240,7 @@ class Scheduler:
         return self._next_id - 1
 
     def _is_one(self, shard: Shard) -> bool:
-        """Whether a shard is the same work for each of its cells: items."""
+        """Returns whether a shard is the same work for each of its cells: items."""
         return self.passes[shard.pass_id].of_items
 
     def _where(self, shard: Shard) -> str:

@@ -54,7 +54,7 @@ class Sharing:
         return False, self.scheduler.replace(shard.id, free, held)
 
     def resume(self) -> tuple[bool, list[int]]:
-        """Lets shards be taken again that other runs no longer compute, and drops those that they have stored.
+        """Releases shards that other runs no longer compute, and drops those that they have stored.
 
         Returns:
             Whether there were any, and the evaluations without remaining shards.
@@ -105,7 +105,7 @@ class Sharing:
         self.progress.advance(shard.pass_id, shard.counted - sum(each.counted for each in exclude))
 
     def _ranges(self, shard: Shard) -> tuple[list[Shard], list[Shard]]:
-        """What is this run's of a shard of samples, and what other runs compute."""
+        """Splits a shard of samples into what this run computes and what other runs compute."""
         leased = self.store.leases.lease(shard.cells, shard.start, shard.stop, self.scheduler.is_first(shard.pass_id))
         self._tell(leased.runs)
         return self._parts(shard, leased.free), self._parts(shard, leased.held)
@@ -130,7 +130,7 @@ class Sharing:
         ]
 
     def _items(self, one_pass: Pass, shard: Shard) -> tuple[list[Shard], list[Shard]]:
-        """What is this run's of a shard of requests, and what other runs compute."""
+        """Splits a shard of requests into what this run computes and what other runs compute."""
         anew = one_pass.models[0] in self.anew
         free, held = self.store.leases.lease_items(one_pass.node, shard.requests, anew)
         own, others = set(free), set(held)
@@ -142,7 +142,7 @@ class Sharing:
         return parts[0], parts[1]
 
     def _tell(self, runs: Set[int]) -> None:
-        """Tells the user once of every other run."""
+        """Notifies the user of every other run, once."""
         if runs <= self._told:
             return
         for run in self.store.leases.runs(runs - self._told):
@@ -153,7 +153,7 @@ class Sharing:
 
 
 def _same(part: Shard, shard: Shard) -> bool:
-    """Whether a part of a shard is all of it."""
+    """Returns whether a part of a shard is the whole shard."""
     if shard.requests:
         return part.requests == shard.requests
     return (part.start, part.stop, set(part.cells)) == (shard.start, shard.stop, set(shard.cells))

@@ -139,11 +139,11 @@ class Outcomes:
         self.end(cell, "incomplete", reason, evaluation_id)
 
     def of(self, cell: Cell) -> Outcome | None:
-        """How a cell has ended; None while it is under way."""
+        """Returns the outcome of a cell; None while it is being computed."""
         return self._outcomes.get(id(cell))
 
     def why_without(self, source: Cell) -> tuple[str, str] | None:
-        """Why a cell cannot take the outputs of this one: its status and the reason; None if they are all stored."""
+        """Explains why a cell cannot use the outputs of this one, as status and reason; None if they are all stored."""
         outcome = self.of(source)
         if id(source) in self._whole or (outcome is not None and outcome.status in ("complete", "stored")):
             return None
@@ -156,7 +156,7 @@ class Outcomes:
         self._whole.add(id(cell))
 
     def has_ended(self, cell: Cell) -> bool:
-        """Whether a cell has ended, or has all its outputs."""
+        """Returns whether a cell has ended, or has all its outputs."""
         return id(cell) in self._whole or self.of(cell) is not None
 
     def ended(self) -> set[int | None]:
@@ -308,7 +308,7 @@ class RunState:
         self.outcomes.end(cell, ended if status == "failed" else status, cell.reason)
 
     def record(self, cell: Cell, derived_from: int | None = None) -> CellRecord:
-        """What the store records when an evaluation of a cell begins."""
+        """Returns the record that the store keeps when an evaluation of a cell begins."""
         return cell_record(cell, self.options, self.environment, derived_from)
 
 

@@ -1,4 +1,4 @@
-"""What tasks build their nodes with."""
+"""Builds the nodes of a task."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Graph:
         return Rows(RowAnswers(config, prompt, data_set, forced))
 
     def outputs_of(self, setting: str) -> OutputsOf:
-        """What the model under test said, or computed, on another setting, which must have these samples."""
+        """Returns the outputs of the model under test on another setting, which must have these samples."""
         return OutputsOf(setting)
 
     def image_embeddings(self, of: str = "", by: str = "") -> OutputsOf:

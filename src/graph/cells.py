@@ -28,7 +28,7 @@ LeftOuts = Mapping[str, Sequence[LeftOut]]
 
 
 class Action(StrEnum):
-    """What a run does with a cell."""
+    """The action of a run for a cell."""
 
     DONE = "done"
     DERIVE = "derive"
@@ -188,12 +188,12 @@ class Cell:
 
     @property
     def takes_outputs(self) -> bool:
-        """Whether its outputs are computed from those of other cells."""
+        """Returns whether its outputs are computed from those of other cells."""
         return self.rows is not None and self.rows.reads is Reads.OUTPUTS
 
     @property
     def computed(self) -> bool:
-        """Whether the run computes outputs for it."""
+        """Returns whether the run computes outputs for it."""
         return self.action is Action.RUN and self.rows is not None
 
     @property
@@ -238,7 +238,7 @@ class Plan:
         return [cell for cell in self.cells if cell.action in actions]
 
     def counts(self) -> dict[Action, int]:
-        """How many cells have each action."""
+        """Counts the cells by action."""
         counted = Counter(cell.action for cell in self.cells)
         return {action: counted[action] for action in Action if counted[action]}
 
@@ -268,7 +268,7 @@ class Plan:
 
 
 def left_out_of(own: OpenedSetting, others: Iterable[OpenedSetting]) -> LeftOuts:
-    """What is left out of the samples of a cell, and of those that it is fitted on, by the setting that has them."""
+    """Returns what is left out of the data sets of a cell, including those it is fitted on, by setting."""
     found = {_named(own): (*own.source.left_out, *own.remarks)}
     for other in others:
         differing = differences(own.dataset, other.dataset)
@@ -277,7 +277,7 @@ def left_out_of(own: OpenedSetting, others: Iterable[OpenedSetting]) -> LeftOuts
 
 
 def left_out_of_all(cells: Iterable[Cell]) -> LeftOuts:
-    """What is left out of the samples of cells, each data set once."""
+    """Returns what is left out of the samples of cells, each data set once."""
     return {name: each for cell in cells for name, each in cell.left_out.items()}
 
 

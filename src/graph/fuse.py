@@ -54,7 +54,7 @@ class Member:
 
     @property
     def rows(self) -> Rows:
-        """What is computed."""
+        """Returns the rows that are computed."""
         assert self.cell.rows is not None
         return self.cell.rows
 
@@ -258,7 +258,7 @@ def item_pass(number: int, members: Sequence[tuple[Cell, ItemNode]], options: Ru
 
 
 def _rounds(resource: str) -> int:
-    """How many batches of messages a model takes at once."""
+    """Returns how many batches of messages a model takes at once."""
     return ROUNDS if resource == NETWORK else 1
 
 

@@ -86,7 +86,7 @@ def given_outputs(store: Store, cell: Cell) -> dict[int, tuple[int, int]]:
 
 
 def depends_on_batch(cell: Cell) -> bool:
-    """Whether outputs depend on the batch that a sample is in: under attack, or where random numbers may be shared."""
+    """Returns whether outputs depend on the batch: under attack, or where random numbers may be shared."""
     assert cell.opened_model is not None
     assert cell.opened_setting is not None
     model, setting = cell.opened_model.definition, cell.opened_setting.setting
@@ -97,7 +97,7 @@ def depends_on_batch(cell: Cell) -> bool:
 
 
 def _is_own(cell: Cell, evaluation: Evaluation) -> bool:
-    """Whether an evaluation is the cell's own, whose scoring failed: a run scores it again."""
+    """Checks whether an evaluation is the cell's own, whose scoring failed: a run scores it again."""
     return cell.stored is not None and cell.stored.id == evaluation.id
 
 
@@ -111,7 +111,7 @@ def _dataset(cell: Cell) -> DatasetInfo:
 
 
 def lacks_artifacts(store: Store, cell: Cell) -> bool:
-    """Whether a head or a probe must be made for a cell."""
+    """Returns whether a head or a probe must be made for a cell."""
     if cell.rows is None or not cell.rows.ones:
         return False
     assert cell.opened_model is not None
@@ -156,7 +156,7 @@ class LateValues(Values):
         return self._outputs
 
     def replies(self, role: str, messages: Sequence[Message]) -> list[dict[str, Any] | None]:
-        """None as yet.
+        """Raises an error: there are no replies yet.
 
         Raises:
             LackingEmbeddingsError: Always.
@@ -165,7 +165,7 @@ class LateValues(Values):
 
 
 class EvaluationValues(LateValues):
-    """What an evaluation is scored from.
+    """The values that an evaluation is scored from.
 
     Args:
         store: The results store.

@@ -87,7 +87,7 @@ class Opener:
         return in_classes_of(own.dataset, datasets)
 
     def left_out(self, own: OpenedSetting, others: Mapping[str, OutputsOf]) -> LeftOuts:
-        """What the data sets of a cell leave out; arguments as of `fitted_on`."""
+        """Returns what the data sets of a cell leave out; arguments as in `fitted_on`."""
         return left_out_of(own, self._opened(others).values())
 
     def _opened(self, others: Mapping[str, OutputsOf]) -> dict[str, OpenedSetting]:
@@ -171,7 +171,7 @@ class Opener:
 
 
 def _made_of(parts: Sequence[OpenedModel]) -> Weights | None:
-    """What a model is made of, in place of its weights; None if some of these are not downloaded yet."""
+    """Returns the weights that a model is made of; None if some of them are not downloaded yet."""
     if any(each.identity is None for each in parts):
         return None
     size = max(each.weights.size_bytes if each.weights else 0 for each in parts)
@@ -179,7 +179,7 @@ def _made_of(parts: Sequence[OpenedModel]) -> Weights | None:
 
 
 def attempt(open_it: Callable[[], T]) -> T | str:
-    """What a function returns, or the reason why it failed."""
+    """Returns the value of a function, or the reason why it failed."""
     try:
         return open_it()
     except TestbedError as error:

@@ -192,6 +192,6 @@ def _before(own: OwnName) -> str:
 
 
 def _has_moved(before: OwnName, own: OwnName) -> bool:
-    """Whether a file is the one of a name whose own place is empty now."""
+    """Checks whether a file is the one that a name stands for, if its former place is empty now."""
     same = before.content != "" and before.content == own.content and _before(before) == _before(own)
     return same and not os.path.exists(_path(before))

@@ -228,7 +228,7 @@ class Planner:
             self._refuse_unread([cell for cell in cells if cell.action is Action.DONE])
 
     def _why_run(self, cell: Cell, evaluations: Sequence[Evaluation]) -> str:
-        """Why a cell is run though something is stored for it; empty where nothing is."""
+        """Explains why a cell is run although something is stored for it; empty if nothing is."""
         if cell.alike is not None:
             return ""
         if cell.stored is not None:
@@ -258,7 +258,7 @@ class Planner:
         return reported[0] if self._says_the_same(cell, self.store.evaluations.identity(reported[0])) else None
 
     def _is_of_kind(self, evaluation: Evaluation) -> bool:
-        """Whether an evaluation is one of this kind of run, and not outdated."""
+        """Checks whether an evaluation is of this kind of run, and not outdated."""
         return (
             evaluation.dtype == self.options.precision
             and evaluation.random_weights == self.options.random_weights
@@ -270,7 +270,7 @@ class Planner:
         return Comparison([access_log.working_folder(), *sorted(folders)]).identities(stored, cell.identity or {})
 
     def _refuse_unread(self, cells: Sequence[Cell]) -> None:
-        """Under --strict, an evaluation some of whose samples could not be read is as good as none."""
+        """Rejects stored evaluations with unreadable samples under --strict."""
         assert self.store is not None
         unread = self.store.outputs.unreadable([cell.stored.id for cell in cells if cell.stored is not None])
         for cell in cells:
@@ -320,7 +320,7 @@ class Planner:
                     cell.action, cell.source, cell.reason = Action.DERIVE, source, ""
 
     def _again(self, cell: Cell) -> bool:
-        """Whether a cell is to be run even if it is stored."""
+        """Checks whether a cell is run even if it is stored."""
         return self.options.override and cell.owned
 
 
@@ -341,7 +341,7 @@ def _distinct(cell: Cell) -> int:
 
 
 def _repeats(cell: Cell) -> bool:
-    """Whether a cell has a sample more than once."""
+    """Checks whether a cell contains a sample more than once."""
     return _distinct(cell) < cell.size
 
 

@@ -29,12 +29,12 @@ def may_differ(samples: int, size: int) -> float:
 
 
 def enough(share: float) -> int:
-    """How many equal samples show that less than a share of all differ."""
+    """Returns how many equal samples show that less than a share of all differ."""
     return math.ceil(math.log(1 - _CONFIDENCE) / math.log(1 - share))
 
 
 def tolerance(precision: str) -> float:
-    """How much outputs may differ that were computed, and stored, at a precision; see `RunOptions.precision`."""
+    """Returns the relative difference allowed for outputs at a precision; see `RunOptions.precision`."""
     return max(TOLERANCE.get(each, TOLERANCE["float32"]) for each in precision.split("/"))
 
 

@@ -1,4 +1,4 @@
-"""What the first samples of a setting in random order say of all of them, from what is stored."""
+"""Estimates for all samples of a setting from the first ones in random order, from stored scores."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class MeanEstimate:
 
     @property
     def half_width(self) -> float:
-        """How far the mean of all may be from the value."""
+        """Returns the largest distance of the mean of all samples from the value."""
         return max(self.high - self.value, self.value - self.low)
 
 
@@ -115,7 +115,7 @@ def mean_of(
 def gain_of(
     store: Store, evaluation: Evaluation, other: Evaluation, population: Population, metric: str | None
 ) -> MeanEstimate:
-    """How much better a model is than another one on the same samples: above 0 if it is; arguments as of `mean_of`."""
+    """Returns how much better a model is than another one on the same samples; arguments as in `mean_of`."""
     first, second = _scores(store, evaluation, metric), _scores(store, other, metric)
     if first.spec.better is None or first.spec.better not in ("higher", LOWER):
         raise StoreError(f"whether a higher or a lower {first.spec.name} is better is not declared")

@@ -104,7 +104,7 @@ def _stored_ranges(members: Sequence[Member], store: Store) -> Mapping[int, Sequ
 def _count_requests(
     nodes: Sequence[tuple[Cell, ItemNode]], one_pass: Pass, store: Store | None
 ) -> tuple[int | None, int | None]:
-    """How many different requests some cells make, and how many have no stored value; None where it is open."""
+    """Counts the requests of some cells, and those without a stored value; None if they are not known yet."""
     requests: dict[str, None] = {}
     for cell, node in nodes:
         found = _requests(cell, node, store)

@@ -110,7 +110,7 @@ def with_stored_soups(catalog: Catalog, options: RunOptions, store: Store | None
 
 
 def named_in(catalog: Catalog, model: str) -> list[Made]:
-    """What the name of a model that is made of others says, and the names in it, the innermost first."""
+    """Returns the derived models within a model's name, the innermost first."""
     return list(made_in(model, catalog.models.canonical, catalog.eval_settings.canonical))
 
 

@@ -45,13 +45,13 @@ STOPPED = "the check was stopped"  # the reason why there is no certificate
 
 @dataclass(frozen=True)
 class Amount:
-    """How many samples of each evaluation are computed again: a number, or a share of them."""
+    """The number of samples of each evaluation that are computed again, or their share."""
 
     number: int = SAMPLES
     share: float | None = None
 
     def of(self, size: int) -> int:
-        """How many of so many."""
+        """Returns the number of samples among a total."""
         wanted = self.number if self.share is None else math.ceil(self.share * size)
         return max(1, min(size, wanted))
 
@@ -69,7 +69,7 @@ class RecomputationInterrupt(KeyboardInterrupt):
 
 
 def amount(text: str, option: str = "--verify") -> Amount:
-    """What ``--verify`` is given: ``"100"``, or ``"1%"``.
+    """Parses the value of ``--verify``: ``"100"``, or ``"1%"``.
 
     Raises:
         RunError: If it is neither.
@@ -350,7 +350,7 @@ class Recomputation:
 def _with(
     found: Sequence[Certificate | str], numbers: Sequence[int], others: Sequence[Certificate | str]
 ) -> list[Certificate | str]:
-    """What was found, with others in the places of these numbers."""
+    """Returns the results with these numbers replaced."""
     return list((dict(enumerate(found)) | dict(zip(numbers, others, strict=True))).values())
 
 

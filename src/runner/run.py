@@ -101,7 +101,7 @@ def _run_all(
 def run_pairs(
     catalog: Catalog, options: RunOptions, pairs: Sequence[tuple[str, str]], progress: Progress | None = None
 ) -> Report:
-    """As `run`, for pairs of a model and a setting alone."""
+    """Runs pairs of a model and a setting, and no others; see `run`."""
     return run(catalog, options, [each for each, _ in pairs], [each for _, each in pairs], progress, pairs)
 
 

@@ -93,7 +93,7 @@ class ScrubReport:
 
     @property
     def ok(self) -> bool:
-        """Whether no cell is known to differ."""
+        """Returns whether no cell is known to differ."""
         return not self.tally.differ and not self.interrupted
 
 
@@ -201,7 +201,7 @@ class _Scrub:
         return self.clock.seconds() >= self._end
 
     def _ends(self) -> bool:
-        """Whether no more is to begin: each run verifies something, however long it takes to get there."""
+        """Returns whether to begin no further cell: each run verifies something, however long it takes."""
         return self._tried and self._over()
 
     def _note_not_verified(self, evaluation: Evaluation, reason: str) -> None:
@@ -209,7 +209,7 @@ class _Scrub:
         self._verified.add(evaluation.id)
 
     def _refused(self, evaluation: Evaluation) -> bool:
-        """Whether a cell cannot be verified, as far as its names say; notes the reason."""
+        """Checks whether a cell cannot be verified, judging by its names; notes the reason."""
         reason = attempt(lambda: self._why_refused(evaluation))
         if reason is not None:
             self._note_not_verified(evaluation, reason)
@@ -326,7 +326,7 @@ class _Scrub:
         self._verified.update(each.evaluation.id for each in kept)
 
     def _rotation(self, candidate: StaleCandidate, certificate: Certificate, first: int) -> dict[str, int]:
-        """Which samples were compared, in the order of `Recomputation`, and where the next verification begins."""
+        """Returns which samples were compared, in the order of `Recomputation`, and where the next run begins."""
         readable = candidate.cell.size - len(self.store.outputs.errors(candidate.evaluation.id))
         number = self.amount.of(readable)
         after = (first + number) % readable if certificate.equal and readable > 0 else first
@@ -351,7 +351,7 @@ def _by_model(cells: Sequence[Standing], recent: datetime, at_once: int) -> Iter
 
 
 def _next_place(certificates: Sequence[Certificate]) -> int:
-    """Where the next verification begins, by the last certificate that says so."""
+    """Returns where the next verification begins, from the last certificate that contains it."""
     for each in reversed(certificates):
         rotation = each.environment.get(ROTATION) if isinstance(each.environment, dict) else None
         place = rotation.get("next") if isinstance(rotation, dict) else None
@@ -361,7 +361,7 @@ def _next_place(certificates: Sequence[Certificate]) -> int:
 
 
 def _why_not(cell: Cell, evaluation: Evaluation) -> str | None:
-    """Why an evaluation cannot be compared with today's outputs; None if it can."""
+    """Explains why an evaluation cannot be compared with today's outputs; None if it can."""
     if cell.action in (Action.FAILED, Action.UNSUPPORTED) or cell.fingerprint is None:
         return cell.reason
     if cell.action is Action.DONE and cell.stored is not None and cell.stored.id == evaluation.id:

@@ -123,7 +123,7 @@ def _used(plan: Plan) -> Iterator[StaleCandidate]:
 
 
 def _adoptable(cell: Cell, alike: Evaluation) -> bool:
-    """Whether a cell can adopt an evaluation whose definition is written otherwise: it ran on the same samples.
+    """Checks whether a cell can adopt an evaluation with a differently written definition of the same samples.
 
     Evaluations computed from stored embeddings or scored by a model are recomputed from these.
     """

@@ -150,7 +150,7 @@ class StalenessChecker:
         return any(candidate.adopt for candidate in candidates)
 
     def _leave(self, candidate: StaleCandidate, reason: str) -> None:
-        """Lets a run reuse an evaluation without a check; it stays in doubt, and so does what is derived from it."""
+        """Reuses an evaluation without a check; it stays in doubt, like everything derived from it."""
         self._checked.add(candidate.evaluation.id)
         if reason.endswith(EDITED) and all(each.reason != reason for each in self.checks):
             self.progress.note(f"{reason}; until then what is stored is taken unchecked")
@@ -245,7 +245,7 @@ class StalenessChecker:
         self.store.records.add(whole)
 
     def _metrics_in_doubt(self, candidate: StaleCandidate) -> bool:
-        """Whether the metrics could differ even if the outputs are equal.
+        """Checks whether the metrics could differ even if the outputs are equal.
 
         testbed's own metrics depend only on the outputs as long as testbed and the libraries are the same.
         """
@@ -262,7 +262,7 @@ class StalenessChecker:
         )
 
     def _metric_changes(self, candidate: StaleCandidate) -> ScoreChanges:
-        """How the metrics that today's code computes from the stored outputs compare with the stored ones."""
+        """Compares today's metrics of the stored outputs with the stored ones."""
         try:
             return changes(self.store, self.catalog, candidate.evaluation.id)
         except Exception as error:  # a setting's own metrics_fn may raise anything; rescoring will report it
@@ -300,7 +300,7 @@ class StalenessChecker:
 
 
 def _has_no_record_yet(candidate: StaleCandidate) -> bool:
-    """Whether an evaluation is not complete and has no record, which a run that computes it will soon store."""
+    """Checks whether an incomplete evaluation has no record, which the run that computes it will soon store."""
     return candidate.record is None and candidate.evaluation.status == "running"
 
 

@@ -36,7 +36,7 @@ _WORTH = {False: 0.5, True: 1.3}
 
 @dataclass(frozen=True)
 class Goal:
-    """When to stop.
+    """The condition for stopping.
 
     Attributes:
         half: The mean of all samples is this close to the value, in points, or in the unit of a metric that is no
@@ -83,7 +83,7 @@ class SampledCell:
 
     @property
     def open(self) -> bool:
-        """Whether there is another look."""
+        """Returns whether there is another look."""
         return not self.decided and not self.why
 
     @property
@@ -94,7 +94,7 @@ class SampledCell:
 
 @dataclass
 class UntilOutcome:
-    """How it ended.
+    """The outcome of a run until a goal.
 
     Attributes:
         cells: Each model on each setting.
@@ -106,7 +106,7 @@ class UntilOutcome:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the user ended it."""
+        """Returns whether the user ended it."""
         return any(each.interrupted for each in self.reports)
 
 
@@ -232,7 +232,7 @@ def _skip_what_is_stored(catalog: Catalog, options: RunOptions, store: Store, ce
 
 
 def _go_together(cells: Sequence[SampledCell]) -> None:
-    """Has all models of a setting take the same look, so that each image is decoded once for all of them."""
+    """Gives all models of a setting the same look, so that each image is decoded once for all of them."""
     for cell in cells:
         cell.now = min(each.now for each in cells if each.setting == cell.setting)
 

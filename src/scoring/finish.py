@@ -106,7 +106,7 @@ def compute_scores(store: Store, catalog: Catalog, evaluation_id: int) -> tuple[
 
 
 def changes(store: Store, catalog: Catalog, evaluation_id: int, details: bool = False) -> ScoreChanges:
-    """How today's scores and metrics of stored outputs compare with the stored ones; see `compared`.
+    """Compares today's scores and metrics of stored outputs with the stored ones; see `compared`.
 
     Raises whatever the setting's metric raises.
     """

@@ -78,7 +78,7 @@ def rescore(
 
 
 def _changes(store: Store, catalog: Catalog, evaluation: Evaluation, today: Today) -> ScoreChanges:
-    """What today's code computes otherwise for an evaluation with today's definition."""
+    """Returns what today's code computes differently for an evaluation with today's definition."""
     records = store.records.of([evaluation.id])[evaluation.id]
     if any(each.metrics and not today.differences(each.content) for each in records):
         return ScoreChanges()

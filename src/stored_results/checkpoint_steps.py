@@ -1,4 +1,4 @@
-"""Which step of which training run a checkpoint is, from its path."""
+"""Training runs and steps of checkpoints, from their paths."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 def checkpoint_of(path: str, pattern: re.Pattern[str] | None = None) -> Checkpoint | None:
-    """What a path says.
+    """Returns the checkpoint that a path describes.
 
     The run is the folder above the first part of the path that has one of the numbers.
 
@@ -88,7 +88,7 @@ def _made(match: re.Match[str], run: str) -> Checkpoint:
 
 
 def clash(found: Iterable[CheckpointFile], one: CheckpointFile) -> str:
-    """Why a file cannot be a checkpoint beside others of its run; empty if it can."""
+    """Explains why a file cannot be a checkpoint beside others of its run; empty if it can."""
     own = one.checkpoint
     for each in found:
         other = each.checkpoint

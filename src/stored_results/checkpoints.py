@@ -52,7 +52,7 @@ class TrainingCurve:
 
     @property
     def unit(self) -> str:
-        """What steps are counted in."""
+        """Returns the unit of steps."""
         return self.points[0].checkpoint.unit
 
     def best(self, before: int | None = None) -> CurvePoint | None:
@@ -138,7 +138,7 @@ def _cells(
 
 
 def checkpoints(evaluations: Iterable[Evaluation]) -> dict[str, Checkpoint]:
-    """What is noted of models, by their content; of several notes the last one counts."""
+    """Returns the notes on models by content; the last of several notes counts."""
     names = [field.name for field in fields(Checkpoint)]
     return {
         _content(each): Checkpoint(**{name: noted[name] for name in names if name in noted})
@@ -148,7 +148,7 @@ def checkpoints(evaluations: Iterable[Evaluation]) -> dict[str, Checkpoint]:
 
 
 def told_of(evaluation: Evaluation) -> list[str]:
-    """What was told of a checkpoint's evaluation, and to whom; see `Store.evaluations.claim`."""
+    """Returns the notifications of a checkpoint's evaluation and their receivers; see `Store.evaluations.claim`."""
     return list((evaluation.environment or {}).get(CHECKPOINT, {}).get("told", ()))
 
 

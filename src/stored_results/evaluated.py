@@ -138,7 +138,7 @@ class SettingSamples:
 
     @property
     def size(self) -> int:
-        """How many samples."""
+        """Returns the number of samples."""
         return int(self.head.size)
 
     @property
@@ -163,14 +163,14 @@ class SettingSamples:
 
     @property
     def larger(self) -> bool | None:
-        """Whether a larger main score is better; None if that is not known."""
+        """Returns whether a larger main score is better; None if that is not known."""
         if self.spec is None or self.spec.better not in (HIGHER, LOWER):
             return None
         return self.spec.better == HIGHER
 
     @property
     def spec(self) -> MetricSpec | None:
-        """What the main score declares; None if there is none."""
+        """Returns the declaration of the main score; None if there is none."""
         found = [spec for each in self.shown for name, spec in each.specs.items() if name == self.main]
         return agreed(found) if found else None
 
@@ -192,7 +192,7 @@ class SettingSamples:
         return None if rows[0] is None else int(shown.logits(rows[0][None]).shape[1])
 
     def positions_in(self, shown: ShownEvaluation, positions: Sequence[int]) -> list[int | None]:
-        """Where samples are in the data set of an evaluation; None for those that it does not have."""
+        """Returns the positions of samples in the data set of an evaluation; None for missing ones."""
         dataset = shown.evaluation.dataset_id
         if dataset == self.dataset or dataset is None:
             size = shown.evaluation.size
@@ -251,5 +251,5 @@ class SettingSamples:
                 yield at[at >= 0], values[: len(at)][at >= 0]
 
     def values_of(self, shown: ShownEvaluation) -> EvaluationValues:
-        """What an evaluation was scored from."""
+        """Returns the values that an evaluation was scored from."""
         return EvaluationValues(self.store, shown.evaluation)

@@ -1,4 +1,4 @@
-"""Which model is the best, by how much, and whether that is significant: one sentence."""
+"""One sentence on the best model: by how much it leads, and whether that is significant."""
 
 from __future__ import annotations
 

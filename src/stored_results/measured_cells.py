@@ -47,7 +47,7 @@ class MeasuredCell:
 
     @property
     def environment(self) -> dict[str, Any]:
-        """What it was computed with: versions, devices."""
+        """Returns the versions and devices that it was computed with."""
         return self.evaluation.environment or {}
 
     def part(self, *keys: str) -> Any:

@@ -153,7 +153,7 @@ def infos_of(samples: SampleTable, table: SideBySide) -> list[SampleInfo]:
 
 
 def target_name(target: Any, name: Callable[[int], str]) -> str | None:
-    """What a target is called: the names of its classes, or its right captions; None if it has no name.
+    """Returns the name of a target: of its classes, or its right captions; None if it has no name.
 
     Args:
         target: As the data set has it.

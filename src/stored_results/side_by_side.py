@@ -56,7 +56,7 @@ class SideBySide:
 
     @property
     def binary(self) -> bool:
-        """Whether all scores are 0 or 1."""
+        """Returns whether all scores are 0 or 1."""
         return bool(np.isin(self.scores, (0, 1)).all())
 
 
@@ -275,7 +275,7 @@ def scores_of(store: Store, evaluation: Evaluation, score: str) -> Array:
 
 
 def all_scores(store: Store, evaluations: Sequence[Evaluation], score: str) -> Iterator[tuple[Evaluation, Array]]:
-    """What `scores_of` returns, of many evaluations: read together, and not all held at once."""
+    """Returns the `scores_of` many evaluations, which are read together and not all held at once."""
     for start in range(0, len(evaluations), _READ_AT_ONCE):
         part = evaluations[start : start + _READ_AT_ONCE]
         found = store.scores.of_each([each.id for each in part], score)
@@ -335,7 +335,7 @@ def side_by_side(
 
 
 def clusters_in(samples: SampleTable, table: SideBySide) -> Array | None:
-    """Which samples of a table belong together: integer array [n], or None if each is alone; see `clusters_of`."""
+    """Returns the clusters of samples: integer array [n], or None if each is alone; see `clusters_of`."""
     groups = groups_of(samples.of(table.evaluations[0]).samples)
     return None if groups is None else clusters_of(groups[place] for place in table.places[0])
 

@@ -95,7 +95,7 @@ def labels_by(
     csv_file: Path | None = None,
     tell: Tell = lambda note: None,
 ) -> tuple[str, Labels]:
-    """What the samples of a table are grouped by, and the group of each; see `grouped`.
+    """Returns the grouping of a table's samples, and the group of each; see `grouped`.
 
     Raises:
         DataError: If there are no such groups, or the file is invalid.

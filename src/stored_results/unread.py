@@ -21,7 +21,7 @@ class UnreadSample:
 
 
 def unread_samples(store: Store, evaluation: Evaluation, most: int) -> tuple[int, list[UnreadSample]]:
-    """How many samples could not be read, and the first of them.
+    """Counts the samples that could not be read, and returns the first of them.
 
     Args:
         store: The results store.

@@ -27,7 +27,7 @@ _PAIRS = 2**15  # at a time, so that an image's embedding is not held once for e
 
 @dataclass(frozen=True)
 class ClipScoreOptions:
-    """What a setting may say of CLIPScore.
+    """The task options of CLIPScore.
 
     Attributes:
         prefix: A text put in front of captions.
@@ -45,7 +45,7 @@ class ClipScore(EmbeddingTask):
     leaves_out_unreadable = True
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
-        """As every task on texts, and what goes in front of captions."""
+        """Adds the prefix of captions to what every task on texts describes."""
         return {**super().view_spec(setting), "prefix": options_of(setting, ClipScoreOptions).prefix}
 
     def texts(self, setting: EvalSetting, values: Values) -> list[str]:

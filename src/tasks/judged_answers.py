@@ -79,7 +79,7 @@ class JudgedAnswers(Task):
     leaves_out_unreadable = True
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
-        """As question answering: what the model under test must be able to do."""
+        """Checks the capabilities of the model under test, as for question answering."""
         return question_answering.route(model, setting)
 
     def check_samples(self, setting: EvalSetting, samples: Sequence[SampleInfo]) -> tuple[LeftOut, ...]:
@@ -102,7 +102,7 @@ class JudgedAnswers(Task):
         return Built(graph.outputs_of(graph.judged), replies)
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
-        """How answers are read, judged and reported."""
+        """Describes how answers are read, judged and reported."""
         scoring, chosen, rules = named(setting)
         kind = kind_of(setting)
         how = [kind, VERSION, JUDGINGS[kind].when, *(["mean grade"] if JUDGINGS[kind].graded else [])]
@@ -117,15 +117,15 @@ class JudgedAnswers(Task):
         }
 
     def messages(self, setting: EvalSetting, values: Values, model: str) -> list[Message]:
-        """What the judges are asked about the answers of a model, each once."""
+        """Returns the different questions to the judges about the answers of a model."""
         return messages_of(JudgeQuestions(setting, values, model).questions)
 
     def messages_swapped(self, setting: EvalSetting, values: Values, model: str) -> list[Message]:
-        """What the judges are asked with the two answers in the other order, each once."""
+        """Returns the different questions with the two answers in the other order."""
         return messages_of(JudgeQuestions(setting, values, model).swapped())
 
     def messages_again(self, setting: EvalSetting, values: Values, model: str, number: int) -> list[Message]:
-        """What a judge is asked about what it extracted, each once."""
+        """Returns the different questions to a judge about what it extracted."""
         asked = JudgeQuestions(setting, values, model)
         return messages_of(asked.again(asked.first_of(number)))
 
@@ -172,19 +172,19 @@ class JudgedAnswers(Task):
         return scores, [*metrics, blank(asked.replies.status, SCORER)]
 
     def scores(self, values: Values, setting: EvalSetting, model: str) -> Array:
-        """What each answer of a model scores, float array [n]; NaN for those without a verdict."""
+        """Returns the scores of a model's answers, float array [n]; NaN for those without a verdict."""
         final, _ = _final(JudgeQuestions(setting, values, model), len(scoring_of(setting).judges))
         return score_array(final)
 
     def asked_judges(self, values: Values, setting: EvalSetting, model: str) -> Iterator[JudgeExchange]:
-        """What each judge was asked about the answers of a model, and said."""
+        """Returns each judge's questions about the answers of a model, and its replies."""
         asked = JudgeQuestions(setting, values, model)
         for number, judge in enumerate(scoring_of(setting).judges):
             yield from asked.said_by(number, judge)
 
 
 def _final(asked: JudgeQuestions, judges: int) -> tuple[list[Verdict | None], Array]:
-    """What counts for each sample, and the score that each judge gives: float array [judges, n].
+    """Returns what counts for each sample, and each judge's score: float array [judges, n].
 
     That is the rules' verdict, a label, or what most judges say; None without a verdict.
     """
@@ -214,7 +214,7 @@ def _of_panel(judging: Judging, each: Array) -> Array:
 
 
 def _trust(asked: JudgeQuestions, final: Sequence[Verdict | None], each: Array) -> list[Metric]:
-    """How far the judges were needed, and what their failures could change."""
+    """Returns metrics of how many answers needed judges, and how much their failures could change."""
     answered = np.array([text is not None for text in asked.texts])
     judged = np.zeros(len(final), dtype=bool)
     judged[asked.left] = True
@@ -252,7 +252,7 @@ def _silences(asked: JudgeQuestions, judges: Sequence[str]) -> list[Metric]:
 
 
 def _swap_consistency(asked: JudgeQuestions, judges: int) -> Metric:
-    """How often judges say the same in both orders."""
+    """Returns how often judges give the same verdict in both orders."""
     orders = [
         np.concatenate([score_array(read(number)) for number in range(judges)])
         for read in (asked.first_of, asked.swapped_of)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RetrievalOptions:
-    """What a setting may say of retrieval.
+    """The task options of retrieval.
 
     Attributes:
         recall_k: The k of recall@k.
@@ -43,7 +43,7 @@ class Retrieval(EmbeddingTask):
     scorer = SCORER
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
-        """As every task on texts, and the k of recall@k."""
+        """Adds the k of recall@k to what every task on texts describes."""
         return {**super().view_spec(setting), "recall_k": self._recall_k(setting)}
 
     def texts(self, setting: EvalSetting, values: Values) -> list[str]:

@@ -72,7 +72,7 @@ class Task(ABC):
 
     @abstractmethod
     def build(self, graph: Graph) -> Built:
-        """What is computed and stored for a cell: its outputs, and what they are scored with."""
+        """Builds what is computed and stored for a cell: its outputs, and what they are scored with."""
 
     @abstractmethod
     def score(
@@ -92,7 +92,7 @@ class Task(ABC):
         return ()
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
-        """What determines the metrics besides the stored values: the scorer, and the options that it takes."""
+        """Describes what determines the metrics besides the stored values: the scorer and its options."""
         return {"scorer": self.scorer}
 
 
@@ -157,7 +157,7 @@ def check_options(setting: EvalSetting) -> None:
 
 
 def options_of(setting: EvalSetting, kind: type[T]) -> T:
-    """What a setting says of its task, as the task's dataclass.
+    """Returns the task options of a setting, as the task's dataclass.
 
     Raises:
         DefinitionError: As `check_options`.

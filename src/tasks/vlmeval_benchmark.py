@@ -40,7 +40,7 @@ log = logging.getLogger("testbed")
 
 @dataclass(frozen=True)
 class BenchmarkOptions:
-    """What a setting may say of its benchmark's class.
+    """The task options of a benchmark's class.
 
     Attributes:
         judge: What ``evaluate`` is given.
@@ -75,7 +75,7 @@ class VLMEvalBenchmarkTask(TextTask):
     def score(
         self, values: Values, setting: EvalSetting, model: ModelDefinition | None
     ) -> tuple[list[Score], list[Metric]]:
-        """What the class's ``evaluate`` reports; see `testbed.metrics.scorers.reported`.
+        """Returns what the class's ``evaluate`` reports; see `testbed.metrics.scorers.reported`.
 
         It gets the questions that have an answer, and VLMEvalKit's message of a failure in place of a refusal; what it
         prints goes to the log.

@@ -61,7 +61,7 @@ class QueueChannel(RemoteChannel):
         return ForkingPickler.loads(self.answers.get())
 
     def ask_store(self, url: str, operation: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Has the run do an operation of a store; returns its value, or raises its error."""
+        """Requests an operation of a store from the run; returns its value, or raises its error."""
         with self._store_lock:
             self.tell(STORE, url, operation, arguments, named)
             value, error = self.results.get()
@@ -70,7 +70,7 @@ class QueueChannel(RemoteChannel):
         return value
 
     def stopping(self) -> bool:
-        """Whether the run is being stopped."""
+        """Returns whether the run is being stopped."""
         return self.stop.is_set()
 
 
@@ -96,7 +96,7 @@ class RemoteWorker:
         threading.Thread(target=self._work, args=(device,), name="worker", daemon=True).start()
 
     def fetch(self) -> list[tuple[Any, ...]]:
-        """What the worker has said since the last call: waits for something, but not for long."""
+        """Returns the worker's messages since the last call; waits for one, but not for long."""
         messages = []
         with contextlib.suppress(queue.Empty):
             messages.append(self._channel.messages.get(timeout=FETCH_SECONDS))
@@ -113,7 +113,7 @@ class RemoteWorker:
         self._channel.results.put((value, error))
 
     def stop(self) -> None:
-        """Has the worker stop after its current batch."""
+        """Stops the worker after its current batch."""
         self._channel.stop.set()
 
     def _work(self, device: str) -> None:
@@ -168,7 +168,7 @@ class StreamedStore:
         return _Part(name, self._ask)
 
     def close(self) -> None:
-        """Nothing: the run closes it."""
+        """Does nothing: the run closes the store."""
 
     def __enter__(self) -> StreamedStore:
         return self

@@ -1,4 +1,4 @@
-"""What judges are asked about the answers to a setting, and what they said."""
+"""Questions to judges about the answers to a setting, and the judges' replies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _REASONS, _LONGEST = 8, 120  # the reasons that are told apart, and their charac
 
 @dataclass(frozen=True)
 class JudgeExchange:
-    """What a judge was asked about an answer, and said.
+    """A question to a judge about an answer, and the reply.
 
     Attributes:
         judge: The judge.
@@ -59,7 +59,7 @@ class JudgeExchange:
 
 
 class JudgeQuestions:
-    """What rules say of the answers to a setting, and what judges are asked.
+    """The verdicts of rules on the answers to a setting, and the questions to judges.
 
     Attributes:
         replies: The answers.
@@ -134,7 +134,7 @@ class JudgeQuestions:
         ]
 
     def said_by(self, number: int, judge: str) -> Iterator[JudgeExchange]:
-        """What a judge was asked about each answer, and said."""
+        """Returns a judge's questions about each answer, and its replies."""
         first, verdicts = self.first_of(number), self.verdicts_of(number)
         replies = self._stored(role_of(number), self.questions)
         second = self._stored(role_of(number, AGAIN), self.again(first))
@@ -145,7 +145,7 @@ class JudgeQuestions:
             yield JudgeExchange(judge, place, str(self.texts[place]), question, reply, other, verdict, silence)
 
     def _read(self, judging: Judging, role: str, questions: Mapping[int, str]) -> Verdicts:
-        """What is read in the replies to questions; nothing in refusals, and in replies that were cut off."""
+        """Reads the replies to questions; nothing is read in refusals and in replies that were cut off."""
         found: Verdicts = [None] * len(self.texts)
         for place, reply in self._stored(role, questions).items():
             if reply is not None and is_answer(reply) and not is_cut_off(reply):
@@ -161,7 +161,7 @@ class JudgeQuestions:
 
 
 def reasons(asked: Sequence[JudgeExchange]) -> Counter[str]:
-    """Why a judge has no verdict on some answers → on how many; rare reasons together."""
+    """Counts the reasons why a judge gave no verdict; rare reasons are counted together."""
     found = Counter(each.silence for each in asked if each.verdict is None)
     told = Counter(dict(found.most_common(_REASONS)))
     if rest := found.total() - told.total():
@@ -170,7 +170,7 @@ def reasons(asked: Sequence[JudgeExchange]) -> Counter[str]:
 
 
 def scoring_of(setting: EvalSetting) -> Scoring:
-    """Who judges the answers to a setting.
+    """Returns how the answers to a setting are judged.
 
     Raises:
         DefinitionError: If nobody does.
@@ -207,12 +207,12 @@ def messages_of(questions: Mapping[int, str]) -> list[Message]:
 
 
 def _after(first: Verdict | None, second: Verdict | None) -> Verdict | None:
-    """What a judge extracted, with the score that it gave it afterwards."""
+    """Returns what a judge extracted, with the score that it gave it afterwards."""
     return None if first is None or second is None else replace(first, score=second.score)
 
 
 def _silence(reply: Mapping[str, Any] | None) -> str:
-    """Why nothing is read in a reply."""
+    """Explains why a reply contains no verdict."""
     if reply is None:
         return "it gave no reply"
     if not is_answer(reply):

@@ -51,7 +51,7 @@ def check_right_answers(name: str, scoring: Scoring, samples: Sequence[SampleInf
 
 
 def _change(scoring: Scoring, columns: Any) -> str:
-    """How a right answer that is not written as letters is read, such as ``'(A)' is A``; empty if it is.
+    """Describes how a right answer that is not a letter is read, such as ``'(A)' is A``; empty if it is one.
 
     Raises:
         DataError: If it is unclear.

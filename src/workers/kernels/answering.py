@@ -57,12 +57,12 @@ def _as_they_come(futures: Iterable[Asking]) -> Iterator[list[Asking]]:
 
 
 def whole_ranges(loaded: Any) -> bool:
-    """Whether a loaded model takes the messages of many samples at once, see `Generator`."""
+    """Returns whether a loaded model takes the messages of many samples at once, see `Generator`."""
     return getattr(loaded.definition, "whole_ranges", False)
 
 
 def answered(output: Output) -> TypeGuard[dict[str, Any]]:
-    """Whether an output is an answer: it came through, and is no failure."""
+    """Checks whether an output is an answer: it came through and is not a failure."""
     return isinstance(output, dict) and is_answer(output)
 
 
@@ -148,7 +148,7 @@ class Answerer:
         return self.seed if self.config.seed is None else self.config.seed
 
     def _config(self, loaded: Any, message: Message) -> GenerationConfig:
-        """How text is generated, with a seed if it is drawn: that of the message, or one for the model to use so."""
+        """Returns the generation options of a message, with a seed if text is sampled."""
         if self.config.temperature <= 0:
             return self.config
         return replace(self.config, seed=self._seed if whole_ranges(loaded) else drawn_by(message, self._seed))
@@ -217,7 +217,7 @@ class Answerer:
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether an error says that a question did not get through, or that the server could not take it just now.
+    """Checks whether a failure is temporary: the question did not get through, or the server was too busy.
 
     An HTTP status decides if the error, or one that caused it, has one: 4xx other than 408, 425 and 429 is an answer.
     """

@@ -208,7 +208,7 @@ class ImageKernel(Kernel):
     # Computing ----------------------------------------------------------------------------------------------------
 
     def _compute(self, variants: Variants, batch: Batch) -> Iterator[Event]:
-        """Has the device compute a batch, and takes the outputs of the one before, which it has computed meanwhile."""
+        """Starts a batch on the device, and collects the outputs of the batch before it."""
         buffer = self.buffers[batch.shard]
         access_log.note(batch.reads)
         profiling.note(batch.seconds, profiling.DATA_WORKERS)
@@ -340,12 +340,12 @@ class ShardBuffer:
 
     @property
     def complete(self) -> bool:
-        """Whether all samples of the shard were read that are not given."""
+        """Returns whether all samples of the shard were read, except for those that are given."""
         return self.read == self.shard.count
 
     @property
     def end(self) -> int:
-        """Up to which position outputs are known."""
+        """Returns the position up to which outputs are known."""
         return self.shard.stop if self.complete else self.shard.positions[self.read]
 
     def put(self, evaluation_id: int, places: Sequence[int], outputs: torch.Tensor) -> None:

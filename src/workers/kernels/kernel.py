@@ -123,5 +123,5 @@ class ShardKernel(Kernel):
         """Computes a shard; the last event is its `ShardDone`."""
 
     def reason(self, error: Exception) -> str:
-        """Why the cells of a shard have failed."""
+        """Explains why the cells of a shard have failed."""
         return reason_of(error)

@@ -143,7 +143,7 @@ class MessageKernel(ShardKernel):
         return self.op.read(self.one_pass.source, self.one_pass.positions[place], self.setting, sees_images)
 
     def _turns(self, place: int, content: Any) -> Sequence[Message]:
-        """What is said to the model. Perturbs images here, because only one thread may seed the random generators."""
+        """Returns the user's turns. Perturbs images here, because only one thread may seed the random generators."""
         source = self.one_pass.source
         assert source is not None
         sample = source.ids[self.one_pass.positions[place]]
@@ -226,7 +226,7 @@ class AnswerLookup:
         self.node = Answers(answerer.config).node(cell.model_identity, definition, context.options.seed)
 
     def answer(self, loaded: Any, messages: Sequence[Message]) -> list[Output]:
-        """As `Answerer.answer`."""
+        """Answers messages, see `Answerer.answer`."""
         if not self.served:
             return self.answerer.answer(loaded, messages)
         texts = [found_by(message, self.definition, self.answerer.config) for message in messages]

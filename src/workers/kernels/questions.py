@@ -65,7 +65,7 @@ class QuestionKernel(ShardKernel):
         yield ShardDone(shard, whole=done == len(requests))
 
     def _lacking(self, requests: Sequence[str]) -> Sequence[str]:
-        """Those of a shard's requests that are not answered: a worker may have died after it had answers to some."""
+        """Returns the unanswered requests of a shard: a worker may have died after answering some of them."""
         if self._anew:
             return requests
         stored = self.context.store.items.read_answers(self.one_pass.node, requests)
