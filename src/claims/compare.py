@@ -82,7 +82,7 @@ def _count(number: int, noun: str) -> str:
 def disagreements(claims: Iterable[Claim]) -> list[Disagreement]:
     """The pairs of every two sources that have any; the two with the most pairs first.
 
-    Claims about models or settings that are none of testbed's are left out, and values that a source repeats count
+    Claims about models or settings that testbed does not have are left out, and values that a source repeats count
     once. Where both sources have the same name for the weights, its values are the pair: other names of these weights
     may say another activation.
     """
@@ -113,7 +113,7 @@ class Coverage:
 
     Attributes:
         unmapped: Why → the names of the models or settings that are meant, with how many claims are about each.
-        left_out: Column → how many values are no claims.
+        left_out: Column → how many values are not claims.
     """
 
     name: str

@@ -71,7 +71,7 @@ def make_executor(options: RunOptions) -> Executor:
     """The executor of a run.
 
     Raises:
-        RunError: If there is none of that name, or it lacks what the options ask for.
+        RunError: If there is none of that name, or it does not support the options.
     """
     return executor_kind(options.executor)(options)
 

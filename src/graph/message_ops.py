@@ -126,7 +126,7 @@ class RowAnswers(MessageOp):
         """The row; without its pictures for a model that sees none."""
         if not isinstance(source, RowSource):
             found = "no data set" if source is None else f"the data set {source.name}"
-            raise DefinitionError(f"{setting.name} asks questions from a table; {found} is none")
+            raise DefinitionError(f"{setting.name} asks questions from a table, but has {found}")
         if not sees_images:
             return Row(source.ids[position], source.targets[position])
         row = source.row(position)

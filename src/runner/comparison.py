@@ -80,7 +80,7 @@ class OutputComparison:
                 self.same_metrics = False
 
     def add_answers(self, before: Sequence[Any], now: Sequence[Any]) -> None:
-        """Compares answers to requests, which the metrics depend on besides the outputs; None is no answer."""
+        """Compares answers to requests, which the metrics depend on besides the outputs; None stands for no answer."""
         if any(old is not None and _said(old) != _said(new) for old, new in zip(before, now, strict=True)):
             self.same_metrics = False
 

@@ -100,10 +100,10 @@ def mean_of(
         evaluation: On the first samples in random order, or on all.
         population: All samples.
         metric: The metric; None for the main one.
-        half: In points, or in the unit of a metric that is no fraction.
+        half: In points, or in the unit of a metric that is not a fraction.
 
     Raises:
-        StoreError: If the metric is no mean of scores in a range that is declared.
+        StoreError: If the metric is not a mean of scores with a declared range.
     """
     found = _scores(store, evaluation, metric)
     lowest, width = _range(found.spec)
@@ -163,7 +163,7 @@ def _scores(store: Store, evaluation: Evaluation, metric: str | None) -> _Scores
         raise StoreError(f"{where} has no metric {metric or ''}; {works}")
     if chosen.name not in means:
         raise StoreError(
-            f"the {'main ' if metric is None else ''}metric of {where}, {chosen.name}, is no mean of scores of the"
+            f"the {'main ' if metric is None else ''}metric of {where}, {chosen.name}, is not a mean of scores of the"
             f" samples, each by itself and in a known range, so no interval holds at all looks; {works}"
         )
     score = _OF.get(chosen.name, chosen.name)

@@ -2,8 +2,8 @@
 
 Wortsman et al., "Model soups: averaging weights of multiple fine-tuned models improves accuracy without increasing
 inference time" (2022), recipe 1. Members are taken in the order of their results on the held-out setting, the best
-first. Each one is kept if the mean of the weights with it is no worse there than without it. Members and candidates are
-cells like any others: what is stored is not computed again, and what has changed is.
+first. Each one is kept if the mean of the weights with it is not worse there than without it. Members and candidates
+are cells like any others: what is stored is not computed again, and what has changed is.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def find_stale_candidates(
         today: Today's files and versions.
         trusted: Evaluations to reuse unchecked.
         valid: Evaluation id → its record that is valid today; filled in by this function.
-        judged: Evaluation id → digests of its records; filled in, too.
+        judged: Evaluation id → digests of its records; also filled in.
     """
     candidates = {
         (id(each.cell), each.evaluation.id): each for each in _used(plan) if each.evaluation.id not in trusted

@@ -39,7 +39,7 @@ class Goal:
     """The condition for stopping.
 
     Attributes:
-        half: The mean of all samples is this close to the value, in points, or in the unit of a metric that is no
+        half: The mean of all samples is this close to the value, in points, or in the unit of a metric that is not a
             fraction; None if models are compared.
         than: The model that each of the others is compared with; empty if none is.
         metric: The metric; None for the main one.
@@ -119,7 +119,7 @@ def goal_of(text: str, catalog: Catalog, models: Sequence[str]) -> Goal:
         models: Canonical names of the models that are run.
 
     Raises:
-        RunError: If it is none; begins with the text.
+        RunError: If it is not a goal; the message begins with the text.
     """
     first, colon, rest = text.partition(":")
     metric = None

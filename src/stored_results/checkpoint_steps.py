@@ -37,12 +37,12 @@ def compiled(pattern: str) -> re.Pattern[str]:
     """A pattern of the user's.
 
     Raises:
-        DataError: If it is no regular expression, or has neither of the groups.
+        DataError: If it is not a regular expression, or has neither of the groups.
     """
     try:
         found = re.compile(pattern)
     except re.error as error:
-        raise DataError(f"--pattern {pattern!r} is no regular expression: {error}") from None
+        raise DataError(f"--pattern {pattern!r} is not a regular expression: {error}") from None
     if not set(GROUPS) & set(found.groupindex):
         raise DataError(
             f"--pattern {pattern!r} has no group named epoch or step; write for example 'epoch_(?P<epoch>\\d+)'"

@@ -1,7 +1,7 @@
 """Training curves: the checkpoints of a training run in the order of their steps, with their results.
 
 Which step of which run a model is stands with its evaluations, where `testbed watch` has noted it. It is told by the
-content of the model: a checkpoint that was later run on another setting, by hand, is a point of that curve, too.
+content of the model: a checkpoint that was later run on another setting, by hand, is also a point of that curve.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class TrainingCurve:
         return self.points[0].checkpoint.unit
 
     def best(self, before: int | None = None) -> CurvePoint | None:
-        """The best checkpoint, of equal ones the first; None if there is none, or nobody knows what is better.
+        """The best checkpoint, of equal ones the first; None if there is none, or the better direction is unknown.
 
         Args:
             before: Only those with a smaller step count; None: all.

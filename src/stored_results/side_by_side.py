@@ -240,7 +240,7 @@ def matching_settings(store: Store, words: Iterable[str], imported: bool = False
     Args:
         store: The results store.
         words: Names and patterns.
-        imported: Whether settings with numbers from elsewhere count, too.
+        imported: Whether settings with numbers from elsewhere also count.
 
     Raises:
         UnknownNameError: If a pattern matches none.

@@ -123,7 +123,7 @@ def training_shares(
     """The training share of each group, as its samples declare it; None if they do not.
 
     Raises:
-        DataError: If a share is no number of 0 or more, or the samples of a group have different ones, or all are 0.
+        DataError: If a share is not a number of 0 or more, or the samples of a group have different ones, or all are 0.
     """
     key, infos = by + TRAINING_SHARE, infos_of(samples, table)
     if csv_file is None:
@@ -149,7 +149,7 @@ def training_shares(
 
 
 def _share(value: Any) -> float | None:
-    """A share as a number; None if it is none."""
+    """Returns a share as a number; None if it is not one."""
     try:
         number = float(value)
     except (TypeError, ValueError):

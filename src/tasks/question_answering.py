@@ -225,10 +225,10 @@ def columns_of(target: Any, what: str) -> dict[str, str]:
     """The columns of a sample.
 
     Raises:
-        DefinitionError: If the data set is no table.
+        DefinitionError: If the data set is not a table.
     """
     if not isinstance(target, dict):
-        raise DefinitionError(f"{what} asks questions from a table; the targets of its data set are no rows")
+        raise DefinitionError(f"{what} asks questions from a table; the targets of its data set are not rows")
     return target
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NO_TASKS = ("task_base",)  # modules of `testbed.tasks` that are no tasks
+_NO_TASKS = ("task_base",)  # modules of `testbed.tasks` that are not tasks
 _added: dict[str, Task] = {}
 _made: WeakKeyDictionary[EvalSetting, dict[type[Any], Any]] = WeakKeyDictionary()  # options of settings
 _WORDS: dict[Any, str] = {
@@ -151,7 +151,7 @@ def check_options(setting: EvalSetting) -> None:
     """Checks what a setting says of its task.
 
     Raises:
-        DefinitionError: If there is no such task, or an option is unknown, lacks, or is of another type.
+        DefinitionError: If there is no such task, or an option is unknown, missing, or of another type.
     """
     options_of(setting, get_task(setting.task).options)
 
@@ -187,7 +187,7 @@ def as_options(kind: type[T], given: Mapping[str, Any], what: str) -> T:
         what: What has these fields, for messages.
 
     Raises:
-        DefinitionError: If a field is unknown, lacks, or has a value of another type; says what is expected.
+        DefinitionError: If a field is unknown or missing, or its type is wrong; the message names the expected type.
     """
     known = {each.name: each for each in fields(cast(Any, kind))}
     hints = get_type_hints(kind)

@@ -99,7 +99,9 @@ def route(model: DerivedModel, setting: EvalSetting, of_member: Callable[[ModelD
         of_member(each, setting)
     if model.fitted_on is not None:
         if model.fitted_on.task not in TASKS:
-            raise UnsupportedError(f"{model.fitted_on.name}, which {model.name} is fitted on, is no classification")
+            raise UnsupportedError(
+                f"{model.fitted_on.name}, which {model.name} is fitted on, is not a classification setting"
+            )
         of_member(model.members[0], model.fitted_on)
     if model.fitted_on is not None and model.rule == PRIOR_OF_SETTING:
         _require_same_classes(model, setting, model.fitted_on)

@@ -29,10 +29,10 @@ def check_right_answers(name: str, scoring: Scoring, samples: Sequence[SampleInf
 
     Returns:
         How many are written as something else than letters. Of a table that VLMEvalKit publishes, which nobody can
-        repair, also how many are no options.
+        repair, also how many are not options.
 
     Raises:
-        DataError: If one is no option of a row of another table.
+        DataError: If one is not an option of a row of another table.
     """
     told, wrong = Leaving(), []
     for sample in samples:

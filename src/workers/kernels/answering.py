@@ -209,7 +209,7 @@ class Answerer:
             total: The number of all.
 
         Raises:
-            RunError: If there is no hope.
+            RunError: If the model has never answered and all messages fail.
         """
         self._tried += tried
         if not self.answered and self._failed and (self._failed >= HOPELESS or self._tried >= total):

@@ -123,7 +123,7 @@ class Variants:
         Args:
             cells: The cells.
             batch: The samples.
-            receiver: Takes the outputs, or why there are none.
+            receiver: Receives the outputs, or the reason why there are none.
 
         Raises:
             DeviceError: If this process can no longer use its device.
