@@ -39,8 +39,8 @@ def choose_resources(options: RunOptions) -> Resources:
     """Chooses the requested resources, or by default all that are available.
 
     Raises:
-        RunError: If a requested GPU does not exist, or does not support TensorFloat-32 for ``--dtype tf32``, or no compiler is
-            available for ``--compile``.
+        RunError: If a requested GPU does not exist or does not support TensorFloat-32 for ``--dtype tf32``, or
+            ``--compile`` finds no compiler.
     """
     devices = choose_devices(options)
     if options.dtype == TF32:
