@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.options import clip_benchmark_words, vlmevalkit_words
-from testbed.cli.options.download import download_missing
-from testbed.cli.options.inputs import InputOptions, require_checkpoints
+from testbed.cli.options.inputs import InputOptions, download_missing, require_checkpoints
 from testbed.cli.options.run import MODELS, OPTIONS, SETTINGS, picked
 from testbed.cli.options.tasks import TaskOptions, as_captioners, as_scored, as_tasks
 from testbed.cli.run.checks import check_as_object, require_amount
