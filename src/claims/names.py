@@ -42,7 +42,7 @@ def weights(model: str) -> str:
 
 
 def names_of(model: str) -> list[str]:
-    """All names of a model's weights that testbed knows, without image sizes; the model's own name is one."""
+    """All names of a model's weights known to testbed, without image sizes; the model's own name is one."""
     found = weights(model)
     return sorted({at_own_size(model), found, *_groups()[1].get(found, ())})
 

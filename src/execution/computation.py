@@ -28,7 +28,7 @@ class Computation:
         catalog: Where names are looked up.
         options: How to run.
         store: Open to write.
-        progress: Shows how far it is.
+        progress: Reports progress.
         check: For a computation of stored samples that is compared with them: where these are. It scores nothing.
         over: Says that no further cell is to begin, since no time is left; those that have begun are finished.
         hooks: Name → what is called when cells have their metrics.

@@ -218,7 +218,7 @@ class RunState:
         catalog: Where names are looked up.
         options: How to run.
         store: Open to write.
-        progress: Shows how far it is.
+        progress: Reports progress.
         resources: What the run computes with.
         scored: Whether complete evaluations are scored; those of a check are not.
         hooks: Called for cells that have their metrics.

@@ -69,7 +69,7 @@ class Graph:
         Args:
             prompt: Makes the turns of the user from a `Row`: a list of lists of texts and `Picture`.
             config: How text is generated.
-            data_set: The name of the data set, which models with prompts of their own are told.
+            data_set: The name of the data set, passed to models with prompts of their own.
             forced: Whether these take this prompt all the same.
         """
         return Rows(RowAnswers(config, prompt, data_set, forced))

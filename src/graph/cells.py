@@ -67,7 +67,7 @@ class OpenedSetting:
         dataset: The samples at these positions.
         files: The source files of the data set's definition.
         remarks: What is lost where the samples are read, and which of them are the same.
-        read: How its classes are read as outputs of the model; None where their order tells.
+        read: How its classes are read as outputs of the model; None if their order decides.
     """
 
     setting: EvalSetting

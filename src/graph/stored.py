@@ -268,7 +268,7 @@ def read_outputs(store: Store, evaluation_id: int) -> Any:
 
 
 def when_begun(store: Store, evaluations: Mapping[str, int]) -> dict[str, str]:
-    """The moment at which each of some evaluations began, which tells it apart from others of its cell in any store.
+    """Returns when each evaluation began, which identifies it among others of its cell in any store.
 
     Args:
         store: The results store.

@@ -41,7 +41,7 @@ def with_short_names(
         wanted: The name of the only model in a file, if the user chose one.
 
     Returns:
-        The names by which the models are evaluated, the inputs that know them, and what to tell the user.
+        The names by which the models are evaluated, the inputs that include them, and lines for the user.
 
     Raises:
         DefinitionError: If the chosen name is taken, or there is not one model that it could belong to.

@@ -90,7 +90,7 @@ class Recomputation:
         catalog: Has today's definitions.
         store: Has the evaluations.
         options: The run's.
-        progress: Shows how far it is.
+        progress: Reports progress.
         over: Says that no further cells are to begin; see `Computation`.
         first: Evaluation id → the place, in the order by which samples are chosen, of the first one.
 

@@ -49,7 +49,7 @@ def run(
         options: How to run.
         models: Canonical names of models.
         settings: Canonical names of eval settings.
-        progress: Shows how far it is.
+        progress: Reports progress.
         pairs: A model and a setting each: only these are run.
 
     Returns:

@@ -118,7 +118,7 @@ def verify_store(
         amount: How many samples of each evaluation.
         models: Names or patterns of stored models; none means all.
         eval_settings: Names or patterns of stored settings; none means all.
-        progress: Shows how far it is.
+        progress: Reports progress.
         clock: Tells the time.
 
     Raises:

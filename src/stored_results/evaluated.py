@@ -187,7 +187,7 @@ class SettingSamples:
         return best_names(given)
 
     def _width(self, shown: ShownEvaluation) -> int | None:
-        """The number of classes that targets index; None if it cannot be told."""
+        """The number of classes that targets index; None if it is unknown."""
         rows = self.store.samples.output_rows(LOGITS, {shown.root: [0]})[shown.root]
         return None if rows[0] is None else int(shown.logits(rows[0][None]).shape[1])
 

@@ -1,4 +1,4 @@
-"""The measured cells of a store, as they are published: with names that tell nothing of this machine's folders."""
+"""The measured cells of a store, as they are published: with names that reveal nothing about this machine's folders."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Pair:
 
     Attributes:
         p_holm: The p-value, adjusted over all pairs on all settings.
-        verdict: ``"tied"``, or which model is better; which is higher, where nobody knows which is better.
+        verdict: ``"tied"``, or which model is better; or which is higher, if the better direction is unknown.
     """
 
     eval_setting: str

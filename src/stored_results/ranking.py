@@ -85,7 +85,7 @@ def ranking(
         models: Names or patterns; none means all that have outputs on all the settings.
         score: The per-sample score.
         tell: Called with notes on what was left out.
-        progress: Shows how far it is.
+        progress: Reports progress.
         better: Whether the ``"higher"`` or the ``"lower"`` score is better; by default what it declares.
         first: Ids of evaluations that take precedence over the reported ones.
         drawn: Resamples of other rankings, which may be used again.

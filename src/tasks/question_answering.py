@@ -52,7 +52,7 @@ class QuestionOptions:
 
     Attributes:
         prompt: Makes the turns of the user from a `Row`; see `testbed.answers.prompts`.
-        data_set: The name that models with prompts of their own are told; default the setting's.
+        data_set: The name passed to models with prompts of their own; default the setting's.
         forced: Whether these models take this prompt all the same.
         generation: Fields of `GenerationConfig`. They come before what a model says of its own generation.
         scoring: A name in `SCORINGS`.
@@ -180,7 +180,7 @@ def left_open(verdicts: Sequence[Verdict | None], name: str) -> list[Metric]:
     unread = np.isnan(scores)
     if unread.any():
         log.warning(
-            "%s: %s of %s answers are not scored, since rules cannot tell; %s@JUDGE has a judge read them",
+            "%s: %s of %s answers are not scored, since rules cannot read them; %s@JUDGE has a judge read them",
             name, f"{int(unread.sum()):,}", f"{len(scores):,}", name,
         )  # fmt: skip
     parts = {

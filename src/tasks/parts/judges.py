@@ -29,7 +29,7 @@ Verdicts = list[Verdict | None]
 
 ROLE, AGAIN, SWAPPED = "verdicts", ".again", ".swapped"
 MORE = "other reasons"
-_REASONS, _LONGEST = 8, 120  # the reasons that are told apart, and their characters
+_REASONS, _LONGEST = 8, 120  # the number of reasons that are distinguished, and their characters
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def set_in_name(path: Path) -> str | None:
 
 
 def require_own_set(model: ModelDefinition, setting: EvalSetting) -> None:
-    """Checks that recorded answers are answers to a setting, as far as the name of their file tells.
+    """Checks that recorded answers are answers to a setting, as far as the name of their file shows.
 
     What the file says of its questions is compared when it is read. A table that has no name, ``tsv:/path/to/it.tsv``,
     and other settings take any file.

@@ -33,7 +33,7 @@ class QuestionKernel(ShardKernel):
         self._refused: Counter[str] = Counter()  # reason → the number of questions
 
     def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
-        """See `Kernel.run`; tells at the end what the model has refused."""
+        """See `Kernel.run`; reports refusals at the end."""
         yield from super().run(shards)
         for reason, number in self._refused.most_common():
             self.context.note(f"{self.model} refused {number:,} question{'' if number == 1 else 's'}: {reason}")

@@ -34,7 +34,7 @@ class TextKernel(ShardKernel):
         self._since_cleared = 0
 
     def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
-        """See `Kernel.run`; tells at the end how many texts the model has cut."""
+        """See `Kernel.run`; reports the number of truncated texts at the end."""
         yield from super().run(shards)
         if self._cut:
             self.context.note(CutTexts(self._cut, self._texts, self._limit).line(self.model))
