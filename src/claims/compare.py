@@ -17,7 +17,7 @@ from testbed.entities import ELSEWHERE, FRACTION, OVERALL, Claim, ClaimSource, R
 
 
 @dataclass(frozen=True)
-class Pair:
+class ClaimPair:
     """Two values of the same weights on the same setting by the same metric, from different sources.
 
     Attributes:
@@ -46,7 +46,7 @@ class Disagreement:
 
     first: str
     second: str
-    pairs: list[Pair] = field(default_factory=list)
+    pairs: list[ClaimPair] = field(default_factory=list)
 
     @property
     def models(self) -> int:
@@ -58,7 +58,7 @@ class Disagreement:
         """Returns the number of eval settings they have in common, by metric and slice."""
         return len({_on(each.first) for each in self.pairs})
 
-    def beyond(self, points: Decimal) -> list[Pair]:
+    def beyond(self, points: Decimal) -> list[ClaimPair]:
         """The pairs that differ by more than that."""
         return [each for each in self.pairs if abs(each.points) > points]
 
@@ -97,7 +97,7 @@ def disagreements(claims: Iterable[Claim]) -> list[Disagreement]:
             told = found.setdefault((one, other), Disagreement(one, other))
             values = list(product(of_sources[one].values(), of_sources[other].values()))
             named_alike = [(first, second) for first, second in values if first.model == second.model]
-            told.pairs += [Pair(first, second, model) for first, second in named_alike or values]
+            told.pairs += [ClaimPair(first, second, model) for first, second in named_alike or values]
     for told in found.values():
         told.pairs.sort(key=lambda each: (-abs(each.points), each.weights, _on(each.first)))
     return sorted(found.values(), key=lambda each: (-len(each.pairs), each.first, each.second))

@@ -19,7 +19,7 @@ from testbed.stored_results.side_by_side import SampleTable, evaluation_of, scor
 
 
 @dataclass(frozen=True)
-class Pair:
+class PairedModels:
     """Two models on a setting.
 
     Attributes:
@@ -39,7 +39,7 @@ class Pair:
 class Pairs:
     """All pairs, and what the score of each sample declares."""
 
-    rows: list[Pair]
+    rows: list[PairedModels]
     spec: MetricSpec
 
 
@@ -78,7 +78,9 @@ def compare_pairs(
             together = clusters_of(groups[key] for key in shared) if groups else None
             found.append((setting, first, second, compare(values, others, clusters=together)))
     adjusted = holm([row[-1].p for row in found])
-    return Pairs([Pair(*row, p, _verdict(*row[1:], p, spec)) for row, p in zip(found, adjusted, strict=True)], spec)
+    return Pairs(
+        [PairedModels(*row, p, _verdict(*row[1:], p, spec)) for row, p in zip(found, adjusted, strict=True)], spec
+    )
 
 
 def _scores(store: Store, samples: SampleTable, evaluation: Evaluation, score: str) -> dict[tuple[str, str], float]:
