@@ -79,10 +79,12 @@ def stored(db_url: str, setting: str) -> Population:
     """The models of a store, by the families that they declare."""
     from testbed.db.store import Store
     from testbed.extensions.estimates.choosing import families_of
-    from testbed.stored_results.side_by_side import Samples, choose, side_by_side
+    from testbed.stored_results.side_by_side import SampleTable, choose, side_by_side
 
     with Store.open(db_url) as store:
-        table = side_by_side(store, Samples(store), setting, choose(store, [setting], score="top1")[setting], "top1")
+        table = side_by_side(
+            store, SampleTable(store), setting, choose(store, [setting], score="top1")[setting], "top1"
+        )
         names, _ = families_of(store, table, {})
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
     what = f"{setting}: {len(names)} models, {len(numbers)} families"

@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from testbed.claims.names import trained_on
-from testbed.plotting.style import MORE_DATA, ONLY_IMAGENET, TYPES, type_order
+from testbed.plotting.style import MORE_DATA, ONLY_IMAGENET, TYPES, Mark, type_order
 from testbed.registry.table import natural_key
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#000000")
@@ -25,15 +24,6 @@ SYMBOLS = (
 OTHERS = "other families"
 NOT_STATED = "not stated"
 IMAGENET_ONLY = ("ImageNet-1k",)  # all that a model has seen, as its name says
-
-
-class Mark(NamedTuple):
-    """How a model is drawn, and what that says."""
-
-    group: str
-    colour: str
-    kind: str
-    symbol: str
 
 
 def model_marks(models: Mapping[str, str | None]) -> dict[str, Mark]:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from testbed.claims.names import trained_on
 from testbed.plotting.frame import Grid, require_columns
-from testbed.plotting.marks import IMAGENET_ONLY, NOT_STATED, Mark
+from testbed.plotting.marks import IMAGENET_ONLY, NOT_STATED
 from testbed.plotting.stats import (
     Fit,
     PiecewiseFit,
@@ -23,7 +23,7 @@ from testbed.plotting.stats import (
     piecewise_fit,
     transform,
 )
-from testbed.plotting.style import INTERVENTION_TYPES, MERGED_TYPE, STANDARD
+from testbed.plotting.style import INTERVENTION_TYPES, MERGED_TYPE, STANDARD, Mark
 
 # ImageNet-testbed's rule: of the models of standard training, those that are not a study of one factor in themselves.
 NOT_FITTED = ("aws", "batch64", "subsample")

@@ -8,7 +8,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,6 @@ from testbed.registry.table import natural_key
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
-
-    from testbed.plotting.marks import Mark
 
 STANDARD = "Standard training"
 MORE_DATA = "Trained with more data"
@@ -66,6 +64,15 @@ def faint(colour: str, alpha: float) -> str:
     """A colour ``#rrggbb`` that others shine through."""
     red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {alpha})"
+
+
+class Mark(NamedTuple):
+    """How a model is drawn, and what that says."""
+
+    group: str
+    colour: str
+    kind: str
+    symbol: str
 
 
 def type_styles(model_types: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -11,6 +11,9 @@ command.SECTION.NAME   a command of click            ``testbed NAME``; `SECTIONS
 export.NAME            a command of click            ``testbed export NAME``
 run.NAME               a `testbed.cli.run.part.      ``testbed run`` and ``eval.py``: further options, and what they do
                        RunOption`
+hook.NAME              a class, see                  every run: what is done with its results besides storing
+                       `testbed.execution.state.     them
+                       Hook`
 results.NAME           ``f(results, ...)``           ``testbed.results().NAME(...)``, a method of its results
 executor.NAME          a class, see                  ``testbed run --executor NAME``
                        `testbed.execution.executors`
@@ -37,7 +40,7 @@ from testbed.errors import ExtensionError
 
 GROUP = "testbed.extensions"
 ENV_NO_EXTENSIONS = "TESTBED_NO_EXTENSIONS"
-COMMAND, EXPORT, RUN, RESULTS, EXECUTOR = "command", "export", "run", "results", "executor"
+COMMAND, EXPORT, RUN, HOOK, RESULTS, EXECUTOR = "command", "export", "run", "hook", "results", "executor"
 DEFINITIONS, CLAIMS, IMPORTER, SITE = "definitions", "claims", "importer", "site"
 SECTIONS = {"evaluate": "Evaluate", "results": "Look at results", "analyse": "Analyse", "files": "Store and files"}
 

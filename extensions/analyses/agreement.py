@@ -20,7 +20,7 @@ from testbed.metrics.inference.agreement import (
     same_predictions,
 )
 from testbed.stored_results.predictions import has_logits, predictions_of
-from testbed.stored_results.side_by_side import Samples, Tell, choose, clusters_in, require_binary, side_by_side
+from testbed.stored_results.side_by_side import SampleTable, Tell, choose, clusters_in, require_binary, side_by_side
 from testbed.stored_results.slices import GROUP, labels_by
 
 
@@ -76,7 +76,7 @@ def agreements(
         StoreError: If fewer than two models have such a score.
     """
     evaluations = choose(store, [setting], models, score, at_least=2, tell=tell)[setting]
-    samples = Samples(store)
+    samples = SampleTable(store)
     table = side_by_side(store, samples, setting, evaluations, score, tell)
     require_binary(table, score, "agreement")
     classes = {
@@ -128,7 +128,7 @@ def agreement_with(
     """
     wanted = [*models, *others] if models else []
     evaluations = choose(store, [setting], wanted, score, at_least=2, tell=tell)[setting]
-    samples = Samples(store)
+    samples = SampleTable(store)
     table = side_by_side(store, samples, setting, evaluations, score, tell)
     require_binary(table, score, "agreement")
     chosen = matching_names("model", others, set(table.models))

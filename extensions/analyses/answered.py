@@ -18,7 +18,7 @@ from testbed.metrics.inference.selective import Area, AtRisk, Curve
 from testbed.metrics.sureness import LOG_ODDS, MARGIN, MAX_LOGIT, NEGATIVE_ENTROPY, how_sure
 from testbed.stored_results.predictions import viewed
 from testbed.stored_results.side_by_side import (
-    Samples,
+    SampleTable,
     Tell,
     evaluation_of,
     matching_models,
@@ -91,7 +91,7 @@ def selective_predictions(
     Raises:
         StoreError: If a model has no logits on a setting, or no score that says what is right.
     """
-    samples = Samples(store)
+    samples = SampleTable(store)
     found = []
     models = matching_models(store, models)
     for setting in matching_settings(store, settings):
@@ -106,7 +106,9 @@ def selective_predictions(
     return found
 
 
-def _selective(store: Store, samples: Samples, evaluation: Evaluation, risk: float, by: str, delta: float) -> Selective:
+def _selective(
+    store: Store, samples: SampleTable, evaluation: Evaluation, risk: float, by: str, delta: float
+) -> Selective:
     _, logits = viewed(store, evaluation)
     if not len(logits) or logits.shape[1] < 2:
         raise StoreError(

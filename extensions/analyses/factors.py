@@ -19,7 +19,7 @@ from testbed.db.store import Store
 from testbed.errors import DataError
 from testbed.metrics.inference.error_ratio import ErrorRatio, error_ratio
 from testbed.stored_results.mistakes import infos_of
-from testbed.stored_results.side_by_side import Samples, Tell, choose, clusters_in, require_binary, side_by_side
+from testbed.stored_results.side_by_side import SampleTable, Tell, choose, clusters_in, require_binary, side_by_side
 
 NAMES = ("file_name", "id")
 _FLAGS = {0: False, 1: True, "0": False, "1": True, "0.0": False, "1.0": True}
@@ -68,7 +68,7 @@ def by_factor(
         DataError: If a file is invalid, or has none of the samples.
     """
     evaluations = choose(store, [setting], models, score, tell=tell)[setting]
-    samples = Samples(store)
+    samples = SampleTable(store)
     table = side_by_side(store, samples, setting, evaluations, score, tell)
     require_binary(table, score, "accuracy by factor")
     rows = read_factors(annotations)

@@ -26,7 +26,7 @@ from testbed.metrics.inference.detection import (
 from testbed.metrics.ood_scores import SCORES, ood_scores, typical_probabilities
 from testbed.metrics.sureness import KL_MATCHING
 from testbed.stored_results.predictions import LOGITS, has_logits
-from testbed.stored_results.side_by_side import Samples, Tell, choose, evaluation_of
+from testbed.stored_results.side_by_side import SampleTable, Tell, choose, evaluation_of
 
 Array = np.ndarray[Any, Any]
 
@@ -194,7 +194,7 @@ class _Reader:
     def __init__(self, store: Store, setting: str, fit: str | None, fitted: bool, tell: Tell) -> None:
         self.setting = setting
         self._store, self._fit, self._fitted = store, fit, fitted
-        self._samples, self._numbers, self._told = Samples(store), dict[str, int](), set[str]()
+        self._samples, self._numbers, self._told = SampleTable(store), dict[str, int](), set[str]()
         self._say = tell
 
     def inside(self, evaluation: Evaluation) -> tuple[_Side, Array | None]:

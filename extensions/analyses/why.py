@@ -162,7 +162,7 @@ def _label(evaluation: Evaluation) -> str:
 
 def _compare_outputs(store: Store, first: Evaluation, second: Evaluation) -> Certificate | None:
     """Compares the outputs of two evaluations sample by sample."""
-    from testbed.runner.comparison import Comparison, places_in, tolerance
+    from testbed.runner.comparison import OutputComparison, places_in, tolerance
 
     kind = next((kind for kind in KINDS if all(kind in store.outputs.kinds(each.id) for each in (first, second))), None)
     if kind is None or first.dataset_id is None or second.dataset_id is None:
@@ -170,7 +170,7 @@ def _compare_outputs(store: Store, first: Evaluation, second: Evaluation) -> Cer
     there = places_in(store.datasets.get(first.dataset_id), store.datasets.get(second.dataset_id).samples)
     before, now = store.outputs.read(first.id, kind), store.outputs.read(second.id, kind)
     unread = store.outputs.errors(first.id), store.outputs.errors(second.id)
-    comparison = Comparison(tolerance(first.dtype or "float32"))
+    comparison = OutputComparison(tolerance(first.dtype or "float32"))
     for index, position in enumerate(there):
         if position is not None and position not in unread[0] and index not in unread[1]:
             comparison.add(before[position], now[index], answers=kind == "logits")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,9 +98,14 @@ class ClipCcRun(RunPart):
 
     def watching(self, progress: Progress, options: RunOptions) -> AbstractContextManager[Progress]:
         """Has what the run reports written to its log file as well; not of a part of the samples."""
+        from testbed.extensions.clip_cc_bench.clip_cc_files import short_name
+        from testbed.extensions.clip_cc_bench.clip_cc_forms import FORMS
         from testbed.extensions.clip_cc_bench.run_log import logged
 
-        return logged(None if options.limit else self, progress, options.progress_interval)
+        if options.limit:
+            return nullcontext(progress)
+        folder = self.results / FORMS[self.form].logs(short_name(self.config.decoder.name))
+        return logged(self.config, folder, progress, options.progress_interval)
 
     def ended(self, report: Report, results: Sequence[Result]) -> None:
         """Writes the outcomes to the log file."""
@@ -181,7 +186,7 @@ def _model(word: str, folder: Path) -> str:
 
 def _device(config: ClipCcConfig) -> dict[str, Any]:
     """The options of a run that mean the device of the file."""
-    from testbed.planning.resources import visible_gpus
+    from testbed.execution.resources import visible_gpus
 
     device = config.processing.device
     if device is None:

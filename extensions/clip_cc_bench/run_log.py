@@ -7,44 +7,43 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import RunError
 
 if TYPE_CHECKING:
+    from testbed.data.sets.clip_cc_config import ClipCcConfig
     from testbed.execution.progress import Progress
     from testbed.execution.report import Report
-    from testbed.extensions.clip_cc_bench.run import ClipCcRun
 
 FORMAT = "%(asctime)s - %(name)s - %(levelname)s - %(message)s"
 LOGGER = "clip_cc_bench"
 
 
 @contextmanager
-def logged(run: ClipCcRun | None, progress: Progress, interval: int | None) -> Iterator[Progress]:
-    """Has what a run tells written to its log file, too.
+def logged(config: ClipCcConfig, folder: Path, progress: Progress, interval: int | None) -> Iterator[Progress]:
+    """Also writes the messages of a run to its log file.
 
     Args:
-        run: The run; None for one without a configuration file, which has no log.
-        progress: What the run tells otherwise.
+        config: The configuration file of the run.
+        folder: The folder of the log file.
+        progress: The other progress callback of the run.
         interval: The number of samples between lines about the progress.
 
     Raises:
         RunError: If the file cannot be written.
     """
-    if run is None:
-        yield progress
-        return
     from testbed.execution.progress import LineProgress, Several
 
-    handler = _handler(run)
+    handler = _handler(config, folder)
     testbed, own = logging.getLogger("testbed"), logging.getLogger(LOGGER)
     own.propagate = False
     own.setLevel(logging.DEBUG)
     for each in (testbed, own):
         each.addHandler(handler)
     try:
-        own.info("configuration file %s, decoder %s", run.config.path, run.config.decoder.name)
+        own.info("configuration file %s, decoder %s", config.path, config.decoder.name)
         yield Several(progress, LineProgress(_Lines(), interval))
     finally:
         for each in (testbed, own):
@@ -69,13 +68,9 @@ def log_outcomes(report: Report, results: Sequence[Any]) -> None:
                 own.info("%s: %s %.4f (%d samples)", outcome.model, metric, found.value, found.n or 0)
 
 
-def _handler(run: ClipCcRun) -> logging.Handler:
-    from testbed.extensions.clip_cc_bench.clip_cc_files import short_name
-    from testbed.extensions.clip_cc_bench.clip_cc_forms import FORMS
-
-    name, said = run.config.decoder.name, run.config.logging
+def _handler(config: ClipCcConfig, folder: Path) -> logging.Handler:
+    name, said = config.decoder.name, config.logging
     prefix = said.prefix or f"{re.sub(r'[^0-9a-z]+', '_', name.lower()).strip('_')}_evaluation"
-    folder = run.results / FORMS[run.form].logs(short_name(name))
     path = folder / f"{prefix}_{datetime.now():%Y%m%d_%H%M%S}.log"
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ from testbed.extensions.estimates.methods import anchors as methods
 from testbed.extensions.estimates.methods.held_out import BY_CHANCE, HeldOut, Way, blend_of, hold_out, known_of
 from testbed.stored_results.main_scores import larger_is_better, score_spec
 from testbed.stored_results.mistakes import NLL
-from testbed.stored_results.side_by_side import Samples, SideBySide, Tell, all_scores, choose, side_by_side
+from testbed.stored_results.side_by_side import SampleTable, SideBySide, Tell, all_scores, choose, side_by_side
 
 Array = np.ndarray[Any, Any]
 
@@ -85,7 +85,7 @@ def choose_anchors(
     cells = choose(store, [setting], models, score, at_least=LEAST, tell=tell, first=first)[setting]
     spec = score_spec(store, cells.values(), score)
     larger = larger_is_better(spec)
-    samples = Samples(store)
+    samples = SampleTable(store)
     table = side_by_side(store, samples, setting, cells, score, tell)
     n = len(table.keys)
     if size >= n:

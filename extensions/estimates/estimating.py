@@ -15,7 +15,7 @@ from testbed.errors import DataError, StoreError, UnknownNameError
 from testbed.eval_settings.base.anchor_file import AnchorFile
 from testbed.extensions.estimates.methods import anchors as methods
 from testbed.registry.references import anchored
-from testbed.stored_results.side_by_side import Samples, dataset_id, evaluation_of, scores_of
+from testbed.stored_results.side_by_side import SampleTable, dataset_id, evaluation_of, scores_of
 
 Array = np.ndarray[Any, Any]
 Find = Callable[[Store, str, str], Evaluation]
@@ -64,13 +64,13 @@ def estimate(
         StoreError: If a model has not been evaluated on the anchors; says which command does it.
         DataError: If its samples are others.
     """
-    samples = Samples(store)
+    samples = SampleTable(store)
     anchors = _anchors(file)
     return [_estimated(store, samples, model, file, anchors, path, find) for model in models]
 
 
 def _estimated(
-    store: Store, samples: Samples, model: str, file: AnchorFile, anchors: methods.Anchors, path: Path, find: Find
+    store: Store, samples: SampleTable, model: str, file: AnchorFile, anchors: methods.Anchors, path: Path, find: Find
 ) -> Estimated:
     name = anchored(file.eval_setting, path)
     full = _found(store, model, file.eval_setting, find)
@@ -108,7 +108,7 @@ def _found(store: Store, model: str, setting: str, find: Find) -> Evaluation | N
     return found if found.sample_limit is None else None
 
 
-def _scores_of_anchors(store: Store, samples: Samples, evaluation: Evaluation, file: AnchorFile) -> Array:
+def _scores_of_anchors(store: Store, samples: SampleTable, evaluation: Evaluation, file: AnchorFile) -> Array:
     """The scores of the anchors in the order of the file: float array [k].
 
     Raises:

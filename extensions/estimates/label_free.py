@@ -25,7 +25,7 @@ from testbed.metrics.combining import fit_temperature
 from testbed.stored_results.main_scores import main_score_on
 from testbed.stored_results.predictions import viewed
 from testbed.stored_results.side_by_side import (
-    Samples,
+    SampleTable,
     SideBySide,
     Tell,
     choose,
@@ -122,7 +122,7 @@ def label_free(
         raise DataError(f"{known} is the setting whose labels are used; estimate the accuracy on others")
     score = main_score_on(store, [known], binary=True, first=first)
     cells = choose(store, [known], models, score, tell=tell, first=first)[known]
-    samples = Samples(store)
+    samples = SampleTable(store)
     table = side_by_side(store, samples, known, cells, score, tell)
     require_binary(table, score, "an estimate without labels")
     temperatures = _temperatures(store, samples, table) if calibrate else {}
@@ -202,7 +202,7 @@ def _true(store: Store, evaluation: Evaluation, score: str) -> float | None:
     return float(counted.mean()) if len(counted) else None
 
 
-def _temperatures(store: Store, samples: Samples, table: SideBySide) -> dict[str, float]:
+def _temperatures(store: Store, samples: SampleTable, table: SideBySide) -> dict[str, float]:
     """The temperature of each model, fitted on as many of the known samples as take a moment."""
     chosen = np.random.default_rng(0).permutation(len(table.keys))[:_FITTED]
     found = {}

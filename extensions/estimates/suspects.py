@@ -16,7 +16,7 @@ from testbed.extensions.estimates.methods.item_response import fit
 from testbed.metrics.inference.agreement import most_common
 from testbed.stored_results.mistakes import infos_of, target_name
 from testbed.stored_results.predictions import best_names, has_logits, predictions_of
-from testbed.stored_results.side_by_side import Samples, Tell, choose, require_binary, side_by_side
+from testbed.stored_results.side_by_side import SampleTable, Tell, choose, require_binary, side_by_side
 
 LEAST = 4  # models
 ALIKE = 0.9  # of the best models
@@ -80,7 +80,7 @@ def suspects(
         StoreError: If there are fewer than four models with such scores.
     """
     cells = choose(store, [setting], models, score, at_least=LEAST, tell=tell)[setting]
-    samples = Samples(store)
+    samples = SampleTable(store)
     table = side_by_side(store, samples, setting, cells, score, tell)
     require_binary(table, score, "suspects")
     responses = fit(table.scores)

@@ -24,7 +24,7 @@ from testbed.jsontext import finite
 from testbed.metric_specs import main_metric, spec_of
 from testbed.models.base.capability import CUT_OFF
 from testbed.paths import read_regular
-from testbed.stored_results.measured_cells import Cell
+from testbed.stored_results.measured_cells import MeasuredCell
 
 VERSION = 2
 LIBRARY = "testbed"
@@ -37,7 +37,7 @@ Picture = Callable[[int, str], str]
 """The picture of a sample by its position and id: a reference or a data URI; empty for none."""
 
 
-def inspect_log(store: Store, cell: Cell, picture: Picture) -> dict[str, Any]:
+def inspect_log(store: Store, cell: MeasuredCell, picture: Picture) -> dict[str, Any]:
     """The log of a model's answers. All of it comes from the store: equal stores give equal logs.
 
     Raises:
@@ -92,18 +92,18 @@ def as_json(log: Mapping[str, Any]) -> str:
     return f"{json.dumps(log, indent=1, allow_nan=False)}\n"
 
 
-def _id(cell: Cell, key: str) -> str:
+def _id(cell: MeasuredCell, key: str) -> str:
     parts = [key, cell.model, cell.eval_setting, cell.evaluation.fingerprint]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:22]
 
 
-def _generation(cell: Cell) -> dict[str, Any]:
+def _generation(cell: MeasuredCell) -> dict[str, Any]:
     given = cell.part("forward", "generation")
     names = {"max_new_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p", "top_k": "top_k"}
     return {theirs: given[name] for name, theirs in names.items() if name in given}
 
 
-def _results(cell: Cell, samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _results(cell: MeasuredCell, samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     metrics = {_title(each): _metric(each) for each in cell.metrics if finite_value(each) is not None}
     main = main_metric(spec_of(each) for each in cell.metrics if each.slice == OVERALL)
     first = next((each for each in cell.metrics if each.slice == OVERALL and spec_of(each) == main), None)
@@ -125,7 +125,7 @@ def _metric(metric: Metric) -> dict[str, Any]:
     return {"name": _title(metric), "value": metric.value, "metadata": about}
 
 
-def _sample(line: Mapping[str, Any], cell: Cell, picture: str) -> dict[str, Any]:
+def _sample(line: Mapping[str, Any], cell: MeasuredCell, picture: str) -> dict[str, Any]:
     metadata = dict(line["metadata"])
     text = [{"type": "text", "text": line["input"]["raw"]}]
     asked = [*([{"type": "image", "image": picture}] if picture else []), *text]

@@ -15,7 +15,7 @@ from testbed.data.libraries.huggingface import parse_name
 from testbed.entities import OVERALL, Metric
 from testbed.errors import DataError, TestbedError
 from testbed.metric_specs import main_metric, spec_of
-from testbed.stored_results.measured_cells import Cell
+from testbed.stored_results.measured_cells import MeasuredCell
 from testbed.yamltext import YamlError, from_yaml
 
 INDEX = "model-index"
@@ -57,7 +57,7 @@ class HubSet:
 class CardResult:
     """A result for a card."""
 
-    cell: Cell
+    cell: MeasuredCell
     metric: Metric
     hub: HubSet | None
 
@@ -82,7 +82,9 @@ def read_hub(words: Sequence[str]) -> dict[str, HubSet]:
     return found
 
 
-def card_results(cells: Sequence[Cell], hub: Mapping[str, HubSet], everything: bool = False) -> list[CardResult]:
+def card_results(
+    cells: Sequence[MeasuredCell], hub: Mapping[str, HubSet], everything: bool = False
+) -> list[CardResult]:
     """The results of a model that its card has: of each setting the main metric of all samples, or all of them.
 
     Raises:
@@ -249,7 +251,7 @@ def _notes(result: CardResult) -> str:
     return ", ".join([*told, f"testbed {result.cell.environment.get('testbed', UNKNOWN)}"])
 
 
-def _declared(cell: Cell) -> HubSet | None:
+def _declared(cell: MeasuredCell) -> HubSet | None:
     """The data set of a cell if it was read from the hub: it is called ``hf/OWNER/NAME@CONFIG`` then."""
     try:
         return None if cell.dataset is None else HubSet(*parse_name(cell.dataset.name))

@@ -13,10 +13,10 @@ from testbed.answers.judges.label_files import ANNOTATOR, ANSWER, ID, LABEL, MOD
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, Evaluation
 from testbed.errors import StoreError
+from testbed.graph.stored import EvaluationValues
 from testbed.paths import write_atomically
 from testbed.registry.catalog import Catalog
 from testbed.registry.references import is_part
-from testbed.scoring.stored_values import EvaluationValues
 from testbed.spreadsheet import as_csv
 from testbed.tasks.judged_answers import task as judged
 from testbed.tasks.parts.generation import replies_of

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from testbed.errors import DefinitionError, TestbedError
+from testbed.errors import DefinitionError
+from testbed.extensions.explain.table import NotApplicableError as NotApplicableError
 
 if TYPE_CHECKING:
     from testbed.extensions.explain.cell import StoredCell
@@ -28,10 +29,6 @@ class Stage(IntEnum):
 
 
 REPLACES, RESHAPES, CHANGES = 0, 1, 2  # in what order variants of one stage are applied
-
-
-class NotApplicableError(TestbedError):
-    """An axis has no variants for a cell; the message says why."""
 
 
 @dataclass(frozen=True)

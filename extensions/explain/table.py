@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from testbed.errors import TestbedError
 from testbed.metrics.classification import NEVER, calibration_gaps, sample_scores, target_ranks
 
 Array = np.ndarray[Any, Any]
@@ -21,6 +22,10 @@ WRONG = 1e6  # further than any margin
 TOP = "top"
 MEAN_PER_CLASS = "mean_per_class_recall"
 CALIBRATION = "ece"
+
+
+class NotApplicableError(TestbedError):
+    """An axis has no variants for a cell; the message gives the reason."""
 
 
 @dataclass(frozen=True)

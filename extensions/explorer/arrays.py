@@ -12,7 +12,7 @@ import numpy as np
 from testbed.entities import SampleInfo, groups_of
 from testbed.extensions.explorer.packing import packed_counts
 from testbed.metrics.inference.clusters import clusters_of
-from testbed.stored_results.evaluated import LOGITS, SettingSamples, Shown
+from testbed.stored_results.evaluated import LOGITS, SettingSamples, ShownEvaluation
 
 Array = np.ndarray[Any, Any]
 
@@ -52,7 +52,9 @@ class EvaluationArrays:
         return self.top[0][rows], self.top[1][rows]
 
 
-def arrays_of(samples: SettingSamples, shown: Shown, keep: Sequence[int], multilabel: bool) -> EvaluationArrays:
+def arrays_of(
+    samples: SettingSamples, shown: ShownEvaluation, keep: Sequence[int], multilabel: bool
+) -> EvaluationArrays:
     """The arrays of an evaluation.
 
     Args:
@@ -90,7 +92,7 @@ def _wide(values: Array, width: int) -> Array:
     return np.pad(values, ((0, 0), (0, lacking)), constant_values=-1 if values.dtype.kind == "i" else np.nan)
 
 
-def _score(samples: SettingSamples, shown: Shown, own: Array) -> Array:
+def _score(samples: SettingSamples, shown: ShownEvaluation, own: Array) -> Array:
     """The main score of each sample, float [n]; NaN where there is none."""
     name = shown.right or shown.main
     found = np.full(samples.size, np.nan, dtype=np.float32)
@@ -102,7 +104,7 @@ def _score(samples: SettingSamples, shown: Shown, own: Array) -> Array:
     return np.where(np.isfinite(found), found, np.nan)
 
 
-def top_classes(shown: Shown, rows: Array, multilabel: bool) -> tuple[Array, Array]:
+def top_classes(shown: ShownEvaluation, rows: Array, multilabel: bool) -> tuple[Array, Array]:
     """The classes with the largest logits, and their shares.
 
     Args:
@@ -137,7 +139,9 @@ def _stacked(rows: Sequence[Any], width: int) -> Array:
     return np.stack([lacking if row is None else row for row in rows])
 
 
-def top_of_all(shown: Sequence[Shown], outputs: Sequence[Sequence[Any]], multilabel: bool) -> list[tuple[Array, Array]]:
+def top_of_all(
+    shown: Sequence[ShownEvaluation], outputs: Sequence[Sequence[Any]], multilabel: bool
+) -> list[tuple[Array, Array]]:
     """`top_classes` of several evaluations, those that are seen in the same way at once; all with the same k."""
     alike: dict[tuple[str, Any], list[int]] = {}
     for number, (each, rows) in enumerate(zip(shown, outputs, strict=True)):

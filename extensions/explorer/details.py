@@ -10,7 +10,7 @@ import numpy as np
 
 from testbed.errors import TestbedError
 from testbed.metrics.scorers.retrieval import flat_captions
-from testbed.stored_results.evaluated import SettingSamples, Shown
+from testbed.stored_results.evaluated import SettingSamples, ShownEvaluation
 from testbed.tasks.caption_clip_score import CaptionClipScore
 from testbed.tasks.caption_similarity import CaptionSimilarity
 from testbed.tasks.captioning import CaptioningOptions
@@ -46,12 +46,12 @@ class Details:
         self.catalog = catalog
         self._kept: OrderedDict[int, Callable[[int], Any]] = OrderedDict()
 
-    def kind(self, samples: SettingSamples, shown: Shown) -> str | None:
+    def kind(self, samples: SettingSamples, shown: ShownEvaluation) -> str | None:
         """Which details there are: a value of `_KINDS`, or None."""
         setting = self.catalog.find_eval_setting(samples.name)
         return None if setting is None or not shown.kind else _kind_of(setting)
 
-    def of(self, samples: SettingSamples, shown: Shown, positions: Sequence[int]) -> list[Any]:
+    def of(self, samples: SettingSamples, shown: ShownEvaluation, positions: Sequence[int]) -> list[Any]:
         """The details of some samples, in order; for a problem a text, None for a sample that was not evaluated."""
         setting = self.catalog.find_eval_setting(samples.name)
         assert setting is not None
@@ -62,7 +62,7 @@ class Details:
         except TestbedError as error:
             return [str(error)] * len(positions)
 
-    def _teller(self, samples: SettingSamples, shown: Shown, setting: EvalSetting) -> Callable[[int], Any]:
+    def _teller(self, samples: SettingSamples, shown: ShownEvaluation, setting: EvalSetting) -> Callable[[int], Any]:
         if shown.id not in self._kept:
             makers = {"retrieval": _retrieval, "selection": _selection, "judged": _judged, "references": _references}
             self._kept[shown.id] = makers[str(_kind_of(setting))](samples, shown, setting)
@@ -86,7 +86,7 @@ def _normalized(values: Array) -> Array:
     return unit
 
 
-def _retrieval(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> Callable[[int], Any]:
+def _retrieval(samples: SettingSamples, shown: ShownEvaluation, setting: EvalSetting) -> Callable[[int], Any]:
     """The captions nearest to an image, and for each of its captions the nearest images."""
     values = samples.values_of(shown)
     captions, owners = flat_captions(values.samples, setting.name)
@@ -134,7 +134,7 @@ def _rounded(value: Any) -> float | None:
     return round(number, 4) if number - number == 0 else None
 
 
-def _selection(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> Callable[[int], Any]:
+def _selection(samples: SettingSamples, shown: ShownEvaluation, setting: EvalSetting) -> Callable[[int], Any]:
     """The cosine of an image with each caption of its instance, and those of the other images of it."""
     values = samples.values_of(shown)
     groups: dict[str, list[int]] = {}
@@ -161,7 +161,7 @@ def _selection(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> C
     return tell
 
 
-def _references(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> Callable[[int], Any]:
+def _references(samples: SettingSamples, shown: ShownEvaluation, setting: EvalSetting) -> Callable[[int], Any]:
     """The cosine of a caption and each of its references, as the judge embeds them."""
     values = samples.values_of(shown)
     captions, _ = texts_and_status(values.outputs)
@@ -180,7 +180,7 @@ def _references(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> 
     return tell
 
 
-def _judged(samples: SettingSamples, shown: Shown, setting: EvalSetting) -> Callable[[int], Any]:
+def _judged(samples: SettingSamples, shown: ShownEvaluation, setting: EvalSetting) -> Callable[[int], Any]:
     """What judges were asked about an answer, and what they said."""
     task = get_task(setting.task)
     assert isinstance(task, JudgedAnswers)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from testbed.claims.agreement import PublishedValues, differing, in_words
-from testbed.claims.compare import Pair, disagreements
+from testbed.claims.compare import ClaimPair, disagreements
 from testbed.claims.names import mapped_now
 from testbed.db.store import Store
 from testbed.entities import OVERALL, Claim
@@ -64,7 +64,7 @@ class Disagreements:
         ]
 
 
-def _pair(pair: Pair) -> dict[str, Any]:
+def _pair(pair: ClaimPair) -> dict[str, Any]:
     return {
         "points": float(pair.points),
         "setting": pair.first.eval_setting,

@@ -25,7 +25,7 @@ from testbed.extensions.explorer.details import Details, retrieved_in
 from testbed.extensions.explorer.documents import number_in
 from testbed.extensions.explorer.packing import packed, packed_counts, packed_scores, packed_shares
 from testbed.registry.references import SettingReference
-from testbed.stored_results.evaluated import LOGITS, TEXT, SettingSamples, Shown
+from testbed.stored_results.evaluated import LOGITS, TEXT, SettingSamples, ShownEvaluation
 from testbed.stored_results.unread import without_folder
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class SamplesPart:
         """The positions of the samples that are shown."""
         return range(samples.size) if self.chosen is None else self.chosen[name]
 
-    def evaluation(self, number: int) -> tuple[SettingSamples, Shown]:
+    def evaluation(self, number: int) -> tuple[SettingSamples, ShownEvaluation]:
         """An evaluation by its id, with the samples of its setting.
 
         Raises:
@@ -146,7 +146,7 @@ class SamplesPart:
                 return samples, each
         return samples, SettingSamples.among(self.store, samples.name, [evaluation]).shown[0]
 
-    def arrays(self, samples: SettingSamples, shown: Shown) -> EvaluationArrays:
+    def arrays(self, samples: SettingSamples, shown: ShownEvaluation) -> EvaluationArrays:
         """The arrays of an evaluation, on the setting's samples."""
         if shown.id not in self._arrays:
             keep = self.positions(samples.name, samples) if self.chosen is not None else ()

@@ -12,7 +12,7 @@ from typing import Any
 from testbed.db.store import Store
 from testbed.entities import FRACTION, OVERALL
 from testbed.extensions.explorer.documents import item_at
-from testbed.stored_results.checkpoints import Curve, Point, curves, failures
+from testbed.stored_results.checkpoints import CurvePoint, TrainingCurve, curves, failures
 
 PATH = "training"
 DIGITS = 10  # significant ones of a value
@@ -69,7 +69,7 @@ class Training:
             {name for (name,) in self.store.results.rows(("metric",), models, self.settings, slices=[OVERALL])}
         )
 
-    def _curves(self, run: str) -> list[Curve]:
+    def _curves(self, run: str) -> list[TrainingCurve]:
         found = {each.eval_setting: each for each in curves(self.store, [run], self.settings)}
         if self.metric is not None:
             found |= {each.eval_setting: each for each in curves(self.store, [run], self.settings, self.metric)}
@@ -86,7 +86,7 @@ def labels(runs: Sequence[str]) -> list[str]:
         return list(runs)
 
 
-def _run(found: Sequence[Curve]) -> dict[str, Any]:
+def _run(found: Sequence[TrainingCurve]) -> dict[str, Any]:
     """Curves in the unit of most checkpoints; those of another one, which another watch noted, are counted."""
     units = Counter({each.evaluation: each.checkpoint.unit for curve in found for each in curve.points}.values())
     unit = max(units, key=lambda each: (units[each], each)) if units else ""
@@ -104,7 +104,7 @@ def _run(found: Sequence[Curve]) -> dict[str, Any]:
     }
 
 
-def _curve(curve: Curve, at: dict[tuple[int, str], int]) -> dict[str, Any]:
+def _curve(curve: TrainingCurve, at: dict[tuple[int, str], int]) -> dict[str, Any]:
     """Parallel lists by step; ``at`` are places in the list of checkpoints."""
     best, spec = curve.best(), curve.spec
     return {
@@ -121,6 +121,6 @@ def _curve(curve: Curve, at: dict[tuple[int, str], int]) -> dict[str, Any]:
     }
 
 
-def _number(point: Point, name: str) -> float | None:
+def _number(point: CurvePoint, name: str) -> float | None:
     value = getattr(point, name)
     return None if value is None else float(f"{value:.{DIGITS}g}")

@@ -23,7 +23,7 @@ from testbed.metrics.inference.noninferiority import Change, change
 from testbed.metrics.inference.paired import holm
 from testbed.stored_results.main_scores import larger_is_better, main_score, score_spec
 from testbed.stored_results.side_by_side import (
-    Samples,
+    SampleTable,
     Tell,
     clusters_in,
     evaluation_of,
@@ -106,7 +106,7 @@ def decide(store: Store, policy: Policy, candidate: str, baseline: str, tell: Te
         raise DataError(f"the candidate and the baseline are the same model, {candidate}")
     for name in (candidate, baseline):
         store.names.require("model", name)
-    samples = Samples(store)
+    samples = SampleTable(store)
     cases = [
         case
         for rule in policy.rules
@@ -124,7 +124,7 @@ def decide(store: Store, policy: Policy, candidate: str, baseline: str, tell: Te
 
 
 def _cases(
-    store: Store, samples: Samples, rule: Rule, setting: str, candidate: str, baseline: str, tell: Tell
+    store: Store, samples: SampleTable, rule: Rule, setting: str, candidate: str, baseline: str, tell: Tell
 ) -> Iterator[_Case]:
     """What a rule judges on a setting, one case for each group of samples."""
 

@@ -26,7 +26,7 @@ from testbed.metric_specs import main_metric, spec_of
 from testbed.paths import read_regular, write_atomically
 from testbed.redaction import redacted
 from testbed.spreadsheet import as_csv
-from testbed.stored_results.measured_cells import Cell, measured_cells, public_name
+from testbed.stored_results.measured_cells import MeasuredCell, measured_cells, public_name
 
 README, ATTRIBUTES = "README.md", ".gitattributes"
 LARGE = 10_000_000  # bytes from which git should keep a file apart; the hub wants it so, too
@@ -90,7 +90,7 @@ def publish(store: Store, folder: Path, models: Sequence[str] = (), settings: Se
     return done
 
 
-def _metrics(cell: Cell, done: Published) -> list[Metric]:
+def _metrics(cell: MeasuredCell, done: Published) -> list[Metric]:
     """The metrics that can be published, in the order of their names, those of all samples first."""
     found = []
     for each in sorted(cell.metrics, key=lambda each: (each.name, each.slice != OVERALL, each.slice, each.scorer)):
@@ -103,7 +103,7 @@ def _metrics(cell: Cell, done: Published) -> list[Metric]:
     return found
 
 
-def _row(cell: Cell, metric: Metric) -> list[Any]:
+def _row(cell: MeasuredCell, metric: Metric) -> list[Any]:
     error = metric.stderr if metric.stderr is not None and math.isfinite(metric.stderr) else None
     numbers = (metric.value, error, metric.lowest, metric.highest)
     value, stderr, lowest, highest = (None if each is None else repr(float(each)) for each in numbers)
@@ -112,7 +112,7 @@ def _row(cell: Cell, metric: Metric) -> list[Any]:
     return [*named, value, stderr, metric.n, metric.unit, *declared, metric.scorer]
 
 
-def _about(cell: Cell, side: int | None) -> dict[str, Any]:
+def _about(cell: MeasuredCell, side: int | None) -> dict[str, Any]:
     """How a cell was measured, as texts: the protocol of its claims."""
     evaluation, dataset = cell.evaluation, cell.dataset
     done = evaluation.completed_at
@@ -152,7 +152,7 @@ def _attributes(size: int) -> str:
     return f"{TABLE} filter=lfs diff=lfs merge=lfs -text\n" if size >= LARGE else f"{TABLE} -text\n"
 
 
-def _readme(cells: Sequence[Cell], done: Published) -> str:
+def _readme(cells: Sequence[MeasuredCell], done: Published) -> str:
     rows = [line for cell in cells if (line := _line(cell)) is not None]
     more = f"\n… and {len(rows) - _SHOWN:,} more in {TABLE}.\n" if len(rows) > _SHOWN else ""
     left = "".join(f"- {number:,} {what}\n" for what, number in sorted(done.left_out.items()))
@@ -177,7 +177,7 @@ The main metric of each setting, with its standard error:
 {"".join(rows[:_SHOWN])}{more}{f"{chr(10)}Left out:{chr(10)}{chr(10)}{left}" if left else ""}"""
 
 
-def _line(cell: Cell) -> str | None:
+def _line(cell: MeasuredCell) -> str | None:
     found = {spec_of(each): each for each in cell.metrics if each.slice == OVERALL and each.value is not None}
     main = main_metric(found)
     if main is None:

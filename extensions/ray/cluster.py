@@ -16,7 +16,7 @@ from typing import Any
 
 from testbed.calls import reason_of
 from testbed.errors import MissingExtraError, RunError
-from testbed.planning.resources import require_compiler
+from testbed.execution.resources import require_compiler
 from testbed.process.signals import ENDING
 from testbed.provenance.libraries import NUMERIC
 from testbed.provenance.manifest import LIBRARY, Today
@@ -145,7 +145,7 @@ def survey_node(
     Raises:
         RunError: If networks are to be compiled for a device, and there is no compiler.
     """
-    from testbed.planning.environment import device_names
+    from testbed.execution.cell_record import device_names
 
     absent = [each for each in plugins if not os.path.exists(each)]
     if absent:

@@ -12,6 +12,7 @@ from testbed.db.store import Store
 from testbed.errors import RunError
 from testbed.execution.pool import Events, Pool
 from testbed.execution.progress import Progress
+from testbed.execution.resources import MAX_DATA_WORKERS, Resources, no_tf32
 from testbed.execution.scheduler import Scheduler
 from testbed.extensions.ray import cluster
 from testbed.extensions.ray.inputs import require_inputs
@@ -20,7 +21,6 @@ from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job
 from testbed.models.base.capability import NETWORK
 from testbed.models.base.definition import TF32
-from testbed.planning.resources import MAX_DATA_WORKERS, Resources, no_tf32
 from testbed.registry.catalog import Catalog
 
 

@@ -15,13 +15,12 @@ from sqlalchemy.engine import make_url
 
 from testbed.db.store import Store
 from testbed.errors import message_of
-from testbed.execution.pool import Ended, WorkerMessage
+from testbed.execution.pool import WorkerEnd, WorkerMessage
 from testbed.extensions.ray.cluster import environment
 from testbed.extensions.ray.head import GIVE_UP_SECONDS, LEAVE_SECONDS, Head
 from testbed.graph.passes import Job
 from testbed.models.base.capability import NETWORK
-from testbed.workers.actor import ENDED, HERE, STORE, RemoteWorker, pack
-from testbed.workers.kernels.streamed import OPERATIONS
+from testbed.workers.actor import ENDED, HERE, OPERATIONS, STORE, RemoteWorker, pack
 
 log = logging.getLogger("testbed")
 
@@ -91,7 +90,7 @@ class RayWorkers:
         self._asked[slot] = time.monotonic()
         self._fetch(slot)
 
-    def wait(self, seconds: float | None = None) -> Iterator[WorkerMessage | Ended]:
+    def wait(self, seconds: float | None = None) -> Iterator[WorkerMessage | WorkerEnd]:
         """Messages that workers have; operations of streamed stores are done here."""
         self._tell_of_room()
         self._head.look()
@@ -141,7 +140,7 @@ class RayWorkers:
         for slot in list(self._actors):
             self._ended(slot, None)
 
-    def _give_up(self) -> Iterator[WorkerMessage | Ended]:
+    def _give_up(self) -> Iterator[WorkerMessage | WorkerEnd]:
         """Ends the run before Ray kills its process; workers that can still be reached store what they have."""
         if not self._given_up:
             self._given_up = True
@@ -168,15 +167,15 @@ class RayWorkers:
             failed = error
         self._actors[slot].result.remote(value, failed)
 
-    def _ended(self, slot: int, cause: str | None) -> Ended:
+    def _ended(self, slot: int, cause: str | None) -> WorkerEnd:
         actor = self._actors.pop(slot)
         self._asked.pop(slot, None)
         self._where.pop(slot, None)
         if self._given_up:
-            return Ended(slot, cause)  # Ray would wait for the head
+            return WorkerEnd(slot, cause)  # Ray would wait for the head
         with contextlib.suppress(self._ray.exceptions.RayError):
             self._ray.kill(actor)  # also one that only cannot be reached: it must not compute beside its successor
-        return Ended(slot, cause)
+        return WorkerEnd(slot, cause)
 
     def _tell_of_room(self) -> None:
         late = [slot for slot, since in self._asked.items() if time.monotonic() - since > ROOM_SECONDS]

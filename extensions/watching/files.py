@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
-from testbed.stored_results.checkpoint_steps import Found, clash, sort_key
+from testbed.stored_results.checkpoint_steps import CheckpointFile, clash, sort_key
 
 TRIES = 5  # of a file that cannot be read, before it is given up
 SECONDS_BETWEEN = 30.0
@@ -42,9 +42,11 @@ class Files:
         self.latest = latest
         self.gone = 0
         self.changed = 0.0
-        self._states: dict[Found, _State] = {}
+        self._states: dict[CheckpointFile, _State] = {}
 
-    def look(self, now: float, stamps: Mapping[Found, Stamp], stored: Container[Found] = ()) -> list[str]:
+    def look(
+        self, now: float, stamps: Mapping[CheckpointFile, Stamp], stored: Container[CheckpointFile] = ()
+    ) -> list[str]:
         """Takes note of what is there. Of two new files with the same step, the later one is left out.
 
         Args:
@@ -73,7 +75,7 @@ class Files:
                 lines.append(f"{found.path} is left out: {why}")
         return lines
 
-    def next(self, now: float, marked: Container[str] | None = None) -> Found | None:
+    def next(self, now: float, marked: Container[str] | None = None) -> CheckpointFile | None:
         """The file that is to be evaluated now; None if there is none.
 
         Args:
@@ -83,7 +85,7 @@ class Files:
         ready = self.ready(now, marked)
         return (ready[-1] if self.latest else ready[0]) if ready else None
 
-    def ready(self, now: float, marked: Container[str] | None = None) -> list[Found]:
+    def ready(self, now: float, marked: Container[str] | None = None) -> list[CheckpointFile]:
         """All files that could be evaluated now, by step."""
         return sorted(
             (
@@ -94,17 +96,17 @@ class Files:
             key=sort_key,
         )
 
-    def _is_complete(self, found: Found, state: _State, now: float, marked: Container[str] | None) -> bool:
+    def _is_complete(self, found: CheckpointFile, state: _State, now: float, marked: Container[str] | None) -> bool:
         if marked is not None:
             return found.path in marked
         # By this machine's clock, or by that of the machine that keeps the files.
         return now - state.since >= self.settle or now - state.stamp[1] >= self.settle
 
-    def done(self, found: Found) -> None:
+    def done(self, found: CheckpointFile) -> None:
         """A file was evaluated as it was seen last; if it has changed meanwhile, `look` will tell."""
         self._states[found].status = DONE
 
-    def failed(self, found: Found, now: float) -> bool:
+    def failed(self, found: CheckpointFile, now: float) -> bool:
         """A file could not be evaluated; returns whether it will be tried again before it changes."""
         state = self._states[found]
         state.tries += 1

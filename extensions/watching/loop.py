@@ -22,7 +22,7 @@ from testbed.models.loading.checkpoint_file import open_checkpoint
 from testbed.paths import expanded
 from testbed.registry.catalog import Catalog
 from testbed.runner.run import run
-from testbed.stored_results.checkpoint_steps import Found, checkpoint_of, label_of
+from testbed.stored_results.checkpoint_steps import CheckpointFile, checkpoint_of, label_of
 from testbed.stored_results.checkpoints import checkpoints, told_of
 from testbed.trackers.mirrors import Mirror, Point
 from testbed.trackers.results import log_once
@@ -69,9 +69,9 @@ class Teller:
     """
 
     line: Callable[[str], None]
-    rows: Callable[[Found, Sequence[Paired]], None]
+    rows: Callable[[CheckpointFile, Sequence[Paired]], None]
     best_on: str
-    new_best: Callable[[Found, Paired], None] | None = None
+    new_best: Callable[[CheckpointFile, Paired], None] | None = None
     mirrors: Sequence[Mirror] = ()
     progress: Callable[[], Progress] = SilentProgress
 
@@ -169,7 +169,7 @@ class Watch:
         Raises:
             DataError: See `run`; a watch that goes on leaves such a file out, as while it runs.
         """
-        stamps: dict[Found, Stamp] = {}
+        stamps: dict[CheckpointFile, Stamp] = {}
         lines = []
         for path in self._paths():
             checkpoint = checkpoint_of(path, self.wanted.pattern)
@@ -178,15 +178,15 @@ class Watch:
                     lines.append(f"{path} is left out: there is no step or epoch in its name (--pattern)")
                 self._stepless.add(path)
             elif (stamp := _stamp(path)) is not None:
-                stamps[Found(path, checkpoint)] = stamp
-        stored = self._stored(stamps) if at_start else set[Found]()
+                stamps[CheckpointFile(path, checkpoint)] = stamp
+        stored = self._stored(stamps) if at_start else set[CheckpointFile]()
         lines += self.files.look(self.clock(), stamps, stored)
         if at_start and self.files.counts[REFUSED] and not stored:
             _, _, why = lines[-1].partition(" is left out: ")
             raise DataError(f"{why}; narrow the pattern of the files, or tell them apart by --pattern")
         return lines
 
-    def _stored(self, files: Iterable[Found]) -> set[Found]:
+    def _stored(self, files: Iterable[CheckpointFile]) -> set[CheckpointFile]:
         """The files that the store knows from an earlier watch or run."""
         try:
             with Store.open(self.options.db_url) as store:
@@ -225,7 +225,7 @@ class Watch:
         if known:
             self._finish(known, self._evaluated(known))
 
-    def _take(self, found: Found) -> None:
+    def _take(self, found: CheckpointFile) -> None:
         """Evaluates one file."""
         if why := self._torn(found):
             self._try_later(found, why)
@@ -239,7 +239,7 @@ class Watch:
             return
         self._finish([found], report)
 
-    def _torn(self, found: Found) -> str:
+    def _torn(self, found: CheckpointFile) -> str:
         """Why a file cannot be read; empty if it can, or if only its evaluation will tell."""
         if not found.path.endswith(SUFFIXES):
             return ""
@@ -249,7 +249,7 @@ class Watch:
             return str(error).removeprefix(f"the checkpoint {found.path} ")
         return ""
 
-    def _try_later(self, found: Found, why: str) -> None:
+    def _try_later(self, found: CheckpointFile, why: str) -> None:
         if not os.path.exists(found.path):
             return  # the next look tells that
         if self.files.failed(found, self.clock()):
@@ -260,7 +260,7 @@ class Watch:
             self.teller.line(f"{found.path} is given up unless it changes: {why}")
             self._record(found, why)
 
-    def _record(self, found: Found, why: str) -> None:
+    def _record(self, found: CheckpointFile, why: str) -> None:
         """Stores that a file was given up, as evaluations that failed."""
         try:
             with Store.create(self.options.db_url) as store:
@@ -271,7 +271,7 @@ class Watch:
         except StoreError as error:
             self.teller.line(f"that is not stored: {error}")
 
-    def _evaluated(self, several: Sequence[Found]) -> Report:
+    def _evaluated(self, several: Sequence[CheckpointFile]) -> Report:
         progress = self.teller.progress()
         try:
             names = [self._name(each) for each in several]
@@ -282,12 +282,12 @@ class Watch:
             raise KeyboardInterrupt
         return report
 
-    def _name(self, found: Found) -> str:
+    def _name(self, found: CheckpointFile) -> str:
         return str(self.catalog.models.canonical(f"{self.wanted.arch},{found.path}"))
 
     # Telling ------------------------------------------------------------------------------------------------------
 
-    def _finish(self, several: Sequence[Found], report: Report) -> None:
+    def _finish(self, several: Sequence[CheckpointFile], report: Report) -> None:
         """Notes steps, tells of results, and hands them on."""
         by_model: dict[str, list[Outcome]] = {}
         for each in report.outcomes:
@@ -312,7 +312,7 @@ class Watch:
             noun = "checkpoint was" if before == 1 else "checkpoints were"
             self.teller.line(f"{before:,} {noun} evaluated before, or by another watch")
 
-    def _tell(self, store: Store, found: Found, done: Mapping[str, Outcome]) -> bool:
+    def _tell(self, store: Store, found: CheckpointFile, done: Mapping[str, Outcome]) -> bool:
         """Tells of a checkpoint; returns whether nobody has told it before."""
         ids = {setting: each.evaluation_id for setting, each in done.items() if each.evaluation_id is not None}
         self._note(store, ids, found.checkpoint)
@@ -341,7 +341,7 @@ class Watch:
         for mirror in self.teller.mirrors:
             mirror.close()
 
-    def _note_failed(self, store: Store, found: Found, settings: Sequence[str]) -> None:
+    def _note_failed(self, store: Store, found: CheckpointFile, settings: Sequence[str]) -> None:
         """Notes the step of a checkpoint with its evaluations that failed."""
         cells = store.evaluations.find([self._name(found)], settings, statuses=("failed", "unsupported"))
         store.checkpoints.note([each.id for each in cells], found.checkpoint)

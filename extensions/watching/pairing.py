@@ -20,9 +20,9 @@ from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 from testbed.metrics.inference.clusters import clusters_of
 from testbed.metrics.inference.paired import SIGNIFICANT, PairedComparison, holm
 from testbed.metrics.inference.selected import decline, expected_of_best
-from testbed.stored_results.checkpoints import Curve, Point, curves
+from testbed.stored_results.checkpoints import CurvePoint, TrainingCurve, curves
 from testbed.stored_results.paired import compare_pairs
-from testbed.stored_results.side_by_side import Samples, scores_of
+from testbed.stored_results.side_by_side import SampleTable, scores_of
 
 Array = np.ndarray[Any, Any]
 
@@ -47,9 +47,9 @@ class Paired:
         expected: What to expect of the best checkpoint until now on other samples; see `expected_of_best`.
     """
 
-    curve: Curve
-    point: Point
-    best: Point | None
+    curve: TrainingCurve
+    point: CurvePoint
+    best: CurvePoint | None
     verdict: str
     score: MetricSpec | None = None
     comparison: PairedComparison | None = None
@@ -102,7 +102,7 @@ def paired(store: Store, checkpoint: TrainingCheckpoint, model: str, settings: I
     return rows
 
 
-def bests(store: Store, runs: Iterable[str], settings: Iterable[str]) -> list[tuple[Curve, Point, float]]:
+def bests(store: Store, runs: Iterable[str], settings: Iterable[str]) -> list[tuple[TrainingCurve, CurvePoint, float]]:
     """The best checkpoint of each run on each setting, and what to expect of it on other samples.
 
     Runs with one checkpoint, and those whose metric is not the mean of a score of samples, are left out.
@@ -115,7 +115,7 @@ def bests(store: Store, runs: Iterable[str], settings: Iterable[str]) -> list[tu
     ]
 
 
-def _paired(store: Store, curve: Curve, point: Point) -> Paired:
+def _paired(store: Store, curve: TrainingCurve, point: CurvePoint) -> Paired:
     best, alone = curve.best(before=point.checkpoint.step), curve.best() == point
     if best is None:
         first = curve.points[0] == point
@@ -151,12 +151,14 @@ class _Scores:
         points: Some of its points.
     """
 
-    def __init__(self, store: Store, curve: Curve, points: Sequence[Point]) -> None:
+    def __init__(self, store: Store, curve: TrainingCurve, points: Sequence[CurvePoint]) -> None:
         self.store = store
         self.curve = curve
         self.points = points
 
-    def decline(self, p: float, score: MetricSpec, point: Point, earlier: Sequence[Point], best: Point) -> float | None:
+    def decline(
+        self, p: float, score: MetricSpec, point: CurvePoint, earlier: Sequence[CurvePoint], best: CurvePoint
+    ) -> float | None:
         """See `testbed.metrics.inference.selected.decline`; None where the samples of the best one are others."""
         of = {each.evaluation: self._evaluations[each.evaluation] for each in (point, *earlier)}
         same = [each for each in earlier if of[each.evaluation].dataset_id == of[point.evaluation].dataset_id]
@@ -200,11 +202,11 @@ class _Scores:
         return {each.evaluation: self.store.evaluations.get(each.evaluation) for each in self.points}
 
     def _clusters(self, evaluation: Evaluation) -> Array | None:
-        infos = Samples(self.store).of(evaluation).samples
+        infos = SampleTable(self.store).of(evaluation).samples
         return None if groups_of(infos) is None else clusters_of(each.group for each in infos)
 
 
-def _unknown(curve: Curve, first: bool) -> str:
+def _unknown(curve: TrainingCurve, first: bool) -> str:
     return "" if first else f"whether a higher or a lower {curve.spec.name} is better is not known"
 
 

@@ -12,9 +12,8 @@ import pandas as pd
 from testbed.metric_specs import HIGHER, LOWER
 from testbed.models.base.parameters import count_parameters
 from testbed.plotting.labels import add_names
-from testbed.plotting.marks import Mark
 from testbed.plotting.own.source import Drawn, Found, Own, Passed, file_name
-from testbed.plotting.style import add_points, finish, padded
+from testbed.plotting.style import Mark, add_points, finish, padded
 from testbed.registry import registry
 
 if TYPE_CHECKING:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from testbed.metrics.inference.selective import Curve, curve
-from testbed.plotting.marks import Mark
 from testbed.plotting.own.severity import DASHES
 from testbed.plotting.own.source import Found, Numbers, Own, by_confidence, short
-from testbed.plotting.style import finish
+from testbed.plotting.style import Mark, finish
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -9,7 +9,7 @@ from testbed.errors import StoreError
 from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
 from testbed.plotting.page import scaled
 from testbed.plotting.style import finish
-from testbed.stored_results.ranking import Ranked, ranking
+from testbed.stored_results.ranking import RankedModel, ranking
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -38,7 +38,7 @@ def figures(own: Own) -> Found:
         )
 
 
-def draw(rows: list[Ranked], setting: str, metric: str) -> Figure:
+def draw(rows: list[RankedModel], setting: str, metric: str) -> Figure:
     """A bar for each model, the best on top. Dark ones do not differ significantly from the best."""
     import plotly.graph_objects as go
 
@@ -84,12 +84,12 @@ def draw(rows: list[Ranked], setting: str, metric: str) -> Figure:
     return figure
 
 
-def is_tied(row: Ranked, rows: list[Ranked]) -> bool:
+def is_tied(row: RankedModel, rows: list[RankedModel]) -> bool:
     """Whether a model is the best or does not differ significantly from it."""
     return row.place.rank == rows[0].place.rank or rows[0].model in row.tied_with
 
 
-def _rank(row: Ranked) -> str:
+def _rank(row: RankedModel) -> str:
     """The rank, and its interval where that is wider."""
     place = row.place
     return (
@@ -97,13 +97,13 @@ def _rank(row: Ranked) -> str:
     )
 
 
-def _ends(row: Ranked) -> tuple[float, float] | None:
+def _ends(row: RankedModel) -> tuple[float, float] | None:
     """The interval of a model's value in percent; None if nothing is known about the spread."""
     low, high = row.place.low, row.place.high
     return None if low is None or high is None else (100 * low, 100 * high)
 
 
-def numbers(rows: list[Ranked], setting: str, metric: str) -> dict[str, Any]:
+def numbers(rows: list[RankedModel], setting: str, metric: str) -> dict[str, Any]:
     """The numbers as plain values, rates in percent."""
     return {
         "eval_setting": setting,

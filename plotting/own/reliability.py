@@ -11,10 +11,9 @@ import pandas as pd
 
 from testbed.metrics.classification import calibration_gaps
 from testbed.metrics.inference.statistics import wilson
-from testbed.plotting.marks import Mark
 from testbed.plotting.own.source import Found, Numbers, Own, by_confidence, short
 from testbed.plotting.page import scaled
-from testbed.plotting.style import finish
+from testbed.plotting.style import Mark, finish
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -12,9 +12,8 @@ import pandas as pd
 
 from testbed.metrics.inference.intervals import interval
 from testbed.metrics.inference.statistics import mean_and_stderr
-from testbed.plotting.marks import Mark
 from testbed.plotting.own.source import Drawn, Found, Own, Passed, best, file_name, short
-from testbed.plotting.style import faint, finish
+from testbed.plotting.style import Mark, faint, finish
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -18,7 +18,8 @@ from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 from testbed.metrics.sureness import LOG_ODDS, how_sure
 from testbed.paths import fitting
 from testbed.plotting.frame import main_metrics, results_frame, specs_of
-from testbed.plotting.marks import Mark, model_marks
+from testbed.plotting.marks import model_marks
+from testbed.plotting.style import Mark
 from testbed.stored_results.predictions import has_logits, viewed
 
 if TYPE_CHECKING:

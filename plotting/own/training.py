@@ -10,7 +10,7 @@ from testbed.plotting.own.severity import DASHES
 from testbed.plotting.own.source import Drawn, Found, Own, Passed, file_name, short
 from testbed.plotting.style import faint, finish
 from testbed.stored_results.checkpoint_steps import label_of
-from testbed.stored_results.checkpoints import Curve, Point, curves
+from testbed.stored_results.checkpoints import CurvePoint, TrainingCurve, curves
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -22,17 +22,17 @@ BANDS = "bands: 95 % over samples"
 
 def figures(own: Own) -> Found:
     """One for each training run with two checkpoints or more."""
-    by_run: dict[str, list[Curve]] = {}
+    by_run: dict[str, list[TrainingCurve]] = {}
     for curve in curves(own.store, settings=list(own.metrics), metric=own.metric):
         if len(of := _chosen(own, curve)) > 1:
-            by_run.setdefault(curve.run, []).append(Curve(curve.run, curve.eval_setting, curve.spec, of))
+            by_run.setdefault(curve.run, []).append(TrainingCurve(curve.run, curve.eval_setting, curve.spec, of))
     if not by_run:
         yield Passed("training curves", "no training run was watched")
     for run, found in by_run.items():
         yield Drawn(file_name("training", label_of(run)), partial(draw, found), numbers(found))
 
 
-def _chosen(own: Own, curve: Curve) -> tuple[Point, ...]:
+def _chosen(own: Own, curve: TrainingCurve) -> tuple[CurvePoint, ...]:
     """The points of the models that are drawn, where the metric is."""
     if own.metrics[curve.eval_setting] != curve.spec.name:
         return ()
@@ -40,7 +40,7 @@ def _chosen(own: Own, curve: Curve) -> tuple[Point, ...]:
     return tuple(each for each in curve.points if each.model in models)
 
 
-def draw(found: Sequence[Curve]) -> Figure:
+def draw(found: Sequence[TrainingCurve]) -> Figure:
     """A line with its band for each setting of a run."""
     import plotly.graph_objects as go
 
@@ -83,7 +83,7 @@ def draw(found: Sequence[Curve]) -> Figure:
     return figure
 
 
-def numbers(found: Sequence[Curve]) -> dict[str, Any]:
+def numbers(found: Sequence[TrainingCurve]) -> dict[str, Any]:
     """The numbers as plain values, in percent; None where there is no interval."""
     return {
         "run": found[0].run,

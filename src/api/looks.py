@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-    from testbed.runner.until import Outcome
+    from testbed.runner.until import UntilOutcome
 
 
-def until_frame(found: Outcome) -> pd.DataFrame:
+def until_frame(found: UntilOutcome) -> pd.DataFrame:
     """How far each model came on each setting; see `testbed.api.evaluate.evaluate`.
 
     Columns: ``model``, ``eval_setting``, ``metric``, ``value`` (a difference if models are compared) with ``low`` to

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from testbed.execution.report import Report
-    from testbed.runner.until import Outcome as Looks
+    from testbed.runner.until import UntilOutcome as Looks
 
 Words = str | Iterable[str] | None  # names and patterns; None means all
 
@@ -101,7 +101,7 @@ class Results:
         """The results of a run."""
         from testbed.console.class_lines import lines_of_numbers, lines_of_parts, lines_of_readings
         from testbed.console.model_lines import lines_of_models
-        from testbed.planning.left_out import lines_of
+        from testbed.graph.cells import left_out_lines
 
         with Store.open(db) as store:
             done = [each.evaluation_id for each in report.of(*DONE) if each.evaluation_id is not None]
@@ -111,7 +111,7 @@ class Results:
             found,
             report.outcomes,
             [*lines_of_models(report), *lines_of_readings(report), *lines_of_numbers(report), *lines_of_parts(report)],
-            lines_of(report.left_out),
+            left_out_lines(report.left_out),
         )
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What was measured beside what was published about it, and whether the two agree.
+"""Comparison of measured values with published ones, and whether they agree.
 
 A published value is compared with a measured one of the same weights, setting, metric and slice. The yardstick is the
 standard error of the measured value: both are of the same samples, unless the claim says another number of samples or
@@ -36,7 +36,7 @@ _SIDES = ("img_crop_size", "input_size", "crop", "size")
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ClaimComparison:
     """A measured value beside a published one.
 
     Attributes:
@@ -80,7 +80,7 @@ class Comparison:
         return asdict(self)
 
 
-def compare(result: Result, claim: Claim, side: int | None = None, size: int | None = None) -> Comparison:
+def compare(result: Result, claim: Claim, side: int | None = None, size: int | None = None) -> ClaimComparison:
     """A measured value beside a published one of the same weights, setting, metric and slice.
 
     Args:
@@ -105,7 +105,7 @@ def compare(result: Result, claim: Claim, side: int | None = None, size: int | N
         else:
             z = None if beyond and not yardstick else math.copysign(beyond / (yardstick or 1), difference) + 0.0
             verdict = AGREES if z is not None and abs(z) <= CONFIDENT else DIFFERS
-    return Comparison(
+    return ClaimComparison(
         *(result.model, result.eval_setting, result.metric, result.slice, result.evaluation_id, claim.value),
         *(source_text(claim), result.value, error, result.unit, result.n, result.sample_limit is not None),
         *(None if difference is None else difference * _scale(result.unit), z, verdict, why),
@@ -120,7 +120,7 @@ def standard_error(result: Result) -> float | None:
 
 
 def source_text(claim: Claim) -> str:
-    """Where a value was published, in a few words."""
+    """Describes in a few words where a value was published."""
     source = claim.source
     if source is None or source.name == DEFINITION:
         return claim.row
@@ -170,7 +170,7 @@ def _scale(unit: str) -> int:
 # In words ---------------------------------------------------------------------------------------------------------
 
 
-def in_words(found: Comparison, about: bool = True) -> str:
+def in_words(found: ClaimComparison, about: bool = True) -> str:
     """A comparison as a line.
 
     Args:
@@ -182,9 +182,9 @@ def in_words(found: Comparison, about: bool = True) -> str:
     return f"{what}published {_value(found.published, found)} ({found.source}); {measured_in_words(found)}"
 
 
-def in_lines(found: Iterable[Comparison]) -> list[str]:
+def in_lines(found: Iterable[ClaimComparison]) -> list[str]:
     """A line for each measured value: the first comparison, and how many more sources agree or differ."""
-    values: dict[tuple[int, str, str], list[Comparison]] = {}
+    values: dict[tuple[int, str, str], list[ClaimComparison]] = {}
     for each in found:
         values.setdefault((each.evaluation_id, each.metric, each.slice), []).append(each)
     lines = []
@@ -195,22 +195,22 @@ def in_lines(found: Iterable[Comparison]) -> list[str]:
     return lines
 
 
-def verdicts(found: Iterable[Comparison]) -> str:
+def verdicts(found: Iterable[ClaimComparison]) -> str:
     """Such as ``18 differ, 1 agrees``."""
     counted = Counter(each.verdict for each in found)
     words = sorted(counted.items(), reverse=True)
     return ", ".join(f"{number:,} {word if number == 1 else word.removesuffix('s')}" for word, number in words)
 
 
-def measured_in_words(found: Comparison) -> str:
-    """What was measured, and the verdict."""
+def measured_in_words(found: ClaimComparison) -> str:
+    """Describes the measured value and the verdict."""
     error = "" if found.stderr is None else f" ± {_value(found.stderr, found)}"
     samples = f" on {found.n:,} samples" if found.limited and found.n else ""
     return f"measured {_value(found.measured, found)}{error}{samples}: {_verdict(found)}"
 
 
 def standings(claims: Iterable[Claim]) -> list[str]:
-    """What became of claims that somebody verified or disputes: a line for each model and metric."""
+    """Lists what became of claims that were verified or disputed: a line for each model and metric."""
     groups: dict[tuple[str, str, str], list[Claim]] = {}
     for claim in claims:
         if STANDING in claim.protocol:
@@ -227,7 +227,7 @@ def _standing(claims: Sequence[Claim]) -> str:
     return ", ".join(told)
 
 
-def _verdict(found: Comparison) -> str:
+def _verdict(found: ClaimComparison) -> str:
     if found.verdict == NOT_COMPARED:
         return f"{found.why}, not compared"
     if found.verdict == AGREES or found.points is None:
@@ -239,11 +239,11 @@ def _verdict(found: Comparison) -> str:
     return f"differs by {'−' if found.points < 0 else '+'}{told}{unit}{z}"
 
 
-def _metric(found: Comparison) -> str:
+def _metric(found: ClaimComparison) -> str:
     return found.metric if found.slice == OVERALL else f"{found.metric} ({found.slice})"
 
 
-def _value(value: float | None, found: Comparison) -> str:
+def _value(value: float | None, found: ClaimComparison) -> str:
     if value is None:
         return "nothing"
     return f"{100 * value:.2f}" if found.unit == FRACTION else f"{value:.4g}"
@@ -253,7 +253,7 @@ def _value(value: float | None, found: Comparison) -> str:
 
 
 class PublishedValues:
-    """What is published about models on settings, looked up once.
+    """Published values about models on settings, looked up once.
 
     Args:
         store: The results store.
@@ -273,7 +273,7 @@ class PublishedValues:
 
     @classmethod
     def of_measured(cls, store: Store) -> Self:
-        """Those about everything that was measured here."""
+        """Looks up the values for everything that was measured here."""
         every = store.evaluations.find() if store.claims.order() else []  # a million evaluations take a minute
         own = [each for each in every if each.origin not in ELSEWHERE]
         return cls(store, {each.model for each in own}, {each.eval_setting for each in own})
@@ -282,7 +282,7 @@ class PublishedValues:
     def of_run(
         cls, store: Store, definitions: Mapping[str, ModelDefinition | None], eval_settings: Collection[str]
     ) -> Self:
-        """Those of a run's models; what their definitions carry is stored first, unless it is."""
+        """Looks up the values for a run's models; first stores those in their definitions that are not stored."""
         found = cls(store, definitions, eval_settings)
         new = [
             (source, claims)
@@ -305,14 +305,14 @@ class PublishedValues:
         return bool(self._claims)
 
     def about(self, model: str, eval_setting: str) -> list[Claim]:
-        """What is published about a model's weights on a setting."""
+        """Returns the claims about a model's weights on a setting."""
         return self._claims.get((weights(model), eval_setting), [])
 
-    def compare(self, results: Iterable[Result]) -> list[Comparison]:
-        """What `beside` gives, with a value that a source repeats once."""
+    def compare(self, results: Iterable[Result]) -> list[ClaimComparison]:
+        """Returns the comparisons of `beside`, without repetitions within a source."""
         return list(dict.fromkeys(comparison for _, comparison in self.beside(results)))
 
-    def beside(self, results: Iterable[Result]) -> list[tuple[Claim, Comparison]]:
+    def beside(self, results: Iterable[Result]) -> list[tuple[Claim, ClaimComparison]]:
         """The measured values among some results, each with every claim about it.
 
         Values of untrained models, and imported ones, are not compared.
@@ -334,7 +334,7 @@ class PublishedValues:
 
 
 def carried(model: ModelDefinition, eval_settings: Collection[str]) -> Iterable[tuple[ClaimSource, list[Claim]]]:
-    """What a model's definition says is published about it, by setting, as claims."""
+    """Returns the published values in a model's definition as claims, by setting."""
     for setting in dict.fromkeys(each.eval_setting for each in model.published if each.eval_setting in eval_settings):
         claims = [
             Claim(model.name, setting, each.metric, each.value, FRACTION, repr(each.value), each.source, each.metric)
@@ -347,8 +347,8 @@ def carried(model: ModelDefinition, eval_settings: Collection[str]) -> Iterable[
         )
 
 
-def differing(found: Sequence[Comparison]) -> list[Comparison]:
-    """Those that differ, the largest difference in standard errors first."""
+def differing(found: Sequence[ClaimComparison]) -> list[ClaimComparison]:
+    """Returns the comparisons that differ, the largest difference in standard errors first."""
     several = [each for each in found if each.verdict == DIFFERS]
     return sorted(several, key=lambda each: (-abs(math.inf if each.z is None else each.z), each.cell, each.metric))
 

@@ -10,14 +10,14 @@ from fnmatch import fnmatchcase
 from itertools import combinations, product
 from typing import NamedTuple
 
-from testbed.claims.agreement import Comparison, PublishedValues
+from testbed.claims.agreement import ClaimComparison, PublishedValues
 from testbed.claims.names import PREFIXES, eval_setting, names_of, weights
 from testbed.db.store import Store
 from testbed.entities import ELSEWHERE, FRACTION, OVERALL, Claim, ClaimSource, Result
 
 
 @dataclass(frozen=True)
-class Pair:
+class ClaimPair:
     """Two values of the same weights on the same setting by the same metric, from different sources.
 
     Attributes:
@@ -46,24 +46,24 @@ class Disagreement:
 
     first: str
     second: str
-    pairs: list[Pair] = field(default_factory=list)
+    pairs: list[ClaimPair] = field(default_factory=list)
 
     @property
     def models(self) -> int:
-        """How many weights they have in common."""
+        """Returns the number of weights they have in common."""
         return len({each.weights for each in self.pairs})
 
     @property
     def settings(self) -> int:
-        """How many eval settings they have in common, by metric and slice."""
+        """Returns the number of eval settings they have in common, by metric and slice."""
         return len({_on(each.first) for each in self.pairs})
 
-    def beyond(self, points: Decimal) -> list[Pair]:
+    def beyond(self, points: Decimal) -> list[ClaimPair]:
         """The pairs that differ by more than that."""
         return [each for each in self.pairs if abs(each.points) > points]
 
     def summary(self, by: float) -> str:
-        """How many pairs there are, and how many of them differ."""
+        """Counts the pairs, and those that differ."""
         models, settings, pairs = self.models, self.settings, len(self.pairs)
         sign = " ×" if models * settings == pairs else " on"
         one, five = (len(self.beyond(Decimal(each))) for each in (1, 5))
@@ -82,7 +82,7 @@ def _count(number: int, noun: str) -> str:
 def disagreements(claims: Iterable[Claim]) -> list[Disagreement]:
     """The pairs of every two sources that have any; the two with the most pairs first.
 
-    Claims about models or settings that are none of testbed's are left out, and values that a source repeats count
+    Claims about models or settings that testbed does not have are left out, and values that a source repeats count
     once. Where both sources have the same name for the weights, its values are the pair: other names of these weights
     may say another activation.
     """
@@ -97,7 +97,7 @@ def disagreements(claims: Iterable[Claim]) -> list[Disagreement]:
             told = found.setdefault((one, other), Disagreement(one, other))
             values = list(product(of_sources[one].values(), of_sources[other].values()))
             named_alike = [(first, second) for first, second in values if first.model == second.model]
-            told.pairs += [Pair(first, second, model) for first, second in named_alike or values]
+            told.pairs += [ClaimPair(first, second, model) for first, second in named_alike or values]
     for told in found.values():
         told.pairs.sort(key=lambda each: (-abs(each.points), each.weights, _on(each.first)))
     return sorted(found.values(), key=lambda each: (-len(each.pairs), each.first, each.second))
@@ -109,11 +109,11 @@ def _on(claim: Claim) -> tuple[str, str, str]:
 
 @dataclass
 class Coverage:
-    """What is stored of a source.
+    """The stored claims of a source.
 
     Attributes:
         unmapped: Why → the names of the models or settings that are meant, with how many claims are about each.
-        left_out: Column → how many values are no claims.
+        left_out: Column → how many values are not claims.
     """
 
     name: str
@@ -135,7 +135,7 @@ class Coverage:
 
 
 def coverage(sources: Iterable[ClaimSource], claims: Iterable[Claim]) -> list[Coverage]:
-    """What is stored, by source."""
+    """Returns the stored claims by source."""
     found: dict[str, Coverage] = {}
     for source in sources:
         told = found.setdefault(source.name, Coverage(source.name))
@@ -152,8 +152,8 @@ def coverage(sources: Iterable[ClaimSource], claims: Iterable[Claim]) -> list[Co
     return list(found.values())
 
 
-class Cell(NamedTuple):
-    """What is known about a model's weights on a setting.
+class PublishedCell(NamedTuple):
+    """The claims and measurements for a model's weights on a setting.
 
     Attributes:
         claims: What is published.
@@ -163,10 +163,10 @@ class Cell(NamedTuple):
 
     claims: list[Claim]
     measured: list[Result]
-    compared: list[tuple[Claim, Comparison]]
+    compared: list[tuple[Claim, ClaimComparison]]
 
 
-def cell(store: Store, model: str, setting: str) -> Cell:
+def cell(store: Store, model: str, setting: str) -> PublishedCell:
     """The claims about a model's weights on a setting, and what was measured here."""
     setting, _ = eval_setting(setting)
     published = PublishedValues(store, [model], [setting])
@@ -176,7 +176,7 @@ def cell(store: Store, model: str, setting: str) -> Cell:
     measured = store.results.find(list(names), [setting])
     slices = {OVERALL, *(each.slice for each in claims)}
     own = [each for each in measured if each.origin not in ELSEWHERE and each.slice in slices]
-    return Cell(claims, own, published.beside(own))
+    return PublishedCell(claims, own, published.beside(own))
 
 
 def about(claims: Sequence[Claim], models: Sequence[str], settings: Sequence[str]) -> list[Claim]:

@@ -1,4 +1,4 @@
-"""What writing and reading Every Eval Ever's records have in common: names of fields, and of our own details."""
+"""Names shared by the reader and the writer of Every Eval Ever's records."""
 
 from __future__ import annotations
 

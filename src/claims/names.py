@@ -42,7 +42,7 @@ def weights(model: str) -> str:
 
 
 def names_of(model: str) -> list[str]:
-    """All names of a model's weights that testbed knows, without image sizes; the model's own name is one."""
+    """All names of a model's weights known to testbed, without image sizes; the model's own name is one."""
     found = weights(model)
     return sorted({at_own_size(model), found, *_groups()[1].get(found, ())})
 
@@ -62,7 +62,7 @@ def trained_on(model: str) -> tuple[str, ...]:
 
 @cache
 def is_model(name: str) -> bool:
-    """Whether testbed has a model of this name, at some image size. Files of one's own are none."""
+    """Checks whether testbed has a model of this name, at some image size. Files of one's own do not count."""
     bare = name.rpartition(AT)[0] if name.rpartition(AT)[2].isdigit() and AT in name else name
     architecture, comma, tag = bare.partition(",")
     if comma:
@@ -111,7 +111,7 @@ def _why_now(claim: Claim, models: Collection[str], settings: Collection[str]) -
 
 
 def _base_has(architecture: str, tag: str) -> bool:
-    """Whether a tag belongs to an architecture that open_clip has without QuickGELU in its name only."""
+    """Checks whether a tag belongs to an architecture that open_clip names without QuickGELU."""
     known = library_names(OPEN_CLIP)
     bare = architecture.removesuffix("-quickgelu")
     return architecture not in known and tag in known.get(bare, ())

@@ -1,4 +1,4 @@
-"""What is read of a file of published values, claim by claim."""
+"""Reads files of published values, claim by claim."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ACCURACIES = ("top1", "top5", "mean_per_class_recall")
 
 
 class Reading:
-    """What is read of a file.
+    """The contents of a file.
 
     Args:
         document: The file.
@@ -31,7 +31,7 @@ class Reading:
 
     Attributes:
         claims: The values that are claims.
-        left_out: Column → how many values it has that are none, such as numbers of parameters.
+        left_out: Column → how many of its values are not claims, such as numbers of parameters.
         rows: How many rows or records were read.
     """
 
@@ -51,11 +51,11 @@ class Reading:
         self.rows = len(document.rows) or len(document.records)
 
     def takes(self, setting: str) -> bool:
-        """Whether a name that is not the registry's is a setting."""
+        """Checks whether a name that is not in the registry is a setting."""
         return self.settings is None or setting in self.settings
 
     def leave(self, column: str, text: object) -> None:
-        """Counts a value that is no claim; an empty field is none."""
+        """Counts a value that is not a claim, unless it is empty."""
         if text is not None and str(text).strip():
             self.left_out[column] += 1
 
@@ -85,7 +85,7 @@ class Reading:
             column: The column or key.
             whole: How the fraction 1 is written.
             protocol: What is known of how it was measured; empty texts are left out.
-            why: Why the model or the setting is none of testbed's, if the form knows; the names are looked up besides.
+            why: Why the model or the setting is unknown to testbed, if the form can tell; names are also looked up.
             n: The number of samples.
             slice: Of the samples.
             stderr: The standard error, in the unit of the metric.

@@ -42,7 +42,7 @@ def table_in(text: str, path: Path, delimiter: str = ",") -> tuple[list[str], li
     """The header and the rows of a table; empty lines are skipped.
 
     Raises:
-        StoreError: If it is none, or a row has a different length.
+        StoreError: If it is not a table, or a row has a different length.
     """
     try:
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)

@@ -12,20 +12,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from testbed.cli.options import clip_benchmark_words, vlmevalkit_words
-from testbed.cli.options.download import download_missing
-from testbed.cli.options.inputs import InputOptions, require_checkpoints
+from testbed.cli.options.inputs import InputOptions, download_missing, require_checkpoints
 from testbed.cli.options.run import MODELS, OPTIONS, SETTINGS, picked
-from testbed.cli.options.scorers import as_scored
-from testbed.cli.options.tasks import TaskOptions, as_captioners, as_tasks
+from testbed.cli.options.tasks import TaskOptions, as_captioners, as_scored, as_tasks
 from testbed.cli.run.checks import check_as_object, require_amount
 from testbed.cli.run.dry_run import dry_run as show_plan
-from testbed.cli.run.files import write_heads, write_logdir
-from testbed.cli.run.log_file import log_file as open_log
+from testbed.cli.run.files import log_to_trackers, trackers, write_heads, write_logdir
 from testbed.cli.run.part import RunPart, RunRequest, installed_options, parts_of
 from testbed.cli.run.progress import command_progress
+from testbed.cli.run.progress import log_file as open_log
 from testbed.cli.run.recorded_files import with_recorded
 from testbed.cli.run.report import not_finite, print_ended, print_report, unexpected
-from testbed.cli.run.trackers import log_to_trackers, trackers
 from testbed.cli.run.until import check_no_other, goal_of, run_and_print
 from testbed.console.class_lines import as_run, readings_as_objects
 from testbed.console.model_lines import models_as_objects
@@ -49,7 +46,7 @@ from testbed.planning.own_names import own_names_of, with_short_names
 from testbed.registry.folders import settings_of_folders
 
 if TYPE_CHECKING:
-    from testbed.cli.run.log_file import LogFile
+    from testbed.cli.run.progress import LogFile
     from testbed.execution.progress import Progress
     from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
@@ -272,10 +269,11 @@ def _run(
     mirrors: Sequence[Mirror] = (),
 ) -> int:
     from testbed.claims.agreement import differing
+    from testbed.claims.hook import comparisons
     from testbed.cli.run.other_sizes import as_objects, other_sizes, print_other_sizes
     from testbed.db.store import Store
     from testbed.execution.progress import Several
-    from testbed.planning.left_out import as_object
+    from testbed.graph.cells import left_out_as_object
     from testbed.runner.run import run
 
     told_here = command_progress(options)
@@ -323,8 +321,8 @@ def _run(
                     "classes": readings_as_objects(report),
                     "other_sizes": as_objects(sizes),
                     "results": [asdict(result) for result in results],
-                    "left_out": as_object(report.left_out),
-                    "published": [each.as_object() for each in report.comparisons],
+                    "left_out": left_out_as_object(report.left_out),
+                    "published": [each.as_object() for each in comparisons(report.hooks)],
                     "checks": [check_as_object(each) for each in report.checks],
                     "times": [each.as_object() for _, each in sorted(report.times.items())],
                     "store": store.display_url if kept else None,
@@ -343,7 +341,7 @@ def _run(
     lacking = options.strict and unexpected(report.left_out)
     if lacking:
         click.echo("--strict: what is left out may be samples, so the exit status is 1", err=True)
-    disagreeing = differing(report.comparisons) if fail_on_disagreement else []
+    disagreeing = differing(comparisons(report.hooks)) if fail_on_disagreement else []
     if disagreeing:
         differ = "1 number differs" if len(disagreeing) == 1 else f"{len(disagreeing):,} numbers differ"
         click.echo(f"--fail-on-disagreement: {differ} from published ones, so the exit status is 1", err=True)

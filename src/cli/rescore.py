@@ -39,9 +39,9 @@ def command(
         return _judge(models, settings, judge, plugins, db_url, as_json)
     from testbed.db.store import Store
     from testbed.registry import registry
-    from testbed.scoring.rescore import Rescored, counts, rescore
+    from testbed.scoring.rescore import RescoreResult, counts, rescore
 
-    def tell(one: Rescored) -> None:
+    def tell(one: RescoreResult) -> None:
         if one.status in ("skipped", "failed"):
             say(f"{one.model} on {one.eval_setting} {one.status}: {one.reason}", err=True)
 

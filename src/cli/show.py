@@ -24,7 +24,7 @@ from testbed.errors import StoreError, UnknownNameError
 from testbed.metrics.inference.intervals import interval_of
 
 if TYPE_CHECKING:
-    from testbed.claims.agreement import Comparison
+    from testbed.claims.agreement import ClaimComparison
     from testbed.db.store import Store
 
 MOST_UNREAD = 5  # samples that are named
@@ -111,7 +111,7 @@ def command(
     return 0
 
 
-def _compared(db_url: str | None, cells: list[StoredCell]) -> list[Comparison]:
+def _compared(db_url: str | None, cells: list[StoredCell]) -> list[ClaimComparison]:
     """The metrics of evaluations of a cell beside what is published about them."""
     if not cells or not lookup.has_claims(db_url, cells[0].evaluation.eval_setting):
         return []
@@ -124,12 +124,12 @@ def _compared(db_url: str | None, cells: list[StoredCell]) -> list[Comparison]:
         return PublishedValues(store, [first.model], [first.eval_setting]).compare(results)
 
 
-def _is_of(compared: Comparison, cell: StoredCell, metric: Metric) -> bool:
+def _is_of(compared: ClaimComparison, cell: StoredCell, metric: Metric) -> bool:
     wanted = cell.evaluation.id, metric.name, metric.slice
     return (compared.evaluation_id, compared.metric, compared.slice) == wanted
 
 
-def _published_lines(compared: list[Comparison], cell: StoredCell, slices: bool) -> list[str]:
+def _published_lines(compared: list[ClaimComparison], cell: StoredCell, slices: bool) -> list[str]:
     """What is published about an evaluation's metrics, and whether it agrees."""
     if not compared:
         return []

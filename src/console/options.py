@@ -16,12 +16,12 @@ import click
 from testbed import __version__
 from testbed.console import streams
 from testbed.console.clearer import clearer
-from testbed.console.ending import ending_at_once
 from testbed.console.nearest import other_names
 from testbed.console.streams import visible_output
 from testbed.errors import TestbedError
 from testbed.inputs import ENV_DATA, Inputs, OwnName, active, using
 from testbed.paths import ENV_DB, expanded
+from testbed.process.ending import ending_at_once
 from testbed.process.parent_death import end_children_by_sigterm
 from testbed.process.signals import ignore_all, raise_all
 from testbed.redaction import redacted

@@ -1,1 +1,1 @@
-"""How a run computes what is planned: shards, executors, leases, progress, outcomes."""
+"""Execution of a plan: shards, executors, leases, progress, outcomes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 
 from testbed.db.store import Store
@@ -11,14 +11,13 @@ from testbed.execution.progress import Progress
 from testbed.execution.report import Report
 from testbed.execution.scheduler import Scheduler
 from testbed.execution.sharing import Sharing
-from testbed.execution.state import RunState
+from testbed.execution.state import Hook, Hooks, RunState
 from testbed.execution.worker_events import WorkerEvents
-from testbed.graph.cells import Action, Cell
+from testbed.graph.cells import Action, Cell, Plan
 from testbed.graph.fuse import Member, make_passes
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Check, Job, Pass, Shard, shards_of
-from testbed.graph.reuse import given_outputs, lacks_artifacts
-from testbed.planning.plan import Plan
+from testbed.graph.stored import given_outputs, lacks_artifacts
 from testbed.registry.catalog import Catalog
 
 
@@ -29,9 +28,10 @@ class Computation:
         catalog: Where names are looked up.
         options: How to run.
         store: Open to write.
-        progress: Shows how far it is.
+        progress: Reports progress.
         check: For a computation of stored samples that is compared with them: where these are. It scores nothing.
         over: Says that no further cell is to begin, since no time is left; those that have begun are finished.
+        hooks: Name → what is called when cells have their metrics.
     """
 
     def __init__(
@@ -42,6 +42,7 @@ class Computation:
         progress: Progress,
         check: Check | None = None,
         over: Callable[[], bool] | None = None,
+        hooks: Mapping[str, Hook] | None = None,
     ) -> None:
         self.catalog = catalog
         self.options = options
@@ -50,7 +51,10 @@ class Computation:
         self.check = check
         self.over = over
         self.executor = make_executor(options)
-        self.state = RunState(catalog, options, store, progress, self.executor.resources, scored=check is None)
+        self.hooks = Hooks(hooks or {}, progress.note)
+        self.state = RunState(
+            catalog, options, store, progress, self.executor.resources, scored=check is None, hooks=self.hooks
+        )
         self.report = self.state.report
         self._suspects: frozenset[str] = frozenset()  # models some of whose stored outputs are outdated
 
@@ -145,7 +149,7 @@ class Computation:
     def _announce(
         self, passes: Sequence[Pass], shards: Sequence[Shard], stored: dict[int, list[tuple[int, int]]]
     ) -> None:
-        """Says what there is to do, and what an earlier run has done of it."""
+        """Reports how much there is to compute, and how much an earlier run has stored."""
         reused = sum(stop - start for ranges in stored.values() for start, stop in ranges)
         if reused:
             whole = sum(len(each.positions) * len(each.cells) for each in passes)
@@ -177,5 +181,5 @@ class Computation:
 
 
 def _depth(cell: Cell) -> int:
-    """How many cells stand before one, each of which takes from the one before."""
+    """Returns the length of the longest chain of cells that a cell depends on."""
     return max((1 + _depth(each) for each in cell.sources if isinstance(each, Cell)), default=0)

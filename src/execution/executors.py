@@ -14,10 +14,10 @@ from testbed.db.store import Store
 from testbed.errors import RunError
 from testbed.execution.pool import Events
 from testbed.execution.progress import Progress
+from testbed.execution.resources import Resources
 from testbed.execution.scheduler import Scheduler
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job
-from testbed.planning.resources import Resources
 from testbed.registry.catalog import Catalog
 
 # Name → module and class; imported when it is used.
@@ -71,7 +71,7 @@ def make_executor(options: RunOptions) -> Executor:
     """The executor of a run.
 
     Raises:
-        RunError: If there is none of that name, or it lacks what the options ask for.
+        RunError: If there is none of that name, or it does not support the options.
     """
     return executor_kind(options.executor)(options)
 

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Iterable, Mapping
 
 from testbed.db.store import Store
 from testbed.errors import RunError
-from testbed.execution.interrupts import Interrupts
 from testbed.execution.pool import LOOK_SECONDS, STOP_SECONDS, Events
 from testbed.execution.progress import Progress
+from testbed.execution.resources import choose_resources
 from testbed.execution.scheduler import Scheduler, Wait
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job, Shard
-from testbed.planning.resources import choose_resources
+from testbed.process.signals import Interrupts
 from testbed.registry.catalog import Catalog
+from testbed.tracing.access_log import Read
 from testbed.workers.worker import Worker
 
 
 class InlineChannel:
-    """A channel that calls functions directly."""
+    """The channel of a worker in this process: its methods stand for the messages of other channels."""
 
     def __init__(self, scheduler: Scheduler, events: Events, progress: Progress, interrupts: Interrupts) -> None:
         self._scheduler = scheduler
         self._events = events
-        self.cell_failed, self.unreached = events.cell_failed, events.unreached
-        self.read, self.spent = events.read, events.spent
-        self.progress, self.note = progress.advance, progress.note
+        self._progress = progress
         self._interrupts = interrupts
         self._done: list[tuple[int, int]] = []
 
@@ -49,11 +49,35 @@ class InlineChannel:
         return self._events.next_shard(0, pass_id)
 
     def shard_begun(self, shard_id: int) -> None:
-        """Does nothing: there is no other process to replace this one."""
+        """Ignored: no other process could replace this one."""
 
     def shard_done(self, shard_id: int, stored_bytes: int) -> None:
         """Called by the writer thread; handled in the main thread by `handle_written`."""
         self._done.append((shard_id, stored_bytes))
+
+    def cell_failed(self, evaluation_id: int, reason: str) -> None:
+        """A cell cannot be finished."""
+        self._events.cell_failed(evaluation_id, reason)
+
+    def unreached(self, evaluation_id: int, reasons: Mapping[int, str]) -> None:
+        """Samples did not get through to the model, by position."""
+        self._events.unreached(evaluation_id, reasons)
+
+    def read(self, reads: Iterable[Read]) -> None:
+        """Files and variables that users' code has read for the first time."""
+        self._events.read(reads)
+
+    def spent(self, pass_id: int, seconds: Mapping[str, float]) -> None:
+        """Seconds by stage for a pass."""
+        self._events.spent(pass_id, seconds)
+
+    def progress(self, pass_id: int, images: float) -> None:
+        """Reports progress in a pass; see `Shard.counted`."""
+        self._progress.advance(pass_id, images)
+
+    def note(self, text: str) -> None:
+        """Shows a line to the user."""
+        self._progress.note(text)
 
     def handle_written(self) -> None:
         """Handles the messages of the writer thread."""
@@ -61,7 +85,7 @@ class InlineChannel:
             self._events.shard_done(*self._done.pop(0))
 
     def stopping(self) -> bool:
-        """Whether the user has interrupted the run: what is computed until then is stored."""
+        """Returns whether the user has interrupted the run; what is computed until then is stored."""
         return self._interrupts.noted
 
 
@@ -74,7 +98,7 @@ class InlineExecutor:
 
     @staticmethod
     def start_ahead() -> None:
-        """Nothing: there is nothing to start."""
+        """Does nothing: no process has to be started."""
 
     def run(
         self, job: Job, catalog: Catalog, store: Store, scheduler: Scheduler, events: Events, progress: Progress

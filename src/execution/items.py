@@ -12,13 +12,13 @@ from testbed.errors import CorruptOutputError, StoreError, TestbedError
 from testbed.graph.cells import Cell, ItemNode
 from testbed.graph.passes import Pass, Shard, shards_of_items
 from testbed.graph.requests import request_text
-from testbed.scoring.stored_values import EvaluationValues, LateValues
+from testbed.graph.stored import EvaluationValues, LateValues
 
 log = logging.getLogger("testbed")
 
 
 @dataclass
-class Member:
+class ItemMember:
     """A cell that waits for its items.
 
     Attributes:
@@ -50,18 +50,18 @@ class LateItems:
         self.anew = anew
         self.give_up = give_up
         self._passes = {each.node: each for each in passes if each.of_items}
-        self._members: dict[int, Member] = {}  # evaluation id → the cell
-        self._waiting: dict[str, list[Member]] = {key: [] for key in self._passes}
+        self._members: dict[int, ItemMember] = {}  # evaluation id → the cell
+        self._waiting: dict[str, list[ItemMember]] = {key: [] for key in self._passes}
         self._under_way: dict[str, set[int]] = {key: set() for key in self._passes}
         self._made: dict[str, set[str]] = {}  # node → the requests that this run had computed
 
     def add(self, cell: Cell, evaluation_id: int) -> None:
         """Adds a cell whose outputs are stored and that is scored with items."""
-        member = self._members[evaluation_id] = Member(cell, evaluation_id, list(cell.items))
+        member = self._members[evaluation_id] = ItemMember(cell, evaluation_id, list(cell.items))
         self._waiting[member.left[0].key].append(member)
 
     def holds(self, evaluation_id: int) -> bool:
-        """Whether a cell waits for items."""
+        """Returns whether a cell waits for items."""
         return evaluation_id in self._members
 
     def ended(self, evaluation_id: int, failed: bool = False) -> bool:
@@ -83,7 +83,7 @@ class LateItems:
         return True
 
     def next(self, numbers: Iterable[int]) -> tuple[list[Shard], list[int]]:
-        """What models that compute no items now should compute next.
+        """Returns the shards for models that compute no items at the moment, and the cells that are complete.
 
         Returns:
             The shards, and the evaluations that lack nothing any more.
@@ -100,7 +100,7 @@ class LateItems:
         return shards, complete
 
     def _take_up(
-        self, one_pass: Pass, members: Sequence[Member], numbers: Iterable[int]
+        self, one_pass: Pass, members: Sequence[ItemMember], numbers: Iterable[int]
     ) -> tuple[list[Shard], list[int]]:
         """The shards for some cells, and the cells that lack no value."""
         cells, requests = self._requests(members)
@@ -111,7 +111,7 @@ class LateItems:
         busy = {evaluation_id for shard in made for evaluation_id in shard.cells}
         return made, [each for each in cells if each not in busy]
 
-    def _requests(self, members: Sequence[Member]) -> tuple[list[int], dict[str, list[int]]]:
+    def _requests(self, members: Sequence[ItemMember]) -> tuple[list[int], dict[str, list[int]]]:
         """The cells whose requests can be listed, and each of these requests with the cells that make it."""
         cells: list[int] = []
         requests: dict[str, list[int]] = {}
@@ -133,7 +133,7 @@ class LateItems:
                     requests.setdefault(request, []).append(member.evaluation_id)
         return cells, requests
 
-    def _give_up(self, member: Member, reason: str) -> None:
+    def _give_up(self, member: ItemMember, reason: str) -> None:
         del self._members[member.evaluation_id]
         self.give_up(member.evaluation_id, reason)
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from testbed.errors import RunError
-from testbed.execution.interrupts import Interrupts
 from testbed.execution.progress import Progress
 from testbed.execution.scheduler import Scheduler, Wait
 from testbed.graph.passes import Job, Shard
 from testbed.models.base.capability import DEVICE, NETWORK
+from testbed.process.signals import Interrupts
 from testbed.registry.plugin_pickle import PluginPickle
 from testbed.workers.channel import WorkReports
 
@@ -29,7 +29,7 @@ STOP_SECONDS = 20.0
 
 
 class Events(WorkReports, Protocol):
-    """How the run reacts to messages of workers."""
+    """The run's handlers of messages from workers."""
 
     def next_shard(self, worker: int, pass_id: int) -> Shard | None:
         """The next shard of a pass for a worker; None if none is left that no other run computes."""
@@ -54,7 +54,7 @@ class WorkerMessage:
 
 
 @dataclass(frozen=True)
-class Ended:
+class WorkerEnd:
     """A worker has ended.
 
     Attributes:
@@ -80,7 +80,7 @@ class Transport(Protocol):
         """Starts a worker in a slot."""
         ...
 
-    def wait(self, seconds: float | None = None) -> Iterable[WorkerMessage | Ended]:
+    def wait(self, seconds: float | None = None) -> Iterable[WorkerMessage | WorkerEnd]:
         """Messages from workers; waits for one, or until the timeout."""
         ...
 
@@ -89,7 +89,7 @@ class Transport(Protocol):
         ...
 
     def ask_to_stop(self) -> None:
-        """Tells all workers to stop after their current batch."""
+        """Asks all workers to stop after their current batch."""
         ...
 
     def close(self) -> None:
@@ -155,7 +155,7 @@ class Pool:
     def _serve(self, seconds: float) -> None:
         """Handles messages from workers."""
         for message in self.transport.wait(seconds):
-            if isinstance(message, Ended):
+            if isinstance(message, WorkerEnd):
                 self._ended(message)
             elif message.slot in self._working:
                 self._silent.discard(message.slot)
@@ -176,7 +176,7 @@ class Pool:
         return LOOK_SECONDS
 
     def _stop_gently(self) -> None:
-        """Lets the workers store their outputs, and handles their messages meanwhile. A second Ctrl-C kills them."""
+        """Waits until the workers have stored their outputs, and handles messages. A second Ctrl-C kills them."""
         self._stopping = True
         self.transport.ask_to_stop()
         self._wake()
@@ -185,7 +185,7 @@ class Pool:
             self._serve(left)
 
     def _why_unstored(self, interrupts: Interrupts) -> str:
-        """Why some of what the workers computed is not stored after an interrupt; empty if all of it is."""
+        """Explains why some computed values are not stored after an interrupt; empty if all are."""
         if self._fatal is not None:
             return self._fatal
         if any(map(self.scheduler.holds_shards, self._working)):
@@ -242,7 +242,7 @@ class Pool:
         self._wake()
 
     def _why_lost(self) -> str:
-        """Why the last worker ended, and what to do."""
+        """Explains why the last worker ended, and what to do."""
         if self._broken:
             return f"{self._broken}; -v shows where it comes from"
         if "SIGKILL" in self._lost:
@@ -259,7 +259,7 @@ class Pool:
         for slot in sorted(self._waiting):
             self._on_next_pass(slot)
 
-    def _ended(self, message: Ended) -> None:
+    def _ended(self, message: WorkerEnd) -> None:
         """Handles the end of a worker: all work is done, or it died and must be restarted."""
         slot = message.slot
         self._working.discard(slot)
@@ -294,5 +294,5 @@ class Pool:
 
 
 def _resource(device: str) -> str:
-    """What a slot offers."""
+    """Returns the resource of a slot."""
     return NETWORK if device == NETWORK else DEVICE

@@ -13,13 +13,13 @@ from typing import Any
 from testbed.calls import reason_of
 from testbed.db.store import Store
 from testbed.errors import RunError
-from testbed.execution.pool import Ended, Events, Pool, WorkerMessage
+from testbed.execution.pool import Events, Pool, WorkerEnd, WorkerMessage
 from testbed.execution.progress import Progress
+from testbed.execution.resources import choose_resources
 from testbed.execution.scheduler import Scheduler
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Job
 from testbed.models.base.capability import NETWORK
-from testbed.planning.resources import choose_resources
 from testbed.process.parent_death import end_children_by_sigterm
 from testbed.process.processes import begin, process_context, start_server, without_main
 from testbed.process.signals import held_back, ignore_all, let_through
@@ -40,7 +40,7 @@ class ProcessExecutor:
 
     @staticmethod
     def start_ahead() -> None:
-        """Has what the processes need imported, meanwhile: it takes seconds."""
+        """Starts to import in advance what the processes need, which takes seconds."""
         start_server(process_context(WORKERS))
 
     def run(
@@ -93,7 +93,7 @@ class Processes:
                 break
         return process
 
-    def wait(self, seconds: float | None = None) -> Iterator[WorkerMessage | Ended]:
+    def wait(self, seconds: float | None = None) -> Iterator[WorkerMessage | WorkerEnd]:
         """Messages from the pipes; a closed pipe means that its process has ended."""
         slots = {connection: slot for slot, connection in self._connections.items()}
         for ready in multiprocessing.connection.wait(list(slots), seconds):
@@ -126,14 +126,14 @@ class Processes:
         self._processes.clear()
         self._connections.clear()
 
-    def _ended(self, slot: int) -> Ended:
+    def _ended(self, slot: int) -> WorkerEnd:
         self._connections.pop(slot).close()
         process = self._processes.pop(slot)
         process.join(END_SECONDS)
         if process.is_alive():  # it has closed its pipe but does not exit
             process.kill()
             process.join()
-        return Ended(slot, _cause(process.exitcode))
+        return WorkerEnd(slot, _cause(process.exitcode))
 
 
 def _cause(code: int | None) -> str | None:

@@ -91,12 +91,12 @@ class Count:
 
     @property
     def shown(self) -> int:
-        """How many are done, in whole samples."""
+        """Returns the number of whole samples done."""
         return int(self._done + 1e-6)
 
     @property
     def is_complete(self) -> bool:
-        """Whether all are done."""
+        """Returns whether all samples are done."""
         return self.shown >= self.total
 
     def advance(self, images: float) -> bool:
@@ -112,7 +112,7 @@ class Count:
         return True
 
     def speed(self) -> str:
-        """How many samples a second; empty while that is not known."""
+        """Returns the speed in samples per second as text; empty if it is not known yet."""
         return f"{self.rate:,.0f} {self.unit}/s" if self.rate else ""
 
     def left(self) -> float | None:
@@ -168,12 +168,12 @@ class Counting(Progress):
         """Samples of a pass were counted; ``before`` were shown before them."""
 
     def samples(self) -> tuple[int, int]:
-        """How many samples are computed, and how many there are to compute; each counts for each of its cells."""
+        """Returns the numbers of samples done and in total, counted once for each cell."""
         counts = list(self.counts.values())
         return sum(each.shown * each.cells for each in counts), sum(each.total * each.cells for each in counts)
 
     def cells_in_words(self) -> str:
-        """How many cells have ended."""
+        """Returns a text with the number of cells that have ended."""
         return f"{self.cells - len(self._open):,} of {self.cells:,} cells"
 
     def left(self) -> float | None:
@@ -181,7 +181,7 @@ class Counting(Progress):
         return None if self._ends is None else max(0.0, self._ends - time.monotonic())
 
     def _end(self) -> float | None:
-        """When the run ends, if all goes on as it did.
+        """Returns the time at which the run is expected to end.
 
         A pass that has not begun takes as long as others of the same models. As long as there are none, or more will be
         computed from what this run stores, nobody knows.

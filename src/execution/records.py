@@ -19,7 +19,7 @@ from testbed.tracing.access_log import EXISTS, FILE, FOLDER, LINK, MODULE, VARIA
 Record = dict[str, Any]
 
 
-class Records:
+class RunRecords:
     """The records of a run's cells.
 
     Args:
@@ -84,7 +84,7 @@ class Records:
         self.store.records.add({evaluation_id: record}, replace=True)
 
     def differences(self, evaluation_id: int) -> list[str]:
-        """What is not as it was for another run, which has completed an evaluation."""
+        """Returns the differences from the run that has completed an evaluation."""
         stored = [each.content for each in self.store.records.of([evaluation_id])[evaluation_id] if each.metrics]
         return min((self.today.differences(each) for each in stored), key=len, default=[])
 
@@ -113,7 +113,7 @@ class Records:
         return self._digests[id(record)]
 
     def _uses_of(self, cell: Cell) -> set[Use]:
-        """What a cell depends on."""
+        """Returns everything that a cell depends on."""
         files = cell.files.union(*(judge.files for judge in cell.judges))
         found = self._uses.of(files, _owners(cell))
         for source in (*cell.sources, cell.stored, *cell.partly):
@@ -125,7 +125,7 @@ class Records:
 
 
 def _uses_in(record: Mapping[str, Any]) -> set[Use]:
-    """What a record says that something depends on."""
+    """Returns the uses that a record contains."""
     return {
         (part, name)
         for part in (FILE, FOLDER, EXISTS, LINK, MODULE, VARIABLE, LIBRARY)

@@ -7,11 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from testbed.claims.agreement import Comparison
 from testbed.entities import Certificate
-from testbed.graph.cells import LeftOuts
-from testbed.planning.left_out import left_out_of_all
-from testbed.planning.plan import Plan
+from testbed.graph.cells import LeftOuts, Plan, left_out_of_all
 
 
 @dataclass
@@ -32,7 +29,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckResult:
     """The outcome of a check of a stored evaluation.
 
     Attributes:
@@ -54,7 +51,7 @@ class Checked:
 
 @dataclass
 class Times:
-    """Where the time of a pass went.
+    """The time that a pass took, by stage.
 
     Attributes:
         label: What the pass is about.
@@ -88,7 +85,7 @@ class Report:
     Attributes:
         stored_bytes: The number of bytes of outputs stored.
         reused: The number of samples × cells reused from an earlier run.
-        comparisons: The metrics of its cells, computed or reused, beside what is published about them.
+        hooks: Name of a hook → what it returned at the end of the run.
         checks: The outcomes of checks of stored evaluations.
         unstored: Of an interrupted run, why some of what it computed is not stored; empty if all of it is.
         dtype: The precision of the models.
@@ -100,8 +97,8 @@ class Report:
     passes: int = 0
     stored_bytes: int = 0
     reused: int = 0
-    comparisons: list[Comparison] = field(default_factory=list)
-    checks: list[Checked] = field(default_factory=list)
+    hooks: dict[str, Any] = field(default_factory=dict)
+    checks: list[CheckResult] = field(default_factory=list)
     interrupted: bool = False
     unstored: str = ""
     dtype: str = "float32"
@@ -128,7 +125,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether every supported cell has a result that no check contradicts, and any cell has one."""
+        """Returns whether all supported cells, at least one, have results that no check contradicts."""
         replaced = {each.evaluation_id for each in self.of("stored")}
         contradicted = [each for each in self.checks if each.result == "differs" and each.evaluation in replaced]
         nothing = bool(self.of("unsupported")) and not self.finished

@@ -19,7 +19,7 @@ SPLIT_AFTER = 2
 
 
 @dataclass(frozen=True)
-class GivenUp:
+class AbandonedCell:
     """A cell that cannot be finished."""
 
     evaluation_id: int
@@ -113,11 +113,11 @@ class Scheduler:
         self._begun[worker] = shard_id
 
     def holds_shards(self, worker: int) -> bool:
-        """Whether a worker has shards whose outputs are not stored yet."""
+        """Returns whether a worker has shards whose outputs are not stored yet."""
         return any(owner == worker for owner, _ in self._under_way.values())
 
     def computes(self, worker: int) -> bool:
-        """Whether a worker has begun a shard whose outputs are not stored yet."""
+        """Returns whether a worker has begun a shard whose outputs are not stored yet."""
         return self._under_way.get(self._begun.get(worker, -1), (None,))[0] == worker
 
     @property
@@ -166,7 +166,7 @@ class Scheduler:
         return list(self._held)
 
     def resume(self, shards: Iterable[Shard]) -> None:
-        """Lets shards that were held be taken again."""
+        """Makes held shards available again."""
         chosen = {shard.id for shard in shards}
         for shard in self._held:
             if shard.id in chosen:
@@ -181,7 +181,7 @@ class Scheduler:
         return [evaluation_id for shard in shards for evaluation_id in self._close(shard)]
 
     def is_first(self, pass_id: int) -> bool:
-        """Whether a pass waits for its first shard, before others may be computed at the same time."""
+        """Returns whether a pass waits for its first shard, before others may be computed in parallel."""
         return pass_id in self._alone
 
     def completed(self, evaluation_id: int) -> None:
@@ -199,14 +199,14 @@ class Scheduler:
         cells = [cell.evaluation_id for pass_id in hopeless for cell in self.passes[pass_id].cells]
         return [each for each in cells if each not in self._failed]
 
-    def worker_lost(self, worker: int) -> list[GivenUp]:
+    def worker_lost(self, worker: int) -> list[AbandonedCell]:
         """Requeues the shards of a dead worker; returns the cells that are given up.
 
         Only the shard that it was computing counts as a failed attempt.
         """
         lost = [shard for owner, shard in self._under_way.values() if owner == worker]
         begun = self._begun.pop(worker, None)
-        given_up: list[GivenUp] = []
+        given_up: list[AbandonedCell] = []
         for shard in reversed(lost):
             del self._under_way[shard.id]
             shard.careful = True
@@ -216,7 +216,7 @@ class Scheduler:
             elif shard.attempts >= MAX_ATTEMPTS and (len(shard.cells) == 1 or self._is_one(shard)):
                 self._close(shard)
                 reason = f"the worker died {shard.attempts} times {self._where(shard)}"
-                given_up += [GivenUp(evaluation_id, reason) for evaluation_id in shard.cells]
+                given_up += [AbandonedCell(evaluation_id, reason) for evaluation_id in shard.cells]
                 self._failed.update(shard.cells)
             elif shard.attempts >= SPLIT_AFTER and len(shard.cells) > 1 and not self._is_one(shard):
                 self._waiting[shard.pass_id].extendleft(self._split(shard))
@@ -226,12 +226,12 @@ class Scheduler:
 
     @property
     def idle(self) -> bool:
-        """Whether no shard is waiting or in progress."""
+        """Returns whether no shard is waiting or in progress."""
         return not self._under_way and not any(self._prune(shards) for shards in self._waiting.values())
 
     @property
     def finished(self) -> bool:
-        """Whether no shard is waiting, held or in progress."""
+        """Returns whether no shard is waiting, held or in progress."""
         return self.idle and not self.held
 
     def fresh_id(self) -> int:
@@ -240,7 +240,7 @@ class Scheduler:
         return self._next_id - 1
 
     def _is_one(self, shard: Shard) -> bool:
-        """Whether a shard is the same work for each of its cells: items."""
+        """Returns whether a shard is the same work for each of its cells: items."""
         return self.passes[shard.pass_id].of_items
 
     def _where(self, shard: Shard) -> str:

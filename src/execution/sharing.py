@@ -1,15 +1,24 @@
-"""Sharing work with other runs on the same store: what another one computes or has stored is not computed again."""
+"""A run among others on the same store: its presence there, and the shards that it shares with them."""
 
 from __future__ import annotations
 
+import logging
+import shlex
+import sys
+import threading
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
+from types import TracebackType
 
+from testbed.db.parts.leases import BEAT_SECONDS
 from testbed.db.ranges import Ranges, lacking, merged
 from testbed.db.store import Store
 from testbed.execution.progress import Progress
 from testbed.execution.scheduler import Scheduler
 from testbed.graph.passes import Pass, Shard
+from testbed.redaction import HIDDEN, redacted_word
+
+log = logging.getLogger("testbed")
 
 
 class Sharing:
@@ -45,7 +54,7 @@ class Sharing:
         return False, self.scheduler.replace(shard.id, free, held)
 
     def resume(self) -> tuple[bool, list[int]]:
-        """Lets shards be taken again that other runs no longer compute, and drops those that they have stored.
+        """Releases shards that other runs no longer compute, and drops those that they have stored.
 
         Returns:
             Whether there were any, and the evaluations without remaining shards.
@@ -96,7 +105,7 @@ class Sharing:
         self.progress.advance(shard.pass_id, shard.counted - sum(each.counted for each in exclude))
 
     def _ranges(self, shard: Shard) -> tuple[list[Shard], list[Shard]]:
-        """What is this run's of a shard of samples, and what other runs compute."""
+        """Splits a shard of samples into what this run computes and what other runs compute."""
         leased = self.store.leases.lease(shard.cells, shard.start, shard.stop, self.scheduler.is_first(shard.pass_id))
         self._tell(leased.runs)
         return self._parts(shard, leased.free), self._parts(shard, leased.held)
@@ -121,7 +130,7 @@ class Sharing:
         ]
 
     def _items(self, one_pass: Pass, shard: Shard) -> tuple[list[Shard], list[Shard]]:
-        """What is this run's of a shard of requests, and what other runs compute."""
+        """Splits a shard of requests into what this run computes and what other runs compute."""
         anew = one_pass.models[0] in self.anew
         free, held = self.store.leases.lease_items(one_pass.node, shard.requests, anew)
         own, others = set(free), set(held)
@@ -133,7 +142,7 @@ class Sharing:
         return parts[0], parts[1]
 
     def _tell(self, runs: Set[int]) -> None:
-        """Tells the user once of every other run."""
+        """Notifies the user of every other run, once."""
         if runs <= self._told:
             return
         for run in self.store.leases.runs(runs - self._told):
@@ -144,7 +153,53 @@ class Sharing:
 
 
 def _same(part: Shard, shard: Shard) -> bool:
-    """Whether a part of a shard is all of it."""
+    """Returns whether a part of a shard is the whole shard."""
     if shard.requests:
         return part.requests == shard.requests
     return (part.start, part.stop, set(part.cells)) == (shard.start, shard.stop, set(shard.cells))
+
+
+class Presence:
+    """While this context is open, other runs see that this one is alive, and what it has leased.
+
+    Attributes:
+        outcome: How the run has ended; see `testbed.db.parts.leases.RunInfo`.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.outcome = "failed"
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="presence", daemon=True)
+
+    def __enter__(self) -> Presence:
+        self.store.leases.begin_run(" ".join(map(_shown, sys.argv)))
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+        try:
+            failed = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+            self.store.leases.end_run(self.outcome if error is None else failed)
+        except Exception:  # such as a store that is full; the leases expire without it
+            if error is None:
+                raise
+            log.debug("the end of the run cannot be stored", exc_info=True)
+
+    def _beat(self) -> None:
+        while not self._ended.wait(BEAT_SECONDS):
+            try:
+                self.store.leases.beat()
+            except Exception:  # a server that restarts, a file that is locked for long; the next one may get through
+                log.debug("the run's sign of life cannot be stored", exc_info=True)
+
+
+def _shown(word: str) -> str:
+    """A word of a command line as a shell takes it, without passwords; what stands for them needs no quotes."""
+    word = redacted_word(word)
+    bare = word.replace(HIDDEN, "")
+    return word if bare and shlex.quote(bare) == bare else shlex.quote(word)

@@ -1,15 +1,14 @@
-"""What a run does when its workers tell it something: that they want work, have stored outputs, or cannot go on."""
+"""The run's reactions to workers: requests for work, stored outputs, failures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from testbed.execution.items import LateItems
-from testbed.execution.outcomes import ENDED
 from testbed.execution.report import Times
 from testbed.execution.scheduler import Scheduler
 from testbed.execution.sharing import Sharing
-from testbed.execution.state import RunState, sources_in_run
+from testbed.execution.state import ENDED, RunState, sources_in_run
 from testbed.graph.cells import Cell
 from testbed.graph.passes import Pass, Shard, shards_of
 from testbed.tracing import access_log
@@ -104,7 +103,7 @@ class WorkerEvents:
         access_log.note(reads)
 
     def spent(self, pass_id: int, seconds: Mapping[str, float]) -> None:
-        """How long a worker took for its part of a pass, by stage."""
+        """Adds the time that a worker spent on its part of a pass, by stage."""
         self.state.report.times.setdefault(pass_id, Times(self._passes[pass_id].label)).add(seconds)
 
     def cell_failed(self, evaluation_id: int, reason: str, status: str = "failed") -> None:
@@ -136,14 +135,14 @@ class WorkerEvents:
             self.outcomes.finish(evaluation_id, self._cells[evaluation_id])
 
     def complete_outputs(self, evaluation_id: int) -> None:
-        """Lets begin what has waited for the outputs of an evaluation, and scores it or has its items computed."""
+        """Starts what has waited for the outputs of an evaluation, and scores it or computes its items."""
         self._scheduler.completed(evaluation_id)
         cell = self._cells[evaluation_id]
         self.outcomes.outputs_stored(cell)
         self._score(cell, evaluation_id)
 
     def end(self) -> None:
-        """Says of the cells that still wait for others why they cannot begin."""
+        """Reports why waiting cells cannot start."""
         for cell in self._derived:
             self.state.begin_derived(cell)
 

@@ -1,1 +1,1 @@
-"""What is computed: nodes, passes over what is read together, and the shards that workers take."""
+"""The graph of a run: nodes, passes over inputs that are read together, and the shards that workers take."""

@@ -1,4 +1,4 @@
-"""What tasks build their nodes with."""
+"""Builds the nodes of a task."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ class Graph:
         Args:
             prompt: Makes the turns of the user from a `Row`: a list of lists of texts and `Picture`.
             config: How text is generated.
-            data_set: The name of the data set, which models with prompts of their own are told.
+            data_set: The name of the data set, passed to models with prompts of their own.
             forced: Whether these take this prompt all the same.
         """
         return Rows(RowAnswers(config, prompt, data_set, forced))
 
     def outputs_of(self, setting: str) -> OutputsOf:
-        """What the model under test said, or computed, on another setting, which must have these samples."""
+        """Returns the outputs of the model under test on another setting, which must have these samples."""
         return OutputsOf(setting)
 
     def image_embeddings(self, of: str = "", by: str = "") -> OutputsOf:

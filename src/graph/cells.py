@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from testbed.data.left_out import LeftOut
+from testbed.data.class_lists import differences
+from testbed.data.left_out import LeftOut, merged
 from testbed.data.source import Source
 from testbed.entities import DatasetInfo, Evaluation
 from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -18,12 +20,15 @@ from testbed.models.base.capability import DEVICE
 from testbed.models.base.weights import Weights
 from testbed.models.loading.class_reading import ClassReading
 from testbed.models.model_base import ModelDefinition
+from testbed.registry.references import SettingReference
+
+LEFT_OUT = "left_out"  # of the environment of an evaluation
 
 LeftOuts = Mapping[str, Sequence[LeftOut]]
 
 
 class Action(StrEnum):
-    """What a run does with a cell."""
+    """The action of a run for a cell."""
 
     DONE = "done"
     DERIVE = "derive"
@@ -62,7 +67,7 @@ class OpenedSetting:
         dataset: The samples at these positions.
         files: The source files of the data set's definition.
         remarks: What is lost where the samples are read, and which of them are the same.
-        read: How its classes are read as outputs of the model; None where their order tells.
+        read: How its classes are read as outputs of the model; None if their order decides.
     """
 
     setting: EvalSetting
@@ -183,12 +188,12 @@ class Cell:
 
     @property
     def takes_outputs(self) -> bool:
-        """Whether its outputs are computed from those of other cells."""
+        """Returns whether its outputs are computed from those of other cells."""
         return self.rows is not None and self.rows.reads is Reads.OUTPUTS
 
     @property
     def computed(self) -> bool:
-        """Whether the run computes outputs for it."""
+        """Returns whether the run computes outputs for it."""
         return self.action is Action.RUN and self.rows is not None
 
     @property
@@ -210,3 +215,81 @@ class Cell:
         if opened is not None and opened.identity is not None:  # thousands of cells share it
             return precise_identity(opened.identity, self.identity["dtype"])
         return model_identity(self.identity)
+
+
+@dataclass
+class Plan:
+    """The cells of a run and what is to be done about each.
+
+    Attributes:
+        cells: What was asked for.
+        others: The other cells of the graph: those whose outputs these take.
+        stale_candidates: Stored evaluations that it builds on and that a run checks first (of a dry run alone).
+        passes: What a run reads, pass by pass (of a dry run alone).
+    """
+
+    cells: list[Cell] = field(default_factory=list)
+    others: list[Cell] = field(default_factory=list)
+    stale_candidates: list[Any] = field(default_factory=list)
+    passes: list[Any] = field(default_factory=list)
+
+    def of(self, *actions: Action) -> list[Cell]:
+        """The cells with one of these actions, in order."""
+        return [cell for cell in self.cells if cell.action in actions]
+
+    def counts(self) -> dict[Action, int]:
+        """Counts the cells by action."""
+        counted = Counter(cell.action for cell in self.cells)
+        return {action: counted[action] for action in Action if counted[action]}
+
+    def needed(self) -> list[Cell]:
+        """The cells whose outputs must be computed though nobody asked for them, those first that others take from."""
+        asked = {id(cell) for cell in self.cells}
+        found: dict[int, Cell] = {}
+
+        def visit(cell: Cell) -> None:
+            for source in cell.sources:
+                if isinstance(source, Cell):
+                    visit(source)
+                    if id(source) not in asked:
+                        found[id(source)] = source
+
+        for cell in self.of(Action.RUN, Action.DERIVE, Action.SCORE):
+            visit(cell)
+        return list(found.values())
+
+    def computed(self) -> list[Cell]:
+        """All cells whose outputs are computed."""
+        return [cell for cell in (*self.needed(), *self.cells) if cell.computed]
+
+    def derived(self) -> list[Cell]:
+        """The cells that take the outputs of another one."""
+        return [cell for cell in self.of(Action.RUN, Action.DERIVE, Action.SCORE) if not cell.computed]
+
+
+def left_out_of(own: OpenedSetting, others: Iterable[OpenedSetting]) -> LeftOuts:
+    """Returns what is left out of the data sets of a cell, including those it is fitted on, by setting."""
+    found = {_named(own): (*own.source.left_out, *own.remarks)}
+    for other in others:
+        differing = differences(own.dataset, other.dataset)
+        found[_named(other)] = merged((*other.source.left_out, *other.remarks, *differing))
+    return {name: each for name, each in found.items() if each}
+
+
+def left_out_of_all(cells: Iterable[Cell]) -> LeftOuts:
+    """Returns what is left out of the samples of cells, each data set once."""
+    return {name: each for cell in cells for name, each in cell.left_out.items()}
+
+
+def left_out_lines(found: LeftOuts) -> list[str]:
+    """A line for each data set and reason, for people."""
+    return [f"Data of {name}: {each}" for name, parts in found.items() for each in parts]
+
+
+def left_out_as_object(found: LeftOuts) -> dict[str, list[dict[str, Any]]]:
+    """For JSON: setting → what is left out."""
+    return {name: [each.as_object() for each in parts] for name, parts in found.items()}
+
+
+def _named(opened: OpenedSetting) -> str:
+    return str(SettingReference.parse(opened.setting.image_set).setting)

@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
+from pathlib import Path
 from typing import Any
 
+import testbed
+from testbed.data.decode import decoder
+from testbed.errors import IdentityError
 from testbed.graph.cells import Cell, ItemNode, OpenedModel, OpenedSetting
-from testbed.graph.decoding import pixels_key
 from testbed.graph.nodes import Reads, Rows
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import ROUNDS, Pass, PassCell, chunk_size
-from testbed.identity.describe import digest
+from testbed.identity.describe import describe, digest
 from testbed.models.base.capability import NETWORK
+from testbed.provenance.libraries import NUMERIC
+from testbed.provenance.manifest import LIBRARY, Today
+
+_PACKAGE = Path(testbed.__file__).resolve().parent
 
 MIN_CHUNK = 256  # samples whose outputs are stored together, at least: databases like few and large values
 GENERATED_CHUNK = 32  # the same for generated text, which takes its time and is shared out among workers
@@ -46,7 +54,7 @@ class Member:
 
     @property
     def rows(self) -> Rows:
-        """What is computed."""
+        """Returns the rows that are computed."""
         assert self.cell.rows is not None
         return self.cell.rows
 
@@ -250,5 +258,32 @@ def item_pass(number: int, members: Sequence[tuple[Cell, ItemNode]], options: Ru
 
 
 def _rounds(resource: str) -> int:
-    """How many batches of messages a model takes at once."""
+    """Returns how many batches of messages a model takes at once."""
     return ROUNDS if resource == NETWORK else 1
+
+
+def pixels_key(transform: Any, setting_transform: Any) -> str | None:
+    """A name for the pixels that a model's transform makes of images, which outlasts this run.
+
+    It changes with the versions of libraries and with testbed's own code.
+
+    Args:
+        transform: The model's.
+        setting_transform: The setting's, which comes first; or None.
+
+    Returns:
+        The name; None where users' own code takes part, which may depend on more than its text.
+    """
+    files: set[str] = set()
+    try:
+        described = describe([transform, setting_transform], files)
+    except IdentityError:
+        return None
+    if not all(Path(file).is_relative_to(_PACKAGE) for file in files):
+        return None
+    return digest([decoder(), described, _surroundings()])
+
+
+@cache
+def _surroundings() -> Any:
+    return Today().record_of((LIBRARY, name) for name in NUMERIC)[LIBRARY]

@@ -41,7 +41,7 @@ class MessageOp(Op):
 
     @abstractmethod
     def read(self, source: Source | None, position: int, setting: EvalSetting, sees_images: bool) -> Any:
-        """What is read for a sample, in any thread.
+        """Reads what a sample needs, in any thread.
 
         Raises:
             SampleError: If it cannot be read.
@@ -49,11 +49,11 @@ class MessageOp(Op):
 
     @abstractmethod
     def changed(self, content: Any, sample: str, change: Change) -> Any:
-        """What was read, with its images changed."""
+        """Returns what was read, with its images changed."""
 
     @abstractmethod
     def turns(self, setting: EvalSetting, loaded: Any, sample: str, content: Any) -> Sequence[Message]:
-        """What the user says, in order; each but the first one is said after the answer to the one before."""
+        """Returns the user's turns in order; each but the first one follows the answer to the one before."""
 
     def spec(
         self, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None, seed: int
@@ -126,7 +126,7 @@ class RowAnswers(MessageOp):
         """The row; without its pictures for a model that sees none."""
         if not isinstance(source, RowSource):
             found = "no data set" if source is None else f"the data set {source.name}"
-            raise DefinitionError(f"{setting.name} asks questions from a table; {found} is none")
+            raise DefinitionError(f"{setting.name} asks questions from a table, but has {found}")
         if not sees_images:
             return Row(source.ids[position], source.targets[position])
         row = source.row(position)

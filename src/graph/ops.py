@@ -20,13 +20,18 @@ ANSWER_REVISION = 1  # of how messages are sent; raised when the same messages g
 
 
 def image_spec(setting: EvalSetting, seed: int) -> dict[str, Any]:
-    """What determines the pixels that a model sees: decoder, transform, perturbations and their random numbers."""
+    """Describes what determines the pixels that a model sees: decoder, transform, perturbations, random numbers."""
     spec: dict[str, Any] = {"decoder": decoder(), "transform": setting.transform}
     if setting.perturbation:
         spec["perturbation_cpu"] = setting.perturbation_fn_cpu
         spec["perturbation_gpu"] = setting.perturbation_fn_gpu
         spec["noise"] = [setting.perturbation.noise_key, seed]
     return spec
+
+
+def embedding_spec(setting: EvalSetting, seed: int) -> dict[str, Any]:
+    """Describes what determines the embeddings of a setting's images, besides model and images."""
+    return {"task": "image_embedding", **image_spec(setting, seed)}
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class TextEmbeddings(ItemOp):
 
 
 def refusals_of(node: str) -> str:
-    """Where the refusals of a model are stored that has answered, or not, the requests of a node of `Answers`.
+    """Returns the node that stores the refusals of requests of a node of `Answers`.
 
     They are apart from answers: another evaluation with the same request asks once more.
     """

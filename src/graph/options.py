@@ -37,7 +37,7 @@ class RunOptions:
         channels_last: Whether images and weights lie in memory with the channels last; recorded likewise.
         decoded_cache: Bytes of disk for decoded and transformed images, in the cache folder of each machine; 0: none.
         profile: Whether to measure where time goes; stored with the evaluations.
-        verbose: Whether workers tell where errors come from.
+        verbose: Whether workers report where errors come from.
         executor: Where cells are computed: ``"processes"``, ``"inline"`` (in this process), ``"ray"``, or an installed
             one.
         ray_address: The Ray cluster, such as ``"10.0.0.1:6379"``; None: the one of this machine, else a new one.

@@ -58,7 +58,7 @@ class Pass:
         node: The name under which its items are stored.
         resource: What it takes: a device, or only a network.
         alone: Whether its first shard is computed before workers take others: it makes a head or a probe that all need.
-        pixels: The name of the cache of its decoded images; see `testbed.graph.decoding`. Empty for none.
+        pixels: The name of the cache of its decoded images; see `testbed.graph.fuse`. Empty for none.
         digests: The content of each sample, where there is such a cache.
     """
 
@@ -79,7 +79,7 @@ class Pass:
 
     @property
     def of_items(self) -> bool:
-        """Whether it computes items: its requests may not be known yet."""
+        """Returns whether it computes items: its requests may not be known yet."""
         return self.op is not None
 
     @property
@@ -94,7 +94,7 @@ class Pass:
 
     @property
     def label(self) -> str:
-        """What the pass is about, for people."""
+        """Describes the pass for people."""
         return f"{_some(self.models, 'models')} × {_some(self.settings, 'settings')}"
 
 
@@ -137,18 +137,18 @@ class Shard:
 
     @property
     def count(self) -> int:
-        """How many samples are computed."""
+        """Returns the number of samples that are computed."""
         return self.size - len(self.given)
 
     @property
     def counted(self) -> float:
-        """As how many samples it counts in the progress of its pass."""
+        """Returns the number of samples that it counts for in the progress of its pass."""
         return self.count * self.share
 
 
 @dataclass(frozen=True)
 class Job:
-    """What every worker of a run knows.
+    """The data that every worker of a run gets.
 
     Attributes:
         db_url: The store, in full: a worker must not depend on its own variables or working folder.
@@ -234,7 +234,7 @@ def shards_of(
 
 
 def _share_counts(shards: Sequence[Shard]) -> None:
-    """Has each sample count once, though several shards are of it: of cells that lack different ranges."""
+    """Sets shares so that each sample counts once, even if several shards contain it."""
     times = Counter(position for shard in shards for position in shard.positions)
     for shard in shards:
         if shard.count:

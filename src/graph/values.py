@@ -92,5 +92,5 @@ class Values:
         return [each if each is not None and is_answer(each) else None for each in self.replies(role, messages)]
 
     def replies(self, role: str, messages: Sequence[Message]) -> list[dict[str, Any] | None]:
-        """As `answers`, with refusals: their ``text`` is None, and their ``finish_reason`` says why."""
+        """Returns the answers like `answers`, and refusals: ``text`` is None, and ``finish_reason`` has the reason."""
         return [None] * len(messages)

@@ -1,1 +1,1 @@
-"""What a run has to do: definitions are opened, cells identified and looked up in the store."""
+"""Planning: definitions are opened, cells identified and looked up in the store."""

@@ -14,7 +14,9 @@ from testbed.errors import IdentityError, TestbedError, UnsupportedError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.build import Graph
 from testbed.graph.cells import Action, Cell, ItemNode, OpenedModel, OpenedSetting
+from testbed.graph.item_nodes import SCORED_BY, as_recorded, view_of_reading
 from testbed.graph.nodes import FITTED, IMAGES, Built, Items, OutputsOf, Reads, Rows
+from testbed.graph.ops import embedding_spec
 from testbed.graph.options import RunOptions
 from testbed.graph.texts import text_language
 from testbed.identity.describe import SCHEME, describe, describe_fields, digest
@@ -23,11 +25,9 @@ from testbed.models.base.capability import EMBED_IMAGE, NETWORK
 from testbed.models.loading.class_reading import reading
 from testbed.models.made.derived import DerivedModel
 from testbed.models.model_base import ModelDefinition
-from testbed.planning.item_nodes import SCORED_BY, as_recorded, view_of_reading
 from testbed.planning.opening import Opener, attempt
 from testbed.registry.catalog import Catalog
 from testbed.registry.references import PRESENT
-from testbed.tasks.image_embedding import ImageEmbeddings
 from testbed.tasks.task_base import check_options, get_task, require
 from testbed.tracing import own_code
 
@@ -124,7 +124,7 @@ class Identifier:
     # Outputs ------------------------------------------------------------------------------------------------------
 
     def _specs(self, cell: Cell, model: OpenedModel, setting: OpenedSetting) -> tuple[Any, Any, str]:
-        """What determines the outputs, what determines the metrics, and the precision of the outputs."""
+        """Describes what determines the outputs, what determines the metrics, and the precision of the outputs."""
         assert cell.built is not None
         definition = setting.setting
         made_for, rows = self._origin(cell.built, model, definition)
@@ -156,7 +156,7 @@ class Identifier:
     def _forward(
         self, definition: EvalSetting, outputs: Rows, model: OpenedModel, setting: OpenedSetting
     ) -> dict[str, Any]:
-        """What determines the outputs; those of another cell are described by that one's definition."""
+        """Describes what determines the outputs; those of another cell are described by its definition."""
         names = setting.dataset.class_names
         forward = outputs.op.spec(model.definition, definition, names, self.options.seed)
         derived = setting.read is not None and outputs.op.reads is Reads.OUTPUTS  # of logits that are seen already
@@ -169,16 +169,16 @@ class Identifier:
         return forward
 
     def _outputs(self, role: str, taken: OutputsOf, model: OpenedModel) -> str | None:
-        """What determines the outputs of another cell; with samples and classes, where something is fitted to them."""
+        """Describes what determines the outputs of another cell; with samples and classes if something is fitted."""
         cell = self._cell_of(taken.by or model.definition.name, taken.setting)
         if cell.action in (Action.FAILED, Action.UNSUPPORTED):
             raise TestbedError(f"{cell.name}, which it needs, cannot be run: {cell.reason}")
         return cell.fingerprint if role == FITTED else cell.forward
 
     def _embedded(self, images: OutputsOf, dataset: DatasetInfo, model: OpenedModel) -> list[str]:
-        """What determines the embeddings of other images than the cell's own, targets included."""
+        """Describes what determines the embeddings of images other than the cell's own, including targets."""
         setting = self.catalog.get_eval_setting(images.setting)
-        return [dataset.fingerprint, image_fingerprint(model.definition, setting, self.options.seed)]
+        return [dataset.fingerprint, image_fingerprint(setting, self.options.seed)]
 
     # What outputs are scored with ---------------------------------------------------------------------------------
 
@@ -248,14 +248,14 @@ def _model(model: OpenedModel) -> dict[str, Any]:
 
 
 def _network(model: OpenedModel) -> dict[str, Any]:
-    """What the weights' identity is a digest of, where that is a loaded network's: to compare it with another one."""
+    """Returns the content of a loaded network's identity, to compare it with another one; None for others."""
     if model.weights is None or model.weights.state is None:
         return {}
     return {"network": {"state": model.weights.state, "structure": model.weights.structure}}
 
 
 def view_of(setting: EvalSetting, files: set[str] | None = None) -> dict[str, Any]:
-    """What determines a setting's metrics besides the stored values; of a user's own task, its code too.
+    """Describes what determines a setting's metrics besides the stored values, with the code of a user's task.
 
     Args:
         setting: The setting.
@@ -271,6 +271,6 @@ def others(rows: Rows) -> dict[str, OutputsOf]:
     return {role: each for role, each in rows.inputs.items() if role != IMAGES and each.node}
 
 
-def image_fingerprint(model: ModelDefinition, setting: EvalSetting, seed: int) -> str:
+def image_fingerprint(setting: EvalSetting, seed: int) -> str:
     """The digest of what determines the embeddings of a setting's images, besides model and images."""
-    return digest(describe_fields(ImageEmbeddings().spec(model, setting, None, seed)))
+    return digest(describe_fields(embedding_spec(setting, seed)))

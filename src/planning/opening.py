@@ -15,18 +15,16 @@ from testbed.data.source import ImageSource, Source, dataset_of
 from testbed.entities import DatasetInfo, SampleInfo
 from testbed.errors import DataError, TestbedError, WeightsError
 from testbed.eval_settings.eval_setting_base import EvalSetting
-from testbed.graph.cells import LeftOuts, OpenedModel, OpenedSetting
+from testbed.graph.cells import LeftOuts, OpenedModel, OpenedSetting, left_out_of
 from testbed.graph.nodes import OutputsOf
 from testbed.graph.options import RunOptions
 from testbed.identity.describe import describe, describe_fields, digest
 from testbed.identity.fingerprints import weights_identity
 from testbed.models.base.weights import Weights
 from testbed.models.model_base import ModelDefinition
-from testbed.planning.left_out import left_out_of
 from testbed.provenance.remembered import RememberedWeights
 from testbed.registry.catalog import Catalog
 from testbed.registry.table import Registry
-from testbed.tasks import image_embedding
 from testbed.tasks.task_base import get_task
 from testbed.tracing import access_log, own_code
 
@@ -89,7 +87,7 @@ class Opener:
         return in_classes_of(own.dataset, datasets)
 
     def left_out(self, own: OpenedSetting, others: Mapping[str, OutputsOf]) -> LeftOuts:
-        """What the data sets of a cell leave out; arguments as of `fitted_on`."""
+        """Returns what the data sets of a cell leave out; arguments as in `fitted_on`."""
         return left_out_of(own, self._opened(others).values())
 
     def _opened(self, others: Mapping[str, OutputsOf]) -> dict[str, OpenedSetting]:
@@ -159,7 +157,7 @@ class Opener:
         opened = OpenedSetting(
             setting, source, source_key, positions, dataset, remarks=(*told, *self._remarks[samples_key])
         )
-        if setting.task == image_embedding.task.name:
+        if get_task(setting.task).of_images_alone:
             opened = _only_images(opened)
         return replace(opened, files=frozenset(files | _origin(self.catalog.eval_settings, name)))
 
@@ -173,7 +171,7 @@ class Opener:
 
 
 def _made_of(parts: Sequence[OpenedModel]) -> Weights | None:
-    """What a model is made of, in place of its weights; None if some of these are not downloaded yet."""
+    """Returns the weights that a model is made of; None if some of them are not downloaded yet."""
     if any(each.identity is None for each in parts):
         return None
     size = max(each.weights.size_bytes if each.weights else 0 for each in parts)
@@ -181,7 +179,7 @@ def _made_of(parts: Sequence[OpenedModel]) -> Weights | None:
 
 
 def attempt(open_it: Callable[[], T]) -> T | str:
-    """What a function returns, or the reason why it failed."""
+    """Returns the value of a function, or the reason why it failed."""
     try:
         return open_it()
     except TestbedError as error:

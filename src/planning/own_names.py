@@ -41,7 +41,7 @@ def with_short_names(
         wanted: The name of the only model in a file, if the user chose one.
 
     Returns:
-        The names by which the models are evaluated, the inputs that know them, and what to tell the user.
+        The names by which the models are evaluated, the inputs that include them, and lines for the user.
 
     Raises:
         DefinitionError: If the chosen name is taken, or there is not one model that it could belong to.
@@ -192,6 +192,6 @@ def _before(own: OwnName) -> str:
 
 
 def _has_moved(before: OwnName, own: OwnName) -> bool:
-    """Whether a file is the one of a name whose own place is empty now."""
+    """Checks whether a file is the one that a name stands for, if its former place is empty now."""
     same = before.content != "" and before.content == own.content and _before(before) == _before(own)
     return same and not os.path.exists(_path(before))

@@ -3,79 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from testbed.db.parts.records import SET_ASIDE
 from testbed.db.store import Store
 from testbed.entities import DatasetInfo, Evaluation, current
-from testbed.graph.cells import Action, Cell, Edge
+from testbed.graph.cells import Action, Cell, Edge, Plan
 from testbed.graph.nodes import OutputsOf
 from testbed.graph.options import RunOptions
-from testbed.graph.reuse import StoredOutputs
+from testbed.graph.stored import COMPUTED_FROM, StoredOutputs, when_begun
 from testbed.identity.alike import IdentityComparison
-from testbed.planning.cell_record import COMPUTED_FROM, when_begun
 from testbed.planning.identify import Identifier, image_fingerprint, others
 from testbed.planning.opening import Opener
 from testbed.registry.catalog import Catalog
 from testbed.registry.references import DISTINCT, IMAGE_EMBEDDINGS, SettingReference
-from testbed.tasks import image_embedding
+from testbed.tasks.task_base import get_task
 from testbed.tracing import access_log
 
 UNUSABLE = (Action.FAILED, Action.UNSUPPORTED)
 # Why a cell is run though its evaluation is stored, by the status of that.
-
-
-@dataclass
-class Plan:
-    """The cells of a run and what is to be done about each.
-
-    Attributes:
-        cells: What was asked for.
-        others: The other cells of the graph: those whose outputs these take.
-        stale_candidates: Stored evaluations that it builds on and that a run checks first (of a dry run alone).
-        passes: What a run reads, pass by pass (of a dry run alone).
-    """
-
-    cells: list[Cell] = field(default_factory=list)
-    others: list[Cell] = field(default_factory=list)
-    stale_candidates: list[Any] = field(default_factory=list)
-    passes: list[Any] = field(default_factory=list)
-
-    def of(self, *actions: Action) -> list[Cell]:
-        """The cells with one of these actions, in order."""
-        return [cell for cell in self.cells if cell.action in actions]
-
-    def counts(self) -> dict[Action, int]:
-        """How many cells have each action."""
-        counted = Counter(cell.action for cell in self.cells)
-        return {action: counted[action] for action in Action if counted[action]}
-
-    def needed(self) -> list[Cell]:
-        """The cells whose outputs must be computed though nobody asked for them, those first that others take from."""
-        asked = {id(cell) for cell in self.cells}
-        found: dict[int, Cell] = {}
-
-        def visit(cell: Cell) -> None:
-            for source in cell.sources:
-                if isinstance(source, Cell):
-                    visit(source)
-                    if id(source) not in asked:
-                        found[id(source)] = source
-
-        for cell in self.of(Action.RUN, Action.DERIVE, Action.SCORE):
-            visit(cell)
-        return list(found.values())
-
-    def computed(self) -> list[Cell]:
-        """All cells whose outputs are computed."""
-        return [cell for cell in (*self.needed(), *self.cells) if cell.computed]
-
-    def derived(self) -> list[Cell]:
-        """The cells that take the outputs of another one."""
-        return [cell for cell in self.of(Action.RUN, Action.DERIVE, Action.SCORE) if not cell.computed]
 
 
 class Planner:
@@ -173,7 +122,7 @@ class Planner:
         )
         if isinstance(own, str) or isinstance(other, str) or isinstance(opened, str) or own.setting.perturbation:
             return False
-        prints = [image_fingerprint(opened.definition, each.setting, self.options.seed) for each in (own, other)]
+        prints = [image_fingerprint(each.setting, self.options.seed) for each in (own, other)]
         there = {sample.digest for sample in other.dataset.samples}
         return prints[0] == prints[1] and all(sample.digest in there for sample in own.dataset.samples)
 
@@ -279,7 +228,7 @@ class Planner:
             self._refuse_unread([cell for cell in cells if cell.action is Action.DONE])
 
     def _why_run(self, cell: Cell, evaluations: Sequence[Evaluation]) -> str:
-        """Why a cell is run though something is stored for it; empty where nothing is."""
+        """Explains why a cell is run although something is stored for it; empty if nothing is."""
         if cell.alike is not None:
             return ""
         if cell.stored is not None:
@@ -309,7 +258,7 @@ class Planner:
         return reported[0] if self._says_the_same(cell, self.store.evaluations.identity(reported[0])) else None
 
     def _is_of_kind(self, evaluation: Evaluation) -> bool:
-        """Whether an evaluation is one of this kind of run, and not outdated."""
+        """Checks whether an evaluation is of this kind of run, and not outdated."""
         return (
             evaluation.dtype == self.options.precision
             and evaluation.random_weights == self.options.random_weights
@@ -323,7 +272,7 @@ class Planner:
         )
 
     def _refuse_unread(self, cells: Sequence[Cell]) -> None:
-        """Under --strict, an evaluation some of whose samples could not be read is as good as none."""
+        """Rejects stored evaluations with unreadable samples under --strict."""
         assert self.store is not None
         unread = self.store.outputs.unreadable([cell.stored.id for cell in cells if cell.stored is not None])
         for cell in cells:
@@ -373,7 +322,7 @@ class Planner:
                     cell.action, cell.source, cell.reason = Action.DERIVE, source, ""
 
     def _again(self, cell: Cell) -> bool:
-        """Whether a cell is to be run even if it is stored."""
+        """Checks whether a cell is run even if it is stored."""
         return self.options.override and cell.owned
 
 
@@ -385,7 +334,7 @@ def _taken(cell: Cell) -> OutputsOf | None:
 
 
 def _embeds(cell: Cell) -> bool:
-    return cell.opened_setting is not None and cell.opened_setting.setting.task == image_embedding.task.name
+    return cell.opened_setting is not None and get_task(cell.opened_setting.setting.task).of_images_alone
 
 
 def _distinct(cell: Cell) -> int:
@@ -394,7 +343,7 @@ def _distinct(cell: Cell) -> int:
 
 
 def _repeats(cell: Cell) -> bool:
-    """Whether a cell has a sample more than once."""
+    """Checks whether a cell contains a sample more than once."""
     return _distinct(cell) < cell.size
 
 

@@ -29,16 +29,16 @@ def may_differ(samples: int, size: int) -> float:
 
 
 def enough(share: float) -> int:
-    """How many equal samples show that less than a share of all differ."""
+    """Returns how many equal samples show that less than a share of all differ."""
     return math.ceil(math.log(1 - _CONFIDENCE) / math.log(1 - share))
 
 
 def tolerance(precision: str) -> float:
-    """How much outputs may differ that were computed, and stored, at a precision; see `RunOptions.precision`."""
+    """Returns the relative difference allowed for outputs at a precision; see `RunOptions.precision`."""
     return max(TOLERANCE.get(each, TOLERANCE["float32"]) for each in precision.split("/"))
 
 
-class Comparison:
+class OutputComparison:
     """Compares stored and recomputed outputs sample by sample.
 
     Args:
@@ -80,7 +80,7 @@ class Comparison:
                 self.same_metrics = False
 
     def add_answers(self, before: Sequence[Any], now: Sequence[Any]) -> None:
-        """Compares answers to requests, which the metrics depend on besides the outputs; None is no answer."""
+        """Compares answers to requests, which the metrics depend on besides the outputs; None stands for no answer."""
         if any(old is not None and _said(old) != _said(new) for old, new in zip(before, now, strict=True)):
             self.same_metrics = False
 

@@ -1,4 +1,4 @@
-"""What the first samples of a setting in random order say of all of them, from what is stored."""
+"""Estimates for all samples of a setting from the first ones in random order, from stored scores."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Population:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class MeanEstimate:
     """The mean score of all samples of a setting, or the difference of two models' means, from some of the samples.
 
     Attributes:
@@ -79,7 +79,7 @@ class Estimate:
 
     @property
     def half_width(self) -> float:
-        """How far the mean of all may be from the value."""
+        """Returns the largest distance of the mean of all samples from the value."""
         return max(self.high - self.value, self.value - self.low)
 
 
@@ -90,7 +90,9 @@ class _Scores:
     dataset: DatasetInfo
 
 
-def mean_of(store: Store, evaluation: Evaluation, population: Population, metric: str | None, half: float) -> Estimate:
+def mean_of(
+    store: Store, evaluation: Evaluation, population: Population, metric: str | None, half: float
+) -> MeanEstimate:
     """The mean score, by bets that are best for an interval ± ``half``.
 
     Args:
@@ -98,10 +100,10 @@ def mean_of(store: Store, evaluation: Evaluation, population: Population, metric
         evaluation: On the first samples in random order, or on all.
         population: All samples.
         metric: The metric; None for the main one.
-        half: In points, or in the unit of a metric that is no fraction.
+        half: In points, or in the unit of a metric that is not a fraction.
 
     Raises:
-        StoreError: If the metric is no mean of scores in a range that is declared.
+        StoreError: If the metric is not a mean of scores with a declared range.
     """
     found = _scores(store, evaluation, metric)
     lowest, width = _range(found.spec)
@@ -112,8 +114,8 @@ def mean_of(store: Store, evaluation: Evaluation, population: Population, metric
 
 def gain_of(
     store: Store, evaluation: Evaluation, other: Evaluation, population: Population, metric: str | None
-) -> Estimate:
-    """How much better a model is than another one on the same samples: above 0 if it is; arguments as of `mean_of`."""
+) -> MeanEstimate:
+    """Returns how much better a model is than another one on the same samples; arguments as in `mean_of`."""
     first, second = _scores(store, evaluation, metric), _scores(store, other, metric)
     if first.spec.better is None or first.spec.better not in ("higher", LOWER):
         raise StoreError(f"whether a higher or a lower {first.spec.name} is better is not declared")
@@ -127,7 +129,7 @@ def gain_of(
 
 def _estimate(
     found: _Scores, values: Array, population: Population, targets: tuple[float, ...], lowest: float, width: float
-) -> Estimate:
+) -> MeanEstimate:
     units = None if population.units == population.size else population.units
     low = high = float(values.mean())
     if len(values) < population.size:
@@ -136,7 +138,7 @@ def _estimate(
         sums = np.add.reduceat(values, np.cumsum(sizes) - sizes)
         low, high = betting_interval(sums, population.size, targets, ALPHA, sizes, population.units, population.largest)
         units = None if units is None else len(sizes)
-    return Estimate(
+    return MeanEstimate(
         metric=found.spec.name,
         points=found.spec.unit == FRACTION,
         value=float(lowest + width * values.mean()),
@@ -161,7 +163,7 @@ def _scores(store: Store, evaluation: Evaluation, metric: str | None) -> _Scores
         raise StoreError(f"{where} has no metric {metric or ''}; {works}")
     if chosen.name not in means:
         raise StoreError(
-            f"the {'main ' if metric is None else ''}metric of {where}, {chosen.name}, is no mean of scores of the"
+            f"the {'main ' if metric is None else ''}metric of {where}, {chosen.name}, is not a mean of scores of the"
             f" samples, each by itself and in a known range, so no interval holds at all looks; {works}"
         )
     score = _OF.get(chosen.name, chosen.name)

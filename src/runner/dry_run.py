@@ -10,18 +10,17 @@ from testbed.db.store import Store
 from testbed.entities import Evaluation
 from testbed.errors import StoreError, TestbedError
 from testbed.execution.items import requests_from
-from testbed.graph.cells import Cell, ItemNode
+from testbed.graph.cells import Cell, ItemNode, Plan
 from testbed.graph.fuse import Member, make_passes
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Pass, shards_of
-from testbed.graph.reuse import given_outputs
+from testbed.graph.stored import given_outputs, read_outputs
 from testbed.inputs import active, using
-from testbed.planning.plan import Plan, Planner
+from testbed.planning.plan import Planner
 from testbed.provenance.manifest import Today
 from testbed.registry.catalog import Catalog
 from testbed.runner.greedy import with_stored_soups
 from testbed.runner.stale_candidates import find_stale_candidates
-from testbed.scoring.stored_values import read_outputs
 from testbed.tasks.parts.recorded_sets import pairs_of
 from testbed.tracing.patches import traced
 
@@ -105,7 +104,7 @@ def _stored_ranges(members: Sequence[Member], store: Store) -> Mapping[int, Sequ
 def _count_requests(
     nodes: Sequence[tuple[Cell, ItemNode]], one_pass: Pass, store: Store | None
 ) -> tuple[int | None, int | None]:
-    """How many different requests some cells make, and how many have no stored value; None where it is open."""
+    """Counts the requests of some cells, and those without a stored value; None if they are not known yet."""
     requests: dict[str, None] = {}
     for cell, node in nodes:
         found = _requests(cell, node, store)

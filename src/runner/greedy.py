@@ -2,8 +2,8 @@
 
 Wortsman et al., "Model soups: averaging weights of multiple fine-tuned models improves accuracy without increasing
 inference time" (2022), recipe 1. Members are taken in the order of their results on the held-out setting, the best
-first. Each one is kept if the mean of the weights with it is no worse there than without it. Members and candidates are
-cells like any others: what is stored is not computed again, and what has changed is.
+first. Each one is kept if the mean of the weights with it is not worse there than without it. Members and candidates
+are cells like any others: what is stored is not computed again, and what has changed is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from testbed.registry.catalog import Catalog
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class MemberResults:
     """Models on the held-out setting.
 
     Attributes:
@@ -38,7 +38,7 @@ class Evaluated:
     stopped: Report | None = None
 
     @classmethod
-    def by(cls, report: Report, db_url: str | None) -> Evaluated:
+    def by(cls, report: Report, db_url: str | None) -> MemberResults:
         """By a run on a store."""
         with Store.open(db_url) as store:
             results = store.results.of(report.evaluations)
@@ -46,7 +46,7 @@ class Evaluated:
         return cls(results, reasons, report if report.interrupted else None)
 
 
-Evaluate = Callable[[RunOptions, Sequence[str], str], Evaluated]  # options, models, a setting
+Evaluate = Callable[[RunOptions, Sequence[str], str], MemberResults]  # options, models, a setting
 
 
 class _Stopped(Exception):
@@ -100,17 +100,17 @@ def choose_soups(
 def with_stored_soups(catalog: Catalog, options: RunOptions, store: Store | None, models: Sequence[str]) -> RunOptions:
     """The options with what greedy soups keep by what is stored; runs nothing."""
 
-    def stored(own: RunOptions, members: Sequence[str], on: str) -> Evaluated:
+    def stored(own: RunOptions, members: Sequence[str], on: str) -> MemberResults:
         plan = Planner(catalog, store, own, fetch=False).plan(members, [on])
         ids = [cell.stored.id for cell in plan.of(Action.DONE) if cell.stored is not None]
         results = [] if store is None else store.results.of(ids)
-        return Evaluated(results, dict.fromkeys(members, "not evaluated yet; a run does this first"))
+        return MemberResults(results, dict.fromkeys(members, "not evaluated yet; a run does this first"))
 
     return choose_soups(catalog, options, models, stored)[0]
 
 
 def named_in(catalog: Catalog, model: str) -> list[Made]:
-    """What the name of a model that is made of others says, and the names in it, the innermost first."""
+    """Returns the derived models within a model's name, the innermost first."""
     return list(made_in(model, catalog.models.canonical, catalog.eval_settings.canonical))
 
 
@@ -135,7 +135,7 @@ def _chosen(catalog: Catalog, made: Made, options: RunOptions, evaluate: Evaluat
     return ordered, f"{is_now}, chosen by {best.metric} on {made.value}: {', '.join(steps)}"
 
 
-def _results(done: Evaluated, models: Sequence[str], made: Made) -> dict[str, Result]:
+def _results(done: MemberResults, models: Sequence[str], made: Made) -> dict[str, Result]:
     """The main metric of each model on the held-out setting.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Whether stored evaluations are of the models and settings whose names they have, by what these are defined as."""
+"""Checks that stored evaluations belong to the models and settings whose names they have."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CHANGED = "the definition has changed since, so that it cannot tell whose they 
 
 
 class _Identity(NamedTuple):
-    """What an evaluation is of, in a form that can be compared."""
+    """The identity of an evaluation, in a form that can be compared."""
 
     model: str
     setting: str

@@ -19,18 +19,18 @@ from testbed.execution.computation import Computation
 from testbed.execution.items import requests_of
 from testbed.execution.progress import Progress
 from testbed.graph.build import Graph
-from testbed.graph.cells import Cell, ItemNode
+from testbed.graph.cells import Cell, ItemNode, Plan
 from testbed.graph.nodes import Reads, Rows
 from testbed.graph.options import RunOptions
 from testbed.graph.passes import Check
-from testbed.graph.reuse import depends_on_batch
+from testbed.graph.stored import depends_on_batch
 from testbed.paths import own_temporary
 from testbed.planning.identify import others
 from testbed.planning.opening import Opener
-from testbed.planning.plan import Plan, Planner
+from testbed.planning.plan import Planner
 from testbed.registry.catalog import Catalog
 from testbed.registry.references import SettingReference
-from testbed.runner.comparison import Comparison, enough, places_in, tolerance
+from testbed.runner.comparison import OutputComparison, enough, places_in, tolerance
 from testbed.runner.stale_candidates import StaleCandidate
 from testbed.tasks.task_base import get_task
 
@@ -45,18 +45,18 @@ STOPPED = "the check was stopped"  # the reason why there is no certificate
 
 @dataclass(frozen=True)
 class Amount:
-    """How many samples of each evaluation are computed again: a number, or a share of them."""
+    """The number of samples of each evaluation that are computed again, or their share."""
 
     number: int = SAMPLES
     share: float | None = None
 
     def of(self, size: int) -> int:
-        """How many of so many."""
+        """Returns the number of samples among a total."""
         wanted = self.number if self.share is None else math.ceil(self.share * size)
         return max(1, min(size, wanted))
 
 
-class Interrupted(KeyboardInterrupt):
+class RecomputationInterrupt(KeyboardInterrupt):
     """The user has interrupted a comparison.
 
     Args:
@@ -69,7 +69,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def amount(text: str, option: str = "--verify") -> Amount:
-    """What ``--verify`` is given: ``"100"``, or ``"1%"``.
+    """Parses the value of ``--verify``: ``"100"``, or ``"1%"``.
 
     Raises:
         RunError: If it is neither.
@@ -90,7 +90,7 @@ class Recomputation:
         catalog: Has today's definitions.
         store: Has the evaluations.
         options: The run's.
-        progress: Shows how far it is.
+        progress: Reports progress.
         over: Says that no further cells are to begin; see `Computation`.
         first: Evaluation id → the place, in the order by which samples are chosen, of the first one.
 
@@ -126,7 +126,7 @@ class Recomputation:
         """
         try:
             found = self._compare(candidates, amount)
-        except Interrupted as stopped:
+        except RecomputationInterrupt as stopped:
             for number in self._to_repeat(candidates, stopped.found):
                 stopped.found[number] = STOPPED
             raise
@@ -134,8 +134,8 @@ class Recomputation:
         for again in self._together(candidates, self._to_repeat(candidates, found)):
             try:
                 whole = self._compare([candidates[number] for number in again], amount, batches=True)
-            except Interrupted as stopped:
-                raise Interrupted(_with(found, again, stopped.found)) from None
+            except RecomputationInterrupt as stopped:
+                raise RecomputationInterrupt(_with(found, again, stopped.found)) from None
             found = _with(found, again, whole)
         return found
 
@@ -169,7 +169,7 @@ class Recomputation:
                 ended = {(each.model, each.setting): each for each in report.outcomes}
                 found = [self._certificate(candidate, made, ended, scratch) for candidate in candidates]
         if report.interrupted:
-            raise Interrupted(found)
+            raise RecomputationInterrupt(found)
         return found
 
     def _pairs(self, cell: Cell) -> list[tuple[str, str]]:
@@ -267,7 +267,7 @@ class Recomputation:
         ended: Mapping[tuple[str, str], Any],
         scratch: Store,
     ) -> Certificate | str:
-        comparison = Comparison(tolerance(self.options.precision))
+        comparison = OutputComparison(tolerance(self.options.precision))
         self.differing[candidate.evaluation.id] = []
         for key in self._pairs(candidate.cell):
             outcome = ended.get(key)
@@ -309,7 +309,7 @@ class Recomputation:
         return self._datasets[evaluation.dataset_id]
 
     def _compare_outputs(
-        self, comparison: Comparison, cell: Cell, scratch: Store, evaluation_id: int, stored: Evaluation
+        self, comparison: OutputComparison, cell: Cell, scratch: Store, evaluation_id: int, stored: Evaluation
     ) -> list[str]:
         """Compares the outputs of samples; returns the ids of those that differ."""
         assert cell.opened_setting is not None
@@ -325,7 +325,9 @@ class Recomputation:
             if old is not None and new is not None and comparison.add(old, new, answers=kind == "logits")
         ]
 
-    def _compare_items(self, comparison: Comparison, cell: Cell, few: Cell, scratch: Store, evaluation_id: int) -> None:
+    def _compare_items(
+        self, comparison: OutputComparison, cell: Cell, few: Cell, scratch: Store, evaluation_id: int
+    ) -> None:
         """Compares the embeddings of texts and the answers that were computed on the way."""
         for node, own in zip(few.items, cell.items, strict=False):
             requests = list(dict.fromkeys(requests_of(scratch, few, evaluation_id, node)))
@@ -348,7 +350,7 @@ class Recomputation:
 def _with(
     found: Sequence[Certificate | str], numbers: Sequence[int], others: Sequence[Certificate | str]
 ) -> list[Certificate | str]:
-    """What was found, with others in the places of these numbers."""
+    """Returns the results with these numbers replaced."""
     return list((dict(enumerate(found)) | dict(zip(numbers, others, strict=True))).values())
 
 

@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from testbed import extending
+from testbed.claims.hook import NAME as PUBLISHED
+from testbed.claims.hook import PublishedHook
 from testbed.contracts.surroundings import same_random_numbers
 from testbed.db.payloads.locations import refuse_memory
 from testbed.db.store import Store
 from testbed.errors import TestbedError
 from testbed.execution.computation import Computation
-from testbed.execution.presence import Presence
 from testbed.execution.progress import Progress, SilentProgress
 from testbed.execution.report import Report
+from testbed.execution.sharing import Presence
+from testbed.execution.state import Hook
 from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions
 from testbed.inputs import active, using
 from testbed.planning.plan import Planner
 from testbed.provenance.manifest import EDITED
 from testbed.registry.catalog import Catalog
-from testbed.runner.greedy import Evaluated, choose_soups, named_in
+from testbed.runner.greedy import MemberResults, choose_soups, named_in
 from testbed.runner.recompute import amount
 from testbed.runner.staleness import StalenessChecker
 from testbed.tasks.parts.recorded_sets import pairs_of
@@ -45,7 +49,7 @@ def run(
         options: How to run.
         models: Canonical names of models.
         settings: Canonical names of eval settings.
-        progress: Shows how far it is.
+        progress: Reports progress.
         pairs: A model and a setting each: only these are run.
 
     Returns:
@@ -75,7 +79,7 @@ def _run_all(
             catalog,
             options,
             models,
-            lambda own, members, on: Evaluated.by(run(catalog, own, members, [on], progress), own.db_url),
+            lambda own, members, on: MemberResults.by(run(catalog, own, members, [on], progress), own.db_url),
             progress.note,
         )
     if stopped is not None:
@@ -84,7 +88,7 @@ def _run_all(
         if options.executor != "inline":
             refuse_memory(options.payload_url or "")
         with Store.create(options.db_url, options.payload_url) as store, Presence(store) as presence:
-            computation = Computation(catalog, options, store, progress)
+            computation = Computation(catalog, options, store, progress, hooks=_hooks(progress))
             try:
                 report = _run(computation, pairs_of(catalog, models, settings) if pairs is None else pairs)
             except TestbedError as error:
@@ -97,8 +101,14 @@ def _run_all(
 def run_pairs(
     catalog: Catalog, options: RunOptions, pairs: Sequence[tuple[str, str]], progress: Progress | None = None
 ) -> Report:
-    """As `run`, for pairs of a model and a setting alone."""
+    """Runs pairs of a model and a setting, and no others; see `run`."""
     return run(catalog, options, [each for each, _ in pairs], [each for _, each in pairs], progress, pairs)
+
+
+def _hooks(progress: Progress) -> dict[str, Hook]:
+    """The hooks of a run: the comparison with published values, and those of extensions."""
+    installed = extending.load_all(extending.HOOK, progress.note)
+    return {PUBLISHED: PublishedHook(), **{name: make() for name, make in installed.items()}}
 
 
 def _outcome(report: Report) -> str:
@@ -146,7 +156,7 @@ def _run(computation: Computation, pairs: Sequence[tuple[str, str]]) -> Report:
         report.interrupted = True
     computation.compute(plan, checker.suspects)
     if not report.interrupted:
-        report.comparisons = state.outcomes.compared(report.evaluations)
+        report.hooks = computation.hooks.ended(store, report.plan, report.evaluations)
     for name in state.records.edited():
         progress.note(f"{name} {EDITED}; what was computed is that of the version in memory")
     for name in state.records.mark_changed():

@@ -16,19 +16,19 @@ from typing import Any
 from testbed.db.store import Store
 from testbed.entities import DIFFERING, Certificate, Evaluation
 from testbed.errors import RunError
+from testbed.execution.cell_record import environment
 from testbed.execution.executors import make_executor
-from testbed.execution.presence import Presence
 from testbed.execution.progress import Progress, SilentProgress
+from testbed.execution.sharing import Presence
 from testbed.execution.worker_events import NO_TIME
 from testbed.graph.cells import Action, Cell
 from testbed.graph.options import RunOptions
 from testbed.inputs import active, using
-from testbed.planning.environment import environment
 from testbed.planning.opening import Opener, attempt
 from testbed.planning.plan import Planner
 from testbed.registry.catalog import Catalog
 from testbed.runner.greedy import with_stored_soups
-from testbed.runner.recompute import STOPPED, Amount, Interrupted, Recomputation
+from testbed.runner.recompute import STOPPED, Amount, Recomputation, RecomputationInterrupt
 from testbed.runner.stale_candidates import StaleCandidate
 from testbed.runner.standing import WINDOW, Standing, Tally, standings, tally
 from testbed.tracing.patches import traced
@@ -58,7 +58,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Verified:
+class VerifiedCell:
     """A cell that was verified.
 
     Attributes:
@@ -71,7 +71,7 @@ class Verified:
 
 
 @dataclass
-class Scrubbed:
+class ScrubReport:
     """The outcome of a verification of a store.
 
     Attributes:
@@ -83,7 +83,7 @@ class Scrubbed:
         seconds: How long it took.
     """
 
-    verified: list[Verified] = field(default_factory=list)
+    verified: list[VerifiedCell] = field(default_factory=list)
     not_verified: dict[str, list[Evaluation]] = field(default_factory=dict)
     left: list[Evaluation] = field(default_factory=list)
     differing: list[Standing] = field(default_factory=list)
@@ -93,7 +93,7 @@ class Scrubbed:
 
     @property
     def ok(self) -> bool:
-        """Whether no cell is known to differ."""
+        """Returns whether no cell is known to differ."""
         return not self.tally.differ and not self.interrupted
 
 
@@ -107,7 +107,7 @@ def verify_store(
     eval_settings: Sequence[str] = (),
     progress: Progress | None = None,
     clock: Clock | None = None,
-) -> Scrubbed:
+) -> ScrubReport:
     """Verifies reported evaluations of a store, those longest unverified first, until the time is over.
 
     Args:
@@ -118,7 +118,7 @@ def verify_store(
         amount: How many samples of each evaluation.
         models: Names or patterns of stored models; none means all.
         eval_settings: Names or patterns of stored settings; none means all.
-        progress: Shows how far it is.
+        progress: Reports progress.
         clock: Tells the time.
 
     Raises:
@@ -129,7 +129,7 @@ def verify_store(
         catalog.load(options.plugins)
         with Store.open(options.db_url, "write", options.payload_url) as store:
             cells = standings(store, models, eval_settings)
-            done = Scrubbed()
+            done = ScrubReport()
             began = clock.seconds()
             if cells:
                 named = dict.fromkeys(each.evaluation.model for each in cells)
@@ -167,7 +167,7 @@ class _Scrub:
         amount: Amount,
         progress: Progress,
         clock: Clock,
-        done: Scrubbed,
+        done: ScrubReport,
     ) -> None:
         self.catalog = catalog
         self.store = store
@@ -201,7 +201,7 @@ class _Scrub:
         return self.clock.seconds() >= self._end
 
     def _ends(self) -> bool:
-        """Whether no more is to begin: each run verifies something, however long it takes to get there."""
+        """Returns whether to begin no further cell: each run verifies something, however long it takes."""
         return self._tried and self._over()
 
     def _note_not_verified(self, evaluation: Evaluation, reason: str) -> None:
@@ -209,7 +209,7 @@ class _Scrub:
         self._verified.add(evaluation.id)
 
     def _refused(self, evaluation: Evaluation) -> bool:
-        """Whether a cell cannot be verified, as far as its names say; notes the reason."""
+        """Checks whether a cell cannot be verified, judging by its names; notes the reason."""
         reason = attempt(lambda: self._why_refused(evaluation))
         if reason is not None:
             self._note_not_verified(evaluation, reason)
@@ -292,7 +292,7 @@ class _Scrub:
         self.progress.note(f"verifying {models} ({len(candidates):,} cell{'s' if len(candidates) > 1 else ''})")
         try:
             found: Sequence[Certificate | str] = work.compare(candidates, self.amount)
-        except Interrupted as stopped:
+        except RecomputationInterrupt as stopped:
             self._keep(options, candidates, stopped.found, first, work.differing)
             raise
         except RunError as error:  # such as workers that die of a model; the others may be well
@@ -320,13 +320,13 @@ class _Scrub:
             more: dict[str, Any] = {ROTATION: self._rotation(candidate, each, first[evaluation.id])}
             more |= {DIFFERING: ids[:SHOWN_SAMPLES]} if ids else {}
             certificate = replace(each, environment={**here, **more}, created_at=self.clock.now())
-            kept.append(Verified(evaluation, certificate, ids))
+            kept.append(VerifiedCell(evaluation, certificate, ids))
         self.store.records.add_certificates([(each.evaluation.id, each.certificate) for each in kept])
         self.done.verified += kept
         self._verified.update(each.evaluation.id for each in kept)
 
     def _rotation(self, candidate: StaleCandidate, certificate: Certificate, first: int) -> dict[str, int]:
-        """Which samples were compared, in the order of `Recomputation`, and where the next verification begins."""
+        """Returns which samples were compared, in the order of `Recomputation`, and where the next run begins."""
         readable = candidate.cell.size - len(self.store.outputs.errors(candidate.evaluation.id))
         number = self.amount.of(readable)
         after = (first + number) % readable if certificate.equal and readable > 0 else first
@@ -351,7 +351,7 @@ def _by_model(cells: Sequence[Standing], recent: datetime, at_once: int) -> Iter
 
 
 def _next_place(certificates: Sequence[Certificate]) -> int:
-    """Where the next verification begins, by the last certificate that says so."""
+    """Returns where the next verification begins, from the last certificate that contains it."""
     for each in reversed(certificates):
         rotation = each.environment.get(ROTATION) if isinstance(each.environment, dict) else None
         place = rotation.get("next") if isinstance(rotation, dict) else None
@@ -361,7 +361,7 @@ def _next_place(certificates: Sequence[Certificate]) -> int:
 
 
 def _why_not(cell: Cell, evaluation: Evaluation) -> str | None:
-    """Why an evaluation cannot be compared with today's outputs; None if it can."""
+    """Explains why an evaluation cannot be compared with today's outputs; None if it can."""
     if cell.action in (Action.FAILED, Action.UNSUPPORTED) or cell.fingerprint is None:
         return cell.reason
     if cell.action is Action.DONE and cell.stored is not None and cell.stored.id == evaluation.id:

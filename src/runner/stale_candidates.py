@@ -8,8 +8,7 @@ from typing import Any
 
 from testbed.db.store import Store
 from testbed.entities import Evaluation, StoredRecord
-from testbed.graph.cells import Action, Cell
-from testbed.planning.plan import Plan
+from testbed.graph.cells import Action, Cell, Plan
 from testbed.provenance.manifest import Today
 
 WRITTEN_OTHERWISE = "its definition is written otherwise, and seems to be the same"
@@ -55,7 +54,7 @@ def find_stale_candidates(
         today: Today's files and versions.
         trusted: Evaluations to reuse unchecked.
         valid: Evaluation id → its record that is valid today; filled in by this function.
-        judged: Evaluation id → digests of its records; filled in, too.
+        judged: Evaluation id → digests of its records; also filled in.
     """
     candidates = {
         (id(each.cell), each.evaluation.id): each for each in _used(plan) if each.evaluation.id not in trusted
@@ -124,7 +123,7 @@ def _used(plan: Plan) -> Iterator[StaleCandidate]:
 
 
 def _adoptable(cell: Cell, alike: Evaluation) -> bool:
-    """Whether a cell can adopt an evaluation whose definition is written otherwise: it ran on the same samples.
+    """Checks whether a cell can adopt an evaluation with a differently written definition of the same samples.
 
     Evaluations computed from stored embeddings or scored by a model are recomputed from these.
     """

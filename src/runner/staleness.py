@@ -11,11 +11,11 @@ from testbed.calls import reason_of
 from testbed.db.store import Store
 from testbed.entities import MAY_DIFFER, METRIC_CHANGES, NEW_METRICS, Certificate, Evaluation
 from testbed.execution.progress import Progress
-from testbed.execution.records import Records
-from testbed.execution.report import Checked
-from testbed.graph.cells import Action, Cell
+from testbed.execution.records import RunRecords
+from testbed.execution.report import CheckResult
+from testbed.graph.cells import Action, Cell, Plan
 from testbed.graph.options import RunOptions
-from testbed.planning.plan import Plan, Planner
+from testbed.planning.plan import Planner
 from testbed.provenance.manifest import CHECKED, EDITED, described
 from testbed.registry.catalog import Catalog
 from testbed.runner.comparison import may_differ
@@ -52,7 +52,7 @@ class StalenessChecker:
         catalog: Catalog,
         store: Store,
         options: RunOptions,
-        records: Records,
+        records: RunRecords,
         progress: Progress,
         cell_record: Callable[[Cell], Any],
         environment: dict[str, Any],
@@ -64,7 +64,7 @@ class StalenessChecker:
         self.progress = progress
         self.cell_record = cell_record
         self.environment = environment
-        self.checks: list[Checked] = []
+        self.checks: list[CheckResult] = []
         self._checked: set[int] = set()  # evaluations that need no further check
         self._unchecked: dict[int, str] = {}  # evaluation id → why its check failed
         self._suspects: set[str] = set()
@@ -150,7 +150,7 @@ class StalenessChecker:
         return any(candidate.adopt for candidate in candidates)
 
     def _leave(self, candidate: StaleCandidate, reason: str) -> None:
-        """Lets a run reuse an evaluation without a check; it stays in doubt, and so does what is derived from it."""
+        """Reuses an evaluation without a check; it stays in doubt, like everything derived from it."""
         self._checked.add(candidate.evaluation.id)
         if reason.endswith(EDITED) and all(each.reason != reason for each in self.checks):
             self.progress.note(f"{reason}; until then what is stored is taken unchecked")
@@ -245,7 +245,7 @@ class StalenessChecker:
         self.store.records.add(whole)
 
     def _metrics_in_doubt(self, candidate: StaleCandidate) -> bool:
-        """Whether the metrics could differ even if the outputs are equal.
+        """Checks whether the metrics could differ even if the outputs are equal.
 
         testbed's own metrics depend only on the outputs as long as testbed and the libraries are the same.
         """
@@ -262,7 +262,7 @@ class StalenessChecker:
         )
 
     def _metric_changes(self, candidate: StaleCandidate) -> ScoreChanges:
-        """How the metrics that today's code computes from the stored outputs compare with the stored ones."""
+        """Compares today's metrics of the stored outputs with the stored ones."""
         try:
             return changes(self.store, self.catalog, candidate.evaluation.id)
         except Exception as error:  # a setting's own metrics_fn may raise anything; rescoring will report it
@@ -293,12 +293,14 @@ class StalenessChecker:
         evaluation = candidate.evaluation
         because = tuple(candidate.differences)
         self.checks.append(
-            Checked(candidate.cell.model, candidate.cell.setting, evaluation.id, because, result, certificate, reason)
+            CheckResult(
+                candidate.cell.model, candidate.cell.setting, evaluation.id, because, result, certificate, reason
+            )
         )
 
 
 def _has_no_record_yet(candidate: StaleCandidate) -> bool:
-    """Whether an evaluation is not complete and has no record, which a run that computes it will soon store."""
+    """Checks whether an incomplete evaluation has no record, which the run that computes it will soon store."""
     return candidate.record is None and candidate.evaluation.status == "running"
 
 

@@ -1,4 +1,4 @@
-"""When each reported evaluation of a store was verified last, and with which outcome. Imports no torch."""
+"""Dates and outcomes of the last verification of each reported evaluation. Imports no torch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Standing:
 
     @property
     def differs(self) -> bool:
-        """Whether the last verification found a difference."""
+        """Returns whether the last verification found a difference."""
         return self.last is not None and not self.last.equal
 
 

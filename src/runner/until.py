@@ -16,13 +16,13 @@ from testbed.errors import DataError, RunError, StoreError, TestbedError, shorte
 from testbed.execution.report import Report
 from testbed.graph.cells import Action
 from testbed.graph.options import RunOptions
-from testbed.graph.reuse import depends_on_batch
+from testbed.graph.stored import depends_on_batch
 from testbed.metrics.inference.sequential import ALPHA
 from testbed.planning.plan import Planner
 from testbed.registry.catalog import Catalog
 from testbed.registry.references import SettingReference
 from testbed.registry.select import select
-from testbed.runner.drawn import Estimate, Population, gain_of, mean_of
+from testbed.runner.drawn import MeanEstimate, Population, gain_of, mean_of
 from testbed.tasks.parts.recorded_sets import pairs_of
 
 BETTER = "better"
@@ -36,10 +36,10 @@ _WORTH = {False: 0.5, True: 1.3}
 
 @dataclass(frozen=True)
 class Goal:
-    """When to stop.
+    """The condition for stopping.
 
     Attributes:
-        half: The mean of all samples is this close to the value, in points, or in the unit of a metric that is no
+        half: The mean of all samples is this close to the value, in points, or in the unit of a metric that is not a
             fraction; None if models are compared.
         than: The model that each of the others is compared with; empty if none is.
         metric: The metric; None for the main one.
@@ -51,7 +51,7 @@ class Goal:
 
 
 @dataclass
-class Sampled:
+class SampledCell:
     """A model on a setting, and how far it came.
 
     Attributes:
@@ -72,7 +72,7 @@ class Sampled:
     population: Population | None = None
     looks: Sequence[tuple[int, str]] = ()
     now: int = 0
-    estimate: Estimate | None = None
+    estimate: MeanEstimate | None = None
     decided: bool = False
     why: str = ""
     looked: int = 0
@@ -83,7 +83,7 @@ class Sampled:
 
     @property
     def open(self) -> bool:
-        """Whether there is another look."""
+        """Returns whether there is another look."""
         return not self.decided and not self.why
 
     @property
@@ -93,20 +93,20 @@ class Sampled:
 
 
 @dataclass
-class Outcome:
-    """How it ended.
+class UntilOutcome:
+    """The outcome of a run until a goal.
 
     Attributes:
         cells: Each model on each setting.
         reports: Of the runs, one for each look.
     """
 
-    cells: list[Sampled]
+    cells: list[SampledCell]
     reports: list[Report] = field(default_factory=list)
 
     @property
     def interrupted(self) -> bool:
-        """Whether the user ended it."""
+        """Returns whether the user ended it."""
         return any(each.interrupted for each in self.reports)
 
 
@@ -119,7 +119,7 @@ def goal_of(text: str, catalog: Catalog, models: Sequence[str]) -> Goal:
         models: Canonical names of the models that are run.
 
     Raises:
-        RunError: If it is none; begins with the text.
+        RunError: If it is not a goal; the message begins with the text.
     """
     first, colon, rest = text.partition(":")
     metric = None
@@ -155,7 +155,7 @@ def run_until(
     goal: Goal,
     run: RunPairs,
     tell: Callable[[str], None] = lambda note: None,
-) -> Outcome:
+) -> UntilOutcome:
     """Runs each model on each setting until the goal is reached.
 
     Args:
@@ -172,7 +172,7 @@ def run_until(
     """
     populations = {setting: _population(catalog, setting) for setting in settings}
     pairs = [pair for pair in pairs_of(catalog, models, settings) if pair[0] != goal.than]
-    outcome = Outcome([_begun(catalog, *pair, populations[pair[1]]) for pair in pairs])
+    outcome = UntilOutcome([_begun(catalog, *pair, populations[pair[1]]) for pair in pairs])
     with Store.create(options.db_url, options.payload_url) as store:
         _skip_what_is_stored(catalog, options, store, outcome.cells)
         while (waiting := [each for each in outcome.cells if each.open]) and not outcome.interrupted:
@@ -201,12 +201,12 @@ def _population(catalog: Catalog, setting: str) -> Population | str:
         return str(error)
 
 
-def _begun(catalog: Catalog, model: str, setting: str, population: Population | str) -> Sampled:
+def _begun(catalog: Catalog, model: str, setting: str, population: Population | str) -> SampledCell:
     if isinstance(population, str):
-        return Sampled(model, setting, why=population)
+        return SampledCell(model, setting, why=population)
     reference = catalog.eval_settings.reference(setting) or SettingReference(setting)
     looks = [(each, str(replace(reference, first=each))) for each in looks_of(population.size)]
-    return Sampled(model, setting, population, [*looks, (population.size, setting)])
+    return SampledCell(model, setting, population, [*looks, (population.size, setting)])
 
 
 def looks_of(size: int) -> Iterator[int]:
@@ -217,7 +217,7 @@ def looks_of(size: int) -> Iterator[int]:
         times *= 2
 
 
-def _skip_what_is_stored(catalog: Catalog, options: RunOptions, store: Store, cells: Sequence[Sampled]) -> None:
+def _skip_what_is_stored(catalog: Catalog, options: RunOptions, store: Store, cells: Sequence[SampledCell]) -> None:
     """Begins with the largest look whose results are stored: the interval holds at any."""
     planner = Planner(catalog, store, options, fetch=False)
     for cell in cells:
@@ -231,13 +231,13 @@ def _skip_what_is_stored(catalog: Catalog, options: RunOptions, store: Store, ce
                 break
 
 
-def _go_together(cells: Sequence[Sampled]) -> None:
-    """Has all models of a setting take the same look, so that each image is decoded once for all of them."""
+def _go_together(cells: Sequence[SampledCell]) -> None:
+    """Gives all models of a setting the same look, so that each image is decoded once for all of them."""
     for cell in cells:
         cell.now = min(each.now for each in cells if each.setting == cell.setting)
 
 
-def _look(store: Store, cell: Sampled, goal: Goal, report: Report) -> None:
+def _look(store: Store, cell: SampledCell, goal: Goal, report: Report) -> None:
     """Looks at what a run has computed, and decides about the next look."""
     assert cell.population is not None
     name = cell.name
@@ -280,7 +280,7 @@ def _look(store: Store, cell: Sampled, goal: Goal, report: Report) -> None:
             cell.now += 1
 
 
-def _tell_if_nearly_all(cell: Sampled, goal: Goal, tell: Callable[[str], None]) -> None:
+def _tell_if_nearly_all(cell: SampledCell, goal: Goal, tell: Callable[[str], None]) -> None:
     """Notes, once, that a goal probably takes nearly as many samples as there are."""
     if cell.estimate is None or cell.population is None or cell.nearly_all:
         return
@@ -298,14 +298,14 @@ def _tell_if_nearly_all(cell: Sampled, goal: Goal, tell: Callable[[str], None]) 
         )
 
 
-def _keep_once(store: Store, cell: Sampled, model: str, evaluation_id: int) -> None:
+def _keep_once(store: Store, cell: SampledCell, model: str, evaluation_id: int) -> None:
     """Stores the outputs of earlier looks only as those of this one, which has them all."""
     names = [name for _, name in cell.looks[: cell.now]]
     earlier = store.evaluations.find([model], names, statuses=["complete"])
     store.outputs.keep_once(evaluation_id, [each.id for each in earlier])
 
 
-def _needed(found: Estimate, half: float, size: int) -> float:
+def _needed(found: MeanEstimate, half: float, size: int) -> float:
     """About how many samples an interval needs; only how many looks there are depends on it."""
     wide = found.high - found.low
     unlimited = 2 * found.variance * math.log(2 / ALPHA) / half**2 if wide else 0.0

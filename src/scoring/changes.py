@@ -1,4 +1,4 @@
-"""How today's scores and metrics of stored outputs compare with the stored ones, one by one.
+"""Comparison of today's scores and metrics of stored outputs with the stored ones.
 
 A metric that is not among the stored ones is new: nothing that is stored becomes wrong because today's code adds it.
 """
@@ -37,7 +37,7 @@ class ScoreChanges:
 
     @property
     def same(self) -> bool:
-        """Whether all that is stored is what today's code computes."""
+        """Returns whether today's code computes everything that is stored."""
         return not self.differing
 
     @property
@@ -77,7 +77,7 @@ def compared(
 
 
 def compared_metrics(before: Sequence[Metric], now: Sequence[Metric]) -> tuple[list[Metric], list[str]]:
-    """Which of today's metrics are new, and how the others differ from the stored ones; for people."""
+    """Lists which of today's metrics are new, and how the others differ from the stored ones."""
     old, new = ({(each.scorer, each.name, each.slice): each for each in metrics} for metrics in (before, now))
     scorers = {(name, part): scorer for scorer, name, part in old}
     today = {(name, part): scorer for scorer, name, part in new}

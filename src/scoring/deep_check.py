@@ -17,9 +17,9 @@ from testbed.errors import (
     TestbedError,
     UnreadOutputError,
 )
+from testbed.graph.item_nodes import recorded_view
 from testbed.identity.describe import digest
 from testbed.planning.identify import view_of
-from testbed.planning.item_nodes import recorded_view
 from testbed.provenance.manifest import Today
 from testbed.registry.catalog import Catalog
 from testbed.scoring.changes import SHOWN
@@ -76,7 +76,7 @@ def deep_faults(
 
 
 def _outdated(store: Store, catalog: Catalog, evaluation: Evaluation) -> str | None:
-    """Why today's metrics of an evaluation need not be the stored ones; None if they must be."""
+    """Explains why today's metrics of an evaluation may differ from the stored ones; None if they must not."""
     if not catalog.contains_eval_setting(evaluation.eval_setting):
         return "the setting is not in the registry; load its definition with --plugin FILE"
     identity = store.evaluations.identity(evaluation)
@@ -90,7 +90,7 @@ def _outdated(store: Store, catalog: Catalog, evaluation: Evaluation) -> str | N
 
 
 def _is_damage(error: Exception) -> bool:
-    """Whether an error while scoring shows that stored values are wrong or gone, and not only out of reach."""
+    """Checks whether a scoring error means that stored values are wrong or gone, not just out of reach."""
     lost = isinstance(error, CorruptOutputError) and not isinstance(error, UnreadOutputError)
     return lost or isinstance(error, LackingEmbeddingsError)
 

@@ -11,18 +11,18 @@ from testbed.db.parts.names import matching_names
 from testbed.db.store import Store
 from testbed.entities import CellRecord, Evaluation, are_new, current
 from testbed.errors import TestbedError
+from testbed.graph.item_nodes import recorded_view
 from testbed.identity.describe import digest
 from testbed.identity.fingerprints import cell_fingerprint
 from testbed.planning.identify import view_of
-from testbed.planning.item_nodes import recorded_view
 from testbed.provenance.manifest import Today
 from testbed.registry.catalog import Catalog
 from testbed.scoring.changes import SHOWN, ScoreChanges
-from testbed.scoring.finish import changes, finish
+from testbed.scoring.finish import changes, complete, score
 
 
 @dataclass(frozen=True)
-class Rescored:
+class RescoreResult:
     """The outcome of rescoring an evaluation.
 
     Attributes:
@@ -44,8 +44,8 @@ def rescore(
     catalog: Catalog,
     models: Sequence[str] = (),
     eval_settings: Sequence[str] = (),
-    tell: Callable[[Rescored], None] = lambda rescored: None,
-) -> list[Rescored]:
+    tell: Callable[[RescoreResult], None] = lambda rescored: None,
+) -> list[RescoreResult]:
     """Computes today's scores and metrics of the reported evaluations from their stored outputs.
 
     An evaluation with outdated metrics is not changed; a new evaluation is derived from its outputs and reported from
@@ -78,7 +78,7 @@ def rescore(
 
 
 def _changes(store: Store, catalog: Catalog, evaluation: Evaluation, today: Today) -> ScoreChanges:
-    """What today's code computes otherwise for an evaluation with today's definition."""
+    """Returns what today's code computes differently for an evaluation with today's definition."""
     records = store.records.of([evaluation.id])[evaluation.id]
     if any(each.metrics and not today.differences(each.content) for each in records):
         return ScoreChanges()
@@ -88,9 +88,9 @@ def _changes(store: Store, catalog: Catalog, evaluation: Evaluation, today: Toda
         return ScoreChanges(differing=[f"they cannot be computed: {reason_of(error)}"])
 
 
-def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Today) -> Rescored:
-    def ended(status: str, reason: str = "", evaluation_id: int | None = None) -> Rescored:
-        return Rescored(evaluation.model, evaluation.eval_setting, status, reason, evaluation_id)
+def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Today) -> RescoreResult:
+    def ended(status: str, reason: str = "", evaluation_id: int | None = None) -> RescoreResult:
+        return RescoreResult(evaluation.model, evaluation.eval_setting, status, reason, evaluation_id)
 
     identity = store.evaluations.identity(evaluation)
     if evaluation.dataset_id is None or not {"view", "samples"} <= set(identity) or not evaluation.forward_fingerprint:
@@ -130,12 +130,14 @@ def _rescore(store: Store, catalog: Catalog, evaluation: Evaluation, today: Toda
     begun = store.evaluations.begin(record, evaluation.dataset_id, {}, {})
     if begun.status == "complete":
         return ended("current", evaluation_id=begun.id)
-    reason = finish(store, catalog, begun.id)
+    scoring = score(store, catalog, begun.id)
+    complete(store, begun.id, scoring)
+    reason = scoring.reason
     if reason is None and (records := store.records.of([evaluation.id])[evaluation.id]):
         store.records.add({begun.id: records[0].content})
     return ended("failed", reason, begun.id) if reason else ended("rescored", evaluation_id=begun.id)
 
 
-def counts(done: Sequence[Rescored]) -> dict[str, int]:
+def counts(done: Sequence[RescoreResult]) -> dict[str, int]:
     """The number of evaluations by outcome."""
     return dict(Counter(each.status for each in done))

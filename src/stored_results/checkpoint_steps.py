@@ -1,4 +1,4 @@
-"""Which step of which training run a checkpoint is, from its path."""
+"""Training runs and steps of checkpoints, from their paths."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DEFAULT = "the numbers after epoch and step, else the last number; of the file's
 
 
 @dataclass(frozen=True)
-class Found:
+class CheckpointFile:
     """A file, and what its path says."""
 
     path: str
@@ -37,12 +37,12 @@ def compiled(pattern: str) -> re.Pattern[str]:
     """A pattern of the user's.
 
     Raises:
-        DataError: If it is no regular expression, or has neither of the groups.
+        DataError: If it is not a regular expression, or has neither of the groups.
     """
     try:
         found = re.compile(pattern)
     except re.error as error:
-        raise DataError(f"--pattern {pattern!r} is no regular expression: {error}") from None
+        raise DataError(f"--pattern {pattern!r} is not a regular expression: {error}") from None
     if not set(GROUPS) & set(found.groupindex):
         raise DataError(
             f"--pattern {pattern!r} has no group named epoch or step; write for example 'epoch_(?P<epoch>\\d+)'"
@@ -51,7 +51,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 def checkpoint_of(path: str, pattern: re.Pattern[str] | None = None) -> TrainingCheckpoint | None:
-    """What a path says.
+    """Returns the checkpoint that a path describes.
 
     The run is the folder above the first part of the path that has one of the numbers.
 
@@ -87,8 +87,8 @@ def _made(match: re.Match[str], run: str) -> TrainingCheckpoint:
     return TrainingCheckpoint(run, numbers[unit], unit, numbers.get("epoch"))
 
 
-def clash(found: Iterable[Found], one: Found) -> str:
-    """Why a file cannot be a checkpoint beside others of its run; empty if it can."""
+def clash(found: Iterable[CheckpointFile], one: CheckpointFile) -> str:
+    """Explains why a file cannot be a checkpoint beside others of its run; empty if it can."""
     own = one.checkpoint
     for each in found:
         other = each.checkpoint
@@ -107,6 +107,6 @@ def label_of(run: str) -> str:
     return run if here.startswith(os.pardir) else here
 
 
-def sort_key(found: Found) -> tuple[int, str]:
+def sort_key(found: CheckpointFile) -> tuple[int, str]:
     """By step; runs side by side."""
     return found.checkpoint.step, found.checkpoint.run

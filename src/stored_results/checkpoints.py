@@ -1,7 +1,7 @@
 """Training curves: the checkpoints of a training run in the order of their steps, with their results.
 
 Which step of which run a model is stands with its evaluations, where `testbed watch` has noted it. It is told by the
-content of the model: a checkpoint that was later run on another setting, by hand, is a point of that curve, too.
+content of the model: a checkpoint that was later run on another setting, by hand, is also a point of that curve.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from testbed.metrics.inference.intervals import interval
 
 
 @dataclass(frozen=True)
-class Point:
+class CurvePoint:
     """A checkpoint on a setting.
 
     Attributes:
@@ -37,7 +37,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Curve:
+class TrainingCurve:
     """A training run on a setting.
 
     Attributes:
@@ -48,15 +48,15 @@ class Curve:
     run: str
     eval_setting: str
     spec: MetricSpec
-    points: tuple[Point, ...]
+    points: tuple[CurvePoint, ...]
 
     @property
     def unit(self) -> str:
-        """What steps are counted in."""
+        """Returns the unit of steps."""
         return self.points[0].checkpoint.unit
 
-    def best(self, before: int | None = None) -> Point | None:
-        """The best checkpoint, of equal ones the first; None if there is none, or nobody knows what is better.
+    def best(self, before: int | None = None) -> CurvePoint | None:
+        """The best checkpoint, of equal ones the first; None if there is none, or the better direction is unknown.
 
         Args:
             before: Only those with a smaller step count; None: all.
@@ -79,7 +79,7 @@ class Failure:
 
 def curves(
     store: Store, runs: Iterable[str] | None = None, settings: Iterable[str] | None = None, metric: str | None = None
-) -> list[Curve]:
+) -> list[TrainingCurve]:
     """The curves of training runs.
 
     Args:
@@ -138,7 +138,7 @@ def _cells(
 
 
 def checkpoints(evaluations: Iterable[Evaluation]) -> dict[str, TrainingCheckpoint]:
-    """What is noted of models, by their content; of several notes the last one counts."""
+    """Returns the notes on models by content; the last of several notes counts."""
     names = [field.name for field in fields(TrainingCheckpoint)]
     return {
         _content(each): TrainingCheckpoint(**{name: noted[name] for name in names if name in noted})
@@ -148,7 +148,7 @@ def checkpoints(evaluations: Iterable[Evaluation]) -> dict[str, TrainingCheckpoi
 
 
 def told_of(evaluation: Evaluation) -> list[str]:
-    """What was told of a checkpoint's evaluation, and to whom; see `Store.evaluations.claim`."""
+    """Returns the notifications of a checkpoint's evaluation and their receivers; see `Store.evaluations.claim`."""
     return list((evaluation.environment or {}).get(CHECKPOINT, {}).get("told", ()))
 
 
@@ -157,7 +157,7 @@ def _content(evaluation: Evaluation) -> str:
     return f"{evaluation.model}\0{(evaluation.identity or {}).get('model')}"
 
 
-def _curve(run: str, setting: str, found: Sequence[Result], of: dict[int, TrainingCheckpoint]) -> Curve:
+def _curve(run: str, setting: str, found: Sequence[Result], of: dict[int, TrainingCheckpoint]) -> TrainingCurve:
     specs: dict[str, list[MetricSpec]] = {}
     for each in found:
         specs.setdefault(each.metric, []).append(spec_of(each))
@@ -168,5 +168,7 @@ def _curve(run: str, setting: str, found: Sequence[Result], of: dict[int, Traini
         if each.metric == spec.name and each.value is not None:
             low, high = interval(spec, each.value, each.stderr, each.n, each.clusters) or (None, None)
             checkpoint = of[each.evaluation_id]
-            points.append(Point(checkpoint, each.model, each.value, low, high, each.n, each.evaluation_id))
-    return Curve(run, setting, spec, tuple(sorted(points, key=lambda each: (each.checkpoint.step, each.evaluation))))
+            points.append(CurvePoint(checkpoint, each.model, each.value, low, high, each.n, each.evaluation_id))
+    return TrainingCurve(
+        run, setting, spec, tuple(sorted(points, key=lambda each: (each.checkpoint.step, each.evaluation)))
+    )

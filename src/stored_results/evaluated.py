@@ -12,8 +12,8 @@ import numpy as np
 
 from testbed.entities import DatasetInfo, Evaluation
 from testbed.errors import StoreError
+from testbed.graph.stored import EvaluationValues
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec, agreed, main_score_of, right_or_wrong
-from testbed.scoring.stored_values import EvaluationValues
 from testbed.stored_results.predictions import ClassNames, best_names, class_names
 from testbed.stored_results.side_by_side import evaluations_on
 from testbed.tasks.image_embedding import task as image_embedding
@@ -29,7 +29,7 @@ _PARTS = ("view", "forward")  # of an identity, in full
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownEvaluation:
     """An evaluation on a setting.
 
     Attributes:
@@ -90,7 +90,7 @@ class SettingSamples:
 
     store: Store
     name: str
-    shown: list[Shown]
+    shown: list[ShownEvaluation]
     dataset: int
     _places: dict[int, dict[tuple[str, str], int]] = field(default_factory=dict)
 
@@ -114,7 +114,7 @@ class SettingSamples:
         digests = {str(each[part]) for each in identities for part in _PARTS if part in each}
         contents = store.evaluations.definitions(digests)
         shown = [
-            Shown(
+            ShownEvaluation(
                 evaluation=each,
                 kind=kinds.get(each.root, ""),
                 root=each.root,
@@ -138,7 +138,7 @@ class SettingSamples:
 
     @property
     def size(self) -> int:
-        """How many samples."""
+        """Returns the number of samples."""
         return int(self.head.size)
 
     @property
@@ -163,14 +163,14 @@ class SettingSamples:
 
     @property
     def larger(self) -> bool | None:
-        """Whether a larger main score is better; None if that is not known."""
+        """Returns whether a larger main score is better; None if that is not known."""
         if self.spec is None or self.spec.better not in (HIGHER, LOWER):
             return None
         return self.spec.better == HIGHER
 
     @property
     def spec(self) -> MetricSpec | None:
-        """What the main score declares; None if there is none."""
+        """Returns the declaration of the main score; None if there is none."""
         found = [spec for each in self.shown for name, spec in each.specs.items() if name == self.main]
         return agreed(found) if found else None
 
@@ -186,13 +186,13 @@ class SettingSamples:
                 given.append(class_names(each.identity, head, self._width(each)))
         return best_names(given)
 
-    def _width(self, shown: Shown) -> int | None:
-        """The number of classes that targets index; None if it cannot be told."""
+    def _width(self, shown: ShownEvaluation) -> int | None:
+        """The number of classes that targets index; None if it is unknown."""
         rows = self.store.samples.output_rows(LOGITS, {shown.root: [0]})[shown.root]
         return None if rows[0] is None else int(shown.logits(rows[0][None]).shape[1])
 
-    def positions_in(self, shown: Shown, positions: Sequence[int]) -> list[int | None]:
-        """Where samples are in the data set of an evaluation; None for those that it does not have."""
+    def positions_in(self, shown: ShownEvaluation, positions: Sequence[int]) -> list[int | None]:
+        """Returns the positions of samples in the data set of an evaluation; None for missing ones."""
         dataset = shown.evaluation.dataset_id
         if dataset == self.dataset or dataset is None:
             size = shown.evaluation.size
@@ -201,7 +201,7 @@ class SettingSamples:
         infos = self.store.datasets.samples(self.dataset, positions)
         return [there.get((infos[each].id, infos[each].digest)) if each in infos else None for each in positions]
 
-    def places_in(self, shown: Shown) -> Array:
+    def places_in(self, shown: ShownEvaluation) -> Array:
         """`positions_in` of all samples: integer array [n], −1 for those that the evaluation does not have."""
         if shown.evaluation.dataset_id == self.dataset:
             places = np.arange(self.size)
@@ -215,7 +215,7 @@ class SettingSamples:
             self._places[dataset] = {(each.id, each.digest): index for index, each in enumerate(samples)}
         return self._places[dataset]
 
-    def output_rows(self, shown: Shown, positions: Sequence[int]) -> list[Any]:
+    def output_rows(self, shown: ShownEvaluation, positions: Sequence[int]) -> list[Any]:
         """The outputs of samples: arrays, or JSON values; None where there is none."""
         own = self.positions_in(shown, positions)
         if shown.root == shown.id:
@@ -237,7 +237,7 @@ class SettingSamples:
             found.update(self.store.samples.output_rows(kind, wanted))
         return [found[each.id] if each.id in found else self.output_rows(each, positions) for each in self.shown]
 
-    def blocks(self, shown: Shown) -> Iterator[tuple[Array, Array]]:
+    def blocks(self, shown: ShownEvaluation) -> Iterator[tuple[Array, Array]]:
         """The outputs of an evaluation, a stored chunk at a time: positions of samples [m], their outputs [m, …]."""
         own = self.places_in(shown)
         known = np.flatnonzero(own >= 0)
@@ -250,6 +250,6 @@ class SettingSamples:
             if (at >= 0).any():
                 yield at[at >= 0], values[: len(at)][at >= 0]
 
-    def values_of(self, shown: Shown) -> EvaluationValues:
-        """What an evaluation was scored from."""
+    def values_of(self, shown: ShownEvaluation) -> EvaluationValues:
+        """Returns the values that an evaluation was scored from."""
         return EvaluationValues(self.store, shown.evaluation)

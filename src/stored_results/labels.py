@@ -1,4 +1,4 @@
-"""What tells the evaluations of one cell apart: the files that their prompts came from, precision, samples, weights."""
+"""Labels that distinguish the evaluations of one cell: prompt files, precision, samples, weights."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def prompts(store: Store, evaluation: Evaluation) -> dict[str, Any] | None:
 
 
 def _circumstances(evaluations: Sequence[Evaluation]) -> list[dict[int, str]]:
-    """What the store says of each evaluation besides its identity."""
+    """Returns what the store records of each evaluation besides its identity."""
     return [
         {each.id: "imported" if each.origin == "imported" else "computed" for each in evaluations},
         {each.id: each.dtype or "" for each in evaluations},
@@ -119,7 +119,7 @@ def _files(store: Store, evaluation_id: int) -> set[File]:
 
 
 def _is_beside_data(path: str) -> bool:
-    """Whether a file is one of those that data sets have, such as ``classnames.it.txt``."""
+    """Checks whether a file belongs to a data set, such as ``classnames.it.txt``."""
     name = PurePath(path).name.split(".")
     return f"{name[0]}.{name[-1]}" in (CLASS_NAMES_FILE, *TEMPLATE_FILES)
 

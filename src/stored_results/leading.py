@@ -1,4 +1,4 @@
-"""Which model is the best, by how much, and whether that is significant: one sentence."""
+"""One sentence on the best model: by how much it leads, and whether that is significant."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from testbed.entities import FRACTION
 from testbed.metric_specs import HIGHER, LOWER, MetricSpec
-from testbed.stored_results.ranking import Ranked, Ranking
+from testbed.stored_results.ranking import RankedModel, Ranking
 
 _NAMED = 5  # tied models
 _FIRST = 3  # models of an order without tests
@@ -53,13 +53,13 @@ def in_order(values: Iterable[tuple[str, float]], spec: MetricSpec, published: b
     return f"{extreme} {spec.name}: {shown}; {why}, so the differences are not tested"
 
 
-def _lead(found: Ranking, best: Ranked, behind: Ranked) -> str:
+def _lead(found: Ranking, best: RankedModel, behind: RankedModel) -> str:
     gap = best.place.value - behind.place.value
     amount = f"{100 * gap:+.2f} points" if _in_percent(found) else f"{gap:+.4g}"
     return f"{amount.replace('-', '−')} {'over' if found.larger else 'against'} {behind.model}"
 
 
-def _names(rows: Sequence[Ranked]) -> str:
+def _names(rows: Sequence[RankedModel]) -> str:
     more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
     return ", ".join(row.model for row in rows[:_NAMED]) + more
 

@@ -17,7 +17,7 @@ _SHOWN = 12  # names in a message
 
 
 def larger_is_better(spec: MetricSpec, asked: Better | None = None) -> bool:
-    """Whether a larger value is better.
+    """Returns whether a larger value is better.
 
     Args:
         spec: The metric or score.
@@ -37,7 +37,7 @@ def larger_is_better(spec: MetricSpec, asked: Better | None = None) -> bool:
 
 
 def score_spec(store: Store, evaluations: Iterable[Evaluation], score: str) -> MetricSpec:
-    """What evaluations declare about a per-sample score; nothing where none has it."""
+    """Returns the declaration of a per-sample score; None if no evaluation has it."""
     found = store.scores.specs(each.id for each in evaluations)
     return agreed([specs[score] for specs in found.values() if score in specs] or [MetricSpec(score, "")])
 

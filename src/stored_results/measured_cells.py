@@ -1,4 +1,4 @@
-"""The measured cells of a store, as they are published: with names that tell nothing of this machine's folders."""
+"""The measured cells of a store, as they are published: with names that reveal nothing about this machine's folders."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FOLDERS = re.compile(r"(?<![\w:/.~])~?/(?:[^\s/'\":,;]+/)+")  # of a path in a 
 
 
 @dataclass(frozen=True)
-class Cell:
+class MeasuredCell:
     """A measured cell.
 
     Attributes:
@@ -47,7 +47,7 @@ class Cell:
 
     @property
     def environment(self) -> dict[str, Any]:
-        """What it was computed with: versions, devices."""
+        """Returns the versions and devices that it was computed with."""
         return self.evaluation.environment or {}
 
     def part(self, *keys: str) -> Any:
@@ -58,7 +58,9 @@ class Cell:
         return {} if found is None else found
 
 
-def measured_cells(store: Store, models: Sequence[str], settings: Sequence[str]) -> tuple[list[Cell], Counter[str]]:
+def measured_cells(
+    store: Store, models: Sequence[str], settings: Sequence[str]
+) -> tuple[list[MeasuredCell], Counter[str]]:
     """The measured cells of models on settings, by name, and what was left out: which things → how many.
 
     Args:
@@ -86,7 +88,7 @@ def measured_cells(store: Store, models: Sequence[str], settings: Sequence[str])
         names = public_name(evaluation.model), public_name(evaluation.eval_setting)
         dataset = None if evaluation.dataset_id is None else store.datasets.head(evaluation.dataset_id)
         identity = store.evaluations.identity(evaluation)
-        cells.append(Cell(evaluation, *names, identity, store.results.metrics(key), dataset))
+        cells.append(MeasuredCell(evaluation, *names, identity, store.results.metrics(key), dataset))
     _require_apart(cells)
     return cells, +Counter({OF_OTHERS: sum(row[3] in ELSEWHERE for row in chosen), PARTS: len(parts)})
 
@@ -109,7 +111,7 @@ def _last_part(found: re.Match[str]) -> str:
     return PureWindowsPath(path).name if "\\" in path or path[1:2] == ":" else PurePosixPath(path).name
 
 
-def _require_apart(cells: Sequence[Cell]) -> None:
+def _require_apart(cells: Sequence[MeasuredCell]) -> None:
     for kind in ("model", "eval_setting"):
         given: dict[str, str] = {}
         for cell in cells:

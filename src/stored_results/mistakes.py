@@ -16,7 +16,7 @@ from testbed.metrics.inference.agreement import confusions, hardest_first, most_
 from testbed.metrics.scorers.classification import right_classes
 from testbed.stored_results.predictions import Predictions, best_names, has_logits, predictions_of
 from testbed.stored_results.side_by_side import (
-    Samples,
+    SampleTable,
     SideBySide,
     Tell,
     choose,
@@ -100,7 +100,7 @@ def hardest(
         StoreError: If there are no such scores.
     """
     evaluations = choose(store, [setting], models, score, tell=tell)[setting]
-    samples = Samples(store)
+    samples = SampleTable(store)
     table = side_by_side(store, samples, setting, evaluations, score, tell)
     require_binary(table, score, "hardest")
     wrong = (table.scores == 0).sum(axis=1)
@@ -146,14 +146,14 @@ def mean_losses(store: Store, table: SideBySide) -> Array:
     return mean
 
 
-def infos_of(samples: Samples, table: SideBySide) -> list[SampleInfo]:
+def infos_of(samples: SampleTable, table: SideBySide) -> list[SampleInfo]:
     """The samples of a table, from the first model's data set."""
     dataset = samples.of(table.evaluations[0]).samples
     return [dataset[place] for place in table.places[0]]
 
 
 def target_name(target: Any, name: Callable[[int], str]) -> str | None:
-    """What a target is called: the names of its classes, or its right captions; None if it has no name.
+    """Returns the name of a target: of its classes, or its right captions; None if it has no name.
 
     Args:
         target: As the data set has it.
@@ -190,7 +190,7 @@ def confused_classes(
         StoreError: If the targets are not classes, or there are no logits.
     """
     evaluations = choose(store, [setting], models, tell=tell)[setting]
-    samples = Samples(store)
+    samples = SampleTable(store)
     table = side_by_side(store, samples, setting, evaluations, tell=tell)
     counted: list[tuple[str | None, Counter[tuple[int, int]], Counter[int]]] = []
     names = []

@@ -15,16 +15,16 @@ from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 from testbed.metrics.inference.clusters import clusters_of
 from testbed.metrics.inference.paired import SIGNIFICANT, PairedComparison, compare, holm
 from testbed.stored_results.main_scores import main_score, score_spec
-from testbed.stored_results.side_by_side import Samples, evaluation_of, scores_of
+from testbed.stored_results.side_by_side import SampleTable, evaluation_of, scores_of
 
 
 @dataclass(frozen=True)
-class Pair:
+class PairedModels:
     """Two models on a setting.
 
     Attributes:
         p_holm: The p-value, adjusted over all pairs on all settings.
-        verdict: ``"tied"``, or which model is better; which is higher, where nobody knows which is better.
+        verdict: ``"tied"``, or which model is better; or which is higher, if the better direction is unknown.
     """
 
     eval_setting: str
@@ -39,7 +39,7 @@ class Pair:
 class Pairs:
     """All pairs, and what the score of each sample declares."""
 
-    rows: list[Pair]
+    rows: list[PairedModels]
     spec: MetricSpec
 
 
@@ -65,7 +65,7 @@ def compare_pairs(
     cells = {each: [find(store, model, each) for model in models] for each in settings}
     score = score or main_score(store, cells)
     spec = score_spec(store, (each for on in cells.values() for each in on), score)
-    samples = Samples(store)
+    samples = SampleTable(store)
     found: list[tuple[str, str, str, PairedComparison]] = []
     for setting, evaluations in cells.items():
         scores = [_scores(store, samples, each, score) for each in evaluations]
@@ -78,10 +78,12 @@ def compare_pairs(
             together = clusters_of(groups[key] for key in shared) if groups else None
             found.append((setting, first, second, compare(values, others, clusters=together)))
     adjusted = holm([row[-1].p for row in found])
-    return Pairs([Pair(*row, p, _verdict(*row[1:], p, spec)) for row, p in zip(found, adjusted, strict=True)], spec)
+    return Pairs(
+        [PairedModels(*row, p, _verdict(*row[1:], p, spec)) for row, p in zip(found, adjusted, strict=True)], spec
+    )
 
 
-def _scores(store: Store, samples: Samples, evaluation: Evaluation, score: str) -> dict[tuple[str, str], float]:
+def _scores(store: Store, samples: SampleTable, evaluation: Evaluation, score: str) -> dict[tuple[str, str], float]:
     """The score of each scored sample, by the sample's id and content digest."""
     values = scores_of(store, evaluation, score)
     return {
@@ -91,7 +93,7 @@ def _scores(store: Store, samples: Samples, evaluation: Evaluation, score: str) 
     }
 
 
-def _groups(samples: Samples, evaluation: Evaluation) -> dict[tuple[str, str], str | None]:
+def _groups(samples: SampleTable, evaluation: Evaluation) -> dict[tuple[str, str], str | None]:
     """The group of each sample, likewise; nothing where the data set has none."""
     infos = samples.of(evaluation).samples
     groups = groups_of(infos)

@@ -61,7 +61,7 @@ class Pictures:
         self._decoding = BoundedSemaphore(_AT_ONCE)
 
     def problem(self, samples: SettingSamples) -> str | None:
-        """Why the pictures of a setting are not read from its data set; None where they are."""
+        """Explains why the pictures of a setting are not read from its data set; None if they are."""
         found = self._source(samples.name)
         return found if isinstance(found, str) else None
 
@@ -197,7 +197,7 @@ def warm() -> None:
 
 
 def key_of(samples: SettingSamples, info: SampleInfo, changed: bool) -> str:
-    """What names a thumbnail: the content of the picture, and how it was perturbed."""
+    """Returns the key of a thumbnail: the content of the picture, and its perturbation."""
     return f"{samples.name}\0{_seed(samples)}\0{info.id}\0{info.digest}" if changed else info.digest
 
 
@@ -244,7 +244,7 @@ def _as_image(pixels: Any) -> Image.Image:
 
 
 def _of_texts(setting: EvalSetting) -> bool:
-    """Whether models of this setting take pictures as they are, and answer in words."""
+    """Returns whether models of this setting take pictures as they are, and answer in words."""
     from testbed.tasks.parts.generation import TextTask
     from testbed.tasks.task_base import get_task
 

@@ -113,7 +113,7 @@ def best_names(given: Iterable[ClassNames]) -> ClassNames:
 
 
 def has_logits(store: Store, evaluation: Evaluation) -> bool:
-    """Whether an evaluation has logits, and so predicted classes."""
+    """Returns whether an evaluation has logits, and so predicted classes."""
     return LOGITS in store.outputs.kinds(evaluation.id)
 
 

@@ -13,15 +13,15 @@ import numpy as np
 from testbed.db.store import Store
 from testbed.entities import Better
 from testbed.metric_specs import MetricSpec
-from testbed.metrics.inference.ranks import Progress, RankedModel, Resamples, rank_models, ranks
+from testbed.metrics.inference.ranks import ModelRank, Progress, Resamples, rank_models, ranks
 from testbed.stored_results.main_scores import larger_is_better, score_spec
-from testbed.stored_results.side_by_side import Key, Samples, SideBySide, Tell, choose, clusters_in, side_by_side
+from testbed.stored_results.side_by_side import Key, SampleTable, SideBySide, Tell, choose, clusters_in, side_by_side
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
-class OnSetting:
+class SettingRank:
     """A model on one of the settings: its mean score and its rank (tied models share the mean of their ranks)."""
 
     eval_setting: str
@@ -31,7 +31,7 @@ class OnSetting:
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedModel:
     """A model in a ranking.
 
     Attributes:
@@ -42,10 +42,10 @@ class Ranked:
     """
 
     model: str
-    place: RankedModel
+    place: ModelRank
     mean_rank: float
     tied_with: tuple[str, ...]
-    settings: tuple[OnSetting, ...]
+    settings: tuple[SettingRank, ...]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Ranking:
         larger: Whether the first has the largest value.
     """
 
-    rows: list[Ranked]
+    rows: list[RankedModel]
     binary: bool
     spec: MetricSpec
     larger: bool
@@ -85,7 +85,7 @@ def ranking(
         models: Names or patterns; none means all that have outputs on all the settings.
         score: The per-sample score.
         tell: Called with notes on what was left out.
-        progress: Shows how far it is.
+        progress: Reports progress.
         better: Whether the ``"higher"`` or the ``"lower"`` score is better; by default what it declares.
         first: Ids of evaluations that take precedence over the reported ones.
         drawn: Resamples of other rankings, which may be used again.
@@ -96,7 +96,7 @@ def ranking(
     chosen = choose(store, settings, models, score, at_least=2, tell=tell, first=first)
     spec = score_spec(store, (each for on in chosen.values() for each in on.values()), score)
     larger = larger_is_better(spec, better)
-    samples = Samples(store)
+    samples = SampleTable(store)
     strata: dict[str, Array] = {}
     counted: Counter[str] = Counter()
     together: dict[str, Array | None] = {}
@@ -124,13 +124,13 @@ def ranking(
     number = _count(tables, clusters)
     on.sort(key=lambda each: settings.index(each[0].eval_setting))
     rows = [
-        Ranked(
+        RankedModel(
             model=name,
             place=places[column],
             mean_rank=float(np.mean([shared[column] for _, _, shared in on])),
             tied_with=tuple(names[other] for other in places[column].tied),
             settings=tuple(
-                OnSetting(table.eval_setting, len(table.keys), float(values[column]), float(shared[column]))
+                SettingRank(table.eval_setting, len(table.keys), float(values[column]), float(shared[column]))
                 for table, values, shared in on
             ),
         )

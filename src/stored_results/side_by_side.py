@@ -56,11 +56,11 @@ class SideBySide:
 
     @property
     def binary(self) -> bool:
-        """Whether all scores are 0 or 1."""
+        """Returns whether all scores are 0 or 1."""
         return bool(np.isin(self.scores, (0, 1)).all())
 
 
-class Samples:
+class SampleTable:
     """The data sets of a store; the last eight are cached."""
 
     def __init__(self, store: Store) -> None:
@@ -264,7 +264,7 @@ def matching_settings(store: Store, words: Iterable[str], imported: bool = False
     Args:
         store: The results store.
         words: Names and patterns.
-        imported: Whether settings with numbers from elsewhere count, too.
+        imported: Whether settings with numbers from elsewhere also count.
 
     Raises:
         UnknownNameError: If a pattern matches none.
@@ -299,7 +299,7 @@ def scores_of(store: Store, evaluation: Evaluation, score: str) -> Array:
 
 
 def all_scores(store: Store, evaluations: Sequence[Evaluation], score: str) -> Iterator[tuple[Evaluation, Array]]:
-    """What `scores_of` returns, of many evaluations: read together, and not all held at once."""
+    """Returns the `scores_of` many evaluations, which are read together and not all held at once."""
     for start in range(0, len(evaluations), _READ_AT_ONCE):
         part = evaluations[start : start + _READ_AT_ONCE]
         found = store.scores.of_each([each.id for each in part], score)
@@ -311,7 +311,7 @@ def all_scores(store: Store, evaluations: Sequence[Evaluation], score: str) -> I
 
 def side_by_side(
     store: Store,
-    samples: Samples,
+    samples: SampleTable,
     setting: str,
     evaluations: dict[str, Evaluation],
     score: str | None = None,
@@ -358,8 +358,8 @@ def side_by_side(
     )
 
 
-def clusters_in(samples: Samples, table: SideBySide) -> Array | None:
-    """Which samples of a table belong together: integer array [n], or None if each is alone; see `clusters_of`."""
+def clusters_in(samples: SampleTable, table: SideBySide) -> Array | None:
+    """Returns the clusters of samples: integer array [n], or None if each is alone; see `clusters_of`."""
     groups = groups_of(samples.of(table.evaluations[0]).samples)
     return None if groups is None else clusters_of(groups[place] for place in table.places[0])
 

@@ -17,7 +17,7 @@ from testbed.spreadsheet import plain, reading_csv
 from testbed.stored_results.main_scores import larger_is_better, score_spec
 from testbed.stored_results.mistakes import infos_of
 from testbed.stored_results.predictions import best_names, class_names
-from testbed.stored_results.side_by_side import Samples, SideBySide, Tell, choose, clusters_in, side_by_side
+from testbed.stored_results.side_by_side import SampleTable, SideBySide, Tell, choose, clusters_in, side_by_side
 
 CLASS = "class"
 GROUP = "group"
@@ -26,7 +26,7 @@ TRAINING_SHARE = "_training_share"  # of the group that the slice or column with
 Labels = list[str | None]
 
 
-class Grouped(NamedTuple):
+class GroupScores(NamedTuple):
     """Models on groups of samples.
 
     Attributes:
@@ -51,7 +51,7 @@ def grouped(
     csv_file: Path | None = None,
     tell: Tell = lambda note: None,
     better: Better | None = None,
-) -> Grouped:
+) -> GroupScores:
     """Means over groups of the samples that all models have; weighted by training shares, if these are known.
 
     The training share of a group is another slice of its samples, or another column of the file, named as the groups
@@ -75,7 +75,7 @@ def grouped(
     evaluations = choose(store, [setting], models, score, tell=tell)[setting]
     spec = score_spec(store, evaluations.values(), score)
     larger = larger_is_better(spec, better)
-    samples = Samples(store)
+    samples = SampleTable(store)
     table = side_by_side(store, samples, setting, evaluations, score, tell)
     by, labels = labels_by(store, samples, table, by, csv_file, tell)
     clusters = None if by == GROUP else clusters_in(samples, table)  # a group by itself is one cluster
@@ -84,18 +84,18 @@ def grouped(
         (model, by_group(table.scores[:, column], labels, larger, spec, clusters, shares))
         for column, model in enumerate(table.models)
     ]
-    return Grouped(by, found, table.binary, spec)
+    return GroupScores(by, found, table.binary, spec)
 
 
 def labels_by(
     store: Store,
-    samples: Samples,
+    samples: SampleTable,
     table: SideBySide,
     by: str | None,
     csv_file: Path | None = None,
     tell: Tell = lambda note: None,
 ) -> tuple[str, Labels]:
-    """What the samples of a table are grouped by, and the group of each; see `grouped`.
+    """Returns the grouping of a table's samples, and the group of each; see `grouped`.
 
     Raises:
         DataError: If there are no such groups, or the file is invalid.
@@ -118,12 +118,12 @@ def labels_by(
 
 
 def training_shares(
-    samples: Samples, table: SideBySide, by: str, labels: Labels, csv_file: Path | None = None
+    samples: SampleTable, table: SideBySide, by: str, labels: Labels, csv_file: Path | None = None
 ) -> dict[str, float] | None:
     """The training share of each group, as its samples declare it; None if they do not.
 
     Raises:
-        DataError: If a share is no number of 0 or more, or the samples of a group have different ones, or all are 0.
+        DataError: If a share is not a number of 0 or more, or the samples of a group have different ones, or all are 0.
     """
     key, infos = by + TRAINING_SHARE, infos_of(samples, table)
     if csv_file is None:
@@ -149,7 +149,7 @@ def training_shares(
 
 
 def _share(value: Any) -> float | None:
-    """A share as a number; None if it is none."""
+    """Returns a share as a number; None if it is not one."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -198,7 +198,7 @@ def _text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
-def _by_class(store: Store, samples: Samples, table: SideBySide, infos: Sequence[SampleInfo]) -> Labels:
+def _by_class(store: Store, samples: SampleTable, table: SideBySide, infos: Sequence[SampleInfo]) -> Labels:
     """The name of the true class of each sample; None if it does not have exactly one."""
     cells = table.evaluations
     named = best_names(class_names(store.evaluations.identity(each), samples.of(each)) for each in cells)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Unread:
+class UnreadSample:
     """A sample that could not be read: its position in the data set, its id, and the reason."""
 
     position: int
@@ -20,8 +20,8 @@ class Unread:
     reason: str
 
 
-def unread_samples(store: Store, evaluation: Evaluation, most: int) -> tuple[int, list[Unread]]:
-    """How many samples could not be read, and the first of them.
+def unread_samples(store: Store, evaluation: Evaluation, most: int) -> tuple[int, list[UnreadSample]]:
+    """Counts the samples that could not be read, and returns the first of them.
 
     Args:
         store: The results store.
@@ -33,7 +33,7 @@ def unread_samples(store: Store, evaluation: Evaluation, most: int) -> tuple[int
         return len(errors), []
     first = sorted(errors)[:most]
     infos = store.datasets.samples(evaluation.dataset_id, first)
-    return len(errors), [Unread(at, infos[at].id, without_folder(errors[at], infos[at].id)) for at in first]
+    return len(errors), [UnreadSample(at, infos[at].id, without_folder(errors[at], infos[at].id)) for at in first]
 
 
 def without_folder(reason: str, sample: str) -> str:

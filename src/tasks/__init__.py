@@ -1,1 +1,1 @@
-"""What each task needs of a model, what is computed for it, and how it is scored: one file for each ``task=``."""
+"""Tasks, one file for each ``task=``: required capabilities, what is computed for a cell, and how it is scored."""

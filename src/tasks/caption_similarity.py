@@ -72,7 +72,7 @@ class CaptionSimilarity(ScorerTask):
 
 
 def splitter_of(setting: EvalSetting, options: SimilarityOptions) -> Splitter | None:
-    """What cuts texts of the setting's language into sentences; None where nothing has to."""
+    """Returns the sentence splitter of the setting's language; None if no text has to be split."""
     return get_splitter(options.chunking, setting.language) if options.fine else None
 
 

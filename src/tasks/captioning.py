@@ -35,7 +35,7 @@ WORDS = MetricSpec("words", "words", NEITHER, lowest=0)
 
 @dataclass(frozen=True)
 class CaptioningOptions(GenerationOptions):
-    """What a setting may say of captioning.
+    """The task options of captioning.
 
     Attributes:
         overlap: How captions are compared with reference captions.

@@ -77,7 +77,7 @@ class Logits(Op):
         return spec
 
     def restricts(self, model: ModelDefinition, setting: EvalSetting) -> bool:
-        """Whether the model's ``classify`` restricts the logits itself."""
+        """Returns whether the model's ``classify`` restricts the logits itself."""
         return setting.class_sublist is not None and bool(getattr(model, "handles_class_sublist", False))
 
     def steps(
@@ -207,7 +207,7 @@ def _check_width(values: Values, setting: EvalSetting) -> None:
 
 
 def _read_early(model: ModelDefinition, setting: EvalSetting) -> bool:
-    """Whether the names of a setting's classes, known without opening its data, are outputs of a classifier.
+    """Checks whether the names of a setting's classes, known without its data, are outputs of a classifier.
 
     Raises:
         UnsupportedError: If some are and others are not.
@@ -219,7 +219,7 @@ def _read_early(model: ModelDefinition, setting: EvalSetting) -> bool:
 
 
 def _lists_folders(setting: EvalSetting) -> bool:
-    """Whether the folders of a setting's classes can be listed; where not, opening the data says why."""
+    """Checks whether the folders of a setting's classes can be listed; else opening the data gives the reason."""
     try:
         folders_of(setting)
     except DataError:

@@ -11,7 +11,7 @@ from testbed.entities import Metric, Score
 from testbed.metric_specs import MAIN
 from testbed.metrics.clip.pairs import CLIP_SCORE, clip_score_metrics, cosine, pair_cosines
 from testbed.metrics.scorers.retrieval import columns_of_captions, flat_captions
-from testbed.tasks.parts.embedding import TextTask
+from testbed.tasks.parts.embedding import EmbeddingTask
 from testbed.tasks.task_base import options_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _PAIRS = 2**15  # at a time, so that an image's embedding is not held once for e
 
 @dataclass(frozen=True)
 class ClipScoreOptions:
-    """What a setting may say of CLIPScore.
+    """The task options of CLIPScore.
 
     Attributes:
         prefix: A text put in front of captions.
@@ -36,7 +36,7 @@ class ClipScoreOptions:
     prefix: str = ""
 
 
-class ClipScore(TextTask):
+class ClipScore(EmbeddingTask):
     """Each image with each of its own captions, by cosine."""
 
     name = "clip_score"
@@ -45,7 +45,7 @@ class ClipScore(TextTask):
     leaves_out_unreadable = True
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
-        """As every task on texts, and what goes in front of captions."""
+        """Adds the prefix of captions to what every task on texts describes."""
         return {**super().view_spec(setting), "prefix": options_of(setting, ClipScoreOptions).prefix}
 
     def texts(self, setting: EvalSetting, values: Values) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.entities import Metric, Score
 from testbed.errors import UnsupportedError
 from testbed.graph.nodes import Built, Op, Steps
-from testbed.graph.ops import image_spec
+from testbed.graph.ops import embedding_spec
 from testbed.metric_specs import NEITHER, MetricSpec
 from testbed.models.base.capability import EMBED_IMAGE
 from testbed.tasks.task_base import Task, require
@@ -35,7 +35,7 @@ class ImageEmbeddings(Op):
         self, model: ModelDefinition, setting: EvalSetting, class_names: Sequence[str] | None, seed: int
     ) -> dict[str, Any]:
         """The pixels."""
-        return {"task": "image_embedding", **image_spec(setting, seed)}
+        return embedding_spec(setting, seed)
 
     def steps(
         self,
@@ -54,6 +54,7 @@ class ImageEmbedding(Task):
     name = "image_embedding"
     scorer = "image_embedding@1"
     leaves_out_unreadable = True
+    of_images_alone = True
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
         """``"embed_image"``."""

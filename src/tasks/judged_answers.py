@@ -30,8 +30,8 @@ from testbed.tasks.parts.generation import READING
 from testbed.tasks.parts.judges import (
     AGAIN,
     SWAPPED,
-    Asked,
-    AskedJudge,
+    JudgeExchange,
+    JudgeQuestions,
     kind_of,
     messages_of,
     reasons,
@@ -79,7 +79,7 @@ class JudgedAnswers(Task):
     leaves_out_unreadable = True
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
-        """As question answering: what the model under test must be able to do."""
+        """Checks the capabilities of the model under test, as for question answering."""
         return question_answering.route(model, setting)
 
     def check_samples(self, setting: EvalSetting, samples: Sequence[SampleInfo]) -> tuple[LeftOut, ...]:
@@ -102,7 +102,7 @@ class JudgedAnswers(Task):
         return Built(graph.outputs_of(graph.judged), replies)
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
-        """How answers are read, judged and reported."""
+        """Describes how answers are read, judged and reported."""
         scoring, chosen, rules = named(setting)
         kind = kind_of(setting)
         how = [kind, VERSION, JUDGINGS[kind].when, *(["mean grade"] if JUDGINGS[kind].graded else [])]
@@ -117,16 +117,16 @@ class JudgedAnswers(Task):
         }
 
     def messages(self, setting: EvalSetting, values: Values, model: str) -> list[Message]:
-        """What the judges are asked about the answers of a model, each once."""
-        return messages_of(Asked(setting, values, model).questions)
+        """Returns the different questions to the judges about the answers of a model."""
+        return messages_of(JudgeQuestions(setting, values, model).questions)
 
     def messages_swapped(self, setting: EvalSetting, values: Values, model: str) -> list[Message]:
-        """What the judges are asked with the two answers in the other order, each once."""
-        return messages_of(Asked(setting, values, model).swapped())
+        """Returns the different questions with the two answers in the other order."""
+        return messages_of(JudgeQuestions(setting, values, model).swapped())
 
     def messages_again(self, setting: EvalSetting, values: Values, model: str, number: int) -> list[Message]:
-        """What a judge is asked about what it extracted, each once."""
-        asked = Asked(setting, values, model)
+        """Returns the different questions to a judge about what it extracted."""
+        asked = JudgeQuestions(setting, values, model)
         return messages_of(asked.again(asked.first_of(number)))
 
     def score(
@@ -146,7 +146,7 @@ class JudgedAnswers(Task):
             all that is without a verdict were wrong, or right), ``alpha`` (Krippendorff's, of a panel),
             ``swap_consistency`` (of pairs, the share with the same winner in both orders) and ``empty``.
         """
-        asked = Asked(setting, values, "" if model is None else model.name)
+        asked = JudgeQuestions(setting, values, "" if model is None else model.name)
         require_some(asked.replies.status, values, setting)
         judges, labels = scoring_of(setting).judges, scoring_of(setting).labels
         final, each = _final(asked, len(judges))
@@ -172,19 +172,19 @@ class JudgedAnswers(Task):
         return scores, [*metrics, blank(asked.replies.status, SCORER)]
 
     def scores(self, values: Values, setting: EvalSetting, model: str) -> Array:
-        """What each answer of a model scores, float array [n]; NaN for those without a verdict."""
-        final, _ = _final(Asked(setting, values, model), len(scoring_of(setting).judges))
+        """Returns the scores of a model's answers, float array [n]; NaN for those without a verdict."""
+        final, _ = _final(JudgeQuestions(setting, values, model), len(scoring_of(setting).judges))
         return score_array(final)
 
-    def asked_judges(self, values: Values, setting: EvalSetting, model: str) -> Iterator[AskedJudge]:
-        """What each judge was asked about the answers of a model, and said."""
-        asked = Asked(setting, values, model)
+    def asked_judges(self, values: Values, setting: EvalSetting, model: str) -> Iterator[JudgeExchange]:
+        """Returns each judge's questions about the answers of a model, and its replies."""
+        asked = JudgeQuestions(setting, values, model)
         for number, judge in enumerate(scoring_of(setting).judges):
             yield from asked.said_by(number, judge)
 
 
-def _final(asked: Asked, judges: int) -> tuple[list[Verdict | None], Array]:
-    """What counts for each sample, and the score that each judge gives: float array [judges, n].
+def _final(asked: JudgeQuestions, judges: int) -> tuple[list[Verdict | None], Array]:
+    """Returns what counts for each sample, and each judge's score: float array [judges, n].
 
     That is the rules' verdict, a label, or what most judges say; None without a verdict.
     """
@@ -213,8 +213,8 @@ def _of_panel(judging: Judging, each: Array) -> Array:
     return np.where(known >= least, np.nansum(each, axis=0) / np.maximum(known, 1), np.nan)
 
 
-def _trust(asked: Asked, final: Sequence[Verdict | None], each: Array) -> list[Metric]:
-    """How far the judges were needed, and what their failures could change."""
+def _trust(asked: JudgeQuestions, final: Sequence[Verdict | None], each: Array) -> list[Metric]:
+    """Returns metrics of how many answers needed judges, and how much their failures could change."""
     answered = np.array([text is not None for text in asked.texts])
     judged = np.zeros(len(final), dtype=bool)
     judged[asked.left] = True
@@ -240,7 +240,7 @@ def _trust(asked: Asked, final: Sequence[Verdict | None], each: Array) -> list[M
     return metrics
 
 
-def _silences(asked: Asked, judges: Sequence[str]) -> list[Metric]:
+def _silences(asked: JudgeQuestions, judges: Sequence[str]) -> list[Metric]:
     """Slices of ``unread``: for each judge and reason the share of the answers on which it gave no verdict for it."""
     shares: dict[tuple[str, int], int] = {}
     for number, judge in enumerate(judges):
@@ -251,8 +251,8 @@ def _silences(asked: Asked, judges: Sequence[str]) -> list[Metric]:
     return [UNREAD.metric(times / of, of, slice=part, scorer=SCORER) for (part, of), times in shares.items()]
 
 
-def _swap_consistency(asked: Asked, judges: int) -> Metric:
-    """How often judges say the same in both orders."""
+def _swap_consistency(asked: JudgeQuestions, judges: int) -> Metric:
+    """Returns how often judges give the same verdict in both orders."""
     orders = [
         np.concatenate([score_array(read(number)) for number in range(judges)])
         for read in (asked.first_of, asked.swapped_of)

@@ -100,7 +100,7 @@ class FittedProbe(Artifact):
 
 @dataclass(frozen=True)
 class LinearProbeOptions:
-    """What a setting says of a linear probe.
+    """The task options of a linear probe.
 
     Attributes:
         train: The setting that the probe is fitted to.
@@ -142,7 +142,7 @@ task = LinearProbe()
 
 
 def probe_spec(setting: EvalSetting) -> ProbeSpec:
-    """How a setting's probe is fitted."""
+    """Returns how a setting's probe is fitted."""
     return options_of(setting, LinearProbeOptions).probe
 
 

@@ -23,9 +23,8 @@ from testbed.metrics.scorers.caption_status import STATUS, shares
 from testbed.models.base.capability import GenerationConfig
 from testbed.tasks.captioning import require_some
 from testbed.tasks.parts.generation import Replies, TextTask, replies_of
-from testbed.tasks.parts.options import as_options
 from testbed.tasks.parts.right_answers import check_right_answers
-from testbed.tasks.task_base import options_of
+from testbed.tasks.task_base import as_options, options_of
 
 if TYPE_CHECKING:
     from testbed.data.left_out import LeftOut
@@ -49,11 +48,11 @@ MAX_NEW_TOKENS = 2048  # unless the setting or the model says otherwise
 
 @dataclass(frozen=True)
 class QuestionOptions:
-    """What a setting says of its questions.
+    """The task options of questions.
 
     Attributes:
         prompt: Makes the turns of the user from a `Row`; see `testbed.answers.prompts`.
-        data_set: The name that models with prompts of their own are told; default the setting's.
+        data_set: The name passed to models with prompts of their own; default the setting's.
         forced: Whether these models take this prompt all the same.
         generation: Fields of `GenerationConfig`. They come before what a model says of its own generation.
         scoring: A name in `SCORINGS`.
@@ -121,7 +120,7 @@ class QuestionAnswering(TextTask):
         return Built(graph.row_answers(given.prompt, config, given.data_set or graph.setting.name, given.forced))
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
-        """How answers are read, scored and reported."""
+        """Describes how answers are read, scored and reported."""
         scoring, chosen, rules = named(setting)
         return {
             **super().view_spec(setting),
@@ -132,7 +131,7 @@ class QuestionAnswering(TextTask):
     def score(
         self, values: Values, setting: EvalSetting, model: ModelDefinition | None
     ) -> tuple[list[Score], list[Metric]]:
-        """What the benchmark reports, and how far it can be trusted.
+        """Returns the benchmark's metrics, and how far they can be trusted.
 
         Answers that are missing, samples that cannot be read, and answers to rows whose right answer is hidden are not
         scored; blank and unparsed answers and refusals count as wrong. Of a table without right answers there is
@@ -167,7 +166,7 @@ class QuestionAnswering(TextTask):
 
 
 def left_open(verdicts: Sequence[Verdict | None], name: str) -> list[Metric]:
-    """What answers that rules leave to a judge could change, which is also said in a line.
+    """Returns how much the answers that rules leave to a judge could change; notes it in a line.
 
     Args:
         verdicts: Of each answer; None where there is none.
@@ -181,7 +180,7 @@ def left_open(verdicts: Sequence[Verdict | None], name: str) -> list[Metric]:
     unread = np.isnan(scores)
     if unread.any():
         log.warning(
-            "%s: %s of %s answers are not scored, since rules cannot tell; %s@JUDGE has a judge read them",
+            "%s: %s of %s answers are not scored, since rules cannot read them; %s@JUDGE has a judge read them",
             name, f"{int(unread.sum()):,}", f"{len(scores):,}", name,
         )  # fmt: skip
     parts = {
@@ -200,14 +199,14 @@ def answered_of(
     texts: Sequence[str | None],
     published: bool = False,
 ) -> AnsweredQuestions:
-    """What a report is made from. Samples of a group share a picture."""
+    """Returns the input of a report. Samples of a group share a picture."""
     groups = [sample.group for sample in values.samples]
     shared = groups if any(group is not None for group in groups) else None
     return AnsweredQuestions([sample.id for sample in values.samples], columns, verdicts, texts, shared, published)
 
 
 def generation_config(given: Mapping[str, Any], model: ModelDefinition) -> GenerationConfig:
-    """How a model generates text: as a setting says, else as the model does.
+    """Returns the generation options: the setting's, or else the model's.
 
     Raises:
         DefinitionError: If the model names a field that there is not, or gives it a value of another type.
@@ -218,7 +217,7 @@ def generation_config(given: Mapping[str, Any], model: ModelDefinition) -> Gener
 
 
 def _is_in_turns(target: Any) -> bool:
-    """Whether a row has several questions in one cell."""
+    """Checks whether a row has several questions in one cell."""
     return isinstance(target, dict) and len(listed(target.get("question", "")) or ()) > 1
 
 
@@ -226,10 +225,10 @@ def columns_of(target: Any, what: str) -> dict[str, str]:
     """The columns of a sample.
 
     Raises:
-        DefinitionError: If the data set is no table.
+        DefinitionError: If the data set is not a table.
     """
     if not isinstance(target, dict):
-        raise DefinitionError(f"{what} asks questions from a table; the targets of its data set are no rows")
+        raise DefinitionError(f"{what} asks questions from a table; the targets of its data set are not rows")
     return target
 
 
@@ -240,14 +239,14 @@ def named(setting: EvalSetting) -> tuple[str, str, str]:
 
 
 def texts_for(replies: Replies, rules: str) -> list[str | None]:
-    """What rules read: the final part of answers; published rules read them whole, as VLMEvalKit does."""
+    """Returns the texts that rules read: final parts of answers; published rules read whole answers, as VLMEvalKit."""
     return replies.whole if rules == PUBLISHED else replies.texts
 
 
 def verdicts_of(
     scoring: str, columns: Sequence[Mapping[str, str]], replies: Replies, rules: str
 ) -> list[Verdict | None]:
-    """What rules say of each answer; None where there is none, or no right one to compare it with."""
+    """Returns the rules' verdict on each answer; None where there is none, or no right answer to compare with."""
     read = SCORINGS[scoring]
     given = zip(columns, texts_for(replies, rules), replies.texts, replies.refusals, strict=True)
     found: list[Verdict | None] = []

@@ -11,7 +11,7 @@ import numpy as np
 from testbed.entities import Metric, Score
 from testbed.errors import DefinitionError
 from testbed.metrics.scorers.retrieval import RECALL_K, SCORER, flat_captions, score_retrieval
-from testbed.tasks.parts.embedding import TextTask
+from testbed.tasks.parts.embedding import EmbeddingTask
 from testbed.tasks.task_base import options_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RetrievalOptions:
-    """What a setting may say of retrieval.
+    """The task options of retrieval.
 
     Attributes:
         recall_k: The k of recall@k.
@@ -35,7 +35,7 @@ class RetrievalOptions:
             raise DefinitionError(f"recall_k is a list of integers larger than 0, not {self.recall_k!r}")
 
 
-class Retrieval(TextTask):
+class Retrieval(EmbeddingTask):
     """Images and their captions, each against all others, by cosine."""
 
     name = "retrieval"
@@ -43,7 +43,7 @@ class Retrieval(TextTask):
     scorer = SCORER
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
-        """As every task on texts, and the k of recall@k."""
+        """Adds the k of recall@k to what every task on texts describes."""
         return {**super().view_spec(setting), "recall_k": self._recall_k(setting)}
 
     def texts(self, setting: EvalSetting, values: Values) -> list[str]:

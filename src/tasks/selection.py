@@ -8,7 +8,7 @@ import numpy as np
 
 from testbed.entities import Metric, Score
 from testbed.metrics.scorers.selection import SCORER, find_instances, score_selection
-from testbed.tasks.parts.embedding import TextTask
+from testbed.tasks.parts.embedding import EmbeddingTask
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from testbed.models.model_base import ModelDefinition
 
 
-class CaptionSelection(TextTask):
+class CaptionSelection(EmbeddingTask):
     """The images and captions of an instance against each other, by cosine."""
 
     name = "selection"

@@ -6,15 +6,15 @@ import importlib
 import importlib.util
 import pkgutil
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 from weakref import WeakKeyDictionary
 
 from testbed.errors import DefinitionError, UnsupportedError
-from testbed.tasks.parts.options import NoOptions, as_options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from testbed.data.left_out import LeftOut
     from testbed.entities import Metric, SampleInfo, Score
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -23,11 +23,26 @@ if TYPE_CHECKING:
     from testbed.graph.values import Values
     from testbed.models.model_base import ModelDefinition
 
+
 T = TypeVar("T")
 
-_NO_TASKS = ("task_base",)  # modules of `testbed.tasks` that are no tasks
+_NO_TASKS = ("task_base",)  # modules of `testbed.tasks` that are not tasks
 _added: dict[str, Task] = {}
 _made: WeakKeyDictionary[EvalSetting, dict[type[Any], Any]] = WeakKeyDictionary()  # options of settings
+_WORDS: dict[Any, str] = {
+    NoneType: "None",
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    Mapping: "a dictionary",
+    Callable: "a function",
+}
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """The options of a task that has none."""
 
 
 class Task(ABC):
@@ -38,12 +53,14 @@ class Task(ABC):
         options: A dataclass of what its settings may say in ``task_options``.
         scorer: What computes the metrics, with its version, such as ``"retrieval@1"``; raised when numbers change.
         leaves_out_unreadable: Whether samples that could not be read are not scored, rather than wrong.
+        of_images_alone: Whether its values depend on the images alone: equal images share one, whatever their targets.
     """
 
     name: ClassVar[str]
     scorer: ClassVar[str]
     options: ClassVar[type[Any]] = NoOptions
     leaves_out_unreadable: ClassVar[bool] = False
+    of_images_alone: ClassVar[bool] = False
 
     @abstractmethod
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
@@ -55,7 +72,7 @@ class Task(ABC):
 
     @abstractmethod
     def build(self, graph: Graph) -> Built:
-        """What is computed and stored for a cell: its outputs, and what they are scored with."""
+        """Builds what is computed and stored for a cell: its outputs, and what they are scored with."""
 
     @abstractmethod
     def score(
@@ -75,7 +92,7 @@ class Task(ABC):
         return ()
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
-        """What determines the metrics besides the stored values: the scorer, and the options that it takes."""
+        """Describes what determines the metrics besides the stored values: the scorer and its options."""
         return {"scorer": self.scorer}
 
 
@@ -134,13 +151,13 @@ def check_options(setting: EvalSetting) -> None:
     """Checks what a setting says of its task.
 
     Raises:
-        DefinitionError: If there is no such task, or an option is unknown, lacks, or is of another type.
+        DefinitionError: If there is no such task, or an option is unknown, missing, or of another type.
     """
     options_of(setting, get_task(setting.task).options)
 
 
 def options_of(setting: EvalSetting, kind: type[T]) -> T:
-    """What a setting says of its task, as the task's dataclass.
+    """Returns the task options of a setting, as the task's dataclass.
 
     Raises:
         DefinitionError: As `check_options`.
@@ -156,3 +173,58 @@ def options_of(setting: EvalSetting, kind: type[T]) -> T:
 
 def _listed(capabilities: set[str] | frozenset[str]) -> str:
     return " and ".join(sorted(capabilities)) or "no capability"
+
+
+# Options of tasks ------------------------------------------------------------------------------------------------
+
+
+def as_options(kind: type[T], given: Mapping[str, Any], what: str) -> T:
+    """Makes a dataclass of a dictionary, and of dictionaries in it where fields are dataclasses.
+
+    Args:
+        kind: The dataclass.
+        given: Field → value.
+        what: What has these fields, for messages.
+
+    Raises:
+        DefinitionError: If a field is unknown or missing, or its type is wrong; the message names the expected type.
+    """
+    known = {each.name: each for each in fields(cast(Any, kind))}
+    hints = get_type_hints(kind)
+    for name in given:
+        if name not in known:
+            raise DefinitionError(f"{what} has no {name!r}; it has {', '.join(known) or 'none'}")
+    for name, each in known.items():
+        if name not in given and each.default is MISSING and each.default_factory is MISSING:
+            raise DefinitionError(f"{what} needs {name!r}: {_in_words(hints[name])}")
+    return kind(**{name: _value(hints[name], value, name) for name, value in given.items()})
+
+
+def _value(hint: Any, value: Any, name: str) -> Any:
+    if is_dataclass(hint) and isinstance(value, Mapping):
+        return as_options(cast(Any, hint), value, f"the task option {name!r}")
+    if not _fits(hint, value):
+        raise DefinitionError(f"the task option {name!r} is {value!r}; expected {_in_words(hint)}")
+    return value
+
+
+def _fits(hint: Any, value: Any) -> bool:
+    kind = get_origin(hint) or hint
+    if kind in (Union, UnionType):
+        return any(_fits(each, value) for each in get_args(hint))
+    if kind in (Sequence, tuple):
+        return isinstance(value, list | tuple) and all(_fits(get_args(hint)[0], each) for each in value)
+    if kind is float:
+        kind = int | float
+    return kind is Any or (isinstance(value, kind) and (kind is bool or not isinstance(value, bool)))
+
+
+def _in_words(hint: Any) -> str:
+    kind = get_origin(hint) or hint
+    if kind in (Union, UnionType):
+        return " or ".join(map(_in_words, get_args(hint)))
+    if kind in (Sequence, tuple):
+        return f"a list, each {_in_words(get_args(hint)[0])}"
+    if is_dataclass(kind):
+        return f"a dictionary with {', '.join(each.name for each in fields(kind))}"
+    return _WORDS.get(kind, str(kind))

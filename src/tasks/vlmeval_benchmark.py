@@ -24,8 +24,7 @@ from testbed.paths import own_temporary
 from testbed.standins.vlmevalkit.smp.file import dump, typed
 from testbed.tasks.captioning import require_some
 from testbed.tasks.parts.generation import TextTask, refusal_of, texts_and_status
-from testbed.tasks.parts.options import as_options
-from testbed.tasks.task_base import options_of
+from testbed.tasks.task_base import as_options, options_of
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting
@@ -41,7 +40,7 @@ log = logging.getLogger("testbed")
 
 @dataclass(frozen=True)
 class BenchmarkOptions:
-    """What a setting may say of its benchmark's class.
+    """The task options of a benchmark's class.
 
     Attributes:
         judge: What ``evaluate`` is given.
@@ -76,7 +75,7 @@ class VLMEvalBenchmarkTask(TextTask):
     def score(
         self, values: Values, setting: EvalSetting, model: ModelDefinition | None
     ) -> tuple[list[Score], list[Metric]]:
-        """What the class's ``evaluate`` reports; see `testbed.metrics.scorers.reported`.
+        """Returns what the class's ``evaluate`` reports; see `testbed.metrics.scorers.reported`.
 
         It gets the questions that have an answer, and VLMEvalKit's message of a failure in place of a refusal; what it
         prints goes to the log.

@@ -1,1 +1,1 @@
-"""How a worker computes its shards: one loop."""
+"""Workers: one loop that computes shards."""

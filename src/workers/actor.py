@@ -9,15 +9,31 @@ import platform
 import queue
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from multiprocessing.reduction import ForkingPickler
-from typing import Any
+from types import TracebackType
+from typing import Any, cast
 
 from testbed.calls import reason_of
 from testbed.db.connection.engine import Mode
 from testbed.db.store import Store
 from testbed.workers.channel import RemoteChannel
-from testbed.workers.kernels.streamed import StreamedStore
 from testbed.workers.start import open_store, work
+
+# What workers do with a store.
+OPERATIONS = frozenset(
+    {
+        "artifacts.get",
+        "artifacts.put",
+        "datasets.get",
+        "items.put",
+        "items.read_answers",
+        "names.set_parameters",
+        "outputs.append",
+        "outputs.read_rows",
+        "outputs.read_values",
+    }
+)
 
 HERE = "here"  # the first message: where the worker is
 ENDED = "ended"  # the last message, with the cause of an abnormal end
@@ -45,7 +61,7 @@ class QueueChannel(RemoteChannel):
         return ForkingPickler.loads(self.answers.get())
 
     def ask_store(self, url: str, operation: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Has the run do an operation of a store; returns its value, or raises its error."""
+        """Requests an operation of a store from the run; returns its value, or raises its error."""
         with self._store_lock:
             self.tell(STORE, url, operation, arguments, named)
             value, error = self.results.get()
@@ -54,7 +70,7 @@ class QueueChannel(RemoteChannel):
         return value
 
     def stopping(self) -> bool:
-        """Whether the run is being stopped."""
+        """Returns whether the run is being stopped."""
         return self.stop.is_set()
 
 
@@ -80,7 +96,7 @@ class RemoteWorker:
         threading.Thread(target=self._work, args=(device,), name="worker", daemon=True).start()
 
     def fetch(self) -> list[tuple[Any, ...]]:
-        """What the worker has said since the last call: waits for something, but not for long."""
+        """Returns the worker's messages since the last call; waits for one, but not for long."""
         messages = []
         with contextlib.suppress(queue.Empty):
             messages.append(self._channel.messages.get(timeout=FETCH_SECONDS))
@@ -97,7 +113,7 @@ class RemoteWorker:
         self._channel.results.put((value, error))
 
     def stop(self) -> None:
-        """Has the worker stop after its current batch."""
+        """Stops the worker after its current batch."""
         self._channel.stop.set()
 
     def _work(self, device: str) -> None:
@@ -119,3 +135,50 @@ class RemoteWorker:
 def pack(answer: Any) -> bytes:
     """An answer as `RemoteWorker.answer` takes it: unpacked by the worker, whose run hears of what goes wrong there."""
     return bytes(ForkingPickler.dumps(answer, pickle.HIGHEST_PROTOCOL))
+
+
+class _Part:
+    """A part of a store, by its name."""
+
+    def __init__(self, name: str, ask: Callable[[str, tuple[Any, ...], dict[str, Any]], Any]) -> None:
+        self._name, self._ask = name, ask
+
+    def __getattr__(self, name: str) -> Any:
+        operation = f"{self._name}.{name}"
+        if operation not in OPERATIONS:
+            raise AttributeError(f"workers do not use {operation!r} of a store")
+        return partial(self._do, operation)
+
+    def _do(self, operation: str, *arguments: Any, **named: Any) -> Any:
+        return self._ask(operation, arguments, named)
+
+
+class StreamedStore:
+    """A store whose operations the run's process does.
+
+    Args:
+        ask: Has an operation done: its name, such as ``outputs.append``, the arguments by position and by name. Returns
+            its value, or raises its error.
+    """
+
+    def __init__(self, ask: Callable[[str, tuple[Any, ...], dict[str, Any]], Any]) -> None:
+        self._ask = ask
+
+    def __getattr__(self, name: str) -> Any:
+        return _Part(name, self._ask)
+
+    def close(self) -> None:
+        """Does nothing: the run closes the store."""
+
+    def __enter__(self) -> StreamedStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @classmethod
+    def as_store(cls, ask: Callable[[str, tuple[Any, ...], dict[str, Any]], Any]) -> Store:
+        """One in place of a store."""
+        return cast(Store, cls(ask))

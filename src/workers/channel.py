@@ -1,4 +1,4 @@
-"""How a worker communicates with the run: one interface, over a pipe or by direct calls."""
+"""Communication between a worker and the run: one interface, over a pipe or by direct calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testbed.tracing.access_log import Read
 
 
 class WorkReports(Protocol):
-    """What becomes of the work of workers."""
+    """Reports of workers about their work."""
 
     def shard_done(self, shard_id: int, stored_bytes: int) -> None:
         """The outputs of a shard are stored."""
@@ -32,7 +32,7 @@ class WorkReports(Protocol):
         ...
 
     def spent(self, pass_id: int, seconds: Mapping[str, float]) -> None:
-        """How long a worker took for its part of a pass, by stage."""
+        """Reports the seconds by stage that this worker spent on its part of a pass."""
         ...
 
 
@@ -60,7 +60,7 @@ class Channel(WorkReports, Protocol):
         ...
 
     def stopping(self) -> bool:
-        """Whether the run is being stopped."""
+        """Returns whether the run is being stopped."""
         ...
 
 
@@ -77,7 +77,7 @@ class RemoteChannel(ABC):
 
     @abstractmethod
     def stopping(self) -> bool:
-        """Whether the run is being stopped."""
+        """Returns whether the run is being stopped."""
 
     def job(self) -> Job:
         """The job of the run; unpacking it loads plug-ins."""
@@ -119,7 +119,7 @@ class RemoteChannel(ABC):
         self.tell("read", sorted(reads))
 
     def spent(self, pass_id: int, seconds: Mapping[str, float]) -> None:
-        """How long this worker took for its part of a pass, by stage."""
+        """Reports the seconds by stage that this worker spent on its part of a pass."""
         self.tell("spent", pass_id, dict(seconds))
 
     def note(self, text: str) -> None:
@@ -154,5 +154,5 @@ class PipeChannel(RemoteChannel):
         return self._connection.recv()
 
     def stopping(self) -> bool:
-        """Whether the run is being stopped."""
+        """Returns whether the run is being stopped."""
         return bool(self._stop.is_set())

@@ -66,7 +66,7 @@ class Context:
         self.fitted: dict[tuple[Any, ...], Any] = {}
 
     def stopping(self) -> bool:
-        """Whether the run is being stopped."""
+        """Returns whether the run is being stopped."""
         return self._channel.stopping()
 
     def fail(self, evaluation_id: int, reason: str) -> None:
@@ -74,7 +74,7 @@ class Context:
         self._channel.cell_failed(evaluation_id, reason)
 
     def unreached(self, evaluation_id: int, reasons: Mapping[int, str]) -> None:
-        """Tells which samples, or questions by any number, did not get through to the model, and why."""
+        """Reports samples, or questions, that did not get through to the model, and the reasons."""
         self._channel.unreached(evaluation_id, reasons)
 
     def note(self, text: str) -> None:
@@ -82,7 +82,7 @@ class Context:
         self._channel.note(text)
 
     def tell_usage(self) -> None:
-        """Tells what served models were asked since this was last told."""
+        """Reports how much served models were used since the last report."""
         for name, loaded in self._loaded.items():
             usage = getattr(getattr(loaded, "generator", None), "usage", None)
             told = [usage.take()] if usage is not None else []
@@ -92,7 +92,7 @@ class Context:
                 self.note(f"{name}: {'; '.join(filter(None, told))}")
 
     def rows(self, cell: PassCell) -> Rows:
-        """What is computed for a cell."""
+        """Returns the rows that are computed for a cell."""
         setting = self.catalog.get_eval_setting(cell.setting)
         built = get_task(setting.task).build(Graph(self.catalog.get_model(cell.model), setting))
         assert isinstance(built.outputs, Rows)

@@ -5,5 +5,6 @@ import contextlib
 import testbed.workers.kernels.images  # noqa: F401
 from testbed.registry import registry
 
-with contextlib.suppress(Exception):  # a broken installed plug-in: whoever needs the registry loads it again, and tells
+# A broken installed plug-in: whoever needs the registry loads it again, and reports the error.
+with contextlib.suppress(Exception):
     registry.load()

@@ -18,11 +18,11 @@ from testbed.workers.channel import Channel
 from testbed.workers.context import Context
 from testbed.workers.kernels.images import ImageKernel
 from testbed.workers.kernels.kernel import Kernel, ShardDone, ShardProgress, ShardStarted
+from testbed.workers.kernels.messages import MessageKernel
 from testbed.workers.kernels.outputs import OutputKernel
 from testbed.workers.kernels.questions import QuestionKernel
 from testbed.workers.kernels.rows import RowKernel
 from testbed.workers.kernels.texts import TextKernel
-from testbed.workers.messages import MessageKernel
 from testbed.workers.writer import Writer
 
 KERNELS: Mapping[Reads, type[Kernel]] = {
@@ -106,7 +106,7 @@ class Worker:
         self.context.tell_usage()
 
     def _tell_times(self, pass_id: int, began: float) -> None:
-        """Tells how long a pass took, by stage; what is not in a stage is ``other``."""
+        """Reports the time of a pass by stage; time outside the stages is ``other``."""
         total, seconds = time.perf_counter() - began, profiling.take()
         own = sum(value for name, value in seconds.items() if name in profiling.STAGES)
         self.channel.spent(pass_id, {**seconds, "other": max(0.0, total - own)})

@@ -64,7 +64,9 @@ def test_what_rules_leave_to_a_judge_is_told(program: Any, tables: Path) -> None
     answers = [["0", "There are 7."], ["1", "8"], ["2", "some"]]
     write_table(tables / "seen_MathVista_MINI.tsv", ["index", "prediction"], answers)
     done = run(program, tables, "MathVista_MINI", models=("replay:lmu/seen_MathVista_MINI.tsv",))
-    told = "MathVista_MINI: 1 of 3 answers are not scored, since rules cannot tell; MathVista_MINI@JUDGE has a judge"
+    told = (
+        "MathVista_MINI: 1 of 3 answers are not scored, since rules cannot read them; MathVista_MINI@JUDGE has a judge"
+    )
     assert told in done.stderr
     found = {each["metric"]: each["value"] for each in json.loads(done.stdout)["results"] if each["slice"] == "overall"}
     assert (found["accuracy"], found["prefetch"]) == (0.5, pytest.approx(2 / 3))

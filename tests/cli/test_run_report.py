@@ -12,8 +12,8 @@ from testbed.api.results import Results
 from testbed.cli.run.report import print_report
 from testbed.entities import Result
 from testbed.execution.report import Outcome, Report
+from testbed.graph.cells import Plan
 from testbed.metric_specs import MetricSpec
-from testbed.planning.plan import Plan
 
 
 def result(setting: str, metric: str, value: float, unit: str = "fraction", part: str = "overall") -> Any:

@@ -104,7 +104,7 @@ def test_only_the_last_runs_that_have_ended_are_shown(tmp_path: Path, ask: Calla
 
 
 def test_a_password_of_the_command_line_is_not_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from testbed.execution.presence import Presence
+    from testbed.execution.sharing import Presence
 
     monkeypatch.setattr("sys.argv", ["eval.py", "--db-url", "postgresql://me:secret@lab/results", "--models", "a b"])
     with Store.create(str(tmp_path / "testbed.db")) as store:

@@ -15,7 +15,7 @@ import pytest
 from testbed.data.sets.digits import Digits
 from testbed.db.store import Store
 from testbed.errors import UnreachedError
-from testbed.workers.unreached import is_passing
+from testbed.workers.kernels.answering import is_passing
 
 PLUGIN = Path(__file__).parent.parent / "plugins" / "flaky_world.py"
 LIMIT = 20

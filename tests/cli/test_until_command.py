@@ -162,11 +162,15 @@ def test_another_metric_is_chosen_by_name(run):
 @pytest.mark.parametrize(
     ("setting", "until", "said"),
     [
-        ("drawn-whole", "1", "the main metric of drawn-whole.random-100, spread, is no mean of scores of the samples"),
+        (
+            "drawn-whole",
+            "1",
+            "the main metric of drawn-whole.random-100, spread, is not a mean of scores of the samples",
+        ),
         (
             "drawn",
             "nll:1",
-            "the metric of drawn.random-100, nll, is no mean of scores of the samples, each by itself",
+            "the metric of drawn.random-100, nll, is not a mean of scores of the samples, each by itself",
         ),
         ("drawn", "top9:1", "drawn.random-100 has no metric top9; these work: top1, top5, as in"),
         ("drawn.random-200", "1", "drawn.random-200 is a part of a setting; --until chooses the part itself"),
@@ -210,4 +214,4 @@ def test_more_samples_than_there_are(ask):
 
 def test_scores_that_depend_on_the_other_samples_have_no_interval(run):
     found, _ = run("digits-talker", "digits-captions.captioning", "--until", "1", code=1)
-    assert "CIDEr, is no mean of scores of the samples, each by itself" in found["cells"][0]["why"]
+    assert "CIDEr, is not a mean of scores of the samples, each by itself" in found["cells"][0]["why"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from testbed.errors import RunError
-from testbed.execution.pool import MAX_DEATHS, Ended, Pool, WorkerMessage
+from testbed.execution.pool import MAX_DEATHS, Pool, WorkerEnd, WorkerMessage
 from testbed.execution.progress import SilentProgress
 from testbed.execution.scheduler import Scheduler
 from testbed.graph.passes import Pass, PassCell, Shard
@@ -30,7 +30,7 @@ class Workers:
     def start(self, slot: int) -> None:
         self.starts += 1
         assert self.starts < 200, "workers are restarted for ever"
-        end = Ended(slot, "exit code 1")
+        end = WorkerEnd(slot, "exit code 1")
         self._next.append((slot, end if self.never_begin else WorkerMessage(slot, "next_pass")))
 
     def wait(self, seconds: float | None = None) -> Iterator[Any]:
@@ -42,7 +42,7 @@ class Workers:
             del self._pass[slot]
             self._next.append((slot, WorkerMessage(slot, "next_pass")))
         elif answer is None:
-            self._next.append((slot, Ended(slot, None)))
+            self._next.append((slot, WorkerEnd(slot, None)))
         elif isinstance(answer, int):
             self._pass[slot] = answer
             self._next.append((slot, WorkerMessage(slot, "next_shard", (answer,))))
@@ -50,7 +50,7 @@ class Workers:
             self._next.append((slot, WorkerMessage(slot, "shard_begun", (answer.id,))))
             if self.deadly & set(answer.cells):
                 self._pass.pop(slot)
-                self._next.append((slot, Ended(slot, "SIGSEGV")))
+                self._next.append((slot, WorkerEnd(slot, "SIGSEGV")))
             else:
                 self._next.append((slot, WorkerMessage(slot, "shard_done", (answer.id, 1))))
                 self._next.append((slot, WorkerMessage(slot, "next_shard", (self._pass[slot],))))

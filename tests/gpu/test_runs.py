@@ -21,9 +21,9 @@ import testbed
 from testbed.db.store import Store
 from testbed.execution.progress import SilentProgress
 from testbed.execution.report import Report
+from testbed.execution.resources import visible_gpus
 from testbed.graph.options import RunOptions
 from testbed.inputs import Inputs
-from testbed.planning.resources import visible_gpus
 from testbed.registry import registry
 from testbed.runner.run import run
 

@@ -12,7 +12,7 @@ from toy import Work, toy_catalog, toy_model, toy_setting
 
 from testbed.data.decoded import DecodedImages
 from testbed.db.store import Store
-from testbed.graph.decoding import pixels_key
+from testbed.graph.fuse import pixels_key
 from testbed.graph.options import RunOptions
 from testbed.models.model_base import StandardTransform
 from testbed.runner.run import run

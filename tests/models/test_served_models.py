@@ -31,7 +31,7 @@ from testbed.models.base import served
 from testbed.models.base.capability import Generation, GenerationConfig, Message
 from testbed.models.base.definition import LoadOptions
 from testbed.models.base.served import Pace, retry_after
-from testbed.workers.unreached import is_passing
+from testbed.workers.kernels.answering import is_passing
 
 pytest.importorskip("openai")
 KEY = "sk-never-to-be-seen-0123456789"

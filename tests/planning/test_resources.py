@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from testbed.errors import RunError
+from testbed.execution import resources
+from testbed.execution.resources import choose_resources
 from testbed.graph.options import RunOptions
 from testbed.models.base.definition import PRECISIONS, LoadOptions
 from testbed.models.base.runtime import autocast
-from testbed.planning import resources
-from testbed.planning.resources import choose_resources
 
 
 @pytest.fixture

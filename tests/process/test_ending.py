@@ -10,7 +10,7 @@ import pytest
 
 START = """
 import atexit, os, sys, threading, time
-from testbed.console.ending import ending_at_once
+from testbed.process.ending import ending_at_once
 
 class Held:
     def __del__(self):

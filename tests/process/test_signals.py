@@ -106,7 +106,7 @@ os.kill(server, 9)
 def test_work_that_does_not_look_for_a_signal_is_ended_after_a_time() -> None:
     program = """
 import os, signal, time
-from testbed.execution.interrupts import Interrupts
+from testbed.process.signals import Interrupts
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 try:
     with Interrupts(0.2) as interrupts:

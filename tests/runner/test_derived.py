@@ -16,13 +16,12 @@ from toy_towers import toy_encoder
 from testbed.errors import DefinitionError
 from testbed.execution.report import Report
 from testbed.extensions.analyses.why import why_today
-from testbed.graph.cells import Action
+from testbed.graph.cells import Action, Plan
 from testbed.graph.options import RunOptions
 from testbed.metrics.combining import fit_temperature, mean_probabilities, shares_by_em, with_prior
 from testbed.models.derived import DerivedFamily
-from testbed.planning.plan import Plan
 from testbed.runner.dry_run import make_plan
-from testbed.runner.greedy import Evaluated, choose_soups
+from testbed.runner.greedy import MemberResults, choose_soups
 from testbed.runner.recompute import amount
 from testbed.runner.scrub import verify_store
 
@@ -550,7 +549,7 @@ def test_another_member_makes_another_greedy_soup(lab: Any, candidates: Any) -> 
 
 def test_a_choice_that_the_user_ends_ends_the_run(candidates: Any) -> None:
     ended_by_user = Report(Plan(), interrupted=True)
-    _, stopped = choose_soups(candidates, RunOptions(), [GREEDY], lambda *_: Evaluated([], {}, ended_by_user))
+    _, stopped = choose_soups(candidates, RunOptions(), [GREEDY], lambda *_: MemberResults([], {}, ended_by_user))
     assert stopped is ended_by_user
 
 

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 import torch
 from toy import ToyNetwork, toy_catalog, toy_model, toy_setting
 
+from testbed.claims.hook import comparisons
 from testbed.db.store import Store
 from testbed.entities import Claim, ClaimSource
 from testbed.models.base.published import Published
@@ -19,7 +20,7 @@ def published(value, setting="toy-all", metric="top1"):
 
 
 def verdicts(report):
-    return [(each.model, each.eval_setting, each.verdict) for each in report.comparisons]
+    return [(each.model, each.eval_setting, each.verdict) for each in comparisons(report.hooks)]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def value():
 @pytest.mark.parametrize("offset", [-0.08, 0.08])
 def test_a_number_that_differs_is_said_at_once_and_again_in_later_runs(lab, value, offset):
     catalog = toy_catalog(toy_model(published=published(value + offset)), toy_setting())
-    (found,) = lab.run(catalog).comparisons
+    (found,) = comparisons(lab.run(catalog).hooks)
     error = math.sqrt(value * (1 - value) / 599)
     assert (found.source, found.verdict) == ("a paper", "differs")
     assert found.points == pytest.approx(-100 * offset)
@@ -43,7 +44,7 @@ def test_a_number_that_differs_is_said_at_once_and_again_in_later_runs(lab, valu
     line = f"toy on toy-all: published {100 * (value + offset):.2f} (a paper); measured {100 * value:.2f} ± "
     line += f"{100 * error:.2f}: differs by {'−' if offset > 0 else '+'}8.0 points (z = {abs(found.z):.1f})"
     assert line in lab.progress.notes
-    assert lab.run(catalog).comparisons == [found]  # reused
+    assert comparisons(lab.run(catalog).hooks) == [found]  # reused
 
 
 def test_the_limit_is_1_96_standard_errors(new_lab, value):
@@ -55,8 +56,8 @@ def test_the_limit_is_1_96_standard_errors(new_lab, value):
 
 def test_other_settings_other_metrics_and_untrained_models_are_not_compared(lab):
     model = toy_model(published=[*published(0.9, "val"), *published(0.9, metric="top3"), *published(0.9)])
-    assert lab.run(toy_catalog(model, toy_setting()), random_weights=True).comparisons == []
-    assert len(lab.run(toy_catalog(model, toy_setting())).comparisons) == 1
+    assert comparisons(lab.run(toy_catalog(model, toy_setting()), random_weights=True).hooks) == []
+    assert len(comparisons(lab.run(toy_catalog(model, toy_setting())).hooks)) == 1
 
 
 def test_of_a_mean_over_classes_the_error_is_the_stored_one(lab, new_lab):
@@ -75,12 +76,12 @@ def test_claims_in_the_store_count_with_what_definitions_carry(lab, value):
         store.claims.add(ClaimSource("blog", "table.csv", "a" * 64, "a table", revision="c" * 40), claims)
     catalog = toy_catalog(toy_model(published=published(value)), toy_setting())
     report = lab.run(catalog)
-    assert [(each.source, each.verdict) for each in report.comparisons] == [
+    assert [(each.source, each.verdict) for each in comparisons(report.hooks)] == [
         ("blog ccccccc", "differs"),
         ("a paper", "agrees"),
     ]
     changed = toy_catalog(toy_model(published=published(value + 0.3)), toy_setting())
-    assert {each.source: each.verdict for each in lab.run(changed).comparisons}["a paper"] == "differs"
+    assert {each.source: each.verdict for each in comparisons(lab.run(changed).hooks)}["a paper"] == "differs"
     with lab.open() as store:  # what definitions carry is a claim, too: the last that was seen
         assert [each.value for each in store.claims.find(["toy"], sources=["definition"])] == [value + 0.3]
 
@@ -108,7 +109,7 @@ def test_claims_are_looked_up_once_for_a_run(lab):
     lab.run(catalog)
     sa.event.listen(sa.engine.Engine, "before_cursor_execute", note)
     try:
-        assert len(lab.run(catalog).comparisons) == 4
+        assert len(comparisons(lab.run(catalog).hooks)) == 4
     finally:
         sa.event.remove(sa.engine.Engine, "before_cursor_execute", note)
     assert len(asked) == 2  # which models, and what about them

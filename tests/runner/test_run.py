@@ -13,6 +13,7 @@ from testbed.corruptions.adversarial import PGD
 from testbed.errors import RunError
 from testbed.metrics import Metric
 from testbed.process.oom import DeviceError
+from testbed.scoring.finish import ScoringResult
 
 
 def plain_loop(setting, network=None, perturb=lambda images: images, positions=None):
@@ -566,8 +567,8 @@ class Fragile(ToyDataset):
 def test_samples_that_could_not_be_read_are_read_again_when_the_cell_is(lab, away, monkeypatch):
     monkeypatch.setattr(Fragile, "away", away)
     if away == "some":  # interrupted before it was complete: here by a metric that fails
-        stop = lambda store, *_: store.evaluations.fail(1, "stopped") or "stopped"  # noqa: E731
-        monkeypatch.setattr("testbed.execution.outcomes.finish", stop)
+        stop = lambda *_: ScoringResult(reason="stopped")  # noqa: E731
+        monkeypatch.setattr("testbed.execution.state.score", stop)
     catalog = toy_catalog(toy_model(), toy_setting(dataset=Fragile()))
     assert [each.status for each in lab.run(catalog).outcomes] == ["failed"]
     monkeypatch.undo()

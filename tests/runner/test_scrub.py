@@ -25,7 +25,7 @@ from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.graph.options import RunOptions
 from testbed.runner import scrub
 from testbed.runner.recompute import Amount
-from testbed.runner.scrub import Clock, Scrubbed, verify_store
+from testbed.runner.scrub import Clock, ScrubReport, verify_store
 from testbed.runner.standing import standings, tally
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
@@ -92,7 +92,7 @@ def known(name: str, seed: int = 0, kind: Callable[[int], Any] = ToyNetwork, **o
 
 def verify(
     lab: Any, catalog: Any, budget: timedelta = LONG, samples: int = 8, days: float = 0, **given: Any
-) -> Scrubbed:
+) -> ScrubReport:
     chosen = {name: given.pop(name) for name in ("models", "eval_settings", "progress") if name in given}
     clock = FakeClock(days, given.pop("load", 0))
     options = RunOptions(db_url=lab.url, executor="inline", **given)
@@ -100,11 +100,11 @@ def verify(
     return verify_store(catalog, options, budget, Amount(samples), clock=clock, **chosen)
 
 
-def cells(done: Scrubbed) -> list[tuple[str, str]]:
+def cells(done: ScrubReport) -> list[tuple[str, str]]:
     return [(each.evaluation.model, each.evaluation.eval_setting) for each in done.verified]
 
 
-def reasons(done: Scrubbed) -> dict[str, int]:
+def reasons(done: ScrubReport) -> dict[str, int]:
     return {reason: len(several) for reason, several in done.not_verified.items()}
 
 
@@ -475,12 +475,12 @@ def test_ctrl_c_keeps_what_was_found(lab: Any, monkeypatch: pytest.MonkeyPatch) 
 def test_two_runs_at_once_share_the_cells(store_url: str, lab: Any, work: Any) -> None:
     """The second run begins while the first one computes."""
     lab.url = store_url
-    others: list[Scrubbed] = []
+    others: list[ScrubReport] = []
 
     class Nested(ToyNetwork):
         def forward(self, images: torch.Tensor) -> torch.Tensor:
             if WORK.mood == 2 and not others:  # type: ignore[attr-defined]
-                others.append(Scrubbed())
+                others.append(ScrubReport())
                 options = RunOptions(db_url=store_url, executor="inline")
                 others[0] = verify_store(catalog, options, LONG, Amount(8), clock=FakeClock())
             return super().forward(images)

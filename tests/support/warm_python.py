@@ -37,7 +37,7 @@ HEAVY = (
         "testbed.runner.run",
         "testbed.execution.inline",
     ),
-    *("testbed.runner.recompute", "testbed.workers.kernels.images", "testbed.workers.messages"),
+    *("testbed.runner.recompute", "testbed.workers.kernels.images", "testbed.workers.kernels.messages"),
     "testbed.tasks.judged_answers",
 )
 

@@ -28,7 +28,7 @@ from testbed.metric_specs import HIGHER, LOWER, MetricSpec
 
 if TYPE_CHECKING:
     from testbed.metrics.inference.paired import PairedComparison
-    from testbed.stored_results.paired import Pair, Pairs
+    from testbed.stored_results.paired import PairedModels, Pairs
 
 
 @store_command
@@ -137,7 +137,7 @@ def _interval(comparison: PairedComparison, in_percent: bool) -> str:
     return f"[{low.removesuffix(' points')}, {high}]"
 
 
-def _as_object(row: Pair, spec: MetricSpec) -> dict[str, Any]:
+def _as_object(row: PairedModels, spec: MetricSpec) -> dict[str, Any]:
     return {
         "eval_setting": row.eval_setting,
         "first_model": row.first,

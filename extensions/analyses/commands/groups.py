@@ -16,7 +16,7 @@ from testbed.console.output import difference, footnote, in_percent, mean_score,
 if TYPE_CHECKING:
     from testbed.entities import Better
     from testbed.metrics.inference.groups import GroupMean, Groups
-    from testbed.stored_results.slices import Grouped
+    from testbed.stored_results.slices import GroupScores
 
 
 @store_command
@@ -63,7 +63,7 @@ def command(
     return 0
 
 
-def _table(found: Grouped) -> str:
+def _table(found: GroupScores) -> str:
     weighted = any(of.weighted is not None for _, of in found.rows)
     header = ["model", "groups", "n", "mean", "mean of groups", *(["by training shares"] if weighted else [])]
     header += ["worst group", "n", "value", "95 % interval", "best group", "n", "value", "gap"]

@@ -26,8 +26,8 @@ from testbed.extensions.analyses.commands.latex import Cell, format_option, tabu
 
 if TYPE_CHECKING:
     from testbed.entities import Better
-    from testbed.metrics.inference.ranks import RankedModel
-    from testbed.stored_results.ranking import Ranked, Ranking
+    from testbed.metrics.inference.ranks import ModelRank
+    from testbed.stored_results.ranking import RankedModel, Ranking
 
 
 @store_command
@@ -90,7 +90,7 @@ def _table(found: Ranking, score: str, settings: int) -> str:
     return table(header, lines, right=[0, 1, *range(3, len(header) - 1)])
 
 
-def _interval(place: RankedModel, shown: bool) -> str:
+def _interval(place: ModelRank, shown: bool) -> str:
     if place.low is None or place.high is None:
         return "–"
     return f"[{mean_score(place.low, shown)}, {mean_score(place.high, shown)}]"
@@ -153,7 +153,7 @@ def tied_ranks(tied: Sequence[int], every: Collection[int]) -> str:
     return ", ".join(span(run[0], run[-1]) for run in runs)
 
 
-def _as_object(row: Ranked, score: str) -> dict[str, Any]:
+def _as_object(row: RankedModel, score: str) -> dict[str, Any]:
     place = row.place
     return {
         "model": row.model,

@@ -11,11 +11,11 @@ from scored_captions import put_scored, row
 from testbed.db.store import Store
 from testbed.errors import DefinitionError, RunError, UnknownNameError
 from testbed.execution.report import Outcome
+from testbed.execution.resources import choose_devices
 from testbed.extensions.clip_cc_bench import run as clip_cc
 from testbed.extensions.clip_cc_bench.run import export_run, translate
 from testbed.graph.options import RunOptions
 from testbed.inputs import Inputs
-from testbed.planning.resources import choose_devices
 from testbed.registry import registry
 
 
@@ -118,7 +118,7 @@ def test_further_decoders(bench):
 
 
 def test_what_the_file_says_of_the_run(bench, monkeypatch):
-    monkeypatch.setattr("testbed.planning.resources.visible_gpus", lambda: 2)
+    monkeypatch.setattr("testbed.execution.resources.visible_gpus", lambda: 2)
     options = asked(bench, ('"cuda:0"', '"cuda:1"')).options(RunOptions(plugins=("/a.py",), limit=3))
     path = str(bench / "src" / "configs" / "nv-embed.yaml")
     assert options == RunOptions(
@@ -138,7 +138,7 @@ def test_what_the_file_says_of_the_run(bench, monkeypatch):
     assert (options.gpus, options.cpu_processes) == (None, None)
     assert asked(bench).options(RunOptions(gpus=(1,))).gpus == (1,)
     assert choose_devices(asked(bench).options(RunOptions(cpu_processes=1))) == ["cpu"]
-    monkeypatch.setattr("testbed.planning.resources.visible_gpus", lambda: 0)
+    monkeypatch.setattr("testbed.execution.resources.visible_gpus", lambda: 0)
     with pytest.raises(
         RunError, match=r"nv-embed\.yaml: processing\.device is cuda:0, but torch sees no GPU; write cpu"
     ):

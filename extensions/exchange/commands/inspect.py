@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from testbed.db.store import Store
     from testbed.extensions.exchange.inspect_logs import Picture
-    from testbed.stored_results.measured_cells import Cell
+    from testbed.stored_results.measured_cells import MeasuredCell
 
 
 @store_command
@@ -65,7 +65,7 @@ def command(model: str, setting: str, out: Path, pictures: bool, plugins: Sequen
     return 0
 
 
-def _pictures(store: Store, cell: Cell, missing: list[str]) -> Picture:
+def _pictures(store: Store, cell: MeasuredCell, missing: list[str]) -> Picture:
     """Small pictures as data URIs; the ids of samples that have none, with the reasons in ``missing``."""
     from testbed.registry import registry
     from testbed.stored_results.evaluated import SettingSamples

@@ -22,7 +22,7 @@ from testbed.entities import OVERALL, DatasetInfo, Metric
 from testbed.metric_specs import LOWER
 from testbed.paths import fitting
 from testbed.redaction import redacted_values
-from testbed.stored_results.measured_cells import Cell, public_name
+from testbed.stored_results.measured_cells import MeasuredCell, public_name
 
 LOCAL = "local"  # the developer of a model whose name tells none
 _GIVEN = ("temperature", "top_p", "top_k")  # generation arguments that have the same name there
@@ -36,13 +36,13 @@ def model_id(name: str) -> str:
     return given if "/" in given else f"{LOCAL}/{given or 'model'}"
 
 
-def folder_of(cell: Cell, dataset: DatasetInfo) -> tuple[str, str, str]:
+def folder_of(cell: MeasuredCell, dataset: DatasetInfo) -> tuple[str, str, str]:
     """The folders of its files: the collection, the developer and the model."""
     developer, _, model = model_id(cell.model).partition("/")
     return _component(public_name(dataset.name)), _component(developer), _component(model)
 
 
-def record_of(cell: Cell, dataset: DatasetInfo, organization: str, relationship: str) -> dict[str, Any]:
+def record_of(cell: MeasuredCell, dataset: DatasetInfo, organization: str, relationship: str) -> dict[str, Any]:
     """The record, without samples; metrics without a value are left out.
 
     Args:
@@ -87,7 +87,7 @@ def result_id(metric: Metric) -> str:
     return f"{metric.name}|{metric.slice}"
 
 
-def _model(cell: Cell) -> dict[str, Any]:
+def _model(cell: MeasuredCell) -> dict[str, Any]:
     details = {"weights": cell.part("model", "weights"), "dtype": cell.evaluation.dtype}
     details |= {"devices": ", ".join(map(str, cell.environment.get("device_names", ())))}
     details |= {"random_weights": "true"} if cell.evaluation.random_weights else {}
@@ -101,7 +101,7 @@ def _model(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _result(cell: Cell, dataset: DatasetInfo, metric: Metric) -> dict[str, Any]:
+def _result(cell: MeasuredCell, dataset: DatasetInfo, metric: Metric) -> dict[str, Any]:
     uncertainty: dict[str, Any] = {}
     if metric.stderr is not None and math.isfinite(metric.stderr):
         uncertainty["standard_error"] = {"value": metric.stderr}
@@ -146,7 +146,7 @@ def _metric_config(metric: Metric) -> dict[str, Any]:
     }
 
 
-def _generation(cell: Cell) -> dict[str, Any]:
+def _generation(cell: MeasuredCell) -> dict[str, Any]:
     """How text was generated, and how the rest was computed, as far as the identity says."""
     given = cell.part("forward", "generation")
     arguments = {name: given[name] for name in _GIVEN if name in given}

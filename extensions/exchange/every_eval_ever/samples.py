@@ -38,7 +38,7 @@ from testbed.metrics.classification import predicted_classes
 from testbed.models.base.capability import NO_ANSWER, is_answer
 from testbed.models.base.thoughts import BEGUN, THINKING
 from testbed.stored_results.export import arrays_of
-from testbed.stored_results.measured_cells import Cell, public_text
+from testbed.stored_results.measured_cells import MeasuredCell, public_text
 from testbed.stored_results.predictions import LOGITS
 from testbed.tasks.parts.generation import final_of
 
@@ -59,7 +59,7 @@ class Samples:
         incomplete: What the lines do not carry as it is → of how many samples.
     """
 
-    cell: Cell
+    cell: MeasuredCell
     dataset: DatasetInfo
     link: Mapping[str, str]
     incomplete: Counter[str] = field(default_factory=Counter)

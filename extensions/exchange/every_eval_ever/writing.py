@@ -23,7 +23,7 @@ from testbed.extensions.exchange.every_eval_ever.samples import Samples
 from testbed.jsontext import finite
 from testbed.metric_specs import main_metric, spec_of
 from testbed.paths import write_atomically
-from testbed.stored_results.measured_cells import Cell, measured_cells
+from testbed.stored_results.measured_cells import MeasuredCell, measured_cells
 
 UNDEFINED = "metrics have no value"
 NO_SAMPLES = "cells have no score of each sample: their samples are not written"
@@ -78,7 +78,9 @@ def write(
     return done
 
 
-def _write_cell(store: Store, cell: Cell, folder: Path, organization: str, relationship: str, done: Written) -> None:
+def _write_cell(
+    store: Store, cell: MeasuredCell, folder: Path, organization: str, relationship: str, done: Written
+) -> None:
     assert cell.evaluation.dataset_id is not None
     dataset = store.datasets.get(cell.evaluation.dataset_id)
     record = record_of(cell, dataset, organization, relationship)

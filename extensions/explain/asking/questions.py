@@ -16,22 +16,22 @@ from testbed.extensions.explain.axis import NotApplicableError, Variant
 from testbed.extensions.explain.cell import StoredCell
 from testbed.extensions.explain.table import Array
 from testbed.graph.build import Graph
+from testbed.graph.item_nodes import recorded_nodes
 from testbed.graph.message_ops import RowAnswers
 from testbed.graph.nodes import Items
 from testbed.graph.ops import Answers
 from testbed.graph.requests import request_text
+from testbed.graph.stored import read_outputs
 from testbed.graph.values import Values
 from testbed.identity.describe import describe_fields
 from testbed.identity.fingerprints import forward_fingerprint, model_identity, weights_identity
 from testbed.models.base.capability import Message
-from testbed.planning.item_nodes import recorded_nodes
-from testbed.scoring.stored_values import read_outputs
 from testbed.tasks.judged_answers import task as judged
 from testbed.tasks.parts.generation import replies_of
 from testbed.tasks.question_answering import columns_of, named, score_array, task, verdicts_of
 from testbed.workers.kernels.answering import Output
+from testbed.workers.kernels.messages import converse
 from testbed.workers.kernels.perturb import perturbed
-from testbed.workers.messages import converse
 
 if TYPE_CHECKING:
     from testbed.eval_settings.eval_setting_base import EvalSetting

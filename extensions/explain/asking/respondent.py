@@ -14,8 +14,8 @@ from testbed.identity.describe import digest
 from testbed.models.base.capability import NETWORK, GenerationConfig
 from testbed.models.model_base import LoadOptions
 from testbed.planning.opening import Opener
-from testbed.workers.asked_once import found_by
 from testbed.workers.kernels.answering import HOPELESS, Answerer, Output, answered
+from testbed.workers.kernels.messages import found_by
 
 if TYPE_CHECKING:
     from testbed.models.base.capability import Message

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from testbed.extensions.watching.pairing import Paired
     from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
-    from testbed.stored_results.checkpoint_steps import Found
+    from testbed.stored_results.checkpoint_steps import CheckpointFile
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 SETTLE = 10.0
@@ -154,7 +154,7 @@ def command(
             err=True,
         )
 
-    def on_best(found: Found, row: Paired) -> None:
+    def on_best(found: CheckpointFile, row: Paired) -> None:
         if words and (problem := run_hook(words, found.path, row)):
             click.echo(problem, err=True)
 
@@ -264,14 +264,14 @@ def _bests(watch: Watch) -> Iterator[str]:
 # Results ----------------------------------------------------------------------------------------------------------
 
 
-def _json_lines(found: Found, rows: Sequence[Paired]) -> None:
+def _json_lines(found: CheckpointFile, rows: Sequence[Paired]) -> None:
     for row in rows:
         told = {"path": found.path, **row.as_object()}
         click.echo(escaped_json(json.dumps(finite(told), ensure_ascii=False, allow_nan=False)))
     sys.stdout.flush()
 
 
-def _lines(found: Found, rows: Sequence[Paired]) -> None:
+def _lines(found: CheckpointFile, rows: Sequence[Paired]) -> None:
     for row in rows:
         click.echo(visible_line(_line(row)))
     sys.stdout.flush()

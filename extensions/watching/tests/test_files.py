@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from testbed.extensions.watching.files import SECONDS_BETWEEN, TRIES, Files
-from testbed.stored_results.checkpoint_steps import Found, checkpoint_of
+from testbed.stored_results.checkpoint_steps import CheckpointFile, checkpoint_of
 
-FILES = [Found(f"/r/a/epoch_{step}.pt", checkpoint_of(f"/r/a/epoch_{step}.pt")) for step in range(4)]
+FILES = [CheckpointFile(f"/r/a/epoch_{step}.pt", checkpoint_of(f"/r/a/epoch_{step}.pt")) for step in range(4)]
 
 
 def test_a_file_is_complete_when_it_stays_as_it_is():
@@ -78,7 +78,7 @@ def test_a_torn_file_is_tried_again_and_given_up_until_it_changes():
 
 def test_a_second_file_of_a_step_is_left_out_and_does_not_keep_the_watch_awake():
     files = Files(settle=10)
-    other = Found("/r/a/x_epoch_1.pt", checkpoint_of("/r/a/x_epoch_1.pt"))
+    other = CheckpointFile("/r/a/x_epoch_1.pt", checkpoint_of("/r/a/x_epoch_1.pt"))
     files.look(100, {FILES[1]: (5, 0)})
     (line,) = files.look(200, {FILES[1]: (5, 0), other: (5, 0)})
     assert "both have epoch 1" in line

@@ -6,7 +6,7 @@ import pytest
 
 from testbed.entities import TrainingCheckpoint
 from testbed.errors import DataError
-from testbed.stored_results.checkpoint_steps import Found, checkpoint_of, clash, compiled
+from testbed.stored_results.checkpoint_steps import CheckpointFile, checkpoint_of, clash, compiled
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_wrong_pattern_is_refused(pattern, said):
 
 
 def found(path):
-    return Found(path, checkpoint_of(path))
+    return CheckpointFile(path, checkpoint_of(path))
 
 
 def test_files_of_one_step_in_one_run_clash():

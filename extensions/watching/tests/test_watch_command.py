@@ -183,7 +183,7 @@ def test_a_command_that_fails_does_not_end_the_watch(quick, command, said):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--pattern", "("), "--pattern '(' is no regular expression"),
+        (("--pattern", "("), "--pattern '(' is not a regular expression"),
         (("--pattern", r"(\d+)"), "has no group named epoch or step"),
         (("--marker", "done"), "--marker needs {path} or {folder}"),
         (("--on-new-best", "cp {file} best"), "has {file}; known are {path}"),

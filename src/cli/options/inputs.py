@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from testbed.errors import DataError, DefinitionError
 from testbed.inputs import STORED, Inputs, Preprocessing
 from testbed.models.loading.class_order import NATURAL, SETTING, SORTED
 from testbed.paths import expanded
@@ -150,3 +151,35 @@ def _three(option: str, values: Sequence[float]) -> tuple[float, float, float] |
             f" {' '.join(f'{value:g}' for value in values)} (divide numbers of 0 to 255 by 255)"
         )
     return values[0], values[1], values[2]
+
+
+def download_missing(settings: Sequence[str], url: str) -> None:
+    """Downloads the splits that settings need, and prints what, with its size, and what cannot be downloaded.
+
+    Args:
+        settings: Canonical names.
+        url: Of webdatasets; empty for the hub's.
+    """
+    from testbed.data.libraries.downloads import download
+
+    for dataset, split in dict.fromkeys(each for setting in settings for each in _needed(setting)):
+        try:
+            if not download(dataset, split, url, lambda line: click.echo(line, err=True)):
+                click.echo(f"note: testbed cannot download {dataset}; it must be below the data root", err=True)
+        except (DataError, DefinitionError) as error:
+            click.echo(f"note: {dataset} was not downloaded: {error}", err=True)
+
+
+def _needed(setting: str) -> list[tuple[str, str]]:
+    """The data set of a setting with each split that it reads; none for settings that belong to no named data set."""
+    from testbed.eval_settings.benchmark_families.benchmark import BENCHMARKS, parse_name
+    from testbed.eval_settings.benchmark_families.benchmark_names import LINEAR_PROBE
+
+    name = parse_name(setting)
+    if name is None:
+        return []
+    declared = BENCHMARKS.declared(name.dataset)
+    splits = [name.split or (declared.splits[0] if declared is not None else "test")]
+    if name.task == LINEAR_PROBE:
+        splits += [name.train or "train", *([name.validation] if name.validation is not None else [])]
+    return [(name.dataset, split) for split in splits]

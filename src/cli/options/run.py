@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from testbed.cli.options.tasks import AMONG
+from testbed.cli.options.tasks import AMONG, SIMILARITY
 from testbed.console.completion import registered
 from testbed.console.options import DATA_ROOT, DB_URL, PLUGIN, ManyWords, Option
 from testbed.errors import shortened
@@ -31,7 +31,6 @@ TASKS = (
     *("linear_probe", "clip_score", "captioning"),
 )
 INTERPOLATIONS = ("bilinear", "bicubic", "nearest", "lanczos")
-SIMILARITY = "similarity"
 FROM_THE_HUB = ""  # the value of --download without a URL
 
 

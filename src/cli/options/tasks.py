@@ -1,6 +1,7 @@
 """The options of a run that choose the task, split or language of named data sets, as in CLIP benchmark.
 
-They are equivalent to setting names: ``cifar10 --task linear_probe --fewshot-k 5`` is ``cifar10.linear_probe.k5``.
+They are equivalent to setting names: ``cifar10 --task linear_probe --fewshot-k 5`` is ``cifar10.linear_probe.k5``, and
+``--scorers A`` turns each captioning setting X into ``X@A``.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from testbed.errors import DataError, DefinitionError
 
 if TYPE_CHECKING:
     from testbed.eval_settings.benchmark_families.benchmark_names import BenchmarkName
+    from testbed.registry.catalog import Catalog
+
 
 LINEAR_PROBE = "linear_probe"
 AMONG_PRESENT = "present"
 AMONG = ("all", AMONG_PRESENT)
+SIMILARITY = "similarity"
 
 
 @dataclass(frozen=True)
@@ -198,3 +202,45 @@ def _why_not(name: str, written: str, given: TaskOptions) -> str:
 
 def _some(words: Sequence[str], most: int = 12) -> str:
     return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
+
+
+def as_scored(catalog: Catalog, settings: Sequence[str], scorers: Sequence[str], scoring: str) -> list[str]:
+    """The names of settings, with each captioning setting expanded to one per scorer.
+
+    Args:
+        catalog: Where names are looked up.
+        settings: Canonical names.
+        scorers: As the user wrote them.
+        scoring: One of the choices.
+
+    Raises:
+        DefinitionError: If scorers are given and a setting is not a captioning setting.
+    """
+    from testbed.registry.references import SettingReference
+    from testbed.registry.select import select
+
+    if not scorers:
+        return list(settings)
+    chosen = select(catalog.models, catalog.model_collections, scorers)
+    names: dict[str, None] = {}
+    for setting in settings:
+        if SettingReference.parse(setting).judge and catalog.get_eval_setting(setting).scoring is not None:
+            names.setdefault(setting)
+            continue
+        if catalog.get_eval_setting(setting).task != "captioning":
+            raise DefinitionError(_not_captioning(catalog, setting))
+        way = "" if scoring == SIMILARITY else f".{scoring}"
+        for scorer in chosen:
+            name = catalog.eval_settings.canonical(f"{setting}{way}@{scorer}")
+            assert name is not None
+            names.setdefault(name)
+    return list(names)
+
+
+def _not_captioning(catalog: Catalog, setting: str) -> str:
+    """The message for a setting that is not a captioning setting."""
+    captioning = f"{setting}.captioning"
+    known = catalog.contains_eval_setting(captioning)
+    remedy = f"use {captioning}" if known else "use clip-cc-bench or mscoco_captions.captioning, for example"
+    task = catalog.get_eval_setting(setting).task
+    return f"--scorers requires captioning settings; {setting} is for {task}; {remedy}"

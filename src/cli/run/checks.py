@@ -14,7 +14,7 @@ from testbed.errors import RunError
 
 if TYPE_CHECKING:
     from testbed.entities import Certificate
-    from testbed.execution.report import Checked
+    from testbed.execution.report import CheckResult
 
 SHOWN = 10
 
@@ -31,7 +31,7 @@ def require_amount(text: str | None, option: str = "--verify") -> None:
         raise click.BadParameter(str(error), param_hint=f"'{option}'") from None
 
 
-def print_checks(checks: Sequence[Checked]) -> None:
+def print_checks(checks: Sequence[CheckResult]) -> None:
     """Prints how many stored evaluations were checked, why, and which of them differ."""
     looked = [each for each in checks if each.certificate is not None]
     equal = [each for each in looked if each.result == "equal"]
@@ -53,7 +53,7 @@ def print_checks(checks: Sequence[Checked]) -> None:
     _print_some("Not checked", lines)
 
 
-def _at_most(equal: Sequence[Checked]) -> str:
+def _at_most(equal: Sequence[CheckResult]) -> str:
     """The share of the other samples that may differ although those that were compared do not."""
     shares = [each.certificate.may_differ for each in equal if each.certificate is not None]
     known = [share for share in shares if share is not None]
@@ -82,7 +82,7 @@ def describe_samples(certificate: Certificate) -> str:
     return f"; {'sample' if len(ids) == 1 and not more else 'samples'} {', '.join(ids)}{more}"
 
 
-def check_as_object(check: Checked) -> dict[str, Any]:
+def check_as_object(check: CheckResult) -> dict[str, Any]:
     """A check as JSON."""
     certificate = check.certificate
     return {
@@ -127,18 +127,18 @@ def _finite(value: float | None) -> float | str | None:
     return value if value is None or value != float("inf") else "inf"
 
 
-def _name(check: Checked) -> str:
+def _name(check: CheckResult) -> str:
     return f"{check.model} on {check.eval_setting}"
 
 
-def _moved(check: Checked) -> str:
+def _moved(check: CheckResult) -> str:
     assert check.certificate is not None
     why = f"{'; '.join(check.because)}: " if check.because else ""
     after = "; recomputed" if check.because else ""
     return f"{why}{describe_certificate(check.certificate)}{after} (before: evaluation {check.evaluation})"
 
 
-def _reasons(checks: Sequence[Checked]) -> str:
+def _reasons(checks: Sequence[CheckResult]) -> str:
     counted = Counter(reason for each in checks for reason in each.because)
     shown = [reason for reason, _ in counted.most_common(3)]
     return "; ".join(shown) + (f" and {len(counted) - 3} more" if len(counted) > 3 else "")

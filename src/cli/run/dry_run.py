@@ -9,9 +9,8 @@ from testbed.console.options import EXIT_ERROR
 from testbed.console.output import count, print_json, say
 
 if TYPE_CHECKING:
-    from testbed.graph.cells import Cell
+    from testbed.graph.cells import Cell, Plan
     from testbed.graph.options import RunOptions
-    from testbed.planning.plan import Plan
     from testbed.registry.catalog import Catalog
     from testbed.runner.dry_run import PlannedPass
 

@@ -1,4 +1,4 @@
-"""The files that a run writes besides the store: ``testbed run --logdir`` and ``--save-clf``."""
+"""Where a run writes besides the store: files (``--logdir``, ``--save-clf``) and experiment trackers (``--log``)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import click
 
 from testbed.console.output import count
 from testbed.errors import TestbedError
+from testbed.visible import visible_line
 
 if TYPE_CHECKING:
     from testbed.db.store import Store
     from testbed.execution.report import Report
+    from testbed.trackers.mirrors import Mirror
 
 
 def write_heads(store: Store, finished: Sequence[int], folder: Path) -> None:
@@ -36,3 +38,31 @@ def write_logdir(store: Store, report: Report, logdir: Path) -> None:
     except OSError as error:
         raise TestbedError(f"--logdir {logdir} cannot be written: {error}") from error
     click.echo(f"Wrote metrics.json and {count(files, 'file')} of outputs to {logdir}", err=True)
+
+
+def trackers(words: Sequence[str], db_url: str | None) -> list[Mirror]:
+    """The trackers, known to be installed before anything is computed.
+
+    Raises:
+        DataError: If a word names none.
+        MissingExtraError: If one is not installed.
+    """
+    if not words:
+        return []
+    from testbed.trackers.results import mirrors_of
+
+    return mirrors_of(words, db_url)
+
+
+def log_to_trackers(db_url: str | None, mirrors: Sequence[Mirror], report: Report) -> bool:
+    """Logs the results of a run, stored ones too; prints what could not be logged, and returns whether all was."""
+    if not mirrors:
+        return True
+    from testbed.db.store import Store
+    from testbed.trackers.results import log_evaluations
+
+    with Store.open(db_url, mode="write") as store:
+        problems = log_evaluations(store, mirrors, report.evaluations)
+    for problem in problems:
+        click.echo(visible_line(f"--log: {problem}; the results are stored, and the same command logs them"), err=True)
+    return not problems

@@ -118,9 +118,9 @@ def headlines(results: Sequence[Any]) -> dict[str, str]:
 
 def _print_left_out(found: LeftOuts) -> None:
     """Prints what data sets leave out (files that are not samples, records without an image), and classes they lack."""
-    from testbed.planning.left_out import lines_of
+    from testbed.graph.cells import left_out_lines
 
-    lines = lines_of(found)
+    lines = left_out_lines(found)
     for line in lines[:SHOWN_REASONS]:
         say(line)
     if len(lines) > SHOWN_REASONS:
@@ -202,14 +202,16 @@ def _print_uncovered(results: Sequence[Any]) -> None:
 def _print_published(report: Report, results: Sequence[Any]) -> None:
     """Prints the main metrics beside what is published about them, and further ones that differ, these first."""
     from testbed.claims.agreement import AGREES, differing, in_lines
+    from testbed.claims.hook import comparisons
 
-    if not report.comparisons:
+    compared = comparisons(report.hooks)
+    if not compared:
         return
     main = headlines(results)
-    told = differing(report.comparisons)
+    told = differing(compared)
     told += [
         each
-        for each in report.comparisons
+        for each in compared
         if each.verdict == AGREES and each.slice == OVERALL and each.metric == main.get(each.eval_setting)
     ]
     lines = in_lines(told)

@@ -14,11 +14,11 @@ from testbed.console.output import count, footnote, print_json, sample_count, sa
 from testbed.errors import RunError
 
 if TYPE_CHECKING:
-    from testbed.cli.run.log_file import LogFile
+    from testbed.cli.run.progress import LogFile
     from testbed.graph.options import RunOptions
     from testbed.registry.catalog import Catalog
-    from testbed.runner.drawn import Estimate
-    from testbed.runner.until import Goal, Outcome, Sampled
+    from testbed.runner.drawn import MeanEstimate
+    from testbed.runner.until import Goal, SampledCell, UntilOutcome
 
 
 def check_no_other(given: Mapping[str, bool]) -> None:
@@ -89,7 +89,7 @@ def run_and_print(
     return EXIT_ERROR if any(each.why for each in found.cells) else 0
 
 
-def _print(found: Outcome, goal: Goal) -> None:
+def _print(found: UntilOutcome, goal: Goal) -> None:
     rows = [_row(each, goal) for each in found.cells if each.estimate is not None]
     if rows:
         what = f"against {goal.than}" if goal.than else "value"
@@ -105,7 +105,7 @@ def _print(found: Outcome, goal: Goal) -> None:
         footnote(_explained(found, goal))
 
 
-def _row(cell: Sampled, goal: Goal) -> list[str]:
+def _row(cell: SampledCell, goal: Goal) -> list[str]:
     each, population = cell.estimate, cell.population
     assert each is not None
     assert population is not None
@@ -118,16 +118,16 @@ def _row(cell: Sampled, goal: Goal) -> list[str]:
     return [cell.model, cell.setting, each.metric, value, "exact" if _whole(cell) else ends, *samples]
 
 
-def _whole(cell: Sampled) -> bool:
+def _whole(cell: SampledCell) -> bool:
     return cell.estimate is not None and cell.population is not None and cell.estimate.n == cell.population.size
 
 
-def _number(found: Estimate, value: float, sign: bool) -> str:
+def _number(found: MeanEstimate, value: float, sign: bool) -> str:
     text = f"{100 * value:+.2f}" if found.points else f"{value:+.4g}"
     return (text if sign else text.removeprefix("+")).replace("-", "−")
 
 
-def _explained(found: Outcome, goal: Goal) -> str:
+def _explained(found: UntilOutcome, goal: Goal) -> str:
     aim = (
         f"it is decided against {goal.than}" if goal.than else f"the metric of all samples is known to ± {goal.half:g}"
     )
@@ -141,7 +141,7 @@ def _explained(found: Outcome, goal: Goal) -> str:
     )
 
 
-def _as_object(found: Outcome, goal: Goal) -> dict[str, Any]:
+def _as_object(found: UntilOutcome, goal: Goal) -> dict[str, Any]:
     return {
         "until": asdict(goal),
         "cells": [

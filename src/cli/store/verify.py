@@ -20,7 +20,7 @@ from testbed.errors import shortened
 
 if TYPE_CHECKING:
     from testbed.entities import Evaluation
-    from testbed.runner.scrub import Scrubbed, Verified
+    from testbed.runner.scrub import ScrubReport, VerifiedCell
     from testbed.runner.standing import Standing, Tally
 
 SHOWN = 20  # cells that differ
@@ -132,7 +132,7 @@ def standing_as_object(known: Standing) -> dict[str, Any]:
     return {**_names(known.evaluation), "certificate": certificate_as_object(known.last)}
 
 
-def _print(done: Scrubbed) -> None:
+def _print(done: ScrubReport) -> None:
     if not done.tally.cells:
         say("nothing to verify: the store has no results with outputs")
         return
@@ -157,7 +157,7 @@ def _print(done: Scrubbed) -> None:
         say("interrupted; what was found until then is stored", err=True)
 
 
-def _told(one: Verified) -> str:
+def _told(one: VerifiedCell) -> str:
     """A cell that differs now, by how much, and what to do."""
     return (
         f"{_name(one.evaluation)}: {describe_certificate(one.certificate)}{describe_samples(one.certificate)}; compare"
@@ -172,7 +172,7 @@ def _print_some(heading: str, lines: Sequence[str]) -> None:
         say(f"{heading}: {count(len(lines) - SHOWN, 'more cell')}; --json has all")
 
 
-def _as_object(done: Scrubbed) -> dict[str, Any]:
+def _as_object(done: ScrubReport) -> dict[str, Any]:
     return {
         "ok": done.ok,
         "interrupted": done.interrupted,
@@ -187,7 +187,7 @@ def _as_object(done: Scrubbed) -> dict[str, Any]:
     }
 
 
-def _verified_as_object(one: Verified) -> dict[str, Any]:
+def _verified_as_object(one: VerifiedCell) -> dict[str, Any]:
     result = "equal" if one.certificate.equal else "differs"
     return {
         **_names(one.evaluation),

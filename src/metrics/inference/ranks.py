@@ -37,7 +37,7 @@ def _silent(what: str, share: float) -> None:
 
 
 @dataclass(frozen=True)
-class RankedModel:
+class ModelRank:
     """A model's place in a ranking.
 
     Attributes:
@@ -104,7 +104,7 @@ def rank_models(
     clusters: Sequence[Array | None] | None = None,
     spec: MetricSpec | None = None,
     shares: Sequence[float] | None = None,
-) -> list[RankedModel]:
+) -> list[ModelRank]:
     """Ranks models.
 
     The intervals of ranks are percentiles over bootstrap resamples (Goldstein & Spiegelhalter 1996; Hall & Miller
@@ -151,7 +151,7 @@ def rank_models(
     own, _ = ranks(values[None], larger_is_better)
     tied = tied_models(pair_p_values(sums, rng, progress, only_ties=True, sizes=sizes), len(values))
     return [
-        RankedModel(
+        ModelRank(
             value=float(values[model]),
             low=ends[model][0],
             high=ends[model][1],

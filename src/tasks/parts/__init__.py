@@ -1,1 +1,1 @@
-"""What several tasks are made of."""
+"""Parts that several tasks share."""

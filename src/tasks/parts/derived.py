@@ -99,7 +99,9 @@ def route(model: DerivedModel, setting: EvalSetting, of_member: Callable[[ModelD
         of_member(each, setting)
     if model.fitted_on is not None:
         if model.fitted_on.task not in TASKS:
-            raise UnsupportedError(f"{model.fitted_on.name}, which {model.name} is fitted on, is no classification")
+            raise UnsupportedError(
+                f"{model.fitted_on.name}, which {model.name} is fitted on, is not a classification setting"
+            )
         of_member(model.members[0], model.fitted_on)
     if model.fitted_on is not None and model.rule == PRIOR_OF_SETTING:
         _require_same_classes(model, setting, model.fitted_on)
@@ -113,7 +115,7 @@ def route(model: DerivedModel, setting: EvalSetting, of_member: Callable[[ModelD
 
 
 def _remedy(setting: EvalSetting) -> str:
-    """What else can be done with members of different classes, for a message."""
+    """Suggests what else can be done with members of different classes."""
     by_name = setting.class_sublist is None and setting.class_groups is None and setting.metrics_fn is None
     return f"; if they know the classes by name: {setting.name}{PRESENT}" if by_name else ""
 
@@ -181,7 +183,7 @@ def _temperature(model: DerivedModel, given: Given) -> tuple[Rule, str]:
 
 
 def _shared(given: Given, on: EvalSetting) -> str:
-    """How the samples of an evaluation are among those that something was fitted to, in words."""
+    """Describes which samples of an evaluation something was fitted to."""
     if on.name == given.setting.name:
         return ": fitted here, on the very samples that it is evaluated on"
     own, fitted = given.samples(OWN), {sample.digest for sample in given.samples(FITTED)}
@@ -277,7 +279,7 @@ def _readable(model: DerivedModel, given: Given, setting: EvalSetting) -> tuple[
 
 
 def _labelled(model: DerivedModel, given: Given, setting: EvalSetting) -> tuple[Array, Array]:
-    """As `_readable`, with one class for each sample.
+    """Returns the readable samples, see `_readable`, with one class for each.
 
     Raises:
         DataError: If a sample has no class, or several.

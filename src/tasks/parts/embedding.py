@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from testbed.models.model_base import ModelDefinition
 
 
-class TextTask(Task):
+class EmbeddingTask(Task):
     """Image embeddings against embeddings of texts."""
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
@@ -39,5 +39,5 @@ class TextTask(Task):
         """The texts of a setting's samples, each once."""
 
     def view_spec(self, setting: EvalSetting) -> dict[str, Any]:
-        """The scorer, the language that the tokenizer is told, and how texts are embedded."""
+        """The scorer, the language passed to the tokenizer, and how texts are embedded."""
         return {"scorer": self.scorer, "language": setting.language, "texts": TEXT_REVISION}

@@ -64,7 +64,7 @@ class TextTask(Task):
 
 @dataclass(frozen=True)
 class GenerationOptions:
-    """What a setting may say of text that is generated.
+    """The task options of text generation.
 
     Attributes:
         prompt: A text given to the model with the image.
@@ -108,13 +108,13 @@ def failure(reason: str) -> dict[str, Any]:
 
 
 def reason_in(output: Mapping[str, Any]) -> str:
-    """Why a stored output is no answer."""
+    """Returns the reason why a stored output is not an answer."""
     reason = str(output["finish_reason"]).removeprefix(FAILED).lstrip(": ").removeprefix(f"{RefusedError.__name__}: ")
     return well_formed(reason) or "no reason given"
 
 
 def refusal_of(output: Mapping[str, Any]) -> str | None:
-    """Why a model gave no answer to what it was asked; None if it did, or was not asked."""
+    """Returns the reason why a model refused to answer; None if it answered or was not asked."""
     if is_answer(output) or output["finish_reason"] == NO_ANSWER:
         return None
     reason = reason_in(output)
@@ -122,14 +122,14 @@ def refusal_of(output: Mapping[str, Any]) -> str | None:
 
 
 def final_of(output: Mapping[str, Any]) -> str | None:
-    """What a model says finally in a stored answer, see `final_part`; None if there are only thoughts."""
+    """Returns the final part of a stored answer, see `final_part`; None if there are only thoughts."""
     extra = output.get("extra") or {}
     final = final_part(output["text"], bool(extra.get(BEGUN)))
     return None if not final and extra.get(THINKING) else final
 
 
 def is_cut_off(output: Mapping[str, Any]) -> bool:
-    """Whether a stored answer reached the longest length allowed, or ended before its final part."""
+    """Checks whether a stored answer reached the maximum length, or ended before its final part."""
     return output["finish_reason"] == CUT_OFF or final_of(output) is None
 
 
@@ -154,7 +154,7 @@ class Replies:
 
 
 def replies_of(values: Iterable[Any]) -> Replies:
-    """What is in stored outputs.
+    """Returns the replies in stored outputs.
 
     Args:
         values: The stored outputs; None for a sample that could not be read.

@@ -55,7 +55,7 @@ class SavedHead(Artifact):
         """Reads the files.
 
         Raises:
-            DataError: If they are no heads, or have different shapes, or not one column for each class.
+            DataError: If they are not heads, or have different shapes, or not one column for each class.
         """
         names = given.setting.prompts.names(given.class_names)
         return loaded_head(len(names) or None), {}
@@ -68,7 +68,7 @@ def loaded_head(classes: int | None) -> torch.Tensor:
         classes: How many classes it must have; None takes any number.
 
     Raises:
-        DataError: If they are no heads, or have different shapes.
+        DataError: If they are not heads, or have different shapes.
     """
     import torch
 
@@ -91,7 +91,7 @@ def _read(file: Path) -> torch.Tensor:
             head = torch.from_numpy(np.load(file, allow_pickle=False))
         else:
             head = torch.load(file, map_location="cpu", weights_only=True)
-    except Exception as error:  # numpy and torch raise almost anything on what is none of their files
+    except Exception as error:  # numpy and torch raise almost anything for files that are not theirs
         raise DataError(f"the zero-shot head {file} cannot be read: {plain(error)}") from error
     if not isinstance(head, torch.Tensor) or head.ndim != 2 or not head.is_floating_point():
         found = f"{head.dtype} {tuple(head.shape)}" if isinstance(head, torch.Tensor) else type(head).__name__

@@ -1,4 +1,4 @@
-"""What judges are asked about the answers to a setting, and what they said."""
+"""Questions to judges about the answers to a setting, and the judges' replies."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Verdicts = list[Verdict | None]
 
 ROLE, AGAIN, SWAPPED = "verdicts", ".again", ".swapped"
 MORE = "other reasons"
-_REASONS, _LONGEST = 8, 120  # the reasons that are told apart, and their characters
+_REASONS, _LONGEST = 8, 120  # the number of reasons that are distinguished, and their characters
 
 
 @dataclass(frozen=True)
-class AskedJudge:
-    """What a judge was asked about an answer, and said.
+class JudgeExchange:
+    """A question to a judge about an answer, and the reply.
 
     Attributes:
         judge: The judge.
@@ -58,8 +58,8 @@ class AskedJudge:
     silence: str
 
 
-class Asked:
-    """What rules say of the answers to a setting, and what judges are asked.
+class JudgeQuestions:
+    """The verdicts of rules on the answers to a setting, and the questions to judges.
 
     Attributes:
         replies: The answers.
@@ -133,8 +133,8 @@ class Asked:
             _after(found[index], second[index]) if index in questions else found[index] for index in range(len(found))
         ]
 
-    def said_by(self, number: int, judge: str) -> Iterator[AskedJudge]:
-        """What a judge was asked about each answer, and said."""
+    def said_by(self, number: int, judge: str) -> Iterator[JudgeExchange]:
+        """Returns a judge's questions about each answer, and its replies."""
         first, verdicts = self.first_of(number), self.verdicts_of(number)
         replies = self._stored(role_of(number), self.questions)
         second = self._stored(role_of(number, AGAIN), self.again(first))
@@ -142,10 +142,10 @@ class Asked:
         for place, question in self.questions.items():
             reply, other, verdict = replies[place], second.get(place), verdicts[place]
             silence = "" if verdict is not None else _silence(reply if first[place] is None else other)
-            yield AskedJudge(judge, place, str(self.texts[place]), question, reply, other, verdict, silence)
+            yield JudgeExchange(judge, place, str(self.texts[place]), question, reply, other, verdict, silence)
 
     def _read(self, judging: Judging, role: str, questions: Mapping[int, str]) -> Verdicts:
-        """What is read in the replies to questions; nothing in refusals, and in replies that were cut off."""
+        """Reads the replies to questions; nothing is read in refusals and in replies that were cut off."""
         found: Verdicts = [None] * len(self.texts)
         for place, reply in self._stored(role, questions).items():
             if reply is not None and is_answer(reply) and not is_cut_off(reply):
@@ -160,8 +160,8 @@ class Asked:
         return {place: replies[question] for place, question in questions.items()}
 
 
-def reasons(asked: Sequence[AskedJudge]) -> Counter[str]:
-    """Why a judge has no verdict on some answers → on how many; rare reasons together."""
+def reasons(asked: Sequence[JudgeExchange]) -> Counter[str]:
+    """Counts the reasons why a judge gave no verdict; rare reasons are counted together."""
     found = Counter(each.silence for each in asked if each.verdict is None)
     told = Counter(dict(found.most_common(_REASONS)))
     if rest := found.total() - told.total():
@@ -170,7 +170,7 @@ def reasons(asked: Sequence[AskedJudge]) -> Counter[str]:
 
 
 def scoring_of(setting: EvalSetting) -> Scoring:
-    """Who judges the answers to a setting.
+    """Returns how the answers to a setting are judged.
 
     Raises:
         DefinitionError: If nobody does.
@@ -207,12 +207,12 @@ def messages_of(questions: Mapping[int, str]) -> list[Message]:
 
 
 def _after(first: Verdict | None, second: Verdict | None) -> Verdict | None:
-    """What a judge extracted, with the score that it gave it afterwards."""
+    """Returns what a judge extracted, with the score that it gave it afterwards."""
     return None if first is None or second is None else replace(first, score=second.score)
 
 
 def _silence(reply: Mapping[str, Any] | None) -> str:
-    """Why nothing is read in a reply."""
+    """Explains why a reply contains no verdict."""
     if reply is None:
         return "it gave no reply"
     if not is_answer(reply):

@@ -1,4 +1,4 @@
-"""Which set recorded answers belong to: a file of VLMEvalKit is called ``MODEL_SET.xlsx``."""
+"""Data sets of recorded answers: a file of VLMEvalKit is called ``MODEL_SET.xlsx``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def set_in_name(path: Path) -> str | None:
 
 
 def require_own_set(model: ModelDefinition, setting: EvalSetting) -> None:
-    """Checks that recorded answers are answers to a setting, as far as the name of their file tells.
+    """Checks that recorded answers are answers to a setting, as far as the name of their file shows.
 
     What the file says of its questions is compared when it is read. A table that has no name, ``tsv:/path/to/it.tsv``,
     and other settings take any file.
@@ -96,7 +96,7 @@ def _sets_by_name(catalog: Catalog, setting: str) -> set[str]:
 
 
 def _sets_of(setting: EvalSetting) -> list[str]:
-    """What the set of a setting may be called."""
+    """Returns the possible names of a setting's data set."""
     dataset = setting.dataset
     names = [setting.task_options.get("data_set"), getattr(dataset, "data_set", None), getattr(dataset, "name", None)]
     texts = [each for each in (*names, SettingReference.parse(setting.name).name) if isinstance(each, str) and each]

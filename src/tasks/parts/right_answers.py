@@ -29,10 +29,10 @@ def check_right_answers(name: str, scoring: AnswerScoring, samples: Sequence[Sam
 
     Returns:
         How many are written as something else than letters. Of a table that VLMEvalKit publishes, which nobody can
-        repair, also how many are no options.
+        repair, also how many are not options.
 
     Raises:
-        DataError: If one is no option of a row of another table.
+        DataError: If one is not an option of a row of another table.
     """
     told, wrong = LeftOutLog(), []
     for sample in samples:
@@ -51,7 +51,7 @@ def check_right_answers(name: str, scoring: AnswerScoring, samples: Sequence[Sam
 
 
 def _change(scoring: AnswerScoring, columns: Any) -> str:
-    """How a right answer that is not written as letters is read, such as ``'(A)' is A``; empty if it is.
+    """Describes how a right answer that is not a letter is read, such as ``'(A)' is A``; empty if it is one.
 
     Raises:
         DataError: If it is unclear.

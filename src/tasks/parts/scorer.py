@@ -29,7 +29,7 @@ class ScorerTask(Task):
     leaves_out_unreadable = True
 
     def route(self, model: ModelDefinition, setting: EvalSetting) -> str:
-        """As captioning: what the captioner must be able to do."""
+        """Checks the capabilities of the captioner, as for captioning."""
         return captioning.route(model, setting)
 
     def build(self, graph: Graph) -> Built:

@@ -278,7 +278,7 @@ def _check_same_width(features: torch.Tensor, held: torch.Tensor) -> None:
 
 
 def _finite(table: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """Whether all numbers of a row are finite in float32: bool [rows] on the CPU."""
+    """Returns which rows are finite in float32: bool [rows] on the CPU."""
     found = [
         table[rows[start : start + _BLOCK].to(table.device)].float().isfinite().all(1).cpu()
         for start in range(0, len(rows), _BLOCK)

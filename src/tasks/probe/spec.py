@@ -20,7 +20,7 @@ _SHOTS, _VALIDATION = 0, 1  # independent streams of random numbers
 
 @dataclass(frozen=True)
 class ProbeSpec:
-    """How a linear probe is fitted.
+    """Specification of how a linear probe is fitted.
 
     Args:
         method: ``"adamw"``, the protocol of CLIP benchmark, or ``"lbfgs"``, the logistic regression of CLIP.

@@ -1,1 +1,1 @@
-"""How a worker computes one shard: a kernel for each thing that can be read."""
+"""Kernels, each of which computes shards of one kind of input."""

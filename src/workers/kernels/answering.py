@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Any, TypeGuard
 
 from testbed.calls import reason_of
 from testbed.data.reader import seed_everything
-from testbed.errors import RunError, SampleError, UnreachedError
+from testbed.errors import RefusedError, RunError, SampleError, UnreachedError
 from testbed.graph.passes import ROUNDS
 from testbed.inputs import active, use_in_this_thread
 from testbed.models.base.capability import FAILED, NETWORK, Generation, GenerationConfig, Message, is_answer
@@ -19,7 +20,16 @@ from testbed.models.base.generator import drawn_by
 from testbed.process.oom import DeviceError, is_device_error, is_out_of_memory
 from testbed.tasks.parts.generation import failure, output_of
 from testbed.tracing import access_log
-from testbed.workers.unreached import WORDS, is_passing
+
+BUSY = frozenset({408, 425, 429})  # besides 500 and above: HTTP statuses after which asking again may help
+PASSING = (UnreachedError, ConnectionError, TimeoutError)
+# Clients that are built on requests, httpx, aiohttp or a vendor's library raise classes of their own.
+CLASSES = re.compile(r"Connect\w*Error$|Timeout(Error|Exception)?$|RateLimit|ServiceUnavailable")
+WORDS = re.compile(
+    r"\b(?:http|status|code)\b\D{0,10}(?:408|425|429|5\d\d)\b|service (?:is )?(?:temporarily )?unavailable|bad gateway"
+    r"|gateway time-?out|too many requests|rate limit|connection (?:was )?(?:reset|refused|aborted)|timed out",
+    re.IGNORECASE,
+)
 
 log = logging.getLogger("testbed")
 
@@ -47,12 +57,12 @@ def _as_they_come(futures: Iterable[Asking]) -> Iterator[list[Asking]]:
 
 
 def whole_ranges(loaded: Any) -> bool:
-    """Whether a loaded model takes the messages of many samples at once, see `Generator`."""
+    """Returns whether a loaded model takes the messages of many samples at once, see `Generator`."""
     return getattr(loaded.definition, "whole_ranges", False)
 
 
 def answered(output: Output) -> TypeGuard[dict[str, Any]]:
-    """Whether an output is an answer: it came through, and is no failure."""
+    """Checks whether an output is an answer: it came through and is not a failure."""
     return isinstance(output, dict) and is_answer(output)
 
 
@@ -138,7 +148,7 @@ class Answerer:
         return self.seed if self.config.seed is None else self.config.seed
 
     def _config(self, loaded: Any, message: Message) -> GenerationConfig:
-        """How text is generated, with a seed if it is drawn: that of the message, or one for the model to use so."""
+        """Returns the generation options of a message, with a seed if text is sampled."""
         if self.config.temperature <= 0:
             return self.config
         return replace(self.config, seed=self._seed if whole_ranges(loaded) else drawn_by(message, self._seed))
@@ -199,8 +209,43 @@ class Answerer:
             total: The number of all.
 
         Raises:
-            RunError: If there is no hope.
+            RunError: If the model has never answered and all messages fail.
         """
         self._tried += tried
         if not self.answered and self._failed and (self._failed >= HOPELESS or self._tried >= total):
             raise RunError(f"it fails on every sample: {self._reason}")
+
+
+def is_passing(error: BaseException) -> bool:
+    """Checks whether a failure is temporary: the question did not get through, or the server was too busy.
+
+    An HTTP status decides if the error, or one that caused it, has one: 4xx other than 408, 425 and 429 is an answer.
+    """
+    for each in _chain(error):
+        if isinstance(each, PASSING):
+            return True
+        if isinstance(each, RefusedError):  # whatever the server's words are
+            return False
+        if (status := _status(each)) is not None:
+            return status in BUSY or status >= 500
+        if any(CLASSES.search(kind.__name__) for kind in type(each).__mro__) or WORDS.search(str(each)):
+            return True
+    return False
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def _status(error: BaseException) -> int | None:
+    """The HTTP status of an error, whatever library it is from."""
+    for holder in (error, getattr(error, "response", None)):
+        for name in ("status_code", "code", "status"):
+            value = getattr(holder, name, None)
+            if isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600:
+                return value
+    return None

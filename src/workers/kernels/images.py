@@ -57,7 +57,7 @@ class ImageKernel(Kernel):
         self._shards: Iterator[Shard] = iter(())
         self._pieces: dict[tuple[str, int, bool], InPieces] = {}
         self._copied: list[ShardBuffer] = []  # shards of which nothing is left to be computed
-        self._under_way: deque[Launched] = deque()  # batches that the device computes
+        self._under_way: deque[RunningBatch] = deque()  # batches that the device computes
         self._looks = Looks(context, self._fail)
 
     def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
@@ -208,7 +208,7 @@ class ImageKernel(Kernel):
     # Computing ----------------------------------------------------------------------------------------------------
 
     def _compute(self, variants: Variants, batch: Batch) -> Iterator[Event]:
-        """Has the device compute a batch, and takes the outputs of the one before, which it has computed meanwhile."""
+        """Starts a batch on the device, and collects the outputs of the batch before it."""
         buffer = self.buffers[batch.shard]
         access_log.note(batch.reads)
         profiling.note(batch.seconds, profiling.DATA_WORKERS)
@@ -221,7 +221,7 @@ class ImageKernel(Kernel):
         ahead = runs_ahead(self.context.device) and not buffer.shard.careful
         if not ahead:
             yield from self._land(0)
-        launched = Launched(buffer, batch)
+        launched = RunningBatch(buffer, batch)
         self._under_way.append(launched)
         try:
             yield from self._launch(variants, launched, exact=not ahead)
@@ -230,7 +230,7 @@ class ImageKernel(Kernel):
             raise
         yield from self._land(1 if ahead else 0)
 
-    def _launch(self, variants: Variants, launched: Launched, exact: bool) -> Iterator[Event]:
+    def _launch(self, variants: Variants, launched: RunningBatch, exact: bool) -> Iterator[Event]:
         buffer, batch = launched.buffer, launched.batch
         cells = [
             self.ready[evaluation_id]
@@ -312,7 +312,7 @@ def _nothing(role: str) -> Any:
 
 
 @dataclass
-class Launched:
+class RunningBatch:
     """A batch that was given to the device.
 
     Attributes:
@@ -340,12 +340,12 @@ class ShardBuffer:
 
     @property
     def complete(self) -> bool:
-        """Whether all samples of the shard were read that are not given."""
+        """Returns whether all samples of the shard were read, except for those that are given."""
         return self.read == self.shard.count
 
     @property
     def end(self) -> int:
-        """Up to which position outputs are known."""
+        """Returns the position up to which outputs are known."""
         return self.shard.stop if self.complete else self.shard.positions[self.read]
 
     def put(self, evaluation_id: int, places: Sequence[int], outputs: torch.Tensor) -> None:

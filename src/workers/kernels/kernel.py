@@ -37,7 +37,7 @@ class ShardProgress:
 
 
 @dataclass(frozen=True)
-class ItemValues:
+class ItemBatch:
     """Values of requests.
 
     Attributes:
@@ -67,7 +67,7 @@ class ShardDone:
     shard: Shard
     chunks: Sequence[Chunk] = ()
     errors: Mapping[int, Mapping[int, str]] = field(default_factory=dict)
-    items: ItemValues | None = None
+    items: ItemBatch | None = None
     whole: bool = True
 
 
@@ -123,5 +123,5 @@ class ShardKernel(Kernel):
         """Computes a shard; the last event is its `ShardDone`."""
 
     def reason(self, error: Exception) -> str:
-        """Why the cells of a shard have failed."""
+        """Explains why the cells of a shard have failed."""
         return reason_of(error)

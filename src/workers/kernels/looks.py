@@ -22,7 +22,7 @@ Look = tuple[str, devices.Download]  # a setting, and the range of images that i
 
 
 class Looks:
-    """What was looked at in a pass.
+    """Checks of the values of images in a pass.
 
     Args:
         context: Takes lines for the user, and what is remarked on stored outputs.
@@ -62,7 +62,7 @@ class Looks:
         return [cell for cell in cells if not cell.perturbs]
 
     def at_perturbed(self, looks: list[Look], cell: ReadyCell, images: torch.Tensor) -> None:
-        """Has the range of the first images that a setting has perturbed come to the host."""
+        """Copies the range of the first images that a setting has perturbed to the host."""
         if cell.setting.name not in self._perturbed and len(images):
             self._perturbed.add(cell.setting.name)
             looks.append((cell.setting.name, devices.Download(torch.stack(torch.aminmax(images)))))
@@ -78,7 +78,7 @@ class Looks:
                 self._say("perturbation_fn_gpu", setting, (low, high))
 
     def _say(self, function: str, setting: str, found: Range) -> None:
-        """Says that perturbed images are a little outside [0, 1], as after noise that nobody has cut off."""
+        """Reports perturbed images that are slightly outside [0, 1], such as after noise that was not clipped."""
         if returned.outside(found):
             self._context.note(
                 f"{setting}: {function} returns {returned.in_words(found)}; models see images in [0, 1] elsewhere:"

@@ -33,7 +33,7 @@ class QuestionKernel(ShardKernel):
         self._refused: Counter[str] = Counter()  # reason → the number of questions
 
     def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
-        """See `Kernel.run`; tells at the end what the model has refused."""
+        """See `Kernel.run`; reports refusals at the end."""
         yield from super().run(shards)
         for reason, number in self._refused.most_common():
             self.context.note(f"{self.model} refused {number:,} question{'' if number == 1 else 's'}: {reason}")
@@ -65,7 +65,7 @@ class QuestionKernel(ShardKernel):
         yield ShardDone(shard, whole=done == len(requests))
 
     def _lacking(self, requests: Sequence[str]) -> Sequence[str]:
-        """Those of a shard's requests that are not answered: a worker may have died after it had answers to some."""
+        """Returns the unanswered requests of a shard: a worker may have died after answering some of them."""
         if self._anew:
             return requests
         stored = self.context.store.items.read_answers(self.one_pass.node, requests)

@@ -15,7 +15,7 @@ from testbed.metrics.scorers.cut_texts import CutTexts, cut_texts
 from testbed.process.profiling import stage
 from testbed.tracing import access_log
 from testbed.workers.context import Context
-from testbed.workers.kernels.kernel import Event, ItemValues, ShardDone, ShardKernel, ShardProgress
+from testbed.workers.kernels.kernel import Event, ItemBatch, ShardDone, ShardKernel, ShardProgress
 
 PIECE = 64  # texts, at least, between two looks at whether the run is being stopped
 
@@ -34,7 +34,7 @@ class TextKernel(ShardKernel):
         self._since_cleared = 0
 
     def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
-        """See `Kernel.run`; tells at the end how many texts the model has cut."""
+        """See `Kernel.run`; reports the number of truncated texts at the end."""
         yield from super().run(shards)
         if self._cut:
             self.context.note(CutTexts(self._cut, self._texts, self._limit).line(self.model))
@@ -61,7 +61,7 @@ class TextKernel(ShardKernel):
             done += len(piece)
             yield ShardProgress(len(piece))
         anew = self.model in self.context.job.anew
-        items = ItemValues(self.one_pass.node, texts[:done], torch.cat(parts), replace=anew)
+        items = ItemBatch(self.one_pass.node, texts[:done], torch.cat(parts), replace=anew)
         self._clear(done)
         yield ShardDone(shard, items=items, whole=done == len(texts))
 

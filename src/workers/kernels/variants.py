@@ -53,12 +53,12 @@ class ReadyCell:
 
     @property
     def own_perturbation(self) -> bool:
-        """Whether the perturbation is specific to this cell because it takes the model."""
+        """Returns whether the perturbation is specific to this cell because it depends on the model."""
         return self.perturbation is not None and "model" in gpu_call(self.perturbation).arguments
 
     @property
     def perturbs(self) -> bool:
-        """Whether the setting perturbs images, wherever it does."""
+        """Returns whether the setting perturbs images at all."""
         setting = self.setting
         functions = setting.perturbation_fn_cpu, setting.perturbation_fn_gpu, setting.adversarial_attack
         return any(each is not None for each in functions)
@@ -123,7 +123,7 @@ class Variants:
         Args:
             cells: The cells.
             batch: The samples.
-            receiver: Takes the outputs, or why there are none.
+            receiver: Receives the outputs, or the reason why there are none.
 
         Raises:
             DeviceError: If this process can no longer use its device.

@@ -6,20 +6,25 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from testbed.entities import Chunk
 from testbed.errors import SampleError, UnreachedError
 from testbed.graph.message_ops import TEXT, MessageOp
+from testbed.graph.ops import Answers
 from testbed.graph.passes import Pass, PassCell, Shard
+from testbed.graph.requests import message_text
 from testbed.inputs import active, use_in_this_thread
-from testbed.models.base.capability import NETWORK, Message
+from testbed.models.base.capability import NETWORK, GenerationConfig, Message
 from testbed.process.profiling import stage
-from testbed.workers.asked_once import AskedOnce
 from testbed.workers.context import Context
 from testbed.workers.kernels.answering import Answerer, Output, answered
 from testbed.workers.kernels.kernel import Event, ShardDone, ShardKernel, ShardProgress, StrictError
 from testbed.workers.kernels.perturb import perturbed
+
+if TYPE_CHECKING:
+    from testbed.models.model_base import ModelDefinition
+
 
 READERS = 2  # threads that read for the next batch
 
@@ -36,7 +41,7 @@ class MessageKernel(ShardKernel):
         self.op = op
         served = one_pass.resource == NETWORK
         self.answerer = Answerer(self.cell.model, op.config, one_pass.batch_size, context.options.seed, served)
-        self.asked = AskedOnce(context, self.cell, self.answerer)
+        self.asked = AnswerLookup(context, self.cell, self.answerer)
         self._loaded: Any = None
 
     def run(self, shards: Iterator[Shard]) -> Generator[Event, None, None]:
@@ -138,7 +143,7 @@ class MessageKernel(ShardKernel):
         return self.op.read(self.one_pass.source, self.one_pass.positions[place], self.setting, sees_images)
 
     def _turns(self, place: int, content: Any) -> Sequence[Message]:
-        """What is said to the model. Perturbs images here, because only one thread may seed the random generators."""
+        """Returns the user's turns. Perturbs images here, because only one thread may seed the random generators."""
         source = self.one_pass.source
         assert source is not None
         sample = source.ids[self.one_pass.positions[place]]
@@ -202,3 +207,56 @@ def runs(places: Sequence[int], apart: Collection[int]) -> list[tuple[int, int]]
         else:
             found.append((place, place + 1))
     return found
+
+
+class AnswerLookup:
+    """Looks up the answers of a served model in the store, asks for the others, and stores them as they come.
+
+    An answer is found by all that it depends on: the model, how text is generated, and what was said, with the bytes of
+    the pictures. Failed answers are not stored. Models that run here are asked as ever.
+    """
+
+    def __init__(self, context: Context, cell: PassCell, answerer: Answerer) -> None:
+        definition = self.definition = context.catalog.get_model(cell.model)
+        self.context = context
+        self.model = cell.model
+        self.answerer = answerer
+        self.served = definition.resource == NETWORK
+        self.anew = cell.model in context.job.anew
+        self.node = Answers(answerer.config).node(cell.model_identity, definition, context.options.seed)
+
+    def answer(self, loaded: Any, messages: Sequence[Message]) -> list[Output]:
+        """Answers messages, see `Answerer.answer`."""
+        if not self.served:
+            return self.answerer.answer(loaded, messages)
+        texts = [found_by(message, self.definition, self.answerer.config) for message in messages]
+        answers: dict[str, Output] = self._stored(texts)
+        asked = {text: message for text, message in zip(texts, messages, strict=True) if text not in answers}
+        names = {id(message): text for text, message in asked.items()}
+        outputs = self.answerer.answer(
+            loaded,
+            list(asked.values()),
+            lambda came: self._store({names[id(message)]: each for message, each in came if answered(each)}),
+        )
+        answers.update(zip(asked, outputs, strict=True))
+        return [answers[text] for text in texts]
+
+    def _stored(self, texts: Sequence[str]) -> dict[str, Output]:
+        wanted = list(dict.fromkeys(text for text in texts if not self.anew or (self.node, text) in self.context.asked))
+        found = zip(wanted, self.context.store.items.read_answers(self.node, wanted), strict=True)
+        answers = {text: answer for text, answer in found if answer is not None}
+        self.context.found[self.model] += len(answers)
+        self.answerer.answered |= bool(answers)
+        return answers
+
+    def _store(self, new: Mapping[str, dict[str, Any]]) -> None:
+        if new:
+            self.context.store.items.put(self.node, list(new), list(new.values()), replace=self.anew)
+            self.context.asked.update((self.node, text) for text in new)
+
+
+def found_by(message: Message, definition: ModelDefinition, config: GenerationConfig) -> str:
+    """The text by which a model's answer is found; a sample's id counts only where answers depend on it."""
+    if getattr(definition, "by_content", False):
+        message = replace(message, sample=message.sample if config.temperature > 0 else "", data_set="")
+    return message_text(message)

@@ -1,4 +1,4 @@
-"""Under which names the items are stored that an evaluation is scored with, as its identity records them."""
+"""Names of stored items that an evaluation is scored with, as its identity records them."""
 
 from __future__ import annotations
 

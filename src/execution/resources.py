@@ -39,8 +39,8 @@ def choose_resources(options: RunOptions) -> Resources:
     """Chooses the requested resources, or by default all that are available.
 
     Raises:
-        RunError: If a requested GPU does not exist, or lacks TensorFloat-32 for ``--dtype tf32``, or there is no
-            compiler for ``--compile``.
+        RunError: If a requested GPU does not exist or does not support TensorFloat-32 for ``--dtype tf32``, or
+            ``--compile`` finds no compiler.
     """
     devices = choose_devices(options)
     if options.dtype == TF32:
@@ -99,7 +99,7 @@ def require_tf32(devices: Sequence[str]) -> None:
 
 
 def no_tf32(device: str) -> RunError:
-    """Why a run with ``--dtype tf32`` cannot use a device."""
+    """Explains why a run with ``--dtype tf32`` cannot use a device."""
     return RunError(
         f"--dtype tf32 needs NVIDIA GPUs of compute capability 8.0 or more, and this run would use {device}, which has"
         " no TensorFloat-32; use --dtype float32 or bfloat16"

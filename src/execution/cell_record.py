@@ -1,19 +1,24 @@
-"""Descriptions of cells for the store."""
+"""Records of cells for the store: their descriptions, and the hardware and versions of the run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib.metadata
+import platform
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+from testbed import __version__
 from testbed.db.parts.evaluations import UNIDENTIFIED
-from testbed.db.store import Store
 from testbed.entities import REFERENCE, CellRecord
-from testbed.graph.cells import Cell
+from testbed.execution.resources import Resources
+from testbed.graph.cells import LEFT_OUT, Cell, left_out_as_object
 from testbed.graph.options import RunOptions
+from testbed.graph.stored import COMPUTED_FROM
 from testbed.inputs import active
-from testbed.planning.left_out import KEY, as_object
 
-COMPUTED_FROM = "computed from"  # the key of what `when_begun` says of a derived model's members, in the environment
+LIBRARIES = ("torch", "torchvision", "timm", "open_clip_torch", "numpy", "pillow", "scikit-learn", "transformers")
 
 
 def cell_record(
@@ -23,7 +28,7 @@ def cell_record(
     derived_from: int | None = None,
     computed_from: Mapping[str, str] | None = None,
 ) -> CellRecord:
-    """What the store records when an evaluation of a cell begins.
+    """Returns the record that the store keeps when an evaluation of a cell begins.
 
     Args:
         cell: The cell.
@@ -51,7 +56,7 @@ def cell_record(
         identity=cell.identity or None,
         environment={
             **environment,
-            **({KEY: as_object(cell.left_out)} if cell.left_out else {}),
+            **({LEFT_OUT: left_out_as_object(cell.left_out)} if cell.left_out else {}),
             **_reference(cell.model, options),
             **({COMPUTED_FROM: dict(computed_from)} if computed_from else {}),
         },
@@ -64,16 +69,6 @@ def _reference(model: str, options: RunOptions) -> dict[str, str]:
     return {} if own is None else {REFERENCE: own.as_text()}
 
 
-def when_begun(store: Store, evaluations: Mapping[str, int]) -> dict[str, str]:
-    """The moment at which each of some evaluations began, which tells it apart from others of its cell in any store.
-
-    Args:
-        store: The results store.
-        evaluations: Role → the id of the evaluation.
-    """
-    return {role: store.evaluations.get(each).created_at.isoformat() for role, each in evaluations.items()}
-
-
 def columns_of(cell: Cell) -> tuple[dict[str, Any], dict[str, Any]]:
     """The columns of the model's and the setting's rows; empty for a definition that could not be opened."""
     model = cell.opened_model.definition if cell.opened_model else None
@@ -82,3 +77,48 @@ def columns_of(cell: Cell) -> tuple[dict[str, Any], dict[str, Any]]:
         {"model_type": model.model_type} if model else {},
         {"parent": setting.parent_eval_setting, "task": setting.task} if setting else {},
     )
+
+
+def environment(resources: Resources, options: RunOptions) -> dict[str, Any]:
+    """Versions, hardware and the setup of the run."""
+    faster = {name: True for name in ("compile", "channels_last") if getattr(options, name)}
+    return {
+        "testbed": __version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "libraries": {name: version for name in LIBRARIES if (version := _version(name))},
+        "devices": list(resources.devices),
+        "device_names": list(resources.names) or device_names(resources.devices),
+        "batch_size": options.batch_size,
+        "data_workers": resources.data_workers,
+        "threads": resources.threads,
+        "host": platform.node(),
+        **faster,
+    }
+
+
+def device_names(devices: Sequence[str]) -> list[str]:
+    """The names of the processors or GPUs."""
+    if any(device.startswith("cuda") for device in devices):
+        import torch
+
+        return [torch.cuda.get_device_name(device) for device in devices if device.startswith("cuda")]
+    return [_processor()]
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+@cache  # reading the metadata takes milliseconds
+def _version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
