@@ -21,32 +21,29 @@ _NARROWEST, _WIDEST = 100.0, 2000.0
 _width: ContextVar[float | None] = ContextVar("figure width in points", default=None)
 
 
-class Width(click.ParamType):
-    """``column``, ``text`` or a number of points."""
-
-    name = "width"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The width in points."""
-        if value in WIDTHS:
-            return WIDTHS[value]
-        try:
-            points = float(value)
-        except ValueError:
-            points = 0.0
-        if not _NARROWEST <= points <= _WIDEST:
-            self.fail(f"{value!r} is neither column, text nor a number of points from {_NARROWEST:g} to {_WIDEST:g}")
-        return points
-
-
 def width_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """--width."""
     return click.option(
         "--width",
-        type=Width(),
+        callback=lambda ctx, param, value: None if value is None else _points(value),
         metavar="column|text|PT",
         help="Draw images for print, so wide: a column (234 pt), the text of a page (397 pt) or a number of points.",
     )(function)
+
+
+def _points(value: str) -> float:
+    """A width in points."""
+    if value in WIDTHS:
+        return WIDTHS[value]
+    try:
+        points = float(value)
+    except ValueError:
+        points = 0.0
+    if not _NARROWEST <= points <= _WIDEST:
+        raise click.BadParameter(
+            f"{value!r} is neither column, text nor a number of points from {_NARROWEST:g} to {_WIDEST:g}"
+        )
+    return points
 
 
 def drawn(draw: Callable[[], Figure], width: float | None) -> Figure:

@@ -98,7 +98,7 @@ def draw_all(
     Returns:
         For each, what draws it again, in another size, and its path.
     """
-    made = []
+    made: list[tuple[Callable[[], Figure], Path]] = []
     passed = []
     for picture in pictures():
         try:
