@@ -75,6 +75,8 @@ class Catalog:
         self.models: Registry[ModelDefinition] = Registry("model", "testbed list models")
         self.eval_settings = Settings(self.models)
         self.models.faults = self.eval_settings.faults = self.faults
+        self._disputed: dict[tuple[str, str], str] = {}  # what two definition files define → the one not loaded
+        self.models.disputed = self.eval_settings.disputed = self._disputed
         self.model_collections = Collections("model")
         self.eval_setting_collections = Collections("eval setting")
         self.plugins: list[Path] = []
@@ -185,11 +187,12 @@ class Catalog:
         """Loads the definition files and installed plug-ins once, then the given plug-in files that are not loaded yet.
 
         A definition file in testbed's packages that cannot be loaded defines nothing: a line says so, and again where
-        a name is unknown. It is loaded again once it has changed.
+        a name is unknown. Of two such files that define one name the second defines nothing, and that name is refused.
+        The file is loaded again once it has changed.
 
         Raises:
             PluginError: If a plug-in cannot be loaded, with its name and the reason.
-            DuplicateNameError: If two files define one name.
+            DuplicateNameError: If a plug-in defines a name that is defined already.
         """
         if self._state == "empty":
             self._state = "own definitions"  # definition files may use the registry while they load
@@ -219,16 +222,20 @@ class Catalog:
         for module in modules:
             self._failed.pop(module, None)
             self.faults.pop(module, None)
+            for disputed in [name for name, other in self._disputed.items() if other == module]:
+                del self._disputed[disputed]
             try:
                 with self._all_or_nothing():
                     discovery.import_definitions(module)
-            except DuplicateNameError:
-                raise
             except DefinitionError as error:
                 self._failed[module] = discovery.changed(module)
                 self.faults[module] = str(error)
+                what = "it"
+                if isinstance(error, DuplicateNameError):
+                    what = module  # the error names both files
+                    self._disputed |= {error.of: module} if error.of else {}
                 if multiprocessing.parent_process() is None:  # which says it once
-                    log.warning("%s; it defines nothing", error)
+                    log.warning("%s; %s defines nothing", error, what)
 
     def _load_entry_points(self) -> None:
         for entry_point in discovery.entry_points() if self._entry_points else ():

@@ -90,6 +90,7 @@ class Registry(Generic[T]):
         self._families: dict[str, Family[T]] = {}
         self._built: dict[tuple[str, Inputs], T] = {}
         self.faults: Mapping[str, str] = {}  # definition files that could not be loaded → why
+        self.disputed: Mapping[tuple[str, str], str] = {}  # what two of them define → the one that was not loaded
 
     def add(self, name: str, item: T, source: Source | None = None) -> T:
         """Registers one definition. One of a notebook's cell replaces an earlier one of that name, as cells run again.
@@ -121,7 +122,8 @@ class Registry(Generic[T]):
         check_name(self.noun, name, source)
         if name in self._items and not (source.main and self._sources[name].main):
             raise DuplicateNameError(
-                f"two {self.noun}s are named {name!r}: one at {self._sources[name]}, another at {source}; rename one"
+                f"two {self.noun}s are named {name!r}: one at {self._sources[name]}, another at {source}; rename one",
+                (self.noun, name),
             )
         self._items[name] = item
         self._sources[name] = source
@@ -163,7 +165,10 @@ class Registry(Generic[T]):
 
         Raises:
             UnknownNameError: If there is none; suggests the nearest names.
+            DuplicateNameError: If two definition files define it.
         """
+        if other := self.disputed.get((self.noun, name)):
+            raise DuplicateNameError(self.faults[other])
         if name in self._items:
             return self._items[name]()
         canonical = self.canonical(name)

@@ -92,10 +92,23 @@ def test_the_source_of_a_definition_is_its_line_in_the_file(
     assert catalog.models.source("a") == f"{path}:{line_of(path, 'registry.add_model(')}"
 
 
-def test_two_files_that_define_one_name_are_both_named(make_package: MakePackage, make_catalog: MakeCatalog) -> None:
-    catalog = make_catalog(make_package({"one.py": definition("a"), "two.py": "\n\n" + definition("a")}))
+def test_a_name_that_two_files_define_is_refused_and_nothing_else(
+    make_package: MakePackage, make_catalog: MakeCatalog, caplog: pytest.LogCaptureFixture
+) -> None:
+    package = make_package({"one.py": definition("a"), "two.py": "\n\n" + definition("a"), "z.py": definition("b")})
+    catalog = make_catalog(package).load()
+    (said,) = caplog.messages
+    assert said.endswith(f"; rename one; {package}.two defines nothing")
+    assert catalog.model_names() == ["a", "b"]
+    assert catalog.get_model("b").name == "b"
     with pytest.raises(DuplicateNameError, match=r"'a'.*one\.py:4.*two\.py:6"):
-        catalog.load()
+        catalog.get_model("a")
+    assert catalog.find_model("a") is None
+
+    path = Path(sys.modules[f"{package}.one"].__file__ or "").with_name("two.py")
+    path.write_text(definition("renamed"), encoding="utf-8")
+    assert catalog.get_model("a").name == "a"
+    assert catalog.model_names() == ["a", "b", "renamed"]
 
 
 BROKEN = {

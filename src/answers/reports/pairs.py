@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.scored import Scored, by_columns, mean
 from testbed.answers.verdict import Answered
 from testbed.entities import Metric
@@ -15,6 +16,7 @@ WIN_RATE = rate("win_rate", headline=PREFERRED)
 _OUTCOMES = ((rate("wins"), 1.0), (rate("ties", NEITHER), 0.5), (rate("losses", LOWER), 0.0))
 
 
+@add_report("pairs", WIN_RATE.name)
 def pairs(answered: Answered, scorer: str) -> list[Metric]:
     """``win_rate``, in which a tie is half a win, also by category; the shares of ``wins``, ``ties`` and ``losses``."""
     rows = Scored.of(answered)
