@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from testbed.answers.kinds import Kinds
 from testbed.answers.verdict import Answered
 from testbed.entities import Metric
 
 Compute = Callable[[Answered, str], list[Metric]]
+Computes = TypeVar("Computes", bound=Compute)
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Report:
 REPORTS: Kinds[Report] = Kinds("report")
 
 
-def add_report(name: str, primary: str, published: Mapping[str, str] | None = None) -> Callable[[Compute], Compute]:
+def add_report(name: str, primary: str, published: Mapping[str, str] | None = None) -> Callable[[Computes], Computes]:
     """Adds what the decorated function computes as a report, which settings name by the task option ``report``.
 
     Args:
@@ -42,7 +44,7 @@ def add_report(name: str, primary: str, published: Mapping[str, str] | None = No
         DefinitionError: If one of testbed's own reports has this name.
     """
 
-    def add(compute: Compute) -> Compute:
+    def add(compute: Computes) -> Computes:
         REPORTS.add(name, Report(compute, primary, published or {}), compute)
         return compute
 

@@ -20,7 +20,7 @@ class Questions:
     Attributes:
         prompt: Makes the turns of the user from a row.
         scoring: How an answer is scored; a name in `testbed.answers.scorings.SCORINGS`.
-        report: What is reported; a name in `testbed.answers.reports.REPORTS`.
+        report: What is reported; a name in `testbed.answers.reports.report.REPORTS`.
         table: The set with the same table, whose file is taken where there is none of this set's name.
         generation: Fields of `GenerationConfig` that the benchmark asks for.
         required: The columns that the table must have.
