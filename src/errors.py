@@ -38,16 +38,7 @@ class DefinitionError(TestbedError):
 
 
 class DuplicateNameError(DefinitionError):
-    """Two definitions claim one name.
-
-    Args:
-        message: The message.
-        of: What has the name, and the name, such as ``("model", "resnet50")``.
-    """
-
-    def __init__(self, message: str, of: tuple[str, str] | None = None) -> None:
-        super().__init__(message)
-        self.of = of
+    """Two definitions claim one name."""
 
 
 class PluginError(DefinitionError):

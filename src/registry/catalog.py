@@ -75,8 +75,6 @@ class Catalog:
         self.models: Registry[ModelDefinition] = Registry("model", "testbed list models")
         self.eval_settings = Settings(self.models)
         self.models.faults = self.eval_settings.faults = self.faults
-        self._disputed: dict[tuple[str, str], str] = {}  # what two definition files define → the one not loaded
-        self.models.disputed = self.eval_settings.disputed = self._disputed
         self.model_collections = Collections("model")
         self.eval_setting_collections = Collections("eval setting")
         self.plugins: list[Path] = []
@@ -187,8 +185,7 @@ class Catalog:
         """Loads the definition files and installed plug-ins once, then the given plug-in files that are not loaded yet.
 
         A definition file in testbed's packages that cannot be loaded defines nothing: a line says so, and again where
-        a name is unknown. Of two such files that define one name the second defines nothing, and that name is refused.
-        The file is loaded again once it has changed.
+        a name is unknown. It is loaded again once it has changed. A name that two such files define is refused.
 
         Raises:
             PluginError: If a plug-in cannot be loaded, with its name and the reason.
@@ -222,20 +219,31 @@ class Catalog:
         for module in modules:
             self._failed.pop(module, None)
             self.faults.pop(module, None)
-            for disputed in [name for name, other in self._disputed.items() if other == module]:
-                del self._disputed[disputed]
+            known = self._disputes()
             try:
-                with self._all_or_nothing():
+                with self._all_or_nothing(), self._allowing_disputes():
                     discovery.import_definitions(module)
             except DefinitionError as error:
                 self._failed[module] = discovery.changed(module)
                 self.faults[module] = str(error)
-                what = "it"
-                if isinstance(error, DuplicateNameError):
-                    what = module  # the error names both files
-                    self._disputed |= {error.of: module} if error.of else {}
-                if multiprocessing.parent_process() is None:  # which says it once
-                    log.warning("%s; %s defines nothing", error, what)
+                _warn(f"{error}; it defines nothing")
+            for dispute in self._disputes() - known:
+                _warn(f"{dispute}; until then, nothing can use this name")
+
+    def _disputes(self) -> set[str]:
+        return {*self.models.disputed.values(), *self.eval_settings.disputed.values()}
+
+    @contextmanager
+    def _allowing_disputes(self) -> Iterator[None]:
+        """Lets definition files define a name twice, which is then refused to whoever needs it, and to nobody else."""
+        registries: list[Registry[Any]] = [self.models, self.eval_settings]
+        try:
+            for registry in registries:
+                registry.allows_disputes = True
+            yield
+        finally:
+            for registry in registries:
+                registry.allows_disputes = False
 
     def _load_entry_points(self) -> None:
         for entry_point in discovery.entry_points() if self._entry_points else ():
@@ -260,6 +268,11 @@ class Catalog:
     def load_full_registry(self) -> Catalog:
         """ImageNet-testbed's name of `load`."""
         return self.load()
+
+
+def _warn(message: str) -> None:
+    if multiprocessing.parent_process() is None:  # which says it once
+        log.warning("%s", message)
 
 
 def _expect(item: object, attribute: str, method: str, what: str) -> None:
