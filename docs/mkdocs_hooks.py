@@ -1,32 +1,16 @@
-"""What the website has besides docs/: files at the repository's root; and where the package's sources are."""
+"""What the website has besides docs/: files at the repository's root."""
 
 from __future__ import annotations
 
-import atexit
 import re
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {"contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
 EXAMPLES = "examples"
-
-
-@event_priority(100)  # before mkdocstrings asks where Python looks
-def on_config(config: Any) -> None:
-    """Shows mkdocstrings the package as it is installed: it reads files, and ours lie in four folders."""
-    folder = tempfile.TemporaryDirectory()
-    atexit.register(folder.cleanup)
-    package = Path(folder.name, "testbed")
-    package.mkdir()
-    for path in [*(ROOT / "src").iterdir(), *(ROOT / name for name in ("db", "plotting", "extensions"))]:
-        (package / path.name).symlink_to(path)
-    sys.path.insert(0, folder.name)
 
 
 def on_files(files: Any, config: Any) -> Any:

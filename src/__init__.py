@@ -10,11 +10,14 @@ The names below are imported when they are first used.
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if __name__ != "testbed":
     raise ImportError(f"import this package as 'testbed', not as {__name__!r} (pip install -e . makes it importable)")
+
+__path__[:] = map(os.path.realpath, __path__)  # an editable install finds this folder by a link (setup.py)
 
 if TYPE_CHECKING:
     from testbed.api.definitions import register_eval_setting, register_model

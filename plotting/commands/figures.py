@@ -69,7 +69,8 @@ def command(
     problem = images_problem() if formats else None
     if problem:
         raise TestbedError(problem)
-    registry.load(plugins)
+    if plugins:
+        registry.load(plugins)
     use_own_names(db_url)
     with Store.open(db_url) as store:
         if not settings:

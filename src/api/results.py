@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from testbed.metric_specs import MetricSpec, main_metric, spec_of
 
 if TYPE_CHECKING:
     import pandas as pd
+    from plotly.graph_objects import Figure
 
     from testbed.execution.report import Report
     from testbed.runner.until import UntilOutcome as Looks
@@ -196,6 +197,17 @@ class Results:
             return sample_frame(store, self.evaluation(store, model, eval_setting))
 
     # For extensions -----------------------------------------------------------------------------------------------
+
+    # The methods of testbed's own extensions, for type checkers and editors; those of others are Any.
+    choose_anchors: Callable[..., pd.DataFrame]
+    compare: Callable[..., pd.DataFrame]
+    curves: Callable[..., pd.DataFrame]
+    estimate: Callable[..., pd.DataFrame]
+    estimate_from_anchors: Callable[..., pd.DataFrame]
+    gate: Callable[..., pd.DataFrame]
+    plot: Callable[..., dict[str, Figure]]
+    rank: Callable[..., pd.DataFrame]
+    selective: Callable[..., pd.DataFrame]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in extending.names(extending.RESULTS):

@@ -185,11 +185,12 @@ class Catalog:
         """Loads the definition files and installed plug-ins once, then the given plug-in files that are not loaded yet.
 
         A definition file in testbed's packages that cannot be loaded defines nothing: it is reported in one line, and
-        again when an unknown name is looked up. It is loaded again once it has changed.
+        again when an unknown name is looked up. It is loaded again once it has changed. A name that two
+        such files define is refused.
 
         Raises:
             PluginError: If a plug-in cannot be loaded, with its name and the reason.
-            DuplicateNameError: If two files define one name.
+            DuplicateNameError: If a plug-in defines a name that is defined already.
         """
         if self._state == "empty":
             self._state = "own definitions"  # definition files may use the registry while they load
@@ -219,16 +220,31 @@ class Catalog:
         for module in modules:
             self._failed.pop(module, None)
             self.faults.pop(module, None)
+            known = self._disputes()
             try:
-                with self._all_or_nothing():
+                with self._all_or_nothing(), self._allowing_disputes():
                     discovery.import_definitions(module)
-            except DuplicateNameError:
-                raise
             except DefinitionError as error:
                 self._failed[module] = discovery.changed(module)
                 self.faults[module] = str(error)
-                if multiprocessing.parent_process() is None:  # which reports it once
-                    log.warning("%s; it defines nothing", error)
+                _warn(f"{error}; it defines nothing")
+            for dispute in self._disputes() - known:
+                _warn(f"{dispute}; until then, nothing can use this name")
+
+    def _disputes(self) -> set[str]:
+        return {*self.models.disputed.values(), *self.eval_settings.disputed.values()}
+
+    @contextmanager
+    def _allowing_disputes(self) -> Iterator[None]:
+        """Lets definition files define a name twice, which is then refused to whoever needs it, and to nobody else."""
+        registries: list[Registry[Any]] = [self.models, self.eval_settings]
+        try:
+            for registry in registries:
+                registry.allows_disputes = True
+            yield
+        finally:
+            for registry in registries:
+                registry.allows_disputes = False
 
     def _load_entry_points(self) -> None:
         for entry_point in discovery.entry_points() if self._entry_points else ():
@@ -253,6 +269,11 @@ class Catalog:
     def load_full_registry(self) -> Catalog:
         """Loads everything: ImageNet-testbed's name of `load`."""
         return self.load()
+
+
+def _warn(message: str) -> None:
+    if multiprocessing.parent_process() is None:  # which says it once
+        log.warning("%s", message)
 
 
 def _expect(item: object, attribute: str, method: str, what: str) -> None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from testbed.errors import DefinitionError, DuplicateNameError, TestbedError, UnknownNameError, unknown_name
 from testbed.inputs import Inputs, active
@@ -90,6 +90,8 @@ class Registry(Generic[T]):
         self._families: dict[str, Family[T]] = {}
         self._built: dict[tuple[str, Inputs], T] = {}
         self.faults: Mapping[str, str] = {}  # definition files that could not be loaded → why
+        self.disputed: dict[str, str] = {}  # names that two definition files define → where
+        self.allows_disputes = False  # while definition files are loaded
 
     def add(self, name: str, item: T, source: DefinitionSource | None = None) -> T:
         """Registers one definition. One from a notebook cell replaces an earlier one of that name, as cells run again.
@@ -120,9 +122,12 @@ class Registry(Generic[T]):
     def _add(self, name: str, item: Callable[[], T], source: DefinitionSource) -> None:
         check_name(self.noun, name, source)
         if name in self._items and not (source.main and self._sources[name].main):
-            raise DuplicateNameError(
-                f"two {self.noun}s are named {name!r}: one at {self._sources[name]}, another at {source}; rename one"
-            )
+            where = f"one at {self._sources[name]}, another at {source}; rename one"
+            message = f"two {self.noun}s are named {name!r}: {where}"
+            if not self.allows_disputes:
+                raise DuplicateNameError(message)
+            self.disputed.setdefault(name, message)
+            return
         self._items[name] = item
         self._sources[name] = source
 
@@ -163,7 +168,10 @@ class Registry(Generic[T]):
 
         Raises:
             UnknownNameError: If there is none; the message suggests the nearest names.
+            DuplicateNameError: If two definition files define it.
         """
+        if name in self.disputed:
+            raise DuplicateNameError(self.disputed[name])
         if name in self._items:
             return self._items[name]()
         canonical = self.canonical(name)
@@ -260,15 +268,13 @@ class Registry(Generic[T]):
                 return getattr(sys.modules.get(type(family).__module__), "__file__", None)
         return None
 
-    def snapshot(self) -> tuple[dict[str, Callable[[], T]], dict[str, DefinitionSource], dict[str, Family[T]]]:
+    def snapshot(self) -> tuple[Mapping[str, Any], ...]:
         """Returns the registered definitions, for `restore`."""
-        return dict(self._items), dict(self._sources), dict(self._families)
+        return dict(self._items), dict(self._sources), dict(self._families), dict(self.disputed)
 
-    def restore(
-        self, snapshot: tuple[dict[str, Callable[[], T]], dict[str, DefinitionSource], dict[str, Family[T]]]
-    ) -> None:
+    def restore(self, snapshot: tuple[Mapping[str, Any], ...]) -> None:
         """Forgets what was registered since a snapshot."""
-        self._items, self._sources, self._families = (dict(part) for part in snapshot)  # type: ignore[assignment]
+        self._items, self._sources, self._families, self.disputed = (dict(part) for part in snapshot)
         self._built.clear()
 
     def __getitem__(self, name: str) -> T:

@@ -12,8 +12,8 @@ import numpy as np
 
 from testbed.answers.judges.label_files import read_labels
 from testbed.answers.judges.questions import JUDGINGS, METHOD, VERSION, Judging
+from testbed.answers.reports.report import REPORTS, report
 from testbed.answers.reports.report import VERSION as REPORT_VERSION
-from testbed.answers.reports.report import report
 from testbed.answers.reports.scored import slice_name
 from testbed.answers.scorings import RULES
 from testbed.answers.verdict import Verdict
@@ -106,12 +106,13 @@ class JudgedAnswers(Task):
         scoring, chosen, rules = named(setting)
         kind = kind_of(setting)
         how = [kind, VERSION, JUDGINGS[kind].when, *(["mean grade"] if JUDGINGS[kind].graded else [])]
+        how += JUDGINGS.code(kind)
         labels = [digest(read_labels(Path(each))) for each in scoring_of(setting).labels]
         return {
             "scorer": SCORER,
             **READING,
             "scoring": [scoring, RULES[rules]],
-            "report": [chosen, REPORT_VERSION],
+            "report": [chosen, REPORT_VERSION, *REPORTS.code(chosen)],
             "judging": how,
             **({"labels": labels} if labels else {}),
         }

@@ -125,7 +125,7 @@ class QuestionAnswering(TextTask):
         return {
             **super().view_spec(setting),
             "scoring": [scoring, RULES[rules], RULES[_others(rules)]],
-            "report": [chosen, VERSION],
+            "report": [chosen, VERSION, *REPORTS.code(chosen)],
         }
 
     def score(

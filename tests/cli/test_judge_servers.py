@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,27 @@ def questions(asked: list[Asked]) -> Counter[str]:
     return Counter(each.parts[0].get("text") or str(each.parts[0]) for each in asked)
 
 
+def answers_stored(path: Path) -> int:
+    """How many answers of models and judges a store has."""
+    if not path.exists():
+        return 0
+    with contextlib.closing(sqlite3.connect(path, timeout=30)) as database:
+        try:
+            (count,) = database.execute(
+                "SELECT (SELECT count(*) FROM item_values) + (SELECT coalesce(sum(count), 0) FROM output_chunks)"
+            ).fetchone()
+        except sqlite3.OperationalError:  # its tables are being made
+            return 0
+    return int(count)
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 @pytest.mark.parametrize(
     ("model", "setting", "executor"),
     [
@@ -74,10 +97,8 @@ def test_of_the_answers_that_came_before_kill_9_none_is_asked_for_again(
         [sys.executable, str(root / "eval.py"), *words], cwd=tmp_path, env={**os.environ, **variables},
         start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    deadline = time.monotonic() + 120
-    while stops.left >= 0 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(1.5)  # the last answer is on its way
+    # A judge is asked about stored answers to all questions.
+    wait_for(lambda: answers_stored(tmp_path / "testbed.db") >= PAID + (LIMIT if setting == "judged" else 0))
     os.killpg(run.pid, signal.SIGKILL)
     run.wait()
     stops.go_on.set()

@@ -153,13 +153,17 @@ def test_a_helper_that_is_missing_is_refused_by_its_name() -> None:
 
 
 def test_a_benchmark_is_made_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from testbed.standins.vlmevalkit.dataset import CustomMCQDataset, ImageMCQDataset, build_dataset
+    from testbed.standins.vlmevalkit.dataset import ImageMCQDataset, build_dataset
+    from testbed.standins.vlmevalkit.dataset.image_mcq import CustomMCQDataset
+    from testbed.standins.vlmevalkit.dataset.image_vqa import CustomVQADataset
 
     monkeypatch.setenv("LMUData", str(tmp_path))
     for name in ("MMStar", "Mine"):
         (tmp_path / f"{name}.tsv").write_text("index\tquestion\timage_path\tA\tB\n0\tq\tp.png\tcat\tdog\n")
     assert type(build_dataset("MMStar")) is ImageMCQDataset
     assert type(build_dataset("Mine")) is CustomMCQDataset
+    (tmp_path / "Open.tsv").write_text("index\tquestion\timage_path\tanswer\n0\tq\tp.png\tcat\n")
+    assert type(build_dataset("Open")) is CustomVQADataset
     with pytest.raises(UnsupportedError, match="takes VLMEvalKit's class MathVista"):
         build_dataset("MathVista_MINI")
 

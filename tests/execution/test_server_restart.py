@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import multiprocessing
 import time
 from pathlib import Path
@@ -44,11 +45,24 @@ def wait_for(condition: Any, seconds: float = 60) -> None:
         time.sleep(0.05)
 
 
+class Noticed(logging.Handler):
+    """Makes a file when a process says that it cannot reach its store."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self.file = file
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "trying again" in record.getMessage():
+            self.file.touch()
+
+
 @pytest.mark.parametrize("mode", [pytest.param("fast", marks=pytest.mark.long), "immediate"])
 def test_runs_go_on_when_the_server_restarts(tmp_path: Path, mode: str) -> None:
     """Two runs that share the work; the server is down for some seconds."""
 
     def child(number: int, url: str) -> None:
+        logging.getLogger("testbed").addHandler(Noticed(tmp_path / f"{number}.noticed"))
         report = run(made(), RunOptions(db_url=url, executor="inline"), ["toy"], ["toy-all"], SilentProgress())
         told = {"ok": report.ok, "images": WORK["images through networks"], "ends": [str(e) for e in report.outcomes]}
         (tmp_path / f"{number}.json").write_text(json.dumps(told))
@@ -60,7 +74,7 @@ def test_runs_go_on_when_the_server_restarts(tmp_path: Path, mode: str) -> None:
             each.start()
         wait_for(lambda: chunks_stored(server.url) >= 2)
         server.stop(mode)
-        time.sleep(1)
+        wait_for(lambda: len(list(tmp_path.glob("*.noticed"))) == 2)
         server.start()
         for each in runs:
             each.join(120)
@@ -87,8 +101,7 @@ def test_whoever_was_silent_because_the_server_was_down_is_not_taken_for_dead(mo
             row.beat_at -= leases.EXPIRES * 2
         assert [each.outcome for each in store.leases.runs()] == [None]
         monkeypatch.setattr(leases, "EXPIRES", leases.EXPIRES / 1000)
-        time.sleep(0.1)
-        assert [each.outcome for each in store.leases.runs()] == ["lost"]
+        wait_for(lambda: [each.outcome for each in store.leases.runs()] == ["lost"], 10)
 
 
 def test_a_server_that_does_not_come_back_is_an_error_at_last(

@@ -377,8 +377,12 @@ def test_a_result_that_another_version_completed_meanwhile_is_not_taken_as_it_is
             session.execute(sa.text("UPDATE evaluations SET status = 'running'"))
     other = elsewhere(on_sqlite.url, timedelta(0), 0, 600)
 
+    seen = threading.Event()
+    progress = SilentProgress()
+    monkeypatch.setattr(progress, "note", lambda text: seen.set() if "node7" in text else None, raising=False)
+
     def complete() -> None:
-        time.sleep(1.5)
+        assert seen.wait(60)  # until the run waits for the other one
         with Store.open(on_sqlite.url, "write") as store:
             store.records.add({evaluation.id: foreign})  # first: the run may look at any moment
             with store.database.writing() as session:
@@ -390,7 +394,7 @@ def test_a_result_that_another_version_completed_meanwhile_is_not_taken_as_it_is
 
     thread = threading.Thread(target=complete)
     thread.start()
-    report = on_sqlite.run(made, ["toy"], ["toy-all"])
+    report = run(made, RunOptions(db_url=on_sqlite.url, executor="inline"), ["toy"], ["toy-all"], progress)
     thread.join()
     assert not report.ok
     assert "another run computed it meanwhile, but torch 1.0 → " in report.outcomes[0].reason

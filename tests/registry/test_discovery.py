@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -92,10 +93,18 @@ def test_the_source_of_a_definition_is_its_line_in_the_file(
     assert catalog.models.source("a") == f"{path}:{line_of(path, 'registry.add_model(')}"
 
 
-def test_two_files_that_define_one_name_are_both_named(make_package: MakePackage, make_catalog: MakeCatalog) -> None:
-    catalog = make_catalog(make_package({"one.py": definition("a"), "two.py": "\n\n" + definition("a")}))
+def test_a_name_that_two_files_define_is_refused_and_nothing_else(
+    make_package: MakePackage, make_catalog: MakeCatalog, caplog: pytest.LogCaptureFixture
+) -> None:
+    second = "\n\n" + definition("a") + definition("b")
+    catalog = make_catalog(make_package({"one.py": definition("a"), "two.py": second, "z.py": definition("c")})).load()
+    (said,) = caplog.messages
+    assert re.match(r"two .* are named 'a': one at .*one\.py:4, another at .*two\.py:6; rename one; until", said)
+    assert catalog.model_names() == ["a", "b", "c"]
+    assert [catalog.get_model(name).name for name in "bc"] == ["b", "c"]
     with pytest.raises(DuplicateNameError, match=r"'a'.*one\.py:4.*two\.py:6"):
-        catalog.load()
+        catalog.get_model("a")
+    assert catalog.find_model("a") is None
 
 
 BROKEN = {

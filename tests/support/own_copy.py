@@ -14,5 +14,10 @@ def copy_testbed(root: Path, folder: Path) -> Path:
         ("plotting", "testbed/plotting"),
         ("extensions", "testbed/extensions"),
     ):
-        shutil.copytree(root / name, folder / target, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        shutil.copytree(root / name, folder / target, ignore=_unwanted)
     return Path(shutil.copy(root / "eval.py", folder))
+
+
+def _unwanted(folder: str, names: list[str]) -> list[str]:
+    """What is not copied: byte code, and the links that an editable install has left (setup.py)."""
+    return [name for name in names if name == "__pycache__" or Path(folder, name).is_symlink()]

@@ -60,7 +60,8 @@ def install_copy(source: Path, folder: Path, *unwanted: str) -> Path:
         Where it is installed.
     """
     copy = folder / "copy of the package"
-    shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info", *unwanted))
+    unwanted = ("__pycache__", "build", "*.egg-info", *unwanted)
+    shutil.copytree(source, copy, symlinks=True, ignore=shutil.ignore_patterns(*unwanted))
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]
     command += ["--no-deps", "--no-build-isolation", "--target", str(folder / "site"), str(copy)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)

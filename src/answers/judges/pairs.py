@@ -6,14 +6,11 @@ in both orders.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from testbed.answers.columns import truth
+from testbed.answers.judges.judging import Columns, Judging, add_judging
 from testbed.answers.judges.replies import word_in
 from testbed.answers.verdict import Verdict
 from testbed.models.base.thoughts import final_part
-
-Columns = Mapping[str, str]
 
 METHOD = "judge"
 _OUTCOMES = {1.0: "win", 0.5: "tie", 0.0: "loss"}
@@ -66,3 +63,6 @@ def together(first: Verdict | None, swapped: Verdict | None) -> Verdict | None:
 
 def _verdict(score: float) -> Verdict:
     return Verdict(_OUTCOMES[score], score, METHOD)
+
+
+add_judging("pairs", Judging(question, read, "always", swapped=swapped_question, scorings=["pairs"]))

@@ -6,58 +6,17 @@ wrong nor drawn at random.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Literal
-
 from testbed.answers.columns import options, references, truth
-from testbed.answers.judges import pairs as pairs
-from testbed.answers.judges import reasoning as own
+from testbed.answers.judges import pairs, reasoning  # noqa: F401  # each adds its own
+from testbed.answers.judges.judging import JUDGINGS, Columns, Judging, add_judging
 from testbed.answers.judges.replies import score_in, stated, unlabelled, word_in
 from testbed.answers.named_options import Options
-from testbed.answers.texts import final_text
 from testbed.answers.verdict import Verdict
-from testbed.canonical_text import canonical, canonical_columns
-
-Columns = Mapping[str, str]
-When = Literal["unparsed", "wrong", "always"]
 
 NONE_OF_THEM = "Z"
-METHOD = own.METHOD
+METHOD = reasoning.METHOD
 
-
-@dataclass(frozen=True)
-class Judging:
-    """A kind of judging.
-
-    Attributes:
-        question: Makes the question about an answer from the row's columns and the answer.
-        read: The verdict that a reply gives; None if it cannot be read.
-        when: The judged answers: those that rules cannot read, those that they do not call right, or all.
-        graded: True if verdicts are degrees from 0 to 1: a panel's verdict is their mean, not the most frequent.
-        again: A second question about the extracted answer, where its first verdict has the score NaN.
-        swapped: The question with two answers in the other order; only verdicts that agree in both count.
-    """
-
-    question: Callable[[Columns, str], str]
-    read: Callable[[Columns, str], Verdict | None]
-    when: When
-    graded: bool = False
-    again: Judging | None = None
-    swapped: Callable[[Columns, str], str] | None = None
-
-    def verdict(self, columns: Columns, reply: str) -> Verdict | None:
-        """The verdict that a reply gives in its final part; None if it cannot be read."""
-        final, _ = final_text(canonical(reply))
-        return None if final is None else self.read(canonical_columns(columns), final)
-
-    def asks(self, verdict: Verdict | None) -> bool:
-        """Checks whether the judge is asked about an answer with this verdict of rules; None for no answer."""
-        if verdict is None:
-            return False
-        if self.when == "unparsed":
-            return verdict.extracted is None
-        return self.when == "always" or not verdict.score >= 1
+__all__ = ["JUDGINGS", "METHOD", "VERSION", "Judging", "add_judging", "judging_of"]
 
 
 def match_question(columns: Columns, text: str) -> str:
@@ -133,36 +92,15 @@ def read_grade(columns: Columns, reply: str) -> Verdict | None:
     return None if grade is None else Verdict(f"{grade:g}", grade, METHOD)
 
 
-JUDGINGS: Mapping[str, Judging] = {
-    "match": Judging(match_question, read_match, "unparsed"),
-    "yes_no": Judging(yes_no_question, read_yes_no, "unparsed"),
-    "correctness": Judging(correctness_question, read_correctness, "wrong"),
-    "grade": Judging(grade_question, read_grade, "always", graded=True),
-    "math_vista": Judging(own.extraction_question, own.extraction_read("math_vista"), "unparsed"),
-    "math_vision": Judging(own.extraction_question, own.extraction_read("math_vision"), "unparsed"),
-    "dyna_math": Judging(own.extraction_question, own.extraction_read("dyna_math"), "unparsed"),
-    "math_verse": Judging(
-        own.extraction_question,
-        own.extraction_read("math_verse", again=True),
-        "unparsed",
-        again=Judging(own.agreement_question, own.agreement_read, "always"),
-    ),
-    "letters": Judging(own.letters_question, own.letters_read, "unparsed"),
-    "charxiv": Judging(own.charxiv_question, own.charxiv_read, "always"),
-    "pairs": Judging(pairs.question, pairs.read, "always", swapped=pairs.swapped_question),
-    "attempt": Judging(own.attempt_question, own.attempt_read, "always"),
-}
 _CHOICES = ("multiple_choice", "mmmu", "mmmu_pro", "mmmu_pro_cot", "mme_realworld", "video_mme", "we_math")
-_OF_SCORINGS: Mapping[str, str] = {
-    **dict.fromkeys(_CHOICES, "match"),
-    **{name: name for name in ("yes_no", "math_vista", "math_vision", "math_verse", "dyna_math", "charxiv", "pairs")},
-    **dict.fromkeys(("logic_vista", "visu_logic", "erqa"), "letters"),
-    "mmvet": "grade",
-    "simple_vqa": "attempt",
-}
-VERSION = 3  # of all of the above; raised when a judge would be asked otherwise, or read otherwise
+add_judging("match", Judging(match_question, read_match, "unparsed", scorings=_CHOICES))
+add_judging("yes_no", Judging(yes_no_question, read_yes_no, "unparsed", scorings=["yes_no"]))
+add_judging("correctness", Judging(correctness_question, read_correctness, "wrong"))
+add_judging("grade", Judging(grade_question, read_grade, "always", graded=True, scorings=["mmvet"]))
+
+VERSION = 3  # of testbed's own kinds; raised when a judge would be asked otherwise, or read otherwise
 
 
 def judging_of(scoring: str) -> str:
     """The kind of judging for a scoring, where a setting names none."""
-    return _OF_SCORINGS.get(scoring, "correctness")
+    return next((name for name, judging in JUDGINGS.items() if scoring in judging.scorings), "correctness")

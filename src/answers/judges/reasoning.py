@@ -1,6 +1,6 @@
 """Questions for judges in benchmarks of mathematics, reasoning and open knowledge, and readings of their replies.
 
-Each function is a question, or a reading, of `testbed.answers.judges.questions.Judging`. The prompts are our own;
+Each function is a question, or a reading, of `testbed.answers.judges.judging.Judging`. The prompts are our own;
 VLMEvalKit's are worded differently. Only CharXiv's are in its table.
 """
 
@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 
 from testbed.answers.columns import listed, references, truth
+from testbed.answers.judges.judging import Columns, Judging, add_judging
 from testbed.answers.judges.replies import object_in, score_in, stated, unlabelled, without_remark, word_in
 from testbed.answers.named_options import Options
 from testbed.answers.reasoning import letters_of, listed_options, same, value_without_sign
 from testbed.answers.scorings import SCORINGS
 from testbed.answers.verdict import Verdict
-
-Columns = Mapping[str, str]
 
 METHOD = "judge"
 NO_ANSWER, NO_LETTER = "NONE", "Z"
@@ -195,3 +194,23 @@ def attempt_read(columns: Columns, reply: str) -> Verdict | None:
     """Returns which of the three grades a judge gives."""
     grade = word_in(reply, ("correct", "incorrect", "not attempted"))
     return None if grade is None else Verdict(grade, float(grade == "correct"), METHOD)
+
+
+for _scoring in ("math_vista", "math_vision", "dyna_math"):
+    add_judging(_scoring, Judging(extraction_question, extraction_read(_scoring), "unparsed", scorings=[_scoring]))
+add_judging(
+    "math_verse",
+    Judging(
+        extraction_question,
+        extraction_read("math_verse", again=True),
+        "unparsed",
+        again=Judging(agreement_question, agreement_read, "always"),
+        scorings=["math_verse"],
+    ),
+)
+add_judging(
+    "letters",
+    Judging(letters_question, letters_read, "unparsed", scorings=["logic_vista", "visu_logic", "erqa"]),
+)
+add_judging("charxiv", Judging(charxiv_question, charxiv_read, "always", scorings=["charxiv"]))
+add_judging("attempt", Judging(attempt_question, attempt_read, "always", scorings=["simple_vqa"]))

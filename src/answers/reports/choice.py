@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from testbed.answers.columns import options
+from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.scored import (
     ScoredRows,
     by_columns,
@@ -41,6 +42,7 @@ def accuracy(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     return _by_parts(ScoredRows.of(answered), ACCURACY, scorer)
 
 
+@add_report("accuracy", "accuracy", {"accuracy": "Overall"})
 def choices(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """Reports `circular` where the rows are rotations of questions, whatever the set's name is; else `accuracy`."""
     rotated = are_rotations(answered.ids, answered.columns)
@@ -61,6 +63,7 @@ def _within_splits(rows: ScoredRows, spec: MetricSpec, scorer: str, splits: Iter
     return metrics
 
 
+@add_report("mmmu", "accuracy", {"accuracy": "Overall"})
 def mmmu(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MMMU (arXiv 2311.16502): accuracy on the validation split, by subject (category) and group (l2-category).
 
@@ -78,6 +81,7 @@ def mmmu(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     ]
 
 
+@add_report("circular", "circular", {"circular": "Overall"})
 def circular(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """Questions that are asked again with their options rotated (MMBench, arXiv 2307.06281): three scores.
 
@@ -151,6 +155,7 @@ def _whole(text: str) -> int:
         ) from None
 
 
+@add_report("mmvp", "both_right", {"both_right": "Overall", "accuracy": "Average"})
 def mmvp(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MMVP (arXiv 2401.06209): ``both_right``, the share of pairs of rows with both right, and ``accuracy`` of rows.
 
@@ -169,6 +174,7 @@ def mmvp(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     return [mean(rows.all_right(keys), BOTH_RIGHT, scorer), mean(rows, ACCURACY, scorer)]
 
 
+@add_report("cv_bench_2d", "mean_over_sources", {"mean_over_sources": "Overall"})
 def cv_bench_2d(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """CV-Bench's 2D half (arXiv 2406.16860): ``mean_over_sources`` of the accuracies of COCO and ADE20K.
 
@@ -182,6 +188,7 @@ def cv_bench_2d(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     ]
 
 
+@add_report("hr_bench", "mean_over_cycles", {"mean_over_cycles": "Average"})
 def hr_bench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """HR-Bench (arXiv 2408.15556): ``mean_over_cycles`` of the options' order, over all and by category.
 
@@ -202,6 +209,7 @@ def hr_bench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     return metrics
 
 
+@add_report("mmt", "accuracy", {"accuracy": "Overall"})
 def mmt(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MMT-Bench (arXiv 2404.16006): `accuracy`, and ``mean_over_tasks`` of each ability, which is ``l2-category``.
 
@@ -219,6 +227,7 @@ def mmt(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     return metrics
 
 
+@add_report("mm_sci", "average", {"average": "Avg"})
 def mm_sci(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MMSci's multiple choice (arXiv 2407.04903): ``average`` of the accuracies of its three kinds of questions.
 
@@ -241,6 +250,7 @@ def _mm_sci(rows: ScoredRows, scorer: str, *within: str) -> list[Metric]:
     return [average, mean(rows, ACCURACY, scorer, part), *kinds]
 
 
+@add_report("mme_realworld", "accuracy", {"accuracy": "Overall"})
 def mme_realworld(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MME-RealWorld (arXiv 2408.13257): accuracy over all, by task, sub-task and kind of question.
 
@@ -265,6 +275,7 @@ def _kind(ability: str) -> str:
     return f"{lower.split('/')[0]}/attribute" if "attribute" in lower else lower
 
 
+@add_report("video_mme", "accuracy", {"accuracy": "overall"})
 def video_mme(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """Video-MME (arXiv 2405.21075): accuracy over all, by duration, domain, sub-category and kind of task.
 

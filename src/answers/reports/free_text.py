@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from testbed.answers.captions import references_of
+from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.choice import ABILITY, ACCURACY, CATEGORY, SPLIT
 from testbed.answers.reports.scored import Labels, ScoredRows, by_columns, mean, slice_name, sliced, values_of
 from testbed.answers.verdict import AnsweredQuestions
@@ -37,6 +38,7 @@ PREFETCH = rate("prefetch", NEITHER)
 JUDGED = ("judge", "replay", "human")
 
 
+@add_report("vqa", "accuracy", {"accuracy": "Overall"})
 def vqa(answered: AnsweredQuestions, scorer: str, spec: MetricSpec = ACCURACY) -> list[Metric]:
     """The mean score: over all, by split, l2-category and category.
 
@@ -46,11 +48,13 @@ def vqa(answered: AnsweredQuestions, scorer: str, spec: MetricSpec = ACCURACY) -
     return [mean(rows, spec, scorer), *by_columns(rows, spec, scorer, (SPLIT, ABILITY, CATEGORY))]
 
 
+@add_report("anls", "anls", {"anls": "Overall"})
 def anls(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """As `vqa`, of scores that are normalised Levenshtein similarities (DocVQA, arXiv 2007.00398): ``anls``."""
     return vqa(answered, scorer, ANLS)
 
 
+@add_report("captions", "CIDEr")
 def captions(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """Reports BLEU-1 to BLEU-4, ROUGE-L and CIDEr-D of captions, with the tokenizer that the verdicts name."""
     named = (verdict.method for verdict in answered.verdicts if verdict is not None)
@@ -61,12 +65,14 @@ def captions(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     return [replace(metric, scorer=scorer) for metric in metrics or nothing]
 
 
+@add_report("mtvqa", "accuracy", {"accuracy": "Average"})
 def mtvqa(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MTVQA (arXiv 2405.11985): accuracy over all rows and by language, which is the column ``category``."""
     rows = ScoredRows.of(answered)
     return [mean(rows, ACCURACY, scorer), *sliced(rows, ACCURACY, scorer, "language", rows.labels(CATEGORY))]
 
 
+@add_report("ocrbench", "score", {"score": "Final Score"})
 def ocrbench(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """OCRBench (arXiv 2305.07895): ``score`` in points, one for each right answer of 1,000, and ``accuracy``.
 
@@ -92,6 +98,7 @@ def _points(rows: ScoredRows, scorer: str, part: str) -> list[Metric]:
     return [POINTS.metric(total, share.n, stderr, part, scorer), share]
 
 
+@add_report("math_vista", "accuracy", {"accuracy": "acc", "prefetch": "prefetch_rate"})
 def math_vista(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MathVista (arXiv 2310.02255): ``accuracy`` and ``prefetch``, over all, by task and by skill.
 

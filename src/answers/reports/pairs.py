@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.scored import ScoredRows, by_columns, mean
 from testbed.answers.verdict import AnsweredQuestions
 from testbed.entities import Metric
@@ -15,6 +16,7 @@ WIN_RATE = rate("win_rate", headline=PREFERRED)
 _OUTCOMES = ((rate("wins"), 1.0), (rate("ties", NEITHER), 0.5), (rate("losses", LOWER), 0.0))
 
 
+@add_report("pairs", WIN_RATE.name)
 def pairs(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """Reports ``win_rate``, a tie being half a win, also by category; the shares of ``wins``, ``ties``, ``losses``."""
     rows = ScoredRows.of(answered)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.choice import ACCURACY, CATEGORY
 from testbed.answers.reports.free_text import PREFETCH, prefetched
 from testbed.answers.reports.scored import Labels, ScoredRows, by_columns, mean, slice_name, sliced, values_of
@@ -35,6 +36,7 @@ _DESCRIPTIVE = (
 )
 
 
+@add_report("math_vision", "accuracy", {"accuracy": "acc", "prefetch": "prefetch_rate"})
 def math_vision(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MATH-Vision (arXiv 2402.14804): ``accuracy`` and ``prefetch`` over all, by subject (``category``) and level.
 
@@ -49,6 +51,7 @@ def math_vision(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     return metrics
 
 
+@add_report("math_verse", "accuracy", {"accuracy": "Overall"})
 def math_verse(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MathVerse (arXiv 2403.14624): accuracy by version of the problem, by subject and by subfield.
 
@@ -79,6 +82,7 @@ def _metadata(cell: str | None) -> dict[str, str]:
     return {}
 
 
+@add_report("dyna_math", "accuracy", {"accuracy": "Average", "worst_case": "Worst Case"})
 def dyna_math(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """DynaMath (arXiv 2411.00836): ``accuracy`` over all variants, and ``worst_case``, the share of questions with all.
 
@@ -94,6 +98,7 @@ def dyna_math(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     return metrics
 
 
+@add_report("logic_vista", "accuracy", {"accuracy": "acc"})
 def logic_vista(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """LogicVista (arXiv 2407.04973): accuracy by the five skills, and by the capabilities where the table has them.
 
@@ -109,6 +114,7 @@ def logic_vista(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     ]
 
 
+@add_report("charxiv", "accuracy", {"accuracy": "Overall"})
 def charxiv(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """CharXiv (arXiv 2406.18521): accuracy by kind of question, and of descriptive questions by each of the 19.
 
@@ -133,6 +139,7 @@ def _numbered(cell: str | None, names: Sequence[str]) -> str | None:
     return names[int(number) - 1] if number.isdecimal() and 1 <= int(number) <= len(names) else None
 
 
+@add_report("mmvet", "score", {"score": "Overall"})
 def mmvet(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MM-Vet (arXiv 2308.02490): the mean ``score`` in [0, 1], by capability and by combination of capabilities.
 
@@ -148,6 +155,17 @@ def mmvet(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     ]
 
 
+@add_report(
+    "simple_vqa",
+    "accuracy",
+    {
+        "accuracy": "is_correct",
+        "incorrect": "is_incorrect",
+        "not_attempted": "is_not_attempted",
+        "accuracy_given_attempted": "accuracy_given_attempted",
+        "f1": "f1",
+    },
+)
 def simple_vqa(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """SimpleVQA (arXiv 2502.13059): the shares of correct, incorrect and not attempted answers.
 
@@ -177,6 +195,7 @@ def simple_vqa(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     ]
 
 
+@add_report("erqa", "accuracy", {"accuracy": "Overall"})
 def erqa(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """ERQA (arXiv 2503.20020): accuracy by kind of question (``question_type``, else ``category``)."""
     rows = ScoredRows.of(answered)
@@ -194,12 +213,3 @@ def _by_each(rows: ScoredRows, spec: MetricSpec, scorer: str, what: str, held: S
         mean(rows.take(index for index, own in enumerate(held) if label in own), spec, scorer, slice_name(what, label))
         for label in values_of([capability for own in held for capability in own])
     ]
-
-
-PUBLISHED_GRADES: Mapping[str, str] = {
-    "accuracy": "is_correct",
-    "incorrect": "is_incorrect",
-    "not_attempted": "is_not_attempted",
-    "accuracy_given_attempted": "accuracy_given_attempted",
-    "f1": "f1",
-}

@@ -2,86 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from testbed.answers.reports import choice, free_text, pairs, reasoning, yes_no
+from testbed.answers.reports import choice, free_text, pairs, reasoning, we_math, yes_no  # noqa: F401  # each adds its own
+from testbed.answers.reports.benchmark import REPORTS, Report, add_report
 from testbed.answers.reports.scored import Array, ScoredRows, mean
-from testbed.answers.reports.we_math import we_math
 from testbed.answers.verdict import AnsweredQuestions, Verdict
 from testbed.entities import Metric
 from testbed.errors import unknown_name
 from testbed.metric_specs import LOWER, NEITHER, NEVER, MetricSpec, rate
 from testbed.metrics.scorers.caption_status import COVERAGE
 
-VERSION = 1  # of all reports; raised when numbers change
+__all__ = ["PUBLISHED_ABILITIES", "PUBLISHED_MMT", "REPORTS", "VERSION", "Report", "add_report", "extras", "report"]
 
-
-@dataclass(frozen=True)
-class Report:
-    """A benchmark's report.
-
-    Attributes:
-        compute: Maps answered questions and the name of the scorer to the metrics.
-        primary: The metric that a table shows, of all rows.
-        published: The names that VLMEvalKit gives to the metrics, where they differ.
-    """
-
-    compute: Callable[[AnsweredQuestions, str], list[Metric]]
-    primary: str
-    published: Mapping[str, str]
-
-
-_HALLUSION = {"aacc": "aAcc", "facc_vlmevalkit": "fAcc", "qacc_vlmevalkit": "qAcc"}
-
-REPORTS: Mapping[str, Report] = {
-    "accuracy": Report(choice.choices, "accuracy", {"accuracy": "Overall"}),
-    "amber": Report(yes_no.amber, "average", {"average": "Avg ACC"}),
-    "anls": Report(free_text.anls, "anls", {"anls": "Overall"}),
-    "captions": Report(free_text.captions, "CIDEr", {}),
-    "charxiv": Report(reasoning.charxiv, "accuracy", {"accuracy": "Overall"}),
-    "circular": Report(choice.circular, "circular", {"circular": "Overall"}),
-    "cv_bench_2d": Report(choice.cv_bench_2d, "mean_over_sources", {"mean_over_sources": "Overall"}),
-    "dyna_math": Report(reasoning.dyna_math, "accuracy", {"accuracy": "Average", "worst_case": "Worst Case"}),
-    "erqa": Report(reasoning.erqa, "accuracy", {"accuracy": "Overall"}),
-    "hallusion": Report(yes_no.hallusion, "average", _HALLUSION),
-    "hr_bench": Report(choice.hr_bench, "mean_over_cycles", {"mean_over_cycles": "Average"}),
-    "logic_vista": Report(reasoning.logic_vista, "accuracy", {"accuracy": "acc"}),
-    "math_verse": Report(reasoning.math_verse, "accuracy", {"accuracy": "Overall"}),
-    "math_vision": Report(reasoning.math_vision, "accuracy", {"accuracy": "acc", "prefetch": "prefetch_rate"}),
-    "math_vista": Report(free_text.math_vista, "accuracy", {"accuracy": "acc", "prefetch": "prefetch_rate"}),
-    "mme": Report(yes_no.mme, "total", {}),
-    "mme_realworld": Report(choice.mme_realworld, "accuracy", {"accuracy": "Overall"}),
-    "mm_sci": Report(choice.mm_sci, "average", {"average": "Avg"}),
-    "mmmu": Report(choice.mmmu, "accuracy", {"accuracy": "Overall"}),
-    "mmt": Report(choice.mmt, "accuracy", {"accuracy": "Overall"}),
-    "mmvet": Report(reasoning.mmvet, "score", {"score": "Overall"}),
-    "mmvp": Report(choice.mmvp, "both_right", {"both_right": "Overall", "accuracy": "Average"}),
-    "mtvqa": Report(free_text.mtvqa, "accuracy", {"accuracy": "Average"}),
-    "ocrbench": Report(free_text.ocrbench, "score", {"score": "Final Score"}),
-    "pairs": Report(pairs.pairs, pairs.WIN_RATE.name, {}),
-    "pope": Report(yes_no.pope, "f1", {"f1": "Overall", "accuracy": "acc"}),
-    "simple_vqa": Report(reasoning.simple_vqa, "accuracy", reasoning.PUBLISHED_GRADES),
-    "video_mme": Report(choice.video_mme, "accuracy", {"accuracy": "overall"}),
-    "vqa": Report(free_text.vqa, "accuracy", {"accuracy": "Overall"}),
-    "vsr": Report(yes_no.vsr, "accuracy", {"accuracy": "acc"}),
-    "we_math": Report(
-        we_math,
-        "score_strict",
-        {
-            "score_strict": "Score (Strict)",
-            "score_loose": "Score (Loose)",
-            "insufficient_knowledge": "InsufficientKnowledge (Strict)",
-            "inadequate_generalization": "InadequateGeneralization (Strict)",
-            "complete_mastery_strict": "CompleteMastery (Strict)",
-            "complete_mastery_loose": "CompleteMastery (Loose)",
-            "rote_memorization_strict": "RoteMemorization (Strict)",
-            "rote_memorization_loose": "RoteMemorization (Loose)",
-        },
-    ),
-}
+VERSION = 1  # of testbed's own reports; raised when numbers change
 
 # What VLMEvalKit calls the abilities of MMBench.
 PUBLISHED_ABILITIES: Mapping[str, str] = {

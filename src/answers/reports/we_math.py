@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.choice import ACCURACY
 from testbed.answers.reports.scored import Array, ScoredRows, mean, slice_name
 from testbed.answers.verdict import AnsweredQuestions
@@ -25,6 +26,20 @@ class _Problems:
     whole: Array
 
 
+@add_report(
+    "we_math",
+    "score_strict",
+    {
+        "score_strict": "Score (Strict)",
+        "score_loose": "Score (Loose)",
+        "insufficient_knowledge": "InsufficientKnowledge (Strict)",
+        "inadequate_generalization": "InadequateGeneralization (Strict)",
+        "complete_mastery_strict": "CompleteMastery (Strict)",
+        "complete_mastery_loose": "CompleteMastery (Loose)",
+        "rote_memorization_strict": "RoteMemorization (Strict)",
+        "rote_memorization_loose": "RoteMemorization (Loose)",
+    },
+)
 def we_math(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """Reports We-Math's four dimensions of problems with two and three steps, strict and loose.
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from testbed.answers.reports.benchmark import add_report
 from testbed.answers.reports.choice import ABILITY, ACCURACY, AVERAGE, CATEGORY
 from testbed.answers.reports.scored import (
     Array,
@@ -49,6 +50,7 @@ _F1, _YES_SHARE = rate("f1", headline=PREFERRED), rate("yes_share", NEITHER)
 _PRECISION, _RECALL = rate("precision"), rate("recall")
 
 
+@add_report("mme", "total")
 def mme(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """MME (arXiv 2306.13394): points by category, and their sums ``perception``, ``reasoning`` and ``total``.
 
@@ -110,6 +112,7 @@ def _sum(name: str, parts: Sequence[Metric | None], scorer: str) -> Metric:
     return spec.metric(value, sum(metric.n or 0 for metric in known), stderr, scorer=scorer)
 
 
+@add_report("pope", "f1", {"f1": "Overall", "accuracy": "acc"})
 def pope(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """POPE (arXiv 2305.10355): accuracy, precision, recall and F1 of "yes", and the share of answers "yes".
 
@@ -133,12 +136,14 @@ def pope(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     return metrics
 
 
+@add_report("vsr", "accuracy", {"accuracy": "acc"})
 def vsr(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """VSR (arXiv 2205.00363), zero-shot: accuracy, and precision, recall and F1 of "yes", as in `pope`."""
     metrics = _yes(ScoredRows.of(answered), scorer, OVERALL, answered.published)
     return [replace(metric, name="f1_score", headline=0) if metric.name == "f1" else metric for metric in metrics]
 
 
+@add_report("amber", "average", {"average": "Avg ACC"})
 def amber(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """AMBER's questions (arXiv 2311.07397): ``average`` of the accuracies of its kinds, which weigh the same.
 
@@ -183,6 +188,7 @@ def _yes(rows: ScoredRows, scorer: str, part: str, exactly: bool = False) -> lis
     return metrics
 
 
+@add_report("hallusion", "average", {"aacc": "aAcc", "facc_vlmevalkit": "fAcc", "qacc_vlmevalkit": "qAcc"})
 def hallusion(answered: AnsweredQuestions, scorer: str) -> list[Metric]:
     """HallusionBench (arXiv 2310.14566): ``aacc``, ``facc``, ``qacc`` and their mean ``average``.
 

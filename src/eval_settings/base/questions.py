@@ -20,7 +20,7 @@ class Questions:
     Attributes:
         prompt: Makes the turns of the user from a row.
         scoring: The scoring of answers; a name in `testbed.answers.scorings.SCORINGS`.
-        report: The report; a name in `testbed.answers.reports.REPORTS`.
+        report: The report; a name in `testbed.answers.reports.report.REPORTS`.
         table: The set with the same table, whose file is taken where there is none of this set's name.
         generation: Fields of `GenerationConfig` that the benchmark asks for.
         required: The columns that the table must have.

@@ -1,17 +1,10 @@
 """Benchmarks in VLMEvalKit's form."""
 
 from testbed.standins.vlmevalkit.absent import refusing
-from testbed.standins.vlmevalkit.dataset.custom import (
-    SUPPORTED_DATASETS,
-    CustomMCQDataset,
-    CustomVQADataset,
-    MMMUDataset,
-    build_dataset,
-    infer_dataset_basename,
-)
+from testbed.standins.vlmevalkit.dataset.custom import build_dataset, infer_dataset_basename
 from testbed.standins.vlmevalkit.dataset.image_base import ImageBaseDataset, img_root_map
-from testbed.standins.vlmevalkit.dataset.image_mcq import ImageMCQDataset
-from testbed.standins.vlmevalkit.dataset.image_vqa import ImageVQADataset
+from testbed.standins.vlmevalkit.dataset.image_mcq import CustomMCQDataset, ImageMCQDataset, MMMUDataset
+from testbed.standins.vlmevalkit.dataset.image_vqa import CustomVQADataset, ImageVQADataset
 from testbed.standins.vlmevalkit.dataset.image_yorn import ImageYORNDataset
 from testbed.standins.vlmevalkit.dataset.kinds import DATASET_MODALITY, DATASET_TYPE
 from testbed.standins.vlmevalkit.dataset.utils.judge_util import DEBUG_MESSAGE, build_judge
@@ -20,7 +13,6 @@ __all__ = [
     "DATASET_MODALITY",
     "DATASET_TYPE",
     "DEBUG_MESSAGE",
-    "SUPPORTED_DATASETS",
     "CustomMCQDataset",
     "CustomVQADataset",
     "ImageBaseDataset",

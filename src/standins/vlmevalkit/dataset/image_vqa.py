@@ -22,3 +22,9 @@ class ImageVQADataset(ImageBaseDataset):
     def evaluate(self, eval_file: str, **judge_kwargs: Any) -> Any:
         """The mean VQA accuracy in percent, overall and by category; a row for each split."""
         return report(scored(eval_file, "vqa_accuracy", judge_kwargs), eval_file, 100.0)
+
+
+class CustomVQADataset(ImageBaseDataset):
+    """Open questions from a table of your own."""
+
+    TYPE = "VQA"

@@ -6,7 +6,6 @@ import csv
 import json
 import mimetypes
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -119,31 +118,6 @@ def get_pred_file_format() -> str:
 def get_eval_file_format() -> str:
     """The format of tables of metrics: ``$EVAL_FORMAT``, else ``csv``."""
     return os.environ.get("EVAL_FORMAT", "").lower() or "csv"
-
-
-def get_pred_file_path(work_dir: str, model_name: str, dataset_name: str, use_env_format: bool = True) -> str:
-    """The path of a table of answers."""
-    ending = get_pred_file_format() if use_env_format else "xlsx"
-    return os.path.join(work_dir, f"{model_name}_{dataset_name}.{ending}")
-
-
-def get_eval_file_path(eval_file: str, judge_model: str, use_env_format: bool = True) -> str:
-    """The path of a table of metrics beside one of answers."""
-    ending = get_eval_file_format() if use_env_format else "xlsx"
-    return f"{os.path.splitext(eval_file)[0]}_{judge_model}.{ending}"
-
-
-def mrlines(fname: str, sp: str = "\n") -> list[str]:
-    """The lines of a file, without empty ones at its end."""
-    lines = Path(fname).read_text(encoding="utf-8").split(sp)
-    while lines and not lines[-1]:
-        lines.pop()
-    return lines
-
-
-def mwlines(lines: Sequence[str], fname: str) -> None:
-    """Writes lines into a file."""
-    Path(fname).write_text("\n".join(lines), encoding="utf-8")
 
 
 def get_intermediate_file_path(eval_file: str, suffix: str, target_format: str | None = None) -> str:

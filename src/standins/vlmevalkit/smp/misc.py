@@ -8,8 +8,7 @@ import json
 import operator
 import os
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -146,31 +145,6 @@ def proxy_set(s: str) -> None:
 
 def load_env() -> None:
     """Does nothing: variables are those of the shell; no file comes before them."""
-
-
-def bincount(lst: Iterable[Any]) -> dict[Any, int]:
-    """Counts how often each item occurs."""
-    return defaultdict(int, Counter(lst))
-
-
-def dict_merge(dct: dict[Any, Any], merge_dct: Mapping[Any, Any]) -> None:
-    """Takes the entries of another dictionary into a dictionary, those of dictionaries in it one by one."""
-    for key, value in merge_dct.items():
-        if isinstance(dct.get(key), dict) and isinstance(value, dict):
-            dict_merge(dct[key], value)
-        else:
-            dct[key] = value
-
-
-def get_cuda_visible_devices() -> list[int] | None:
-    """The numbers of the GPUs that this process may use; None without a limit."""
-    devices = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return None if devices is None else [int(part) for part in devices.split(",") if part.strip().isdecimal()]
-
-
-def githash(fallback: str = "unknown", digits: int = 8) -> str:
-    """The fallback: VLMEvalKit is not here."""
-    return fallback
 
 
 __getattr__ = refusing(__name__)

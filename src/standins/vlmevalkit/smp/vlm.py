@@ -111,19 +111,6 @@ def build_option_str(option_dict: Mapping[str, Any]) -> str:
     return "".join(["There are several options: \n", *lines])
 
 
-def resize_image_by_factor(img: Image.Image, factor: float = 1) -> Image.Image:
-    """An image whose sides are that many times as long."""
-    return img.resize((int(img.width * factor), int(img.height * factor)))
-
-
-def rescale_img(img: Image.Image, tgt: tuple[int, int]) -> Image.Image:
-    """An image of a given width or height; the other one is -1, and follows."""
-    width, height = tgt
-    if width != -1:
-        return img.resize((width, int(width / img.width * img.height)))
-    return img.resize((int(height / img.height * img.width), height))
-
-
 def isimg(s: str) -> bool:
     """Checks whether a text is the path of a file, or a URL."""
     return os.path.exists(s) or s.startswith("http")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from testbed.answers.published.choice import by_letter, by_text, infer
+from testbed.answers.published.choice import infer
 from testbed.standins.vlmevalkit.absent import refusing
 
 __getattr__ = refusing(__name__)
@@ -14,16 +14,6 @@ __getattr__ = refusing(__name__)
 def can_infer(answer: Any, choices: Mapping[str, Any]) -> Any:
     """The letter that an answer names, ``Z`` for a refusal; False for none."""
     return infer(str(answer), _texts(choices))[0] or False
-
-
-def can_infer_option(answer: Any, choices: Mapping[str, Any]) -> Any:
-    """Applies `can_infer` by letters alone."""
-    return by_letter(str(answer), _texts(choices))[0] or False
-
-
-def can_infer_text(answer: Any, choices: Mapping[str, Any]) -> Any:
-    """Applies `can_infer` by the texts of the options alone."""
-    return by_text(str(answer), _texts(choices))[0] or False
 
 
 def _texts(choices: Mapping[str, Any]) -> dict[str, str]:

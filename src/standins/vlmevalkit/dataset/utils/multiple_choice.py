@@ -9,7 +9,6 @@ import pandas as pd
 
 from testbed.standins.vlmevalkit.absent import refusing
 from testbed.standins.vlmevalkit.dataset.rules import by_split
-from testbed.standins.vlmevalkit.utils.matching_util import can_infer
 
 __getattr__ = refusing(__name__)
 
@@ -17,11 +16,6 @@ __getattr__ = refusing(__name__)
 def build_choices(item: Any) -> dict[str, str]:
     """The letters of a row's options → their texts."""
     return {letter: item[letter] for letter in ascii_uppercase if letter in item and not pd.isna(item[letter])}
-
-
-def prefetch_answer(item: Any) -> Any:
-    """The letter that VLMEvalKit's rules read in a row's prediction; False for none."""
-    return can_infer(item["prediction"], build_choices(item))
 
 
 def report_acc(df: pd.DataFrame) -> pd.DataFrame:
