@@ -221,7 +221,8 @@ def test_every_module_can_be_imported_and_its_examples_hold(name: str) -> None:
     module = importlib.import_module(name)
     assert module.__name__ == name
     assert (module.__doc__ or "").strip(), f"{name} does not say what it is for"
-    if not name.endswith(".frames"):  # whose examples need a store: tests/api/test_estimates.py runs them
+    # the examples of frames need a store: extensions/estimates/tests/test_estimates.py runs them
+    if not name.endswith(".frames"):
         runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
         for each in doctest.DocTestFinder().find(module):
             if each.examples:  # or else it would look at all files of all tracebacks so far, for each docstring

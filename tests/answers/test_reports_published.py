@@ -1,7 +1,7 @@
 """Reports against the numbers of VLMEvalKit's own functions (e8e78f0) on the same verdicts.
 
 `published_reports.json` holds what they returned for the rows of `answered_world`; of We-Math the counts. Its other
-numbers are compared in tests/compat/test_vlmevalkit_scores.py, by their places in VLMEvalKit's files.
+numbers are compared in extensions/vlmevalkit/tests/test_vlmevalkit_scores.py, by their places in VLMEvalKit's files.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .conftest import WORLD
+from cli_world import WORLD
 
 RUN = ("--plugin", str(WORLD), "--models", "world-plain", "--eval-settings", "world", "--executor", "inline")
 

@@ -11,7 +11,6 @@ import pytest
 from cli_world import in_process
 from warm_python import WarmPython
 
-WORLD = Path(__file__).parent.parent / "plugins" / "world.py"
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
 

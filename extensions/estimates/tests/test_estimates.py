@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cli_world import in_process
+from places import PLUGINS
 from stored_cells import put, samples_of
 
 import testbed
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("shared_cache")
 COUNT = 60
 TARGETS = [place % 4 for place in range(COUNT)]
 MODELS = ("vgg11", "vgg13", "resnet18", "resnet34", "vit_b_16")
-PLUGIN = Path(__file__).parent.parent / "plugins" / "drawn_world.py"
+PLUGIN = PLUGINS / "drawn_world.py"
 
 
 def logits_of(accuracy: float, seed: int) -> np.ndarray:

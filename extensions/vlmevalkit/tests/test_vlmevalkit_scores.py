@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from answered_world import WORLDS
+from places import TESTS
 
 from testbed.answers.reports.report import REPORTS, report
 from testbed.extensions.vlmevalkit.vlmevalkit_scores import cells_of, filled, forms, numbers_of
 
-PUBLISHED = json.loads((Path(__file__).parent.parent / "answers" / "published_reports.json").read_text())
+PUBLISHED = json.loads((TESTS / "answers" / "published_reports.json").read_text())
 SCORINGS = {"mme": "yes_no", "pope": "yes_no", "hallusion": "yes_no"}
 
 

@@ -25,6 +25,7 @@ import pytest
 from browser import drive
 from click.testing import CliRunner
 from explorer_pages import running
+from places import ASSETS
 from sample_world import COUNT
 from toy import toy_catalog, toy_setting
 
@@ -288,7 +289,7 @@ def site(world: tuple[str, Catalog], tmp_path_factory: pytest.TempPathFactory) -
 
 def test_samples_are_of_settings_and_not_of_the_nodes_of_a_probe(tmp_path):
     """The store has embeddings of training images, which nothing else was evaluated on."""
-    copy = shutil.copy(Path(__file__).parents[1] / "assets" / "golden_store.db", tmp_path / "probe.db")
+    copy = shutil.copy(ASSETS / "golden_store.db", tmp_path / "probe.db")
     with sqlite3.connect(copy) as raw:
         changed = raw.execute("UPDATE eval_settings SET name = 'only-train' WHERE name = 'train' AND node <> ''")
         assert changed.rowcount == 1

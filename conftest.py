@@ -23,6 +23,7 @@ import pytest
 from device_under_test import ON_GPU
 from forked_workers import fork_workers
 from left_out import left_out
+from places import PLUGINS, ROOT
 from warm_python import WarmPython, share_statements
 
 from testbed.db.store import Store
@@ -30,8 +31,8 @@ from testbed.tracing import access_log, versions
 
 share_statements()  # hundreds of small stores are opened: a fifth of the time of tests that use them
 
-TESTS = Path(__file__).resolve().parent
-ROOT = TESTS.parent
+pytest_plugins = ["command_fixtures"]
+
 BACKENDS = ("sqlite", "postgres")
 GIVEN_CACHE = os.environ.get("TESTBED_TESTS_CACHE")
 
@@ -64,7 +65,10 @@ def _own_reads() -> Iterator[None]:
 
 def _is_of_tests(owner: str) -> bool:
     file = owner.removeprefix(access_log.code(""))
-    return file == sys.argv[0] or (file.startswith(f"{TESTS}{os.sep}") and not file.startswith(f"{TESTS / 'plugins'}"))
+    if file == sys.argv[0]:
+        return True
+    path = Path(file)
+    return path.is_relative_to(ROOT) and "tests" in path.relative_to(ROOT).parts and not path.is_relative_to(PLUGINS)
 
 
 def _forget(reads: Iterable[access_log.Read]) -> None:
@@ -175,7 +179,7 @@ NEEDING_MORE = {"postgres_url", "empty_url", "store_url", "store", "browser", "p
 
 
 def _is_fast(path: Path) -> bool:
-    place = path.relative_to(Path(__file__).parent).as_posix()
+    place = path.relative_to(ROOT).as_posix().removeprefix("tests/")
     return any(place == each or place.startswith(f"{each}/") for each in FAST)
 
 

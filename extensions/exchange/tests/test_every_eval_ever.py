@@ -14,6 +14,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from exchange_world import QUESTION, ROWS, SAID, SCORES, answered, made_store, put_texts
+from places import ASSETS
 from stored_cells import samples_of
 
 from testbed.db.store import Store
@@ -24,7 +25,7 @@ from testbed.extensions.exchange.recorded import write_samples
 from testbed.extensions.published.adding import add, read_folder
 
 # The fields, types and requirements of its schemas (evaleval/every_eval_ever, 0.3.0), without their prose.
-SCHEMAS = Path(__file__).parent.parent / "assets" / "every_eval_ever"
+SCHEMAS = ASSETS / "every_eval_ever"
 RECORD, SAMPLES = (
     json.loads((SCHEMAS / f"{name}.schema.json").read_text()) for name in ("eval", "instance_level_eval")
 )
