@@ -215,8 +215,7 @@ def own_site(own, tmp_path_factory) -> str:
 @pytest.fixture
 def page(browser, site) -> Iterator[Any]:
     """A page; what it says on the console or asks the network for is a failure."""
-    context = browser.new_context(viewport={"width": 1200, "height": 800}, accept_downloads=True)
-    opened = context.new_page()
+    opened = browser.new_page(1200, 800)
     faults: list[str] = []
     opened.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
     opened.on("pageerror", lambda error: faults.append(str(error)))
@@ -226,7 +225,7 @@ def page(browser, site) -> Iterator[Any]:
     opened.goto(site)
     opened.wait_for_selector("#board")
     yield opened
-    context.close()
+    opened.close()
     assert faults == []
 
 
