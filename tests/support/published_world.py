@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser import BROWSER, Pages
+from browser import BROWSER
 from sample_world import sample_store
 
 from testbed.corruptions import IMAGENET_C
@@ -103,12 +103,12 @@ def published(tmp_path_factory: pytest.TempPathFactory, table: dict[str, dict[st
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Pages]:
+def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield Pages(opened)
+        yield opened
         opened.close()
 
 

@@ -215,7 +215,8 @@ def own_site(own, tmp_path_factory) -> str:
 @pytest.fixture
 def page(browser, site) -> Iterator[Any]:
     """A page; what it says on the console or asks the network for is a failure."""
-    opened = browser.new_page(1200, 800)
+    context = browser.new_context(viewport={"width": 1200, "height": 800}, accept_downloads=True)
+    opened = context.new_page()
     faults: list[str] = []
     opened.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
     opened.on("pageerror", lambda error: faults.append(str(error)))
@@ -225,7 +226,7 @@ def page(browser, site) -> Iterator[Any]:
     opened.goto(site)
     opened.wait_for_selector("#board")
     yield opened
-    opened.close()
+    context.close()
     assert faults == []
 
 

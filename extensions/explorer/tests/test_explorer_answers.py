@@ -47,18 +47,18 @@ def site(store, world, tmp_path_factory) -> Path:
 def page(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
     """Opens a view; an error of a script is a failure."""
     faults: list[str] = []
-    pages = []
+    contexts = []
 
     def open_view(view: str, width: int = 1280, height: int = 720, address: str = "", **options: Any) -> Any:
-        opened = browser.new_page(width, height, **options)
-        pages.append(opened)
+        contexts.append(browser.new_context(viewport={"width": width, "height": height}, **options))
+        opened = contexts[-1].new_page()
         opened.on("pageerror", lambda error: faults.append(str(error)))
         opened.goto(f"{address or (site / 'index.html').as_uri()}#/{view}")
         opened.wait_for_selector("main h1")
         return opened
 
     yield open_view
-    for each in pages:
+    for each in contexts:
         each.close()
     assert faults == []
 

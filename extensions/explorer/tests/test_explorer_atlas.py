@@ -139,13 +139,14 @@ def test_a_store_without_published_values_has_none(tmp_path):
 def page(browser, store, explorer, tmp_path_factory) -> Iterator[Any]:
     folder: Path = tmp_path_factory.mktemp("atlas-site")
     write(folder, explorer, samples_part(explorer), Pictures(store, registry), {})
-    opened = browser.new_page(1200, 800)
+    context = browser.new_context(viewport={"width": 1200, "height": 800})
+    opened = context.new_page()
     faults: list[str] = []
     opened.on("pageerror", lambda error: faults.append(str(error)))
     opened.goto((folder / "index.html").as_uri())
     opened.wait_for_selector("#board")
     yield opened
-    opened.close()
+    context.close()
     assert faults == []
 
 

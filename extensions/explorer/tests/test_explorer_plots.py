@@ -43,7 +43,7 @@ def site(published, tmp_path_factory) -> str:
 
 @pytest.fixture
 def page(browser) -> Iterator[Any]:
-    opened = browser.new_page()
+    opened = browser.new_page(viewport={"width": 1280, "height": 720}, accept_downloads=True)
     opened.set_default_timeout(8000)
     yield opened
     opened.close()

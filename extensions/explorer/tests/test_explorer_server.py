@@ -326,11 +326,11 @@ def test_an_export_has_the_pictures_of_its_samples_and_says_its_size(site, world
 def page(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
     """Opens a view of the exported page; errors, and requests that leave the machine, are failures."""
     faults: list[str] = []
-    pages = []
+    contexts = []
 
     def open_view(view: str, width: int = 1200, height: int = 800, address: str = "", **options: Any) -> Any:
-        opened = browser.new_page(width, height, **options)
-        pages.append(opened)
+        contexts.append(browser.new_context(viewport={"width": width, "height": height}, **options))
+        opened = contexts[-1].new_page()
         opened.on("pageerror", lambda error: faults.append(str(error)))
         local = ("file:", "data:", "blob:", "http://127.0.0.1")
         opened.on("request", lambda asked: None if asked.url.startswith(local) else faults.append(asked.url))
@@ -339,8 +339,8 @@ def page(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
         return opened
 
     yield open_view
-    for each in pages:
-        each.close()
+    for context in contexts:
+        context.close()
     assert faults == []
 
 

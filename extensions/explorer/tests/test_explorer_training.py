@@ -139,7 +139,7 @@ def test_runs_are_called_by_what_tells_them_apart(runs, shown):
 
 @pytest.fixture
 def page(browser) -> Iterator[Any]:
-    opened, faults = browser.new_page(), []
+    opened, faults = browser.new_page(viewport={"width": 1280, "height": 720}), []
     opened.set_default_timeout(8000)
     opened.on("pageerror", lambda error: faults.append(str(error)))
     yield opened

@@ -76,7 +76,7 @@ def opened(browser, site) -> Iterator[Callable[[int, int], Any]]:
     pages = []
 
     def open_page(width: int, height: int) -> Any:
-        pages.append(browser.new_page(width, height))
+        pages.append(browser.new_page(viewport={"width": width, "height": height}))
         pages[-1].on("pageerror", lambda error: faults.append(str(error)))
         pages[-1].goto(site[0])
         pages[-1].wait_for_selector("#board")
