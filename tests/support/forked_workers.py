@@ -65,7 +65,7 @@ class Worker(gateway_base.Popen2IO):
     def connect(self, execmodel: Any) -> Worker:
         """Itself, as execnet's end of the connection."""
         told, heard = self.ends
-        super().__init__(open(told, "wb"), open(heard, "rb"), execmodel)
+        super().__init__(os.fdopen(told, "wb"), os.fdopen(heard, "rb"), execmodel)
         return self
 
     def wait(self) -> int | None:
@@ -87,7 +87,7 @@ def _become(words: int, answers: int) -> NoReturn:
     os.dup2(answers, 1)
     os.close(words)
     os.close(answers)
-    sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)
+    sys.stdin, sys.stdout = os.fdopen(0, closefd=False), os.fdopen(1, "w", closefd=False)
     sys.argv = ["-c"]
     code = 1
     try:
