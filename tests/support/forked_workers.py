@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import execnet
@@ -21,7 +22,10 @@ def fork_workers(config: pytest.Config) -> None:
     """Imports the files of tests and forks the processes that xdist will ask for; a later one starts on its own."""
     chosen = [*config.args, "-m", config.option.markexpr, *(f"--ignore={each}" for each in config.option.ignore or ())]
     with contextlib.redirect_stdout(io.StringIO()):  # each process collects anew, and says what is wrong
-        pytest.main([*chosen, "-n", "0", "-p", "no:cacheprovider", "-p", "no:cov", "--collect-only"], [_OnlyImports()])
+        pytest.main(
+            [*chosen, "-n", "0", "-p", "no:cacheprovider", "-p", "no:cov", "--collect-only"],
+            [_OnlyImports(config.rootpath)],
+        )
     if threading.active_count() > 1:  # a fork would lose the others, and what they have locked
         return
     waiting: list[Worker] = []
@@ -36,10 +40,20 @@ def fork_workers(config: pytest.Config) -> None:
 
 
 class _OnlyImports:
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_pycollect_makeitem(self) -> list[Any]:
         """Finds no test in a file that has been imported."""
         return []
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Forgets what was not imported to its end: who finds it takes it for a file with few tests, or none."""
+        if not report.passed:
+            path = str(self._root / report.nodeid)
+            for name in [name for name, each in sys.modules.items() if getattr(each, "__file__", None) == path]:
+                del sys.modules[name]
 
 
 class Worker(gateway_base.Popen2IO):
