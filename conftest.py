@@ -21,6 +21,7 @@ import peers
 import postgres_server
 import pytest
 from device_under_test import ON_GPU
+from forked_workers import fork_workers
 from left_out import left_out
 from places import PLUGINS, ROOT
 from warm_python import WarmPython, share_statements
@@ -139,6 +140,13 @@ def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython
     python = WarmPython(_shared_folder(tmp_path_factory) / "warm")
     yield python
     python.close()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Has xdist's processes forked from this one, with all tests imported."""
+    if config.option.tx and not hasattr(config, "workerinput"):
+        fork_workers(config)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

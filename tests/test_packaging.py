@@ -223,8 +223,11 @@ def test_every_module_can_be_imported_and_its_examples_hold(name: str) -> None:
     assert (module.__doc__ or "").strip(), f"{name} does not say what it is for"
     # the examples of frames need a store: extensions/estimates/tests/test_estimates.py runs them
     if not name.endswith(".frames"):
-        failed, _ = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
-        assert failed == 0
+        runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+        for each in doctest.DocTestFinder().find(module):
+            if each.examples:  # or else it would look at all files of all tracebacks so far, for each docstring
+                runner.run(each)
+        assert runner.summarize(verbose=False).failed == 0
 
 
 def test_the_walk_finds_the_modules_of_all_roots() -> None:
