@@ -454,6 +454,34 @@ def test_a_place_that_may_not_be_listed_or_is_not_there_is_an_error_of_gc(unstea
             garbage(unsteady)
 
 
+def test_another_place_that_may_not_be_listed_is_an_error_of_gc(unsteady: Store, builder: Any) -> None:
+    """Such as a bucket that the user names, of which no row says that it is there."""
+    builder(unsteady).complete()
+    assert garbage(unsteady, ["memory://elsewhere/lab"]) == Garbage()
+    other = type("Forbidden", (MemoryFileSystem,), {"protocol": "forbidden", "ls": forbidden})
+    fsspec.register_implementation("forbidden", other, clobber=True)
+    with pytest.raises(StoreError, match=r"the files at forbidden://elsewhere/lab cannot be listed: .*Access Denied"):
+        garbage(unsteady, ["forbidden://elsewhere/lab"])
+
+
+def forbidden(*given: Any, **more: Any) -> Any:
+    raise PermissionError("Access Denied")
+
+
+@pytest.mark.parametrize("instead", ["nothing", "a file"])
+def test_a_folder_of_outputs_that_is_gone_is_an_error_of_gc(
+    sqlite_store: Store, builder: Any, tmp_path: Path, instead: str
+) -> None:
+    folder = tmp_path / "outputs"
+    with Store.open(str(sqlite_store.database.url.database), "write", str(folder)) as store:
+        builder(store).complete()
+        folder.rename(tmp_path / "moved")
+        if instead == "a file":
+            folder.write_text("not a folder")
+        with pytest.raises(StoreError, match=f"the files at .*{folder.name} cannot be listed"):
+            garbage(store)
+
+
 def test_a_place_that_does_not_answer_is_told_once(unsteady: Store, builder: Any) -> None:
     for name in ("a", "b", "c"):
         builder(unsteady).complete(name)
