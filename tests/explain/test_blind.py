@@ -171,8 +171,16 @@ def test_where_something_stored_gives_the_very_number_both_are_offered_if_images
 def test_pairs_are_found_without_images(blind: Blind, pair: tuple[str, ...]) -> None:
     cell, *truth = pair
     values = blind.values(cell, truth)
-    given = {metric: values[metric] for metric in ("top1", "mean_per_class_recall")}
-    asked = blind.ask(cell, truth, given)
+    asked = blind.ask(cell, truth, {metric: values[metric] for metric in METRICS}, samples=0)
+    assert asked.recovered, asked
+    assert not asked.read, asked
+
+
+def test_a_pair_that_chance_would_hardly_give_keeps_images_from_being_run(blind: Blind) -> None:
+    """Of 600 samples, 600 pairs would give two metrics about once by chance, three metrics hardly ever."""
+    cell, *truth = PAIRS[0]
+    values = blind.values(cell, truth)
+    asked = blind.ask(cell, truth, {metric: values[metric] for metric in METRICS})
     assert asked.recovered, asked
     assert not asked.read, asked
     assert asked.sentence.endswith("Preprocessing was not tried: --thorough tries it."), asked
