@@ -23,7 +23,8 @@ from testbed.extensions.explain.race import Race
 from testbed.extensions.explain.sampling import Estimate
 from testbed.extensions.explain.search import explain
 
-pytestmark = pytest.mark.long  # it trains three networks; the other files of this folder show the parts
+# It trains three networks, and searches pairs for minutes; the other files of this folder show the parts.
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 METRICS = ("top1", "top5", "mean_per_class_recall")
 SINGLES = [
     ("classifier", "class order: numbers for folders that were sorted as text"),
