@@ -52,12 +52,12 @@ SINGLES = {
 
 INTRODUCTION = """# The blind test of explain
 
-Each question that `benchmarks/explain_blind.py` asks, as it prints them; what they say together is in
-[Published numbers](../docs/published.md#accuracy-of-explanations). PIL, torchvision, torch and open_clip alone made the
-published values, in percent. A value *differs* if it is outside the 95 % interval of the stored one, and of a pair also
-outside those of its two variants alone. A truth is *not tried* where something cheaper gave the value already.
-*Explained* is what the answer says: something gives the value that chance would not. Images and forward passes are
-shares of one evaluation.
+Each question that `benchmarks/explain_blind.py` asks, as it prints them;
+[Published numbers](../docs/published.md#accuracy-of-explanations) has today's rates. PIL, torchvision, torch and
+open_clip alone made the published values, in percent. A value *differs* if it is outside the 95 % interval of the
+stored one, and of a pair also outside those of its two variants alone. A truth is *not tried* where something cheaper
+gave the value already. *Explained* is what the answer says: something gives the value that chance would not. Images and
+forward passes are shares of one evaluation.
 """
 
 

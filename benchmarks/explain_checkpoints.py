@@ -13,13 +13,15 @@ benchmarks/explain-blind.md.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import contextvars
 import io
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -213,55 +215,48 @@ def _numbers(averaged: Any, plain: Any, earlier: Any, pictures: list[Any], targe
 # The questions, by testbed -----------------------------------------------------------------------------------------
 
 
-def testbed(*words: str, folder: Path) -> str:
-    """Runs a command of testbed as a user does."""
-    environment = {
-        **os.environ,
-        "TESTBED_DB": f"sqlite:///{folder / 'store.db'}",
-        "TESTBED_CACHE": str(folder / "cache"),
-    }
-    command = [sys.executable, "-m", "testbed", *words]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, cwd=folder)
-    if done.returncode not in (0, 1):
-        raise SystemExit(f"{' '.join(command)}: {done.stderr[-2000:]}")
-    return done.stdout
+def testbed(*words: str) -> str:
+    """Runs a command of testbed in this process, so that what a network gave is computed once for all questions."""
+    from testbed.cli import program
+
+    said, sys.argv = io.StringIO(), ["testbed", *words]
+    with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
+        contextvars.copy_context().run(program.main)
+    return said.getvalue()
 
 
-def ask(folder: Path, only: str, say: Callable[[str], None]) -> None:
+def ask(folder: Path, only: str, evaluations: float | None, say: Callable[[str], None]) -> None:
     """Prints what the search says of each number, and the rates."""
     import numpy as np
+    from explain_blind import Shared
 
-    folder = folder.resolve()
+    from testbed.extensions.explain import bench
+
+    bench.Images = Shared
+    os.environ |= {"TESTBED_DB": f"sqlite:///{folder.resolve() / 'store.db'}"}
+    os.environ |= {"TESTBED_CACHE": str(folder.resolve() / "cache")}
+    os.chdir(folder)
+    folder = Path.cwd()
     known = json.loads((folder / "numbers.json").read_text(encoding="utf-8"))
     model = f"timm/{known['network']},{folder / FILE}"
     given = ["--image-size", f"{RESIZE}", f"{CROP}", "--mean", *map(str, MEAN), "--std", *map(str, STD)]
-    testbed(
-        "run",
-        model,
-        "--on",
-        "test",
-        *given,
-        "--interpolation",
-        "bilinear",
-        "--class-order",
-        "natural",
-        "--as",
-        NAME,
-        folder=folder,
-    )
-    shown = json.loads(testbed("show", NAME, "folder/test", "--json", folder=folder))
+    given += ["--interpolation", "bilinear", "--class-order", "natural"]
+    testbed("run", model, "--on", "test", *given, "--as", NAME)
+    shown = json.loads(testbed("show", NAME, "folder/test", "--json"))
     value = next(100 * each["value"] for each in shown if each["metric"] == "top1" and each["slice"] == "overall")
     say(f"stored {value:.2f}; by timm and torchvision alone {known['stored']:.2f}; {known['images']:,} images\n")
     width = 100 * INTERVAL * np.sqrt(value / 100 * (1 - value / 100) / known["images"])
     say("| truth | published | differs | verdict of the truth | what else gives it | explained | passes, % | seconds |")
     say("|---|---|---|---|---|---|---|---|")
     found = []
+    samples = [] if evaluations is None else ["--samples", str(int(evaluations * known["images"]))]
+    asked = partial(_asked, say, samples, width, value, known["images"])
     for truth, published in known["variants"].items():
         if only in truth and abs(published - value) >= 0.005:
-            found.append((truth, abs(published - value) > width, *_asked(folder, truth, published, say, width, value)))
+            found.append((truth, abs(published - value) > width, *asked(truth, published)))
     for number in _random(known, value):
         if only in "none":
-            found.append(("", True, *_asked(folder, "", number, say, width, value)))
+            found.append(("", True, *asked("", number)))
     singles = [each for each in found if each[0]]
     differing = [each for each in singles if each[1]]
     for name, group in (("all", singles), ("of values that differ", differing)):
@@ -284,16 +279,18 @@ def _random(known: dict[str, Any], value: float) -> list[float]:
 
 
 def _asked(
-    folder: Path, truth: str, published: float, say: Callable[[str], None], width: float, value: float
+    say: Callable[[str], None],
+    samples: list[str],
+    width: float,
+    value: float,
+    images: int,
+    truth: str,
+    published: float,
 ) -> tuple[str, bool]:
     """The verdict of the truth, and whether the search explains the number; prints a row."""
     began = time.monotonic()
-    answer = json.loads(
-        testbed(
-            *("explain", NAME, "folder/test", "--data-root", str(folder), "--published", f"{published:.2f}%", "--json"),
-            folder=folder,
-        )
-    )
+    given = ("--data-root", ".", "--published", f"{published:.2f}%", "--json", *samples)
+    answer = json.loads(testbed("explain", NAME, "folder/test", *given))
     verdicts = {
         " + ".join(f"{part['axis']}: {part['name']}" for part in each["variants"]): each["verdict"]
         for each in answer["variants"]
@@ -302,7 +299,7 @@ def _asked(
     verdict = verdicts.get(truth, "not tried") if truth else ""
     explained = bool(answer["explained"])
     differs = "yes" if abs(published - value) > width else "no"
-    passes = 100 * answer["forward_passes"] / json.loads((folder / "numbers.json").read_text())["images"]
+    passes = 100 * answer["forward_passes"] / images
     others = "; ".join(each for each in gives if each != truth)
     say(
         f"| {truth or 'none'} | {published:.2f} | {differs} | {verdict} | {others} | {'yes' if explained else 'no'} |"
@@ -317,6 +314,7 @@ def main() -> None:
     parser.add_argument("step", choices=["make", "ask"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="words of the truths that are asked; 'none' for the random numbers")
+    parser.add_argument("--evaluations", type=float, help="most passes, of an evaluation; default as the command")
     parser.add_argument("--network", default="test_resnet", help="of timm, for images of any size")
     parser.add_argument("--images", type=int, default=4_000)
     parser.add_argument("--clutter", type=float, default=0.8, help="how hard the images are: up to 1")
@@ -327,7 +325,7 @@ def main() -> None:
         options.folder.mkdir(parents=True, exist_ok=True)
         make(options.folder, options.network, options.images, options.clutter, options.epochs, options.seed)
     else:
-        ask(options.folder, options.only, lambda line: print(line, flush=True))
+        ask(options.folder, options.only, options.evaluations, lambda line: print(line, flush=True))
 
 
 if __name__ == "__main__":

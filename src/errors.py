@@ -141,7 +141,13 @@ class CorruptOutputError(StoreError):
 
 
 class UnreadOutputError(CorruptOutputError):
-    """A stored payload cannot be read now; its bytes may be intact."""
+    """A stored payload cannot be read now; its bytes may be intact.
+
+    Attributes:
+        silent: The URL of the place, if the place does not answer, so that no other file there can be read either.
+    """
+
+    silent: str = ""
 
 
 class LostOutputError(UnreadOutputError):

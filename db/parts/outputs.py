@@ -164,6 +164,16 @@ class Outputs(Part):
                     found.update({place: values[place - start] for place in wanted})
             return [found.get(place) for place in places]
 
+    @retried
+    def places(self, evaluation_id: int) -> set[str]:
+        """The URLs outside the database below which outputs of an evaluation (of its source, if it is derived) are."""
+        with self.reading() as session:
+            root = evaluation_row(session, evaluation_id).derived_from_id or evaluation_id
+            chunk = OutputChunkRow
+            columns = (chunk.uri, chunk.kind, chunk.start, chunk.checksum, chunk.size_bytes)
+            rows = session.execute(sa.select(*columns).where(chunk.evaluation_id == root, chunk.uri.is_not(None)))
+            return {Location.of(row).base for row in rows}
+
     def _chunks(self, session: Session, evaluation_id: int, kind: str) -> Iterator[Any]:
         """Rows (start, count, dtype, shape, checksum, kind, size_bytes, uri, payload) of an evaluation, in order."""
         if session.get_bind().dialect.name == "postgresql":

@@ -342,7 +342,9 @@ def _of(place: Location, operation: Callable[[Any, int], T]) -> T:
         lost = isinstance(error, FileNotFoundError)
         said = "there is no such file" if lost and str(error) in place.uri else error  # some say only its path
         kind = LostOutputError if lost else UnreadOutputError
-        raise kind(f"the outputs at {place.uri} cannot be read: {said}") from error
+        unread = kind(f"the outputs at {place.uri} cannot be read: {said}")
+        unread.silent = place.base if far.is_silence(error, place.uri) else ""
+        raise unread from error
 
 
 @contextmanager

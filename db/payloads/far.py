@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from testbed.calls import reason_of
-from testbed.db.payloads.locations import Location, is_local
+from testbed.db.payloads.locations import is_local
 from testbed.errors import TestbedError
 
 PAUSES = (0.2, 0.8, 3.2)  # seconds, each before one more attempt
@@ -51,11 +51,10 @@ def repeatedly(operation: Callable[[], T]) -> T:
             return value
 
 
-def is_silence(error: BaseException, place: Location) -> bool:
+def is_silence(error: BaseException, uri: str) -> bool:
     """Whether an error while reading a payload is one of its place, which the other files there would meet too."""
-    cause = error.__cause__
-    ours = isinstance(cause, OSError | ImportError) and not isinstance(cause, FileNotFoundError)
-    return ours and not is_local(place.uri)
+    of_place = isinstance(error, OSError | ImportError) and not isinstance(error, FileNotFoundError)
+    return of_place and not is_local(uri)
 
 
 def _as_os_error(error: Exception) -> OSError:

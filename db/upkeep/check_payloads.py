@@ -11,7 +11,6 @@ import sqlalchemy as sa
 
 from testbed.db.parts.items import AGAIN
 from testbed.db.payloads import encoding
-from testbed.db.payloads.far import is_silence
 from testbed.db.payloads.locations import Location
 from testbed.db.ranges import Ranges, merged
 from testbed.db.tables import ArtifactRow, ItemValueRow, OutputChunkRow, SampleErrorRow, ScoreRow
@@ -58,8 +57,8 @@ def _check_chunk(known: Known, row: dict[str, Any]) -> Iterator[Fault]:
             data = encoding.read(place)
         except UnreadOutputError as error:  # the disk or the bucket may be back tomorrow
             text = f"{known.cell(row['evaluation_id'])}, {row['kind']}, samples from {row['start']}: {error}"
-            if is_silence(error, place):
-                known.silent[place.base] = 0
+            if error.silent:
+                known.silent[error.silent] = 0
                 yield Fault(text, lasts=f"{UNKNOWN}; the other files there are not tried")
             else:
                 yield Fault(text, lasts="bring the file back, or remove the evaluation and run it again")

@@ -116,6 +116,8 @@ def _listed(place: str, has_rows: bool) -> tuple[str, dict[str, Any]]:
     filesystem.invalidate_cache()
     try:
         filesystem.ls(root)  # `find` leaves out what it may not list
+        if is_local(place) and filesystem.isfile(root):
+            raise NotADirectoryError("it is a file, not a folder")
     except FileNotFoundError:
         if has_rows:
             raise

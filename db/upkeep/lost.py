@@ -75,7 +75,7 @@ def _is_silent(place: Location) -> bool:
     try:
         encoding.read(place, size=1)
     except UnreadOutputError as error:
-        return far.is_silence(error, place)
+        return bool(error.silent)
     return False
 
 

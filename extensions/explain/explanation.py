@@ -180,7 +180,9 @@ class Explanation:
         open_ones = [each for each in rows if each.verdict == UNDECIDED]
         if not open_ones:
             return ""
-        return f" Undecided: {', '.join(each.name for each in open_ones[:3])}; more --samples would decide."
+        ended = any(each.verdict == GIVES and each.estimates[0].samples for each in rows)  # by one that was run on all
+        why = "they were run no further" if ended else "more --samples would decide"
+        return f" Undecided: {', '.join(each.name for each in open_ones[:3])}; {why}."
 
 
 def _listed(rows: Sequence[Row], one: str, several: str) -> str:

@@ -154,8 +154,10 @@ class Search:
         """The variants that need images: as exact as it takes to tell them apart, and as passes allow."""
         protocols = {self.bench.pixels(arm) for arm in arms}  # variants of texts share one
         self._usual = default_samples(len(self.cell), len(protocols))
-        if self.budget is None:
-            self.budget = self._usual
+        self.budget = self._usual if self.budget is None else self.budget
+        if why := self.bench.why_not_reproduced() if self.budget else "":
+            self.found.not_tried.update({arm[0].axis: why for arm in arms})
+            return []
         self.say(f"running {len(arms)} variants on some of the images: {self.budget:,} at most in all")
         most = min(self.budget, self._usual) if len(self.targets) > 1 else self.budget  # the rest is for pairs
         self.race.run(arms, int(most * FOR_SINGLES) if len(self.targets) > 1 else most)

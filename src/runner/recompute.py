@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.db.store import Store
 from testbed.entities import Certificate, DatasetInfo, Evaluation
-from testbed.errors import RunError, TestbedError
+from testbed.errors import RunError, TestbedError, UnreadOutputError
 from testbed.eval_settings.eval_setting_base import EvalSetting
 from testbed.execution.computation import Computation
 from testbed.execution.items import requests_of
@@ -93,6 +93,7 @@ class Recomputation:
         progress: Reports progress.
         over: Says that no further cells are to begin; see `Computation`.
         first: Evaluation id → the place, in the order by which samples are chosen, of the first one.
+        silent: Places of outputs that do not answer, which are not asked again; those that are found are added.
 
     Attributes:
         differing: Evaluation id → the ids of the samples that differ.
@@ -106,6 +107,7 @@ class Recomputation:
         progress: Progress,
         over: Callable[[], bool] | None = None,
         first: Mapping[int, int] | None = None,
+        silent: set[str] | None = None,
     ) -> None:
         self.catalog = catalog
         self.store = store
@@ -114,6 +116,7 @@ class Recomputation:
         self.differing: dict[int, list[str]] = {}
         self._over = over
         self._first = first or {}
+        self._silent = set() if silent is None else silent
         self._datasets: dict[int, DatasetInfo] = {}
 
     def compare(self, candidates: Sequence[StaleCandidate], amount: Amount) -> list[Certificate | str]:
@@ -122,7 +125,7 @@ class Recomputation:
         Where something of the user's own has changed, which may concern few samples, at least `ENOUGH` are compared.
 
         Raises:
-            Interrupted: If the user interrupts.
+            RecomputationInterrupt: If the user interrupts.
         """
         try:
             found = self._compare(candidates, amount)
@@ -284,11 +287,15 @@ class Recomputation:
             stored = candidate.evaluation if own else self._holder(cell)
             if stored is None:
                 return f"the stored outputs of {cell.name} are gone"
+            if reason := why_unreachable(self.store, stored.id, self._silent):
+                return reason
             try:
                 differing = self._compare_outputs(comparison, cell, scratch, outcome.evaluation_id, stored)
                 self.differing[candidate.evaluation.id] += differing
                 self._compare_items(comparison, candidate.cell, cell, scratch, outcome.evaluation_id)
             except TestbedError as error:
+                if isinstance(error, UnreadOutputError) and error.silent:
+                    self._silent.add(error.silent)
                 return str(error)
         if not comparison.samples:
             return "none of the chosen samples has stored outputs"
@@ -345,6 +352,12 @@ class Recomputation:
         lacking = set(self.store.items.lacking(node.node, texts))
         known = [text for text in texts if text not in lacking]
         return dict(zip(known, self.store.items.read(node.node, known), strict=True)) if known else {}
+
+
+def why_unreachable(store: Store, evaluation_id: int, silent: set[str]) -> str | None:
+    """Why the outputs of an evaluation are not read: they are at one of the places that do not answer."""
+    found = sorted(store.outputs.places(evaluation_id) & silent) if silent else []
+    return f"the outputs are at {found[0]}, which does not answer; they are not tried" if found else None
 
 
 def _with(

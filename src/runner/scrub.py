@@ -28,7 +28,7 @@ from testbed.planning.opening import Opener, attempt
 from testbed.planning.plan import Planner
 from testbed.registry.catalog import Catalog
 from testbed.runner.greedy import with_stored_soups
-from testbed.runner.recompute import STOPPED, Amount, Recomputation, RecomputationInterrupt
+from testbed.runner.recompute import STOPPED, Amount, Recomputation, RecomputationInterrupt, why_unreachable
 from testbed.runner.stale_candidates import StaleCandidate
 from testbed.runner.standing import WINDOW, Standing, Tally, standings, tally
 from testbed.tracing.patches import traced
@@ -179,6 +179,7 @@ class _Scrub:
         self.resources = make_executor(options).resources
         self._verified: set[int] = set()  # evaluations that were verified, or cannot be
         self._openers: dict[RunOptions, Opener] = {}
+        self._silent: set[str] = set()  # places of outputs that do not answer
         self._end = 0.0
         self._tried = False  # whether a model has been run
 
@@ -253,6 +254,8 @@ class _Scrub:
             last = certificates[-1].created_at if certificates else None
             if str(evaluation.id) not in own:
                 self._note_not_verified(evaluation, ELSEWHERE)
+            elif reason := why_unreachable(self.store, evaluation.id, self._silent):
+                self._note_not_verified(evaluation, reason)
             elif last != (each.last.created_at if each.last is not None else None):
                 self._verified.add(evaluation.id)  # another run has verified it since this one began
             else:
@@ -286,7 +289,7 @@ class _Scrub:
         return candidates
 
     def _compare(self, options: RunOptions, candidates: Sequence[StaleCandidate], first: Mapping[int, int]) -> None:
-        work = Recomputation(self.catalog, self.store, options, self.progress, self._over, first)
+        work = Recomputation(self.catalog, self.store, options, self.progress, self._over, first, self._silent)
         self._tried = True
         models = ", ".join(dict.fromkeys(each.cell.model for each in candidates))
         self.progress.note(f"verifying {models} ({len(candidates):,} cell{'s' if len(candidates) > 1 else ''})")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import threading
 import uuid
@@ -17,6 +16,7 @@ import pytest
 import sqlalchemy as sa
 import torch
 from fsspec.implementations.memory import MemoryFileSystem
+from unsteady import ClientError, Unsteady, register_unsteady
 
 from testbed.db.payloads import encoding
 from testbed.db.payloads.encoding import decode, encode, result_dtype, widen_bfloat16
@@ -386,59 +386,10 @@ def test_text_of_unreadable_samples_is_none(sqlite_store: Store, builder: Any) -
 # What goes wrong far away ------------------------------------------------------------------------------------------
 
 
-class ClientError(Exception):
-    """Such as clients of object stores raise: no OSError."""
-
-
-class CutOff(io.BytesIO):
-    """An answer that promises more than comes."""
-
-    def readinto(self, room: Any) -> int:
-        return 0
-
-
-class Unsteady(MemoryFileSystem):
-    """A far place whose clients raise an error so many times."""
-
-    protocol = "unsteady"
-    error: Any = None
-    times = 0
-    cut = 0  # so many answers end early, without an error
-
-    @classmethod
-    def fail(cls) -> None:
-        if cls.times:
-            cls.times -= 1
-            raise cls.error
-
-    def _open(self, path: str, mode: str = "rb", **more: Any) -> Any:
-        self.fail()
-        file = super()._open(path, mode, **more)
-        if mode == "rb" and Unsteady.cut:
-            Unsteady.cut -= 1
-            return CutOff(file.getvalue())
-        return file
-
-    def ls(self, *given: Any, **more: Any) -> Any:
-        self.fail()
-        return super().ls(*given, **more)
-
-    def find(self, *given: Any, **more: Any) -> Any:
-        return super().find(*given, **more) if not self.times else {}  # as of object stores: it leaves out errors
-
-    def rm_file(self, path: str) -> None:
-        self.fail()
-        super().rm_file(path)
-
-
 @pytest.fixture
 def unsteady(sqlite_store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     """A store whose outputs lie at such a place."""
-    fsspec.register_implementation("unsteady", Unsteady, clobber=True)
-    monkeypatch.setattr("testbed.db.payloads.far.PAUSES", (0.0, 0.0, 0.0))
-    monkeypatch.setattr("testbed.db.payloads.far._given_up", False)
-    for name, value in (("times", 0), ("cut", 0), ("error", ClientError("the payload is not completed"))):
-        monkeypatch.setattr(Unsteady, name, value)
+    register_unsteady(monkeypatch)
     with Store.open(str(sqlite_store.database.url.database), "write", f"unsteady://{uuid.uuid4().hex}/lab") as store:
         yield store
 
@@ -501,6 +452,34 @@ def test_a_place_that_may_not_be_listed_or_is_not_there_is_an_error_of_gc(unstea
         Unsteady.error, Unsteady.times = error, 10**6
         with pytest.raises(StoreError, match=f"the files at unsteady://.* cannot be listed: .*{error}"):
             garbage(unsteady)
+
+
+def test_another_place_that_may_not_be_listed_is_an_error_of_gc(unsteady: Store, builder: Any) -> None:
+    """Such as a bucket that the user names, of which no row says that it is there."""
+    builder(unsteady).complete()
+    assert garbage(unsteady, ["memory://elsewhere/lab"]) == Garbage()
+    other = type("Forbidden", (MemoryFileSystem,), {"protocol": "forbidden", "ls": forbidden})
+    fsspec.register_implementation("forbidden", other, clobber=True)
+    with pytest.raises(StoreError, match=r"the files at forbidden://elsewhere/lab cannot be listed: .*Access Denied"):
+        garbage(unsteady, ["forbidden://elsewhere/lab"])
+
+
+def forbidden(*given: Any, **more: Any) -> Any:
+    raise PermissionError("Access Denied")
+
+
+@pytest.mark.parametrize("instead", ["nothing", "a file"])
+def test_a_folder_of_outputs_that_is_gone_is_an_error_of_gc(
+    sqlite_store: Store, builder: Any, tmp_path: Path, instead: str
+) -> None:
+    folder = tmp_path / "outputs"
+    with Store.open(str(sqlite_store.database.url.database), "write", str(folder)) as store:
+        builder(store).complete()
+        folder.rename(tmp_path / "moved")
+        if instead == "a file":
+            folder.write_text("not a folder")
+        with pytest.raises(StoreError, match=f"the files at .*{folder.name} cannot be listed"):
+            garbage(store)
 
 
 def test_a_place_that_does_not_answer_is_told_once(unsteady: Store, builder: Any) -> None:

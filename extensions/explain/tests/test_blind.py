@@ -22,9 +22,9 @@ from testbed.extensions.explain.cell import StoredCell
 from testbed.extensions.explain.race import Race
 from testbed.extensions.explain.sampling import Estimate
 from testbed.extensions.explain.search import explain
-from testbed.extensions.explain.stored_model import REPEATED
 
-pytestmark = pytest.mark.long  # it trains three networks; the other files of this folder show the parts
+# It trains three networks, and searches pairs for minutes; the other files of this folder show the parts.
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 METRICS = ("top1", "top5", "mean_per_class_recall")
 SINGLES = [
     ("classifier", "class order: numbers for folders that were sorted as text"),
@@ -38,11 +38,10 @@ SINGLES = [
 MORE = [
     ("clip", "class names: the data set's own"),
     ("clip", "spelling of prompts: no punctuation"),
-    ("classifier", "channel order: blue first"),
     ("classifier", "mean and standard deviation: 0.5 and 0.5"),
     ("classifier", "resizing: none, only cropped"),
 ]
-EXACT = 5  # of them need no images
+EXACT = 5  # of them need no images: none is run, but where chance alone would give the value as well
 ALL = 20_000  # forward passes: as many as the arms may take
 ROUNDED = ("image size: 27 pixels", "image size: 55 pixels")  # the resized side may be rounded down or not
 PAIRS = [
@@ -154,17 +153,37 @@ def test_single_variants_are_found(blind: Blind, singles: list[tuple[str, str]])
         blind.ask(cell, [truth], {"top1": blind.values(cell, [truth])["top1"]}, samples=ALL) for cell, truth in singles
     ]
     assert [each for each in asked if not each.recovered] == []
-    assert singles != SINGLES[:EXACT] or all(each.forwards * blind.size(each.cell) <= REPEATED for each in asked)
+    if singles == SINGLES[:EXACT]:
+        assert [not each.forwards for each in asked] == [each.explained for each in asked]
+        assert sum(each.explained for each in asked) >= 3
+
+
+def test_where_something_stored_gives_the_very_number_both_are_offered_if_images_are_run(blind: Blind) -> None:
+    truth, stored = "channel order: blue first", "metric: 100 − top-5"
+    published = {"top1": blind.values("classifier", [truth])["top1"]}
+    assert round(published["top1"], 4) == round(1 - blind.values("classifier")["top5"], 4)
+    asked = blind.ask("classifier", [truth], published)
+    assert (asked.verdict, asked.others, asked.forwards) == ("not tried", [stored], 0)
+    asked = blind.ask("classifier", [truth], published, thorough=True)
+    assert (asked.verdict, asked.others) == ("gives it", [stored])
 
 
 @pytest.mark.parametrize("pair", PAIRS)
 def test_pairs_are_found_without_images(blind: Blind, pair: tuple[str, ...]) -> None:
     cell, *truth = pair
     values = blind.values(cell, truth)
-    given = {metric: values[metric] for metric in ("top1", "mean_per_class_recall")}
-    asked = blind.ask(cell, truth, given)
+    asked = blind.ask(cell, truth, {metric: values[metric] for metric in METRICS}, samples=0)
     assert asked.recovered, asked
-    assert asked.read * blind.size(cell) <= REPEATED, asked
+    assert not asked.read, asked
+
+
+def test_a_pair_that_chance_would_hardly_give_keeps_images_from_being_run(blind: Blind) -> None:
+    """Of 600 samples, 600 pairs would give two metrics about once by chance, three metrics hardly ever."""
+    cell, *truth = PAIRS[0]
+    values = blind.values(cell, truth)
+    asked = blind.ask(cell, truth, {metric: values[metric] for metric in METRICS})
+    assert asked.recovered, asked
+    assert not asked.read, asked
     assert asked.sentence.endswith("Preprocessing was not tried: --thorough tries it."), asked
 
 
@@ -237,7 +256,7 @@ def test_no_more_images_go_through_the_network_than_allowed(blind: Blind, most: 
 
 
 def test_small_sets_are_run_until_one_variant_is_left(blind: Blind) -> None:
-    truth = "channel order: blue first"
+    truth = "mean and standard deviation: 0.5 and 0.5"
     asked = blind.ask("classifier", [truth], {"top1": blind.values("classifier", [truth])["top1"]})
     assert asked.recovered
     assert asked.others == []

@@ -139,6 +139,22 @@ def test_the_order_of_classes_is_found_from_stored_logits(explain, pictures):
     assert told["not_tried"]["templates"] == "no class prompts are involved"
 
 
+def test_what_stored_outputs_give_runs_no_image_and_what_they_cannot_give_says_why(program, pictures, tmp_path):
+    """Of the images one cannot be read."""
+    shutil.copytree(pictures, tmp_path / "broken")
+    damaged, *_ = sorted((tmp_path / "broken").rglob("*.png"))
+    damaged.write_bytes(damaged.read_bytes()[:60])
+    run = partial(program, COLOUR_WORLD=str(tmp_path / "broken"))
+    given = ("colour-net", "colours", "--plugin", world.__file__)
+    run("testbed", "run", given[0], "--on", *given[1:])
+    table = json.loads(run("testbed", "show", *given[:2], "--json").stdout)
+    stored = {each["metric"]: 100 * each["value"] for each in table if each["slice"] == "overall"}
+    for metric, value in (("top1", 100 - stored["top1"]), ("ece", stored["ece"] + 1)):
+        told = json.loads(run("testbed", "explain", *given, "--published", f"{metric}={value:.4f}", "--json").stdout)
+        assert told["forward_passes"] == 0, metric
+    assert told["not_tried"]["interpolation"] == "ece is not estimated from some of the images"
+
+
 def test_a_number_that_is_right_and_a_number_that_nothing_gives(explain, pictures):
     same = explain("colour-clip", "colours", "--published", f"{accuracy(pictures):.2f}").stdout
     assert same.endswith("The stored value is the published one; there is nothing to explain.\n")

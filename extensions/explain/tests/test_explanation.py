@@ -156,6 +156,16 @@ def test_a_pair_of_what_is_stored_says_that_preprocessing_was_not_tried():
     )
 
 
+@pytest.mark.parametrize(
+    ("found", "said"), [(Estimate(0.7, 0, 500), "they were run no further"), (Estimate(0.7), "more --samples would")]
+)
+def test_what_stays_undecided_after_one_was_run_on_all_is_not_decided_by_more_samples(found, said):
+    one, other = (Variant("crop", name, Stage.IMAGES, str) for name in ("0.9", "0.8"))
+    rows = [Row((one,), (found,), GIVES), Row((other,), (Estimate(0.71, 0.01, 24),), UNDECIDED)]
+    told = Explanation("net", "set", (Target("top1", 0.7, 5e-5, 0.9),), 500, rows)
+    assert f"Undecided: crop: 0.8; {said}" in told.sentence()
+
+
 def test_an_answer_says_how_many_samples_would_decide_what_is_undecided():
     target = Target("top1", 0.7, 5e-5, 0.9)
     pair = Row(
